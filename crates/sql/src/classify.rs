@@ -23,7 +23,7 @@ pub mod stored;
 mod tests;
 mod verbs;
 
-use crate::lex::{Executable, LexMode};
+use crate::lex::{Executable, LexMode, Token};
 pub use causes::PinCauses;
 use scan::Scan;
 pub use set::rests_at;
@@ -528,10 +528,15 @@ pub fn lists_user_variables(word: &[u8]) -> bool {
 /// Judges the text of one COM_QUERY or COM_STMT_PREPARE.
 #[must_use]
 pub fn classify(sql: &[u8], mode: LexMode) -> Statement {
-    let (run, versioned) = Scan::new(sql, mode, Executable::Run).run();
+    classify_with(sql, mode, |_| {})
+}
+
+/// The same. Each token is shown to `each`, so that who else reads the text need not cut it again.
+pub(crate) fn classify_with(sql: &[u8], mode: LexMode, each: impl FnMut(Token)) -> Statement {
+    let (run, versioned) = Scan::new(sql, mode, Executable::Run).run(each);
     if !versioned {
         return run;
     }
     // Of a server that nobody knows, whether it runs `/*!80000 ... */`: both must be harmless.
-    run.either(Scan::new(sql, mode, Executable::Skip).run().0)
+    run.either(Scan::new(sql, mode, Executable::Skip).run(|_| {}).0)
 }

@@ -10,12 +10,14 @@
 //!
 //! Invariants:
 //! - no byte of a string or a number comes out;
-//! - one pass, nothing allocated for the number; both look at the first [`LEN_MAX`] bytes only.
+//! - one pass, nothing allocated for the number; both look at tokens that begin in the first
+//!   [`LEN_MAX`] bytes only.
 
 use crate::lex::{Kind, LexMode, Lexer, Token};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Bytes of a text that are looked at. Texts that begin with the same are one statement.
+/// Bytes of a text in which the tokens begin that are looked at. Texts that begin with the same are
+/// one statement.
 pub const LEN_MAX: usize = 4096;
 
 /// A part of a normalized text.
@@ -53,9 +55,34 @@ enum Seen {
     Rows { more: bool },
 }
 
+/// Takes the parts of a text.
+trait Take<'a> {
+    fn take(&mut self, part: Part<'a>);
+}
+
+impl<'a, F: FnMut(Part<'a>)> Take<'a> for F {
+    fn take(&mut self, part: Part<'a>) {
+        self(part);
+    }
+}
+
+/// The parts as a number.
+struct Number(DefaultHasher);
+
+impl<'a> Take<'a> for Number {
+    fn take(&mut self, part: Part<'a>) {
+        match part {
+            Part::Token(bytes) => bytes.hash(&mut self.0),
+            // No token begins so: a length that no token has.
+            Part::Value => self.0.write_u8(1),
+            Part::More => self.0.write_u8(2),
+        }
+    }
+}
+
 /// Takes tokens and gives parts.
-struct Parts<F> {
-    give: F,
+struct Parts<T> {
+    to: T,
     seen: Seen,
     /// A comma behind literals or rows that is not out yet.
     comma: bool,
@@ -65,31 +92,31 @@ struct Parts<F> {
     sign: Option<u8>,
 }
 
-impl<'a, F: FnMut(Part<'a>)> Parts<F> {
+impl<'a, T: Take<'a>> Parts<T> {
     /// Gives what was held back, because no more of the same follows.
     fn flush(&mut self) {
         if std::mem::take(&mut self.comma) {
-            (self.give)(Part::Token(b","));
+            self.to.take(Part::Token(b","));
             self.seen = Seen::Operator;
         }
         if let Some(row) = self.row.take() {
-            (self.give)(Part::Token(b"("));
+            self.to.take(Part::Token(b"("));
             self.seen = Seen::Opened;
             if row.values > 0 {
-                (self.give)(Part::Value);
+                self.to.take(Part::Value);
                 let more = row.values > 1;
                 if more {
-                    (self.give)(Part::More);
+                    self.to.take(Part::More);
                 }
                 self.seen = Seen::Values { more, row: true };
             }
             if row.comma {
-                (self.give)(Part::Token(b","));
+                self.to.take(Part::Token(b","));
                 self.seen = Seen::Operator;
             }
         }
         if let Some(sign) = self.sign.take() {
-            (self.give)(Part::Token(match sign {
+            self.to.take(Part::Token(match sign {
                 b'-' => b"-",
                 _ => b"+",
             }));
@@ -111,13 +138,13 @@ impl<'a, F: FnMut(Part<'a>)> Parts<F> {
             Seen::Values { more, row } if self.comma => {
                 self.comma = false;
                 if !more {
-                    (self.give)(Part::More);
+                    self.to.take(Part::More);
                 }
                 self.seen = Seen::Values { more: true, row };
             }
             _ => {
                 self.flush();
-                (self.give)(Part::Value);
+                self.to.take(Part::Value);
                 let row = matches!(self.seen, Seen::Opened);
                 self.seen = Seen::Values { more: false, row };
             }
@@ -131,7 +158,7 @@ impl<'a, F: FnMut(Part<'a>)> Parts<F> {
                 self.row = None;
                 self.comma = false;
                 if matches!(self.seen, Seen::Rows { more: false }) {
-                    (self.give)(Part::More);
+                    self.to.take(Part::More);
                 }
                 return self.seen = Seen::Rows { more: true };
             }
@@ -146,7 +173,7 @@ impl<'a, F: FnMut(Part<'a>)> Parts<F> {
                 return self.row = Some(Row::default());
             }
             (b')', Seen::Values { row: true, .. }) if in_list && !self.comma => {
-                (self.give)(Part::Token(bytes));
+                self.to.take(Part::Token(bytes));
                 return self.seen = Seen::Rows { more: false };
             }
             (b'-' | b'+', _) if self.sign.is_none() && self.begins_operand() => {
@@ -155,7 +182,7 @@ impl<'a, F: FnMut(Part<'a>)> Parts<F> {
             _ => {}
         }
         self.flush();
-        (self.give)(Part::Token(bytes));
+        self.to.take(Part::Token(bytes));
         self.seen = match byte {
             b'(' => Seen::Opened,
             b')' | b'*' => Seen::Operand,
@@ -172,26 +199,55 @@ impl<'a, F: FnMut(Part<'a>)> Parts<F> {
 
     fn other(&mut self, bytes: &'a [u8]) {
         self.flush();
-        (self.give)(Part::Token(bytes));
+        self.to.take(Part::Token(bytes));
         self.seen = Seen::Operand;
     }
 }
 
-/// The parts of a text; `false` where servers disagree about how it is cut.
-fn parts<'a>(sql: &'a [u8], mode: LexMode, give: impl FnMut(Part<'a>)) -> bool {
-    let sql = &sql[..sql.len().min(LEN_MAX)];
-    let mut parts = Parts {
-        give,
-        seen: Seen::Operator,
-        comma: false,
-        row: None,
-        sign: None,
-    };
-    let mut lexer = Lexer::new(sql, mode);
-    let mut next = lexer.next();
-    while let Some(token) = next {
-        next = lexer.next();
-        let bytes = &sql[token.start..token.end];
+/// Reads a text token by token.
+struct Reader<'a, T> {
+    sql: &'a [u8],
+    parts: Parts<T>,
+    /// The last token: what it is may depend on the next.
+    last: Option<Token>,
+}
+
+impl<'a, T: Take<'a>> Reader<'a, T> {
+    fn new(sql: &'a [u8], to: T) -> Self {
+        let parts = Parts {
+            to,
+            seen: Seen::Operator,
+            comma: false,
+            row: None,
+            sign: None,
+        };
+        Self {
+            sql,
+            parts,
+            last: None,
+        }
+    }
+
+    /// The next token of the text.
+    fn token(&mut self, next: Token) {
+        if next.start < LEN_MAX
+            && let Some(token) = self.last.replace(next)
+        {
+            self.put(token, Some(next));
+        }
+    }
+
+    /// The last token has come.
+    fn finish(mut self) -> T {
+        if let Some(token) = self.last.take() {
+            self.put(token, None);
+        }
+        self.parts.flush();
+        self.parts.to
+    }
+
+    fn put(&mut self, token: Token, next: Option<Token>) {
+        let (parts, bytes) = (&mut self.parts, &self.sql[token.start..token.end]);
         match token.kind {
             Kind::String | Kind::Number | Kind::Punct(b'?') => parts.value(),
             Kind::Word if introduces(bytes, token, next) => {}
@@ -204,8 +260,25 @@ fn parts<'a>(sql: &'a [u8], mode: LexMode, give: impl FnMut(Part<'a>)) -> bool {
             _ => parts.other(bytes),
         }
     }
-    parts.flush();
-    !lexer.miscut() && (lexer.unread() || !lexer.doubtful())
+}
+
+/// The digest of a text whose tokens come from somebody who reads it anyway.
+pub(crate) struct Digesting<'a>(Reader<'a, Number>);
+
+impl<'a> Digesting<'a> {
+    pub(crate) fn new(sql: &'a [u8]) -> Self {
+        Self(Reader::new(sql, Number(DefaultHasher::new())))
+    }
+
+    /// The next token of the text.
+    pub(crate) fn token(&mut self, token: Token) {
+        self.0.token(token);
+    }
+
+    /// The number, once all tokens have come.
+    pub(crate) fn finish(self) -> u64 {
+        self.0.finish().0.finish().max(1)
+    }
 }
 
 /// Whether a word is a part of the literal behind it: `_utf8mb4'x'`, `x'00'`, `b'1'`, `n'x'`.
@@ -224,14 +297,10 @@ fn introduces(word: &[u8], token: Token, next: Option<Token>) -> bool {
 /// in each process of the same build.
 #[must_use]
 pub fn digest(sql: &[u8], mode: LexMode) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    parts(sql, mode, |part| match part {
-        Part::Token(bytes) => bytes.hash(&mut hasher),
-        // No token begins so: a length that no token has.
-        Part::Value => hasher.write_u8(1),
-        Part::More => hasher.write_u8(2),
-    });
-    hasher.finish().max(1)
+    let mut digesting = Digesting::new(sql);
+    let tokens = Lexer::new(sql, mode).take_while(|token| token.start < LEN_MAX);
+    tokens.for_each(|token| digesting.token(token));
+    digesting.finish()
 }
 
 /// The text without its values, of at most so many bytes; ` ...` behind that stands for what is
@@ -241,7 +310,7 @@ pub fn digest(sql: &[u8], mode: LexMode) -> u64 {
 pub fn normalized(sql: &[u8], mode: LexMode, len_max: usize) -> String {
     let mut text = Vec::new();
     let (mut is_full, mut end) = (false, std::ptr::null());
-    let is_clear = parts(sql, mode, |part| {
+    let put = |part: Part<'_>| {
         let bytes = match part {
             Part::Token(bytes) => bytes,
             Part::Value => b"?",
@@ -263,7 +332,13 @@ pub fn normalized(sql: &[u8], mode: LexMode, len_max: usize) -> String {
             true => bytes.as_ptr_range().end,
             false => std::ptr::null(),
         };
-    });
+    };
+    let mut reader = Reader::new(sql, put);
+    let mut lexer = Lexer::new(sql, mode);
+    let tokens = lexer.by_ref().take_while(|token| token.start < LEN_MAX);
+    tokens.for_each(|token| reader.token(token));
+    let _ = reader.finish();
+    let is_clear = !lexer.miscut() && (lexer.unread() || !lexer.doubtful());
     if !is_clear {
         return "...".to_owned();
     }

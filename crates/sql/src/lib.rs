@@ -23,6 +23,7 @@ pub mod lex;
 pub mod nested_kill;
 pub mod own_id;
 pub mod sqlstate;
+pub mod text;
 pub mod text_prepared;
 pub mod traceparent;
 pub mod tracking;

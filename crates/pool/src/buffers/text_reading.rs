@@ -15,9 +15,8 @@
 //! the group reads one more by itself.
 
 use reactor::Key;
-use sql::classify::{Statement, classify};
 use sql::lex::LexMode;
-use sql::nested_kill::hides_kill;
+use sql::text::Seen;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use wire::attributes::{Form, header_len};
@@ -51,8 +50,7 @@ pub struct TextRead {
     text_len: usize,
     /// What a text in several packets carries.
     joined: Option<Arc<Vec<u8>>>,
-    class: Statement,
-    hides_kill: bool,
+    seen: Seen,
 }
 
 impl PartialEq for TextRead {
@@ -89,9 +87,9 @@ impl TextRead {
         self.joined.as_ref().map_or(0, |joined| joined.capacity())
     }
 
-    /// What [`classify`] and [`hides_kill`] say of a text of this length that is cut so.
-    pub(crate) fn found(&self, len: usize, mode: LexMode) -> Option<(Statement, bool)> {
-        (self.text_len == len && self.mode == mode).then_some((self.class, self.hides_kill))
+    /// What was seen in the text, if that is of this length and is cut so.
+    pub(crate) fn seen(&self, len: usize, mode: LexMode) -> Option<Seen> {
+        (self.text_len == len && self.mode == mode).then_some(self.seen)
     }
 
     #[cfg(test)]
@@ -102,8 +100,7 @@ impl TextRead {
             mode: LexMode::default(),
             text_len: message_len - HEADER_LEN - 1,
             joined: None,
-            class: Statement::UNKNOWN,
-            hides_kill: false,
+            seen: Seen::NOTHING,
         }
     }
 }
@@ -132,15 +129,13 @@ impl TextJob {
             .form
             .map_or(0, |form| header_len(form, arguments).unwrap_or(0));
         let sql = arguments.get(header..).unwrap_or_default();
-        let class = classify(sql, self.mode);
         let read = TextRead {
             bytes: self.bytes,
             message_len: self.message_len,
             mode: self.mode,
             text_len: sql.len(),
-            hides_kill: hides_kill(sql, self.mode, &class),
+            seen: Seen::read(sql, self.mode, true),
             joined,
-            class,
         };
         Some((self.group, self.client, Box::new(read)))
     }
@@ -231,14 +226,15 @@ mod tests {
         let read = read(job(&bytes, len));
         assert!(read.is_of(&bytes));
         let mode = LexMode::default();
-        let class = classify(sql, mode);
-        assert_eq!(read.found(sql.len(), mode), Some((class, false)));
-        assert_eq!(read.found(sql.len() - 1, mode), None, "another text");
+        let seen = Seen::read(sql, mode, true);
+        assert!(seen.class.pin.is_some() && !seen.hides_kill);
+        assert_eq!(read.seen(sql.len(), mode), Some(seen));
+        assert_eq!(read.seen(sql.len() - 1, mode), None, "another text");
         let otherwise = LexMode {
             charset: Charset::OneByte,
             ..mode
         };
-        assert_eq!(read.found(sql.len(), otherwise), None, "cut otherwise");
+        assert_eq!(read.seen(sql.len(), otherwise), None, "cut otherwise");
     }
 
     #[test]
@@ -253,10 +249,10 @@ mod tests {
         let joined = read.joined().unwrap();
         assert_eq!(joined.len(), PAYLOAD_MAX + 20);
         assert!(read.joined_len() >= joined.len(), "it counts");
-        let found = read.found(joined.len() - 1, LexMode::default());
-        let class = classify(&joined[1..], LexMode::default());
-        assert!(class.pin.is_some());
-        assert_eq!(found, Some((class, false)));
+        let found = read.seen(joined.len() - 1, LexMode::default());
+        let seen = Seen::read(&joined[1..], LexMode::default(), true);
+        assert!(seen.class.pin.is_some());
+        assert_eq!(found, Some(seen));
     }
 
     #[test]

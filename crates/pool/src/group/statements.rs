@@ -39,6 +39,7 @@ use session::state::Session;
 use session::statement::{Code, Statement};
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::{LexMode, Server};
+use sql::text::Text;
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
@@ -203,18 +204,20 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.on_asked(key, sql, mode) {
             return handled;
         }
-        let (found, hides_kill) = self.classified(message, sql, mode);
-        if found.verb == Verb::Kill && !found.multi {
+        let digested = self.figures.digests.are_counted();
+        let seen = self.seen_in(message, sql, mode, digested);
+        if seen.class.verb == Verb::Kill && !seen.class.multi {
             return self.on_kill_text(key, message, sql, mode);
         }
-        if hides_kill {
+        if seen.hides_kill {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;
         }
-        let text = match self.speak_of_named(key, message, sql, (mode, &found)) {
+        let text = Text { sql, mode, seen };
+        let text = match self.speak_of_named(key, message, &text) {
             Spoken::Plain => {
-                let handled = self.run_text(key, message, sql, (mode, &found));
+                let handled = self.run_text(key, message, &text);
                 self.leave_last_backend(key);
                 return handled;
             }
@@ -227,13 +230,9 @@ impl<N: Net> Group<N> {
     }
 
     /// Runs a text of a client's.
-    fn run_text(
-        &mut self,
-        key: Key,
-        message: &[u8],
-        sql: &[u8],
-        (mode, found): (LexMode, &classify::Statement),
-    ) -> Handled {
+    fn run_text(&mut self, key: Key, message: &[u8], text: &Text<'_>) -> Handled {
+        let Text { sql, mode, seen } = text;
+        let (sql, mode, found) = (*sql, *mode, &seen.class);
         self.return_to_last_backend(key, found);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
@@ -274,7 +273,10 @@ impl<N: Net> Group<N> {
             }
         }
         let rides = self.rides(sql, found, &statement);
-        statement.digest = self.digest_of(sql, mode, rides);
+        if rides || self.figures.digests.are_counted() {
+            statement.digest = text.digest();
+            self.note_digest(statement.digest, sql, mode);
+        }
         if rides {
             statement.ride = Ride::Text;
         }
@@ -311,7 +313,7 @@ impl<N: Net> Group<N> {
         let known = self.known_code((sql, mode), &text.class, schema, &text.session);
         let found = &class_with(&text.class, known.as_ref());
         let mut statement = statement_of(found, self.shared.server.flavour);
-        statement.digest = self.digest_of(sql, mode, false);
+        statement.digest = self.digest_of(sql, mode);
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
         if !told && self.lose_to_hidden_names(key) {
             return self.wait_for_read_back(key);
@@ -384,9 +386,9 @@ impl<N: Net> Group<N> {
             && shapes::rides(found, statement.found)
     }
 
-    /// The digest of a text that a client runs now; 0 where nobody needs it.
-    fn digest_of(&mut self, sql: &[u8], mode: LexMode, is_needed: bool) -> u64 {
-        if !is_needed && !self.figures.digests.are_counted() {
+    /// The digest of a text that a client runs now; 0 where nobody counts them.
+    fn digest_of(&mut self, sql: &[u8], mode: LexMode) -> u64 {
+        if !self.figures.digests.are_counted() {
             return 0;
         }
         let digest = sql::digest::digest(sql, mode);

@@ -133,9 +133,11 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Reads the whole text; also tells whether it has comments that only some servers run.
-    pub(super) fn run(mut self) -> (Statement, bool) {
+    /// Reads the whole text, and shows each token to `each`; also tells whether it has comments
+    /// that only some servers run.
+    pub(super) fn run(mut self, mut each: impl FnMut(Token)) -> (Statement, bool) {
         while let Some(token) = self.lexer.next() {
+            each(token);
             self.token(token);
             self.last = [token, self.last[0], self.last[1]];
         }

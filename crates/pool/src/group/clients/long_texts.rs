@@ -12,9 +12,8 @@ use crate::buffers::text_reading::{TextJob, TextRead};
 use crate::client::ClientState;
 use crate::group::Group;
 use reactor::{Key, Net};
-use sql::classify::{Statement, classify};
 use sql::lex::LexMode;
-use sql::nested_kill::hides_kill;
+use sql::text::Seen;
 use std::ops::Range;
 use std::sync::Arc;
 use wire::attributes::Form;
@@ -112,19 +111,16 @@ impl<N: Net> Group<N> {
         self.in_hand.as_ref()?.text_of(message)?.joined()
     }
 
-    /// What a client's text may leave, and whether it hides a KILL, as [`classify`] and
-    /// [`hides_kill`] say.
-    pub(crate) fn classified(
+    /// What is seen in a client's text; `digested`: its digest is going to be asked for.
+    pub(crate) fn seen_in(
         &self,
         message: &[u8],
         sql: &[u8],
         mode: LexMode,
-    ) -> (Statement, bool) {
+        digested: bool,
+    ) -> Seen {
         let read = self.in_hand.as_ref();
-        let read = read.and_then(|in_hand| in_hand.text_of(message)?.found(sql.len(), mode));
-        read.unwrap_or_else(|| {
-            let class = classify(sql, mode);
-            (class, hides_kill(sql, mode, &class))
-        })
+        let read = read.and_then(|in_hand| in_hand.text_of(message)?.seen(sql.len(), mode));
+        read.unwrap_or_else(|| Seen::read(sql, mode, digested))
     }
 }

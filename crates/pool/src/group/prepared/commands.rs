@@ -71,7 +71,8 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let mode = self.lex_mode(&client.session, client.capabilities);
-        let (class, hides_kill) = self.classified(message, sql, mode);
+        let seen = self.seen_in(message, sql, mode, false);
+        let (class, hides_kill) = (seen.class, seen.hides_kill);
         // Prepared, it kills nobody yet.
         let reads = class.kills && Kill::read_with(sql, mode, Some(0)).is_some();
         if !reads && hides_kill {

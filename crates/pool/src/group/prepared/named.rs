@@ -35,6 +35,7 @@ use sql::classify::{self, PinCause, PinCauses, Reads, classify};
 use sql::holdings::{Ended, Holdings};
 use sql::lex::LexMode;
 use sql::nested_kill::hides_kill;
+use sql::text::Text;
 use sql::text_prepared::{Name, TextPrepared, put_prepare, read};
 use std::rc::Rc;
 use wire::attributes::{Form, put_query};
@@ -75,13 +76,9 @@ fn hides<S>(client: &Client<S>, entry: &NamedEntry) -> bool {
 
 impl<N: Net> Group<N> {
     /// A text of a client's that may be about a statement by name.
-    pub(crate) fn speak_of_named(
-        &mut self,
-        key: Key,
-        message: &[u8],
-        sql: &[u8],
-        (mode, found): (LexMode, &classify::Statement),
-    ) -> Spoken {
+    pub(crate) fn speak_of_named(&mut self, key: Key, message: &[u8], text: &Text<'_>) -> Spoken {
+        let Text { sql, mode, seen } = text;
+        let (sql, mode, found) = (*sql, *mode, &seen.class);
         if found.causes != PinCauses::of(PinCause::TextPrepare) || found.multi {
             return Spoken::Plain;
         }

@@ -102,7 +102,7 @@ impl<N: Net> Group<N> {
         if !self.clients.get(key)?.may_defer_begin() {
             return None;
         }
-        let digest = self.digest_of(sql, mode, false);
+        let digest = self.digest_of(sql, mode);
         self.figures.digests.sent(digest, Duration::ZERO);
         (self.figures.digests).answered(digest, Duration::ZERO, false, 0);
         self.counts.transactions_deferred += u64::from(edge == Edge::Begin);

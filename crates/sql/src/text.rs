@@ -1,0 +1,121 @@
+//! A client's text, read once.
+//!
+//! The problem: what a text may leave in its session and which statement it is (its digest) are
+//! asked for each text, and cutting it into tokens costs each of them as much as what it does with
+//! them. The mechanism: one pass over the tokens, which both look at ([`Seen::read`]). What fewer
+//! texts are asked (locks that they name, variables that they set, what they call) is read from
+//! the text again, by who asks.
+//!
+//! Invariants: nothing is allocated, however long the text is; what is said of it is what
+//! [`classify`], [`digest`] and [`hides_kill`] say.
+
+use crate::classify::{Statement, classify, classify_with};
+use crate::digest::{Digesting, digest};
+use crate::lex::LexMode;
+use crate::nested_kill::hides_kill;
+
+/// What was seen in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What it may leave in its session.
+    pub class: Statement,
+    /// Whether something in it is a KILL, or may be one, besides its first word.
+    pub hides_kill: bool,
+    /// Its digest, where that was asked for.
+    digest: Option<u64>,
+}
+
+impl Seen {
+    /// Reads a text; `digested`: its digest is going to be asked for.
+    #[must_use]
+    pub fn read(sql: &[u8], mode: LexMode, digested: bool) -> Seen {
+        let (class, digest) = match digested {
+            true => {
+                let mut digesting = Digesting::new(sql);
+                let class = classify_with(sql, mode, |token| digesting.token(token));
+                (class, Some(digesting.finish()))
+            }
+            false => (classify(sql, mode), None),
+        };
+        Seen {
+            class,
+            hides_kill: hides_kill(sql, mode, &class),
+            digest,
+        }
+    }
+
+    /// Of a text that nobody has read.
+    pub const NOTHING: Seen = Seen {
+        class: Statement::UNKNOWN,
+        hides_kill: true,
+        digest: None,
+    };
+}
+
+/// A text, and what was seen in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// Its bytes.
+    pub sql: &'a [u8],
+    /// How it is cut.
+    pub mode: LexMode,
+    /// What was seen in it.
+    pub seen: Seen,
+}
+
+impl Text<'_> {
+    /// Its digest ([`crate::digest`]).
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let seen = self.seen.digest;
+        seen.unwrap_or_else(|| digest(self.sql, self.mode))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lex::Server;
+
+    #[test]
+    fn what_is_said_at_once_is_what_each_says_alone() {
+        let long = format!("INSERT INTO t VALUES ('{}', 1), (2, 3)", "x".repeat(5000));
+        let words = format!("SELECT {} FROM t", "some_column, ".repeat(500));
+        for sql in [
+            "",
+            ";",
+            "SELECT c FROM t WHERE id = 5 AND d = _utf8mb4'x' -- 1",
+            "SELECT NULL, x'00', b'1', -1, (1, 2), (3, 4)",
+            "INSERT INTO t VALUES (1, 'a'), (2, 'b'); KILL 5",
+            "SET @a = 1; SET sql_mode = 'ANSI'",
+            "SELECT /*!80000 GET_LOCK('a', 1), */ 1",
+            "PREPARE s FROM 'KILL 5'",
+            "SELECT 'without an end",
+            "SELECT `a",
+            "CREATE PROCEDURE p() BEGIN SELECT 1; END",
+            &long,
+            &words,
+        ] {
+            for server in [
+                Server::Unknown,
+                Server::MariaDb(101_119),
+                Server::MySql(90_704),
+            ] {
+                let mode = LexMode {
+                    server,
+                    ..LexMode::default()
+                };
+                let sql = sql.as_bytes();
+                let seen = Seen::read(sql, mode, true);
+                let class = classify(sql, mode);
+                assert_eq!(seen.class, class);
+                assert_eq!(seen.digest, Some(digest(sql, mode)));
+                assert_eq!(seen.hides_kill, hides_kill(sql, mode, &class));
+                let bare = Seen::read(sql, mode, false);
+                assert_eq!((bare.class, bare.digest), (class, None));
+                let digest = |seen| Text { sql, mode, seen }.digest();
+                assert_eq!(digest(bare), digest(seen));
+            }
+        }
+    }
+}
