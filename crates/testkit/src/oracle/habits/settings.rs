@@ -201,23 +201,6 @@ pub(super) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
-        "transactions_told",
-        2,
-        On::Both,
-        &[
-            "SET session_track_transaction_info = STATE",
-            "SET session_track_transaction_info = STATE ;; \
-             SET session_track_transaction_info = STATE ;; \
-             SET session_track_transaction_info = OFF",
-            "SET session_track_transaction_info = CHARACTERISTICS ;; <opens>BEGIN ;; \
-             INSERT INTO {t} (v) VALUES ({k}) ;; <closes>COMMIT ;; \
-             SET session_track_transaction_info = OFF",
-            "<opens>BEGIN ;; SET session_track_transaction_info = STATE ;; \
-             INSERT INTO {t} (v) VALUES ({k}) ;; <closes>COMMIT ;; \
-             SET session_track_transaction_info = OFF",
-        ],
-    ),
-    habit(
         "schemas",
         5,
         On::Both,
