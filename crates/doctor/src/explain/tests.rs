@@ -116,6 +116,8 @@ fn each_entry_is_found_by_its_own_words_numbers_and_names() {
 const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/errors/reasons.rs"),
     include_str!("../../../pool/src/run.rs"),
+    include_str!("../../../pool/src/run/group_threads.rs"),
+    include_str!("../../../pool/src/run/layout.rs"),
     include_str!("../../../pool/src/group/clients/timeouts.rs"),
     include_str!("../../../pool/src/operations/watch.rs"),
     include_str!("../../../load/src/errors.rs"),
