@@ -245,18 +245,26 @@ impl UnderWay {
         executes && self.definition.session.schema != session.schema
     }
 
-    /// A text about a statement by name.
-    pub fn named(command: Command, definition: Rc<Definition>, named: Named) -> UnderWay {
+    /// One that has not been sent, without a cursor.
+    pub fn new(command: Command, id: u32, definition: Rc<Definition>) -> UnderWay {
         UnderWay {
             command,
-            id: 0,
+            id,
             definition,
             cursor: false,
             sent_to: 0,
             long: None,
             ahead: false,
             reads_back: false,
+            named: None,
+        }
+    }
+
+    /// A text about a statement by name.
+    pub fn named(command: Command, definition: Rc<Definition>, named: Named) -> UnderWay {
+        UnderWay {
             named: Some(named),
+            ..UnderWay::new(command, 0, definition)
         }
     }
 }

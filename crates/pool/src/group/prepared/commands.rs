@@ -118,17 +118,8 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
-        let under_way = UnderWay {
-            command: Command::StmtPrepare,
-            id: client.statements_made.wrapping_add(1),
-            definition,
-            cursor: false,
-            sent_to: 0,
-            long: None,
-            ahead: false,
-            reads_back: false,
-            named: None,
-        };
+        let id = client.statements_made.wrapping_add(1);
+        let under_way = UnderWay::new(Command::StmtPrepare, id, definition);
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
         statement.standing = Standing::Anywhere;
@@ -324,15 +315,8 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         client.prepared.get_or_insert_default().under_way = Some(UnderWay {
-            command,
-            id,
-            definition,
             cursor,
-            sent_to: 0,
-            long: None,
-            ahead: false,
-            reads_back: false,
-            named: None,
+            ..UnderWay::new(command, id, definition)
         });
         self.start(key, message, statement)
     }
@@ -445,17 +429,7 @@ impl<N: Net> Group<N> {
         let Some(definition) = prepared.cursor_of(id).cloned() else {
             return false;
         };
-        prepared.under_way = Some(UnderWay {
-            command,
-            id,
-            definition,
-            cursor: false,
-            sent_to: 0,
-            long: None,
-            ahead: false,
-            reads_back: false,
-            named: None,
-        });
+        prepared.under_way = Some(UnderWay::new(command, id, definition));
         true
     }
 
