@@ -19,21 +19,9 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Properties(u8);
 
-sql::set_of_bits!(Properties);
+sql::set_of_bits!(Properties as u8);
 
 impl Properties {
-    /// The set as a number.
-    #[must_use]
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-
-    /// The set that is this number.
-    #[must_use]
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
-    }
-
     /// FOUND_ROWS().
     pub const FOUND_ROWS: Self = Self(1);
     /// LAST_INSERT_ID().

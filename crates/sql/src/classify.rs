@@ -279,9 +279,27 @@ macro_rules! set_of_bits {
             }
         }
     };
+    // One that is written down as a number of this type.
+    ($set:ident as $number:ty) => {
+        $crate::set_of_bits!($set);
+
+        impl $set {
+            /// The set as a number.
+            #[must_use]
+            pub const fn bits(self) -> $number {
+                self.0
+            }
+
+            /// The set that is this number.
+            #[must_use]
+            pub const fn from_bits(bits: $number) -> Self {
+                Self(bits)
+            }
+        }
+    };
 }
 
-set_of_bits!(Reads);
+set_of_bits!(Reads as u8);
 set_of_bits!(Marks);
 
 /// What a text reads of the results of earlier statements of its session; a set of bits.
@@ -289,18 +307,6 @@ set_of_bits!(Marks);
 pub struct Reads(u8);
 
 impl Reads {
-    /// The set as a number.
-    #[must_use]
-    pub const fn bits(self) -> u8 {
-        self.0
-    }
-
-    /// The set that is this number.
-    #[must_use]
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
-    }
-
     /// The last insert id.
     pub const LAST_INSERT_ID: Self = Self(1);
     /// The rows that the previous statement changed.
