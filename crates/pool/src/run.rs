@@ -149,7 +149,7 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
     start_readers(&shared, &groups)?;
     start_spool(&shared, &groups)?;
     let orders = group_threads.orders.clone();
-    let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
+    let tell = move || Order::Look.tell_all(&orders);
     shared.upstream.tell(Box::new(tell));
     watcher.keep_watching(shared.clone());
     let source = Arc::new(Console::new(
@@ -341,7 +341,7 @@ fn attend(
         match signal {
             SIGUSR1 => note(Event::Census, format_args!("{:?}", groups.sum())),
             SIGUSR2 => started.start_successor(),
-            SIGQUIT => groups.tell(&Order::Report),
+            SIGQUIT => Order::Report.tell_all(&groups.orders),
             SIGHUP => {
                 note(
                     Event::Signal,
@@ -368,7 +368,7 @@ fn attend(
                         shared.settings().drain_max.as_millis()
                     ),
                 );
-                groups.tell(&Order::Drain);
+                Order::Drain.tell_all(&groups.orders);
             }
         }
     }

@@ -29,8 +29,8 @@ use crate::watched::bell::Bell;
 use crate::watched::code_catalogue::CodeCatalogue;
 use crate::watched::global_values::Watch;
 use crate::watched::privileges::Privileges;
-use reactor::Key;
 use reactor::handover::Peer;
+use reactor::{Key, Sender};
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -320,4 +320,11 @@ pub enum Order {
     Keep,
     /// All groups have handed over their clients: end.
     Leave,
+}
+
+impl Order {
+    /// Sends it to each of these groups.
+    pub(crate) fn tell_all(&self, groups: &[Sender<Order>]) {
+        groups.iter().for_each(|group| group.send(self.clone()));
+    }
 }

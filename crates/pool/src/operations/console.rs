@@ -210,12 +210,6 @@ impl Console {
         Ok(all)
     }
 
-    fn tell_all(&self, order: &Order) {
-        self.groups
-            .iter()
-            .for_each(|group| group.send(order.clone()));
-    }
-
     fn kill(&self, id: u64, query: bool) -> Result<String, String> {
         let unknown = || format!("Unknown client: {id} (SHOW CLIENTS has their ids)");
         let id = u32::try_from(id).map_err(|_| unknown())?;
@@ -254,7 +248,7 @@ impl Console {
             let state = if on { "already paused" } else { "not paused" };
             return Err(format!("the pool is {state}"));
         }
-        self.tell_all(&Order::Look);
+        Order::Look.tell_all(&self.groups);
         Ok(match on {
             true => "paused: statements wait, except those of clients that hold a backend".into(),
             false => "resumed".into(),
@@ -301,7 +295,7 @@ impl Source for Console {
             Action::Shutdown => self.end(&[SIGTERM, SIGINT]),
             Action::Kill { id, query } => self.kill(*id, *query),
             Action::Reconnect => {
-                self.tell_all(&Order::Reconnect);
+                Order::Reconnect.tell_all(&self.groups);
                 Ok("connections to the server are replaced, each when its client has done".into())
             }
             Action::Reload => reload::reload(&self.shared),

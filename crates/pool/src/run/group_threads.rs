@@ -143,13 +143,6 @@ impl GroupThreads {
         Ok(group_threads)
     }
 
-    /// Tells all groups.
-    pub(crate) fn tell(&self, order: &Order) {
-        self.orders
-            .iter()
-            .for_each(|group| group.send(order.clone()));
-    }
-
     /// The last census of all groups.
     pub(crate) fn sum(&self) -> Census {
         let mut total = Census::default();

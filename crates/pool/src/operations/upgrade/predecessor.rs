@@ -84,10 +84,10 @@ impl Predecessor {
             *steps = Default::default();
             (steps.is_on, steps.number) = (true, number);
         }
-        self.tell(&Order::Give(peer));
+        Order::Give(peer).tell_all(&self.orders);
         let why = self.hand_over();
         self.progress.steps().is_on = false;
-        self.tell(&Order::Keep);
+        Order::Keep.tell_all(&self.orders);
         if let Some(mut channel) = self.lock().take() {
             let _ = channel.send(&Frame::Refused { why: why.clone() }, &[]);
         }
@@ -106,12 +106,6 @@ impl Predecessor {
         self.successor
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn tell(&self, order: &Order) {
-        self.orders
-            .iter()
-            .for_each(|group| group.send(order.clone()));
     }
 
     /// Tells where this process listens, and waits until the other one is ready.
@@ -179,7 +173,7 @@ impl Predecessor {
             drop(steps);
             if is_counted && left == 0 && !may_leave {
                 may_leave = true;
-                self.tell(&Order::Leave);
+                Order::Leave.tell_all(&self.orders);
             }
             let drains = !is_drained && now.since(begin) >= self.shared.settings().drain_max;
             if left > 0 && (drains || now.since(said) >= SAY_EVERY) {
@@ -196,7 +190,7 @@ impl Predecessor {
             }
             if drains {
                 is_drained = true;
-                self.tell(&Order::Drain);
+                Order::Drain.tell_all(&self.orders);
             }
         }
     }
