@@ -9,7 +9,7 @@
 //! a password comes out as a setting only.
 
 use super::libconfig::{Group, Value, find};
-use super::settings::{Section, Settings};
+use super::settings::{self as made, Section, Settings};
 
 /// Where ProxySQL listens by default.
 const LISTEN: &str = "0.0.0.0:6033";
@@ -153,7 +153,7 @@ fn variables(mysql: &[(String, Value)], settings: &mut Settings) {
         match known.map(|(_, taken)| taken) {
             Some(Number(section, key, per)) => match scalar.parse::<u64>() {
                 Ok(0) => {}
-                Ok(number) => settings.put(*section, key, number.div_ceil(*per)),
+                Ok(number) => settings.put(*section, key, made::number(number.div_ceil(*per))),
                 Err(_) => settings.note(format!("{name}: expected a number, got '{scalar}'")),
             },
             Some(Flag(section, key)) => settings.put(*section, key, is_on(&scalar)),
@@ -227,7 +227,7 @@ fn admin(admin: &[(String, Value)], settings: &mut Settings) {
             "mysql_ifaces" => {
                 let mut addresses = scalar.split(';').map(str::trim);
                 let first = addresses.next().unwrap_or_default();
-                settings.put(Section::Console, "listen", first.to_owned());
+                settings.put(Section::Console, "listen", first);
                 for address in addresses.filter(|address| !address.is_empty()) {
                     settings.note(format!(
                         "mysql_ifaces: the console listens at one address, not at {address}"
@@ -261,9 +261,9 @@ fn account(credentials: &str, role: &str, settings: &mut Settings) {
     let Some((user, password)) = accounts.next().and_then(|first| first.split_once(':')) else {
         return;
     };
-    settings.put(Section::Console, &format!("{role}_user"), user.to_owned());
+    settings.put(Section::Console, &format!("{role}_user"), user);
     let key = format!("{role}_password");
-    settings.put(Section::Console, &key, password.to_owned());
+    settings.put(Section::Console, &key, password);
     for other in accounts {
         let user = other.split_once(':').map_or(other, |(user, _)| user);
         settings.note(format!(
@@ -319,7 +319,7 @@ fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<
     let server = servers.swap_remove(at);
     settings.put(Backend, "address", server.address);
     if let Some(max) = server.backends_max {
-        settings.put(Top, "backends_max", max);
+        settings.put(Top, "backends_max", made::number(max));
     }
     for other in servers {
         settings.note(format!(
@@ -390,10 +390,10 @@ fn users(file: &Group, settings: &mut Settings) -> Result<(), String> {
         settings.put(Section::User, "name", name.clone());
         settings.put(Section::User, "password", password);
         if let Some(max) = number(user, "max_connections")?.filter(|max| *max > 0) {
-            settings.put(Section::User, "clients_max", max);
+            settings.put(Section::User, "clients_max", made::number(max));
         }
         if text(user, "use_ssl").is_some_and(|text| is_on(&text)) {
-            settings.put(Section::User, "require", "ssl".to_owned());
+            settings.put(Section::User, "require", "ssl");
         }
         let without = ["default_schema", "attributes"];
         for key in without.into_iter().filter(|key| text(user, key).is_some()) {
@@ -406,7 +406,7 @@ fn users(file: &Group, settings: &mut Settings) -> Result<(), String> {
         }
     }
     if !hashed.is_empty() || taken.is_empty() {
-        settings.put(Top, "auth", "server".to_owned());
+        settings.put(Top, "auth", "server");
         settings.note(match hashed.is_empty() {
             true => "mysql_users: none; the accounts of the server log in".into(),
             false => format!(
@@ -428,7 +428,7 @@ fn is_hash(password: &str) -> bool {
 
 fn encryption(file: &Group, mysql: &[(String, Value)], to_server: bool, settings: &mut Settings) {
     if to_server {
-        settings.put(Backend, "tls", "required".to_owned());
+        settings.put(Backend, "tls", "required");
         settings.note(
             "use_ssl: as in ProxySQL the server does not have to prove who it is; \
              backend.tls = \"verify_identity\" makes it"

@@ -3,7 +3,8 @@
 //! Settings stand in the order in which they were put, below their sections; what somebody has to
 //! look at stands in front, as comments. Values are written by the library that reads them.
 
-use std::fmt::{self, Display, Formatter, Write as _};
+use std::fmt::Write as _;
+use toml::Value;
 
 /// Where a setting stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,48 +16,9 @@ pub(crate) enum Section {
     User,
 }
 
-/// A value of a setting.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Number(u64),
-    Flag(bool),
-    Text(String),
-    List(Vec<String>),
-}
-
-impl From<u64> for Value {
-    fn from(number: u64) -> Value {
-        Value::Number(number)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(flag: bool) -> Value {
-        Value::Flag(flag)
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::Text(text)
-    }
-}
-
-impl From<Vec<String>> for Value {
-    fn from(list: Vec<String>) -> Value {
-        Value::List(list)
-    }
-}
-
-impl Display for Value {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Number(number) => number.fmt(f),
-            Value::Flag(flag) => flag.fmt(f),
-            Value::Text(text) => toml::Value::from(text.as_str()).fmt(f),
-            Value::List(list) => toml::Value::from(list.clone()).fmt(f),
-        }
-    }
+/// A value that is a number. One that TOML cannot write is none that the pool takes either.
+pub(crate) fn number(number: u64) -> Value {
+    i64::try_from(number).unwrap_or(i64::MAX).into()
 }
 
 /// Settings by their keys.
@@ -151,8 +113,8 @@ mod tests {
         let mut settings = Settings::default();
         settings.begin_user();
         settings.put(Section::User, "name", "a\"b\\\n".to_owned());
-        settings.put(Section::Top, "groups", 3);
-        settings.put(Section::Top, "groups", 4);
+        settings.put(Section::Top, "groups", number(3));
+        settings.put(Section::Top, "groups", number(4));
         settings.put(Section::Top, "listen", vec!["x".to_owned()]);
         settings.put(Section::Backend, "on", true);
         settings.note("one\nevil = 1".into());
