@@ -68,6 +68,19 @@ impl Line {
     }
 }
 
+/// Such a pool in front of a server of the test's own, which it may stop.
+fn own_line(test: &str, name: &str) -> Option<(Real, Line)> {
+    let real = own_server(test)?;
+    if direct() {
+        skipped(test, "it is about the pool");
+        return None;
+    }
+    real.create_user("app", "app");
+    real.execute(&["CREATE DATABASE shop"]);
+    let line = Line::start(&real, name, "backends_max = 4\ngroups = 1");
+    Some((real, line))
+}
+
 fn words(arguments: &[String]) -> Vec<&str> {
     arguments.iter().map(String::as_str).collect()
 }
@@ -231,15 +244,9 @@ fn what_a_statement_has_left_can_be_asked_for_at_the_next_process() {
 #[test]
 fn sessions_that_began_under_other_values_go_together() {
     let test = "sessions_that_began_under_other_values";
-    let Some(mut real) = own_server(test) else {
+    let Some((mut real, mut line)) = own_line(test, "upgrade-begun.toml") else {
         return;
     };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    real.create_user("app", "app");
-    real.execute(&["CREATE DATABASE shop"]);
-    let mut line = Line::start(&real, "upgrade-begun.toml", "backends_max = 4\ngroups = 1");
     let mut all = vec![login(line.address(), &app())];
     for (name, value) in [("lock_wait_timeout", 109), ("default_week_format", 3)] {
         login(line.address(), &app()).must(&format!("SET GLOBAL {name} = {value}"));
@@ -922,15 +929,9 @@ fn hear(socket: &OwnedFd, kind: u8, descriptors: &mut Vec<OwnedFd>) {
 #[test]
 fn a_successor_that_cannot_begin_leaves_the_old_process_alone() {
     let test = "a_successor_that_cannot_begin";
-    let Some(mut real) = own_server(test) else {
+    let Some((mut real, line)) = own_line(test, "upgrade-config.toml") else {
         return;
     };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    real.create_user("app", "app");
-    real.execute(&["CREATE DATABASE shop"]);
-    let line = Line::start(&real, "upgrade-config.toml", "backends_max = 4\ngroups = 1");
     let mut client = login(line.address(), &app());
     client.must("SET @a = 1");
     let file = &line.arguments[1];
