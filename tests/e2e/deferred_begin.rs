@@ -3,16 +3,9 @@
 
 use crate::compare::same_on_both;
 use crate::world::{app, both_servers, direct, login, server, start_pool};
-use testkit::real::Real;
 use testkit::talk::Account;
 use wire::capabilities as cap;
 use wire::command::Command;
-
-fn on_both(test: &str, told: impl Fn(&Real)) {
-    for real in both_servers(test) {
-        told(real);
-    }
-}
 
 /// Clients of each kind that hears of transactions in its own way.
 fn accounts(schema: &str) -> [Account; 4] {
@@ -158,7 +151,7 @@ fn what_follows_runs_in_its_transaction_whatever_it_is() {
 
 #[test]
 fn who_begins_and_thinks_holds_no_backend() {
-    on_both("deferred_idle", |real| {
+    for real in both_servers("deferred_idle") {
         if direct() {
             return;
         }
@@ -180,7 +173,7 @@ fn who_begins_and_thinks_holds_no_backend() {
         }
         let counted = "transactions_deferred: 100, transactions_unsent: 50,";
         pool.wait_for_census(counted).unwrap();
-    });
+    }
 }
 
 #[test]
@@ -189,7 +182,8 @@ fn it_can_be_switched_off() {
     let Some(real) = server(test).filter(|_| !direct()) else {
         return;
     };
-    let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 100\ndefer_begin = false";
+    // The one who begins may have to wait for the backend to be dialled.
+    let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 2000\ndefer_begin = false";
     let pool = start_pool(real, "not_deferred.toml", settings);
     let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
     a.must("BEGIN");
