@@ -227,12 +227,13 @@ impl<N: Net> Group<N> {
         self.forget_quick();
         let mut slow = self.slow_readers();
         let was_squeezed = self.is_squeezed();
-        self.slow_backends = slow.len() + self.under_way().count();
+        let line = self.under_way();
+        self.slow_backends = slow.len() + line.len();
         if self.is_squeezed() && !was_squeezed {
             self.put_short_first();
         }
         self.publish_slow(&slow);
-        self.choose_collected();
+        self.choose_collected(&line);
         self.read_on();
         let others_wait = self.waiting > 0 || self.owes_next();
         slow.retain(|reader| others_wait || reader.has_riders);
@@ -261,7 +262,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Clients whose replies are not at their ends and go to the spool, in line for that.
-    fn under_way(&self) -> impl Iterator<Item = Key> {
+    fn under_way(&self) -> Vec<Key> {
         let under_way = |key: &Key| {
             let client = self.clients.get(*key);
             client.is_some_and(|client| {
@@ -269,12 +270,11 @@ impl<N: Net> Group<N> {
                 waits && client.lease().is_some() && client.state() != ClientState::Idle
             })
         };
-        self.spooled.iter().copied().filter(under_way)
+        self.spooled.iter().copied().filter(under_way).collect()
     }
 
-    /// Chooses whose reply is taken off its backend now.
-    fn choose_collected(&mut self) {
-        let line: Vec<Key> = self.under_way().collect();
+    /// Chooses whose reply of those in line is taken off its backend now.
+    fn choose_collected(&mut self, line: &[Key]) {
         let now = self.net.now();
         let client = self
             .collecting
@@ -284,7 +284,7 @@ impl<N: Net> Group<N> {
         let backend = lease.and_then(|lease| self.backends.get(lease));
         let has_more = backend.is_some_and(|backend| backend.transport.is_readable());
         let all = &self.shared.collecting;
-        if let Some(had) = self.collecting.choose(&line, has_more, now, all) {
+        if let Some(had) = self.collecting.choose(line, has_more, now, all) {
             self.spooled.retain(|key| *key != had);
             self.spooled.push(had);
         }
