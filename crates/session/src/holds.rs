@@ -274,8 +274,8 @@ impl Holds {
         let Some(pins) = &mut self.0 else {
             return Vec::new();
         };
-        pins.running = pins.coming.take();
-        let Some(mut plan) = pins.running.take() else {
+        pins.running = None;
+        let Some(mut plan) = pins.coming.take() else {
             return Vec::new();
         };
         let taken = plan.holdings.taken.drain(..);
