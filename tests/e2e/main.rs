@@ -37,6 +37,7 @@ mod faults;
 mod found;
 mod fragments;
 mod globals;
+mod guard;
 mod hostile;
 mod in_front;
 mod in_one_write;

@@ -45,7 +45,7 @@ fn tcp(address: &Address) -> SocketAddr {
 }
 
 /// A connection to the pool from this address of the host.
-fn connected(pool: &Address, last: u8) -> TcpStream {
+pub(crate) fn connected(pool: &Address, last: u8) -> TcpStream {
     let source = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
     let stream = TcpStream::from(reactor::socket::dial(pool, Some(source)).unwrap());
     stream.set_nonblocking(false).unwrap();
@@ -80,7 +80,7 @@ fn front(pool: &Address, header: &[u8], piece: usize) -> Address {
 }
 
 /// A packet: its sequence number and its payload.
-fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+pub(crate) fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).ok()?;
     let len = u32::from_le_bytes([header[0], header[1], header[2], 0]);

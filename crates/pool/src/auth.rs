@@ -6,6 +6,7 @@
 
 pub(crate) mod account;
 pub(crate) mod accounts;
+pub(crate) mod address_limits;
 pub(crate) mod auth_delay;
 pub(crate) mod auth_failures;
 pub(crate) mod certificate;

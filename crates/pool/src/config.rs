@@ -16,6 +16,7 @@ mod row;
 mod rows;
 
 use crate::auth::account::Account;
+use crate::auth::address_limits::{AddressRules, Limit};
 use crate::auth::certificate::{ClientTls, ClientTlsKeys};
 use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
@@ -215,6 +216,22 @@ impl Settings {
     pub(crate) fn client_keepalive(&self) -> Option<Keepalive> {
         let silence = self.client_silence_max?;
         Some(Keepalive::within(silence, silence * 2 / 3))
+    }
+
+    /// What one address, and one network, may have.
+    pub(crate) fn address_rules(&self) -> AddressRules<'_> {
+        AddressRules {
+            address: Limit {
+                clients: self.clients_per_address_max,
+                logins_per_s: self.logins_per_s_per_address_max,
+            },
+            network: Limit {
+                clients: self.clients_per_network_max,
+                logins_per_s: self.logins_per_s_per_network_max,
+            },
+            network_bits: (self.network_bits_ipv4, self.network_bits_ipv6),
+            exempt: &self.unlimited_networks,
+        }
     }
 
     /// Who may connect to the Unix sockets among the listeners.

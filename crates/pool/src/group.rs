@@ -23,6 +23,7 @@ pub(crate) mod prepared;
 pub(crate) mod session_state;
 pub(crate) mod statements;
 
+use crate::auth::address_limits::Seat;
 use crate::auth::auth_delay::AuthDelays;
 use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
@@ -56,7 +57,7 @@ use session::meter::Meter;
 use session::prepared::Definitions;
 use session::shapes::Shapes;
 use session::state::Interner;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -168,6 +169,8 @@ pub struct Group<N: Net> {
     pub(crate) spool: Spool,
     /// `@@last_gtid` of each client to which one was reported.
     pub(crate) gtids: BTreeMap<Key, LastGtid>,
+    /// Where clients are counted by their address; without such limits there are none.
+    pub(crate) seats: HashMap<Key, Seat>,
     /// Lines of a report, to be printed.
     lines: Vec<ReportLine>,
     /// Answers to questions, to be handed over.
@@ -281,6 +284,7 @@ impl<N: Net> Group<N> {
             slow_of_users: BTreeMap::new(),
             spool,
             gtids: BTreeMap::new(),
+            seats: HashMap::new(),
             lines: Vec::new(),
             answers: Vec::new(),
             lines_of_logins: LineLimit::default(),
@@ -317,6 +321,7 @@ impl<N: Net> Group<N> {
             self.count_for_limits(false);
             (self.settings, self.settings_epoch) = (self.shared.settings(), epoch);
             self.count_for_limits(true);
+            self.seat_all();
             self.figures.fit(self.settings.users.len());
         }
     }

@@ -4,6 +4,7 @@
 //! that is held for a moment; what crosses from group to group goes by mailbox ([`Order`]).
 
 use crate::auth::accounts::{Accounts, LoginContext};
+use crate::auth::address_limits::AddressLimits;
 use crate::auth::auth_failures::AuthFailures;
 use crate::auth::password_checks::PasswordChecks;
 use crate::backend::kill_jobs::{KillAsk, KillEnd, Threads};
@@ -73,6 +74,8 @@ pub struct Shared {
     pub texts_max: usize,
     /// Failed logins by address.
     pub(crate) failures: AuthFailures,
+    /// Connections by address.
+    pub(crate) address_limits: AddressLimits,
     /// How many groups there are.
     pub groups: usize,
     /// Cores of the machine.
@@ -165,6 +168,7 @@ impl Shared {
             text_here_max: TEXT_HERE_MAX,
             texts_max: TEXTS_MAX,
             failures: AuthFailures::default(),
+            address_limits: AddressLimits::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
             collecting: CollectingGroups::new(groups, cores),

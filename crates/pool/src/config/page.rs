@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The longest line of a paragraph.
 const COLUMNS: usize = 100;
 /// The headings in their order.
-const SECTIONS: [&str; 9] = [
+const SECTIONS: [&str; 10] = [
     "Listening",
     "Accounts",
     "TLS",
@@ -19,6 +19,7 @@ const SECTIONS: [&str; 9] = [
     "The server",
     "Scheduling",
     "Limits on clients",
+    "Limits by address",
     "Memory and slow clients",
     "Stored code",
 ];

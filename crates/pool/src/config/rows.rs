@@ -322,6 +322,42 @@ table! {
             drain_max: Duration { .key("drain_ms_max").milliseconds(1).or_number(30_000) }
         }
 
+        section "Limits by address" {
+            /// Connections from one address at once, over all groups: from an IPv4 address, or from
+            /// a /64 network of IPv6. Further ones get error 1040 in place of the greeting. See
+            /// [Limits by address](logins.md#limits-by-address).
+            clients_per_address_max: Option<u32> {
+                .number("connections", 1, 10_000_000).or_nothing("no limit")
+            }
+
+            /// Connections from one address that may begin in a second, as many of them at once.
+            logins_per_s_per_address_max: Option<u32> {
+                .number("connections a second", 1, 1_000_000).or_nothing("no limit")
+            }
+
+            /// The same two limits for networks of the lengths below.
+            clients_per_network_max: Option<u32> {
+                .number("connections", 1, 10_000_000).or_nothing("no limit")
+            }
+
+            /// See above.
+            logins_per_s_per_network_max: Option<u32> {
+                .number("connections a second", 1, 1_000_000).or_nothing("no limit")
+            }
+
+            /// Bits of an IPv4 address that make its network.
+            network_bits_ipv4: u32 { .number("bits", 1, 32).or_number(24) .fixed() }
+
+            /// Bits of an IPv6 address that make its network.
+            network_bits_ipv6: u32 { .number("bits", 1, 64).or_number(48) .fixed() }
+
+            /// Addresses and networks that these limits do not hold for: a load balancer that
+            /// speaks for many, and its health checks.
+            unlimited_networks: Vec<Network> {
+                .of(Kind::List("addresses and networks")).or_nothing("none")
+            }
+        }
+
         section "Memory and slow clients" {
             /// While the pool's resident memory is above this, or the machine has less than 64 MiB
             /// left, no new client is let in (error 1041), and of the clients' commands no more

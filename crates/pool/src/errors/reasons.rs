@@ -4,6 +4,7 @@
 //! event caused it, and what to do; the same reason is counted. Invariant: no string is made up at
 //! the place of use; what varies (a limit, a time, the server's words) is a parameter here.
 
+use crate::auth::address_limits::Met;
 use crate::queue::lane::LaneName;
 pub(crate) use session::holds::PinReason;
 use session::own_commands::OWN_COMMANDS_MAX;
@@ -38,6 +39,8 @@ pub(crate) enum Refusal {
         /// What is used, and what the limit is.
         detail: String,
     },
+    /// Its address, or its network, has as many connections as it may.
+    AddressLimit(Met),
     /// Too many passwords wait to be checked already.
     PasswordChecks {
         /// How many wait in that line.
@@ -300,6 +303,7 @@ impl Refusal {
             Refusal::GroupFull { .. } => "group-full",
             Refusal::UserClients { .. } => "user-clients",
             Refusal::Memory { .. } => "memory",
+            Refusal::AddressLimit(met) => met.name(),
             Refusal::PasswordChecks { .. } => "password-checks",
             Refusal::LaneFull { .. } => "lane-full",
             Refusal::LaneBytes { .. } => "lane-bytes",
@@ -348,6 +352,7 @@ impl Refusal {
         match self {
             Refusal::Clients { .. }
             | Refusal::GroupFull { .. }
+            | Refusal::AddressLimit(_)
             | Refusal::PasswordChecks { .. } => errors::CON_COUNT,
             Refusal::UserClients { .. } => errors::TOO_MANY_USER_CONNECTIONS,
             Refusal::Memory { .. } => errors::OUT_OF_RESOURCES,
@@ -401,6 +406,7 @@ impl fmt::Display for Refusal {
             | Refusal::WaitedTooLong { .. } => self.fmt_wait(f),
             Refusal::Clients { .. }
             | Refusal::GroupFull { .. }
+            | Refusal::AddressLimit(_)
             | Refusal::UserClients { .. }
             | Refusal::Memory { .. }
             | Refusal::PasswordChecks { .. }
@@ -570,6 +576,7 @@ impl Refusal {
                 "Too many connections (onramp: the descriptor table of this group holds {max} \
                  clients; raise the descriptor limit, clients_max or groups)"
             ),
+            Refusal::AddressLimit(met) => write!(f, "Too many connections (onramp: {met})"),
             Refusal::UserClients { user, max } => write!(
                 f,
                 "User {user} already has more than 'max_user_connections' active connections \

@@ -5,6 +5,7 @@
 //! there is. Commands that were read together are handled one after the other, so pipelining works
 //! and is answered in order.
 
+pub(crate) mod address_limits;
 pub(crate) mod admission;
 pub(crate) mod arrivals;
 pub(crate) mod compression;
@@ -25,6 +26,7 @@ pub(crate) mod timeouts;
 pub(crate) mod tls;
 
 use crate::auth::accounts::LoginContext;
+use crate::auth::address_limits::Seat;
 use crate::auth::auth_delay::{After, Delayed};
 use crate::auth::auth_failures::{FREE, delay_at};
 use crate::auth::login::{Login, Outcome};
@@ -75,17 +77,18 @@ impl<N: Net> Group<N> {
         } else {
             None
         };
-        if let Some(refusal) = refusal {
-            self.counts.refused += 1;
-            *self.counts.refusals.entry(refusal.name()).or_default() += 1;
-            self.log_refused(Some(&sock), None, &refusal);
-            let mut out = Vec::new();
-            put_err(&mut out, 0, refusal.code(), &refusal.to_string());
-            let _ = self.net.write(&sock, &out);
-            return;
-        }
+        let needs_header = refusal.is_none() && self.needs_proxy_header(&sock);
+        let admitted = match refusal {
+            Some(refusal) => Err(refusal),
+            // A proxy speaks for others: theirs is the address that counts.
+            None if needs_header => Ok(Seat::default()),
+            None => self.admit_address(|net| net.peer(&sock).map(|peer| peer.ip())),
+        };
+        let seat = match admitted {
+            Ok(seat) => seat,
+            Err(refusal) => return self.turn_away(sock, &refusal),
+        };
         let is_local = matches!(self.settings.listen.get(listener), Some(Address::Unix(_)));
-        let needs_header = self.needs_proxy_header(&sock);
         let transport = Transport::plain(sock, is_local);
         let id = self.next_id();
         let nonce = nonce_of_connection(&self.nonce_key, id);
@@ -98,6 +101,7 @@ impl<N: Net> Group<N> {
         };
         client.id = id;
         let key = self.clients.insert(client);
+        self.sit(key, seat);
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
         let watched = match self.clients.get(key) {
             Some(client) => self
@@ -112,6 +116,16 @@ impl<N: Net> Group<N> {
         if !needs_header {
             self.send_greeting(key);
         }
+    }
+
+    /// Says why a connection cannot stay, in place of the greeting.
+    fn turn_away(&mut self, sock: N::Sock, refusal: &Refusal) {
+        self.counts.refused += 1;
+        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+        self.log_refused(Some(&sock), None, refusal);
+        let mut out = Vec::new();
+        put_err(&mut out, 0, refusal.code(), &refusal.to_string());
+        let _ = self.net.write(&sock, &out);
     }
 
     pub(crate) fn nonce(&mut self) -> Nonce {
@@ -819,6 +833,7 @@ impl<N: Net> Group<N> {
     /// Removes a client; its backend is freed, or closed when it may hold something of its.
     pub(crate) fn close(&mut self, key: Key) {
         self.gtids.remove(&key);
+        self.unseat(key);
         self.slow.forget(key);
         self.forget_waiting(key);
         self.uncount_input(key);

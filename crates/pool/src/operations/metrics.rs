@@ -411,6 +411,10 @@ metrics! {
     Counter Pool "onramp_pool_connections_accepted_total" []
         "Connections of clients that were accepted."
         |pool, out| out.set(&[], pool.total.census.counts.accepted);
+    Counter Pool "onramp_pool_addresses_uncounted_total" []
+        "Connections that were let in without being counted for their address or network, since \
+         the table of these was full."
+        |pool, out| out.set(&[], pool.shared.address_limits.uncounted());
     Counter Pool "onramp_pool_accept_failures_total" []
         "Accepts that failed for want of descriptors or memory."
         |pool, out| out.set(&[], pool.total.census.counts.accept_failures);

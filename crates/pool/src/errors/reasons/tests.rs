@@ -60,10 +60,11 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::Tls(_) => 44,
         Refusal::InsecureTransport => 45,
         Refusal::ProxyHeader(_) => 46,
+        Refusal::AddressLimit(_) => 47,
     }
 }
 
-const NUMBERS: usize = 47;
+const NUMBERS: usize = 48;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -80,6 +81,10 @@ fn examples() -> Vec<(Refusal, &'static str)> {
     vec![
         (Refusal::Clients { max: 100 }, "onramp-clients"),
         (Refusal::GroupFull { max: 900 }, "onramp-group-full"),
+        (
+            Refusal::AddressLimit(Met::example()),
+            "onramp-address-limit",
+        ),
         (
             Refusal::UserClients {
                 user: user(),

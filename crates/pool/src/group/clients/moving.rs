@@ -230,6 +230,9 @@ impl<N: Net> Group<N> {
         client.statements_made = arrived.statements_made;
         let key = self.clients.insert(client);
         self.shared.clients.fetch_add(1, Relaxed);
+        if self.settings.address_rules().is_any() {
+            self.seat(key);
+        }
         let capabilities = (arrived.capabilities & BACKEND_KEY, arrived.extended.into());
         let pool = self.pool_of(capabilities, onward);
         self.put_in_pool(key, pool);

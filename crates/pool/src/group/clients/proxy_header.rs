@@ -50,11 +50,23 @@ impl<N: Net> Group<N> {
             return len;
         };
         match source {
-            Source::Address(address) => client.transport.set_client_address(address),
+            Source::Address(address) => {
+                client.transport.set_client_address(address);
+                match self.admit_address(|_| Some(address.ip())) {
+                    Ok(seat) => self.sit(key, seat),
+                    Err(refusal) => {
+                        self.refuse_and_leave(key, &refusal);
+                        return 0;
+                    }
+                }
+            }
             // The proxy speaks for itself, or does not say for whom. A Unix socket there is not
             // `localhost` here.
             Source::Unknown | Source::Unix => {}
         }
+        let Some(client) = self.clients.get_mut(key) else {
+            return len;
+        };
         if !client.change_state(ClientState::Greeted, now) {
             self.close_later(key);
             return len;

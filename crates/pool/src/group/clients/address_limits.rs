@@ -1,0 +1,72 @@
+//! Connections that are counted by their address: when they come, until they are closed.
+//!
+//! The problem: a connection is counted where it is known whom it speaks for, which is at once, or
+//! behind its PROXY header, or when it comes from another process; and the count must end with it
+//! ([`crate::auth::address_limits`]). The mechanism: a group notes the [`Seat`] of each of its
+//! clients, beside them, since most pools have no such limits.
+//!
+//! Invariants: a client has one seat at most, which is given back where it is closed; a proxy's own
+//! connection (health checks, and one whose header has not come) has none; where a limit comes by a
+//! reload, who is here already counts.
+
+use crate::auth::address_limits::Seat;
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use reactor::{Key, Net};
+use std::net::IpAddr;
+
+impl<N: Net> Group<N> {
+    /// Counts a connection from this address, which is looked up only where there are limits.
+    pub(crate) fn admit_address(
+        &mut self,
+        address: impl FnOnce(&N) -> Option<IpAddr>,
+    ) -> Result<Seat, Refusal> {
+        let rules = self.settings.address_rules();
+        if !rules.is_any() {
+            return Ok(Seat::default());
+        }
+        let (address, now) = (address(&self.net), self.net.now());
+        let entered = self.shared.address_limits.enter(address, &rules, now);
+        entered.map_err(Refusal::AddressLimit)
+    }
+
+    /// A client is counted there until it is closed.
+    pub(crate) fn sit(&mut self, key: Key, seat: Seat) {
+        if seat != Seat::default() {
+            self.seats.insert(key, seat);
+        }
+    }
+
+    /// A client is counted no more.
+    pub(crate) fn unseat(&mut self, key: Key) {
+        if let Some(seat) = self.seats.remove(&key) {
+            self.shared.address_limits.leave(seat);
+        }
+    }
+
+    /// Counts a client that is here without having been counted; it is not refused.
+    pub(crate) fn seat(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let transport = &client.transport;
+        let of_proxy =
+            transport.client_address().is_none() && self.needs_proxy_header(transport.sock());
+        if of_proxy || self.seats.contains_key(&key) {
+            return;
+        }
+        let address = transport.peer(&self.net).map(|peer| peer.ip());
+        let (rules, now) = (self.settings.address_rules(), self.net.now());
+        let seat = self.shared.address_limits.admit(address, &rules, now);
+        self.sit(key, seat);
+    }
+
+    /// The same for all clients, where there are limits.
+    pub(crate) fn seat_all(&mut self) {
+        if !self.settings.address_rules().is_any() {
+            return;
+        }
+        let keys: Vec<Key> = self.clients.iter().map(|(key, _)| key).collect();
+        keys.into_iter().for_each(|key| self.seat(key));
+    }
+}
