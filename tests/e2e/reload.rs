@@ -92,7 +92,7 @@ fn settings_hold_once_they_are_read_again() {
         "user 'gone' (removed)",
         "user 'kept' (changed)",
         "user 'new' (new)",
-        "only after an upgrade or a restart: groups (2, now 3)",
+        "only after a restart: groups (2, now 3)",
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
@@ -133,6 +133,33 @@ fn settings_hold_once_they_are_read_again() {
     assert_eq!(at("gone", "e").unwrap().value("SELECT 1"), "1");
     assert!(at("new", "d").is_err());
     assert_eq!(gone.value("SELECT @x"), "1");
+}
+
+#[test]
+fn a_changed_file_is_read_by_itself_if_that_is_asked_for() {
+    let test = "a_changed_file_is_read_by_itself";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let users = user("one", "a", "");
+    let top = "reload_on_change = true\nwait_ms_max = 20000";
+    let world = World::start(real, "reload-changed.toml", top, &users);
+    world.write("reload_on_change = true\nwait_ms_max = 10000", &users);
+    let said = world.pool.wait_for("wait_ms_max (20000, now 10000)");
+    assert!(said.unwrap().contains("event=settings-read"));
+    world.write("reload_on_change = true\nwait_ms_max = \"long\"", &users);
+    let said = world.pool.wait_for("event=settings-kept").unwrap();
+    assert!(
+        said.contains("reload-changed.toml: line 2, column 15: wait_ms_max: expected a number"),
+        "{said}"
+    );
+    // It is the last time that it is looked at without being asked.
+    world.write("wait_ms_max = 5000", &users);
+    world
+        .pool
+        .wait_for("wait_ms_max (10000, now 5000)")
+        .unwrap();
 }
 
 /// What is counted for users with a limit only is counted right when the limit comes, or goes, amid

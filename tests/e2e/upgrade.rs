@@ -17,6 +17,7 @@ use testkit::onramp::Pool;
 use testkit::oracle::{Pair, Step, Verdict, draw, ground};
 use testkit::real::{Real, skipped};
 use testkit::reply::Outcome;
+use testkit::talk::Account;
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -964,6 +965,52 @@ fn a_signal_starts_the_program_that_is_there_now() {
     assert_eq!(client.value("SELECT @a"), "1");
     let address = line.address().clone();
     assert_eq!(login(&address, &app()).value("SELECT 1"), "1");
+    testkit::onramp::terminate_process(pid);
+    let (status, said) = line.pool.wait();
+    assert!(status.success(), "{said}");
+}
+
+#[test]
+fn a_reload_that_needs_an_upgrade_begins_one_if_that_is_asked_for() {
+    let test = "a_reload_that_needs_an_upgrade";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let name = "upgrade-reload.toml";
+    let top = "backends_max = 4\ngroups = 1\nupgrade_on_reload = true";
+    let line = Line::start(real, name, top);
+    let mut client = login(line.address(), &app());
+    client.must("SET @a = 1");
+    // What holds at once needs no other process, and the number of groups does not follow one.
+    let write = |more: &str| config_file(real, name, &config(&real.address(), more));
+    write("backends_max = 3\ngroups = 2\nupgrade_on_reload = true");
+    line.pool.hang_up().unwrap();
+    let said = line.pool.wait_for("backends_max (4, now 3)").unwrap();
+    assert!(
+        said.contains("only after a restart: groups (1, now 2)"),
+        "{said}"
+    );
+    assert!(!said.contains("an upgrade begins"), "{said}");
+    let console = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
+                   admin_password = \"secret\"\n";
+    write(&format!("{top}\ncompression = false\n{console}"));
+    line.pool.hang_up().unwrap();
+    let said = line.pool.wait_for("an upgrade begins").unwrap();
+    assert!(said.contains("compression (true, now false)"), "{said}");
+    let said = line.pool.wait_for("is started from").unwrap();
+    let pid = said.split("process ").nth(1).unwrap();
+    let pid: i32 = pid.split(' ').next().unwrap().parse().unwrap();
+    line.pool.wait_for("event=upgraded").unwrap();
+    assert_eq!(client.value("SELECT @a"), "1");
+    let said = line.pool.wait_for("console at ").unwrap();
+    let (_, place) = said.split_once("console at ").unwrap();
+    let mut console = login(
+        &Address::parse(place.trim()).unwrap(),
+        &Account::new("admin", "secret"),
+    );
+    let shown = console.value("SELECT value FROM config WHERE name = 'compression'");
+    assert_eq!(shown, "false");
     testkit::onramp::terminate_process(pid);
     let (status, said) = line.pool.wait();
     assert!(status.success(), "{said}");

@@ -1,14 +1,15 @@
 //! Configuration: what the user wrote, checked once, and the numbers that follow from it.
 //!
 //! Each setting is a row of the table in `config/rows.rs`. [`Raw`] is what is written: values by
-//! key, each with its line or option. [`Settings`] is what the pool runs on: every value bounded,
-//! every address parsed, every password fetched. The way from one to the other is [`Raw::check`],
-//! whose errors name the place, the key, what was expected and what came. Invariant: nothing reads
-//! `Raw` after that.
+//! key, each with its line and column, or its option. [`Settings`] is what the pool runs on: every
+//! value bounded, every address parsed, every password fetched. The way from one to the other is
+//! [`Raw::check`], whose errors name the place, the key, what was expected and what came.
+//! Invariant: nothing reads `Raw` after that.
 
 pub(crate) mod current;
 pub(crate) mod options;
 pub(crate) mod secret;
+pub(crate) mod source;
 
 #[cfg(test)]
 mod page;
@@ -515,7 +516,7 @@ impl File<'_> {
     /// Takes one key and its value.
     fn entry(&self, keys: &mut Keys, table: Table, entry: Entry<'_, '_>) -> Result<(), String> {
         let (key, value) = entry;
-        let at = self.at(key.span().start);
+        let at = self.at(value.span().start);
         let mut name = key.get_ref().as_ref();
         if (table, name) == (Table::User, OLD_SLOW_BACKENDS) {
             name = "slow_backends_max";
@@ -525,6 +526,7 @@ impl File<'_> {
             ));
         }
         let Some(row) = table.rows().find(|row| row.key == name) else {
+            let at = self.at(key.span().start);
             return Err(format!("{at}: {}", unknown(table, name)));
         };
         let value =
@@ -536,9 +538,11 @@ impl File<'_> {
     /// The place of this byte.
     fn at(&self, byte: usize) -> At {
         let before = self.text.get(..byte).unwrap_or(self.text);
+        let line = before.rsplit('\n').next().unwrap_or_default();
         At::Line {
             file: self.name.clone(),
             number: before.matches('\n').count() + 1,
+            column: line.chars().count() + 1,
         }
     }
 
@@ -1056,7 +1060,7 @@ mod tests {
         }
         let number = check(&GOOD.replacen("\"secret\"", "4711", 1)).unwrap_err();
         assert!(
-            number.starts_with("line 8: user 'app': password: expected a text"),
+            number.starts_with("line 8, column 20: user 'app': password: expected a text"),
             "{number}"
         );
         assert!(Raw::parse(GOOD).unwrap().holds_secrets());
@@ -1070,7 +1074,7 @@ mod tests {
         let cases = [
             (
                 "clients_maximum = 5",
-                "line 3: unknown setting 'clients_maximum'; is clients_max meant? \
+                "line 3, column 9: unknown setting 'clients_maximum'; is clients_max meant? \
                  docs/pool/settings.md describes every setting",
             ),
             (
@@ -1087,7 +1091,8 @@ mod tests {
             ),
             (
                 "clients_max = \"many\"",
-                "line 3: clients_max: expected a number from 1 to 10000000, got the text \"many\"",
+                "line 3, column 23: clients_max: expected a number from 1 to 10000000, got the \
+                 text \"many\"",
             ),
             ("clients_max = -5", "got -5"),
             ("clients_max = 5.5", "got 5.5"),
@@ -1097,7 +1102,7 @@ mod tests {
             ),
             (
                 "stored_code = \"believe\"",
-                "line 3: stored_code: expected pin, transaction or trust, got 'believe'",
+                "line 3, column 23: stored_code: expected pin, transaction or trust, got 'believe'",
             ),
             (
                 "stored_code_refresh_s = 86401",
@@ -1106,11 +1111,11 @@ mod tests {
             ("prepared_max = 63", "prepared_max: expected at least 64"),
             (
                 "idle_s_max = 0",
-                "line 3: idle_s_max: expected a number from 1",
+                "line 3, column 22: idle_s_max: expected a number from 1",
             ),
             (
                 "wait_ms_max = 0",
-                "line 3: wait_ms_max: expected a number from 1 to 86400000, got 0",
+                "line 3, column 23: wait_ms_max: expected a number from 1 to 86400000, got 0",
             ),
             (
                 "client_silence_s_max = 2",
@@ -1146,7 +1151,9 @@ mod tests {
         let in_user = |line: &str| without("name = \"app\"", &format!("name = \"app\"\n{line}"));
         let error = in_user("clients_max = 0");
         assert!(
-            error.contains("line 8: user 'app': clients_max: expected a number from 1 to"),
+            error.contains(
+                "line 8, column 15: user 'app': clients_max: expected a number from 1 to"
+            ),
             "{error}"
         );
         let error = in_user("wait_ms_max = 5");
@@ -1177,7 +1184,7 @@ mod tests {
         }
         let said = |settings: &Settings| {
             let mut lines = settings.warnings.iter();
-            lines.any(|line| line.contains("line 8: a user's backends_max is called"))
+            lines.any(|line| line.contains("line 8, column 16: a user's backends_max is called"))
         };
         assert!(said(&old), "{:?}", old.warnings);
         assert!(!said(&new), "{:?}", new.warnings);

@@ -10,11 +10,11 @@
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What tells one state of a file from another, without reading it.
-type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
+pub(crate) type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 
 /// Something made of files.
 pub(crate) struct FromFiles<T> {
@@ -89,13 +89,15 @@ impl<T> FromFiles<T> {
 }
 
 fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
-    let stamp = |file: &PathBuf| {
-        let found = std::fs::metadata(file).ok()?;
-        let changed = (found.ctime(), found.ctime_nsec());
-        let modified = (found.mtime(), found.mtime_nsec());
-        Some((found.dev(), found.ino(), found.len(), modified, changed))
-    };
-    files.iter().map(stamp).collect()
+    files.iter().map(|file| stamp(file)).collect()
+}
+
+/// That of a file; `None` where there is none.
+pub(crate) fn stamp(file: &Path) -> Stamp {
+    let found = std::fs::metadata(file).ok()?;
+    let changed = (found.ctime(), found.ctime_nsec());
+    let modified = (found.mtime(), found.mtime_nsec());
+    Some((found.dev(), found.ino(), found.len(), modified, changed))
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ events! {
     ConsoleCommand "console-command" Warning "an administrator has given a command; says which",
     Listening "listening" Info "clients may come",
     Failed "failed" Error "the pool, or a part of it, cannot go on; the message says why",
-    Signal "signal" Info "a signal that changes nothing has come",
+    Signal "signal" Info "settings are about to be read again: says why, or why not yet",
     Draining "draining" Info "SIGTERM or SIGINT: no new clients, running work ends",
     Ended "ended" Info "the pool has ended, with what it has done",
     Upgrade "upgrade" Info "another process takes the place of this one; says how far it is",

@@ -15,13 +15,14 @@ use crate::Settings;
 use crate::auth::credential::Credential;
 use crate::backend::backend_pools::PoolKey;
 use crate::config::options::PoolArgs;
+use crate::config::source::Source;
 use crate::log::{self, Event, note};
 use crate::operations::certificates;
 use crate::operations::console::{self, Console};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::Board;
 use crate::operations::password_workers::start_workers;
-use crate::operations::reload::reload;
+use crate::operations::reload;
 use crate::operations::service;
 use crate::operations::site;
 use crate::operations::spool_threads::start_spool;
@@ -136,7 +137,7 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
     let room = layout.clients_per_group;
     let mut shared = Shared::new(settings, server, keys, layout.groups, cores, room);
     shared.upstream = upstream;
-    shared.source = Mutex::new(Some(args));
+    shared.source = Mutex::new(Some(Source::new(args)));
     let shared = Arc::new(shared);
     let watcher = Watcher::first(&shared)?;
     let listeners = open_listeners(&shared.settings(), before.as_ref())?;
@@ -167,6 +168,7 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         serve_when_free(is_first, "console", serve)?;
     }
     certificates::watch(&shared);
+    reload::watch(&shared);
     let successor = Arc::new(Mutex::default());
     let predecessor = Predecessor {
         orders: group_threads.orders.clone(),
@@ -340,6 +342,10 @@ fn attend(
     for signal in &mut signals {
         match signal {
             SIGUSR1 => note(Event::Census, format_args!("{:?}", groups.sum())),
+            SIGUSR2 if groups.progress.steps().is_on => note(
+                Event::Upgrade,
+                format_args!("SIGUSR2: another process takes over already"),
+            ),
             SIGUSR2 => started.start_successor(),
             SIGQUIT => Order::Report.tell_all(&groups.orders),
             SIGHUP => {
@@ -348,7 +354,7 @@ fn attend(
                     format_args!("SIGHUP: settings and certificates are read again"),
                 );
                 // What came of it is logged.
-                let _ = reload(shared);
+                let _ = reload::reload(shared);
             }
             _ if draining => {
                 note(

@@ -15,7 +15,7 @@ use crate::buffers::spool::{BLOCK, OfAll, SpoolUse};
 use crate::buffers::spool_jobs::{SpoolDone, SpoolJobs};
 use crate::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
 use crate::config::current::Current;
-use crate::config::options::PoolArgs;
+use crate::config::source::Source;
 use crate::config::{Settings, accounts_of};
 use crate::errors::error_counts::ErrorCounts;
 use crate::listing::Question;
@@ -53,7 +53,7 @@ pub struct Shared {
     /// What the user wants.
     current: Current,
     /// Where that is read; held while it is read again.
-    pub(crate) source: Mutex<Option<PoolArgs>>,
+    pub(crate) source: Mutex<Option<Source>>,
     /// What the server is.
     pub server: ServerFacts,
     /// Capabilities that clients may choose from.

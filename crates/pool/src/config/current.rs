@@ -56,9 +56,14 @@ impl Current {
 pub(crate) struct Changes {
     /// What holds from now on: a setting, its old value and its new one.
     pub(crate) applied: Vec<String>,
-    /// What the file says and a restart is needed for.
+    /// What the file says and an upgrade or a restart is needed for.
     pub(crate) fixed: Vec<String>,
+    /// What only a restart changes.
+    pub(crate) kept_by_upgrades: Vec<String>,
 }
+
+/// What a process takes over from the one before it, whatever its settings say.
+const KEPT_BY_UPGRADES: &str = "groups";
 
 impl Changes {
     /// Shows a setting as it was: another value is not possible without a restart.
@@ -124,7 +129,10 @@ impl Settings {
             let change = format!("{name} ({from}, now {to})");
             match setting.is_fixed {
                 true => {
-                    changes.fixed.push(change);
+                    match setting.name == KEPT_BY_UPGRADES {
+                        true => changes.kept_by_upgrades.push(change),
+                        false => changes.fixed.push(change),
+                    }
                     *setting = before.clone();
                 }
                 false => changes.applied.push(change),
@@ -223,7 +231,7 @@ mod tests {
         assert_eq!(new.backend.to_string(), "127.0.0.1:2");
         let applied = ["ride_max (8, now 1)", "wait_ms_max (5, now 6)"];
         assert_eq!(changes.applied, applied);
-        assert_eq!(changes.fixed, ["groups (2, now 3)"]);
+        assert_eq!(changes.kept_by_upgrades, ["groups (2, now 3)"]);
         let shown = |name| new.shown.iter().find(|setting| setting.name == name);
         assert_eq!(shown("groups").unwrap().value, "2");
         assert_eq!(shown("wait_ms_max").unwrap().value, "6");

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The longest line of a paragraph.
 const COLUMNS: usize = 100;
 /// The headings in their order.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 11] = [
     "Listening",
     "Accounts",
     "TLS",
@@ -22,6 +22,7 @@ const SECTIONS: [&str; 10] = [
     "Limits by address",
     "Memory and slow clients",
     "Stored code",
+    "Changes of these settings",
 ];
 const HEAD: &str = "\
 # Settings

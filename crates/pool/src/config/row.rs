@@ -303,6 +303,8 @@ pub(crate) enum At {
     Line {
         file: Option<Arc<str>>,
         number: usize,
+        /// In characters, from 1.
+        column: usize,
     },
     Option(String),
 }
@@ -320,11 +322,15 @@ impl At {
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            At::Line { file, number } => {
+            At::Line {
+                file,
+                number,
+                column,
+            } => {
                 if let Some(file) = file {
                     write!(f, "{file}: ")?;
                 }
-                write!(f, "line {number}")
+                write!(f, "line {number}, column {column}")
             }
             At::Option(name) => write!(f, "{name}"),
         }

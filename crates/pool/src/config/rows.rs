@@ -358,6 +358,17 @@ table! {
             }
         }
 
+        section "Changes of these settings" {
+            /// Read the file again when it has changed, as on SIGHUP, about two seconds after it
+            /// was written. See [Reload](signals-and-log.md#reload).
+            reload_on_change: bool { .of(Kind::Switch).or(Absent::Switch(false)) }
+
+            /// Where a reload finds settings that are read at start only, start a process that
+            /// has them and takes the place of this one, as on SIGUSR2. See
+            /// [Upgrade](upgrade.md).
+            upgrade_on_reload: bool { .of(Kind::Switch).or(Absent::Switch(false)) }
+        }
+
         section "Memory and slow clients" {
             /// While the pool's resident memory is above this, or the machine has less than 64 MiB
             /// left, no new client is let in (error 1041), and of the clients' commands no more

@@ -1,20 +1,27 @@
 //! Reload: settings are read again and put in force while clients are served.
 //!
-//! SIGHUP and the console's RELOAD do the same. The file is read and checked as at start, options
+//! SIGHUP and the console's RELOAD do the same, and so does a thread that looks at the file, if the
+//! settings ask for that ([`watch`]). The file is read and checked as at start, options
 //! of the command line override it as they did then, and passwords are fetched again from their
 //! files and variables. Invariant: all of it holds or nothing of it. Settings that are wrong change
 //! nothing; what is read at start only keeps its value, and is told
-//! ([`crate::config::current`]).
+//! ([`crate::config::current`]). If the settings ask for it, an upgrade then puts it in force: the
+//! process sends itself the signal for that, because the main thread starts the other process.
 //!
 //! Certificates are read again as well, and by themselves: a wrong configuration does not keep a
 //! renewed certificate out.
 
 use crate::config::current::Changes;
+use crate::config::source::Source;
 use crate::log::{self, Event, note};
 use crate::operations::certificates;
 use crate::shared::Shared;
-use std::sync::PoisonError;
+use signal_hook::consts::SIGUSR2;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
+/// Between two looks at the file.
+const EVERY: Duration = Duration::from_secs(1);
 /// Changes of one kind that are told; of more, their number is.
 const TOLD_MAX: usize = 20;
 
@@ -39,11 +46,11 @@ pub(crate) fn reload(shared: &Shared) -> Result<String, String> {
 
 fn read_again(shared: &Shared) -> Result<String, String> {
     // One at a time.
-    let source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(args) = &*source else {
+    let mut source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(source) = &mut *source else {
         return Err("this pool was not started from a command line".into());
     };
-    let mut settings = args.clone().settings()?;
+    let mut settings = source.read()?;
     let old = shared.settings();
     for warning in &settings.warnings {
         note(Event::Warning, format_args!("{warning}"));
@@ -62,8 +69,46 @@ fn read_again(shared: &Shared) -> Result<String, String> {
     if style != (old.log_format, old.log_level) {
         log::set_style(style.0, style.1);
     }
+    let upgrades = settings.upgrade_on_reload && !changes.fixed.is_empty();
     shared.put_in_force(settings);
-    Ok(told(&changes))
+    let mut told = told(&changes);
+    if upgrades {
+        match signal_hook::low_level::raise(SIGUSR2) {
+            Ok(()) => told.push_str("; an upgrade begins (upgrade_on_reload)"),
+            Err(error) => told = format!("{told}; no upgrade can be begun: {error}"),
+        }
+    }
+    Ok(told)
+}
+
+/// Looks at the file of the settings once a second, on a thread of its own that ends with the
+/// process, and reads it again when it has changed, if the settings ask for that.
+pub(crate) fn watch(shared: &Arc<Shared>) {
+    let apart = shared.clone();
+    let watch = move || {
+        loop {
+            reactor::pause(EVERY);
+            let changed = {
+                let mut source = apart.source.lock().unwrap_or_else(PoisonError::into_inner);
+                source.as_mut().is_some_and(Source::has_changed)
+            };
+            if changed && apart.settings().reload_on_change {
+                note(
+                    Event::Signal,
+                    format_args!("the file of the settings has changed: it is read again"),
+                );
+                // What came of it is logged.
+                let _ = reload(&apart);
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("settings-file".into());
+    if let Err(error) = thread.spawn(watch) {
+        note(
+            Event::Failed,
+            format_args!("cannot start the thread that looks at the settings: {error}"),
+        );
+    }
 }
 
 fn told(changes: &Changes) -> String {
@@ -72,7 +117,7 @@ fn told(changes: &Changes) -> String {
         Some(more) => format!("{}, and {more} more", changes[..TOLD_MAX].join(", ")),
     };
     let mut told = "settings were read again".to_owned();
-    if changes.applied.is_empty() && changes.fixed.is_empty() {
+    if *changes == Changes::default() {
         told.push_str("; nothing has changed");
     }
     if !changes.applied.is_empty() {
@@ -83,6 +128,10 @@ fn told(changes: &Changes) -> String {
             "{told}; only after an upgrade or a restart: {}",
             list(&changes.fixed)
         );
+    }
+    if !changes.kept_by_upgrades.is_empty() {
+        let kept = list(&changes.kept_by_upgrades);
+        told = format!("{told}; only after a restart: {kept}");
     }
     told
 }
