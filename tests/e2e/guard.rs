@@ -1,11 +1,15 @@
-//! What guards the pool: limits by address and network.
+//! What guards the pool: limits by address and network, and privileges given up.
 
 use crate::metrics::until;
 use crate::proxy_header::{connected, packet};
+use crate::walls::is_root;
 use crate::world::{app, binary, config, config_file, direct, login, server, start_pool};
 use reactor::Address;
+use std::fs::Permissions;
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
 
@@ -185,4 +189,146 @@ fn who_comes_along_in_an_upgrade_counts() {
     refused(knock(&new.address, 1), "clients_per_address_max");
     clients.pop();
     until(|| knock(&new.address, 1));
+}
+
+/// What the kernel says of each thread of a process.
+fn threads_of(pid: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status"));
+    // One that has ended meanwhile says nothing.
+    tasks
+        .filter_map(|task| status(task.unwrap()).ok())
+        .collect()
+}
+
+/// A line of it, behind its name.
+fn line_of<'s>(status: &'s str, name: &str) -> Vec<&'s str> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap().split_whitespace().collect()
+}
+
+/// Every thread is this user, of this group alone, without a capability.
+fn is_nobody(pid: u32) {
+    let threads = threads_of(pid);
+    assert!(threads.len() > 3, "{}", threads.len());
+    for status in threads {
+        assert_eq!(line_of(&status, "Uid:"), [NOBODY; 4], "{status}");
+        assert_eq!(line_of(&status, "Gid:"), [NOBODY; 4], "{status}");
+        assert_eq!(line_of(&status, "Groups:"), [NOBODY], "{status}");
+        assert_eq!(line_of(&status, "CapPrm:"), ["0000000000000000"]);
+        assert_eq!(line_of(&status, "CapEff:"), ["0000000000000000"]);
+    }
+}
+
+/// A user and a group that no file of the tests belongs to.
+const NOBODY: &str = "65534";
+
+/// A port that root alone may listen on, and nobody does.
+fn low_port() -> u16 {
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (600..1024).find(is_free).unwrap()
+}
+
+/// A folder of the test's own, and a file with a pool's settings in it.
+fn own_file(real: &Real, name: &str, extra: &str) -> (PathBuf, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("onramp-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    set_mode(&folder, 0o755);
+    let file = folder.join("pool.toml");
+    // The server's socket is not for everybody.
+    let backend = testkit::onramp::loopback(real.port());
+    std::fs::write(&file, config(&backend, extra)).unwrap();
+    (folder, file)
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn privileges_are_given_up_once_the_pool_listens() {
+    let test = "privileges_are_given_up_once_the_pool_listens";
+    let Some(real) = server(test) else { return };
+    if direct() || !is_root(test) {
+        return skipped(test, "it is about a pool that root starts");
+    }
+    let extra = format!(
+        "groups = 2\nbackends_max = 4\nrun_as_user = \"{NOBODY}\"\n\
+                         run_as_group = \"{NOBODY}\""
+    );
+    let (folder, file) = own_file(real, "nobody", &extra);
+    set_mode(&file, 0o644);
+    let port = low_port();
+    let listen = format!("127.0.0.1:{port}");
+    let arguments = ["--listen", &listen, "--config", file.to_str().unwrap()];
+    let pool = Pool::start(binary(), &arguments).unwrap();
+    pool.wait_for("the pool is user 65534 of group 65534 from now on")
+        .unwrap();
+    is_nobody(pool.pid());
+    let mut client = login(&pool.address, &app());
+    assert_eq!(client.value("SELECT 1"), "1");
+    assert!(!pool.said().contains("cannot read the settings again"));
+    // It may read its settings: a reload and an upgrade work, at that port too.
+    pool.hang_up().unwrap();
+    pool.wait_for("nothing has changed").unwrap();
+    client.must("SET @a = 'kept'");
+    let new = pool.succeed(binary(), &["--config", file.to_str().unwrap()]);
+    let new = new.unwrap();
+    let (status, said) = pool.wait();
+    assert!(status.success(), "{said}");
+    is_nobody(new.pid());
+    assert_eq!(client.value("SELECT @a"), "kept");
+    assert_eq!(login(&new.address, &app()).value("SELECT 1"), "1");
+    drop(new);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_the_user_cannot_have_later_is_said_at_start() {
+    let test = "what_the_user_cannot_have_later_is_said_at_start";
+    let Some(real) = server(test) else { return };
+    if direct() || !is_root(test) {
+        return skipped(test, "it is about a pool that root starts");
+    }
+    let extra = format!(
+        "groups = 1\nbackends_max = 2\nrun_as_user = \"{NOBODY}\"\n\
+                         run_as_group = \"{NOBODY}\""
+    );
+    let (folder, file) = own_file(real, "unread", &extra);
+    set_mode(&file, 0o600);
+    let arguments = [
+        "--listen",
+        "127.0.0.1:0",
+        "--config",
+        file.to_str().unwrap(),
+    ];
+    let pool = Pool::start(binary(), &arguments).unwrap();
+    pool.wait_for("cannot read the settings again").unwrap();
+    let mut client = login(&pool.address, &app());
+    // Nothing changes by a reload that cannot be.
+    pool.hang_up().unwrap();
+    pool.wait_for("event=settings-kept").unwrap();
+    assert_eq!(client.value("SELECT 1"), "1");
+    drop(pool);
+    // Where replies cannot be stored, it does not start.
+    let spool = folder.join("spool");
+    std::fs::create_dir(&spool).unwrap();
+    set_mode(&spool, 0o700);
+    let extra = format!("{extra}\nspool_folder = \"{}\"", spool.display());
+    let backend = testkit::onramp::loopback(real.port());
+    std::fs::write(&file, config(&backend, &extra)).unwrap();
+    let why = Pool::start(binary(), &arguments).unwrap_err();
+    assert!(why.contains("run_as_user) can write no file in"), "{why}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_pool_that_stays_root_says_so() {
+    let test = "a_pool_that_stays_root_says_so";
+    let Some((_, pool)) = pool_of(test, "root.toml", "groups = 1\nbackends_max = 2") else {
+        return;
+    };
+    let warned = pool.said().contains("the pool runs as root");
+    assert_eq!(warned, is_root(test), "{}", pool.said());
 }

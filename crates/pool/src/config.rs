@@ -444,6 +444,7 @@ impl Raw {
                 settings.backend
             ));
         }
+        check_run_as(&settings)?;
         check_prepared_max(&mut settings, self.top.get("prepared_max").is_some())?;
         Ok(settings)
     }
@@ -724,6 +725,16 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     let best = all.first().map_or(0.0, |(likeness, _)| *likeness);
     let near = |&(likeness, name)| (likeness >= 0.75 && likeness + 0.05 >= best).then_some(name);
     all.iter().filter_map(near).take(SUGGESTED_MAX).collect()
+}
+
+/// Whom the pool becomes.
+fn check_run_as(settings: &Settings) -> Result<(), String> {
+    let user = settings.run_as_user.as_ref().map(|user| user.0);
+    match (user, &settings.run_as_group) {
+        (Some(0), _) => Err("run_as_user: expected another user than root".into()),
+        (None, Some(_)) => Err("run_as_group: expected run_as_user with it".into()),
+        _ => Ok(()),
+    }
 }
 
 /// The budget of prepared statements; each backend needs at least one.

@@ -1,7 +1,8 @@
 //! The main thread: from options to serving groups, and to their end.
 //!
 //! Order matters: the descriptor limit is raised and everything that groups share (mailboxes, Unix
-//! listeners) is opened before the first group leaves the common descriptor table. Signals are
+//! listeners) is opened before the first group leaves the common descriptor table; privileges are
+//! given up when everything is open and before a client is served. Signals are
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
 //! census, SIGQUIT every client and why it is pinned; SIGHUP has settings and certificates read
 //! again; SIGUSR2 starts the process that takes the place of this one
@@ -10,6 +11,7 @@
 mod group_threads;
 mod layout;
 mod listeners;
+mod privileges;
 
 use crate::Settings;
 use crate::auth::credential::Credential;
@@ -41,6 +43,8 @@ use crate::shared::{Order, Shared};
 use reactor::descriptors;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -117,6 +121,9 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         );
         return Ok(());
     };
+    if !is_first {
+        privileges::give_up(&settings, &args)?;
+    }
     let mut before = started.predecessor().map(Before::ask).transpose()?;
     if let Some(before) = &before
         && before.groups != layout.groups
@@ -137,13 +144,13 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
     let room = layout.clients_per_group;
     let mut shared = Shared::new(settings, server, keys, layout.groups, cores, room);
     shared.upstream = upstream;
-    shared.source = Mutex::new(Some(Source::new(args)));
+    shared.source = Mutex::new(Some(Source::new(args.clone())));
     let shared = Arc::new(shared);
     let watcher = Watcher::first(&shared)?;
     let listeners = open_listeners(&shared.settings(), before.as_ref())?;
     let (listens, listening) = sync_channel(shared.groups);
     let from = before.as_ref().map(|before| (before.peer, listens));
-    let group_threads = GroupThreads::start(&shared, &listeners, signals.handle(), from)?;
+    let mut group_threads = GroupThreads::start(&shared, &listeners, signals.handle(), from)?;
     board.serves(shared.clone(), group_threads.published.clone());
     let groups = group_threads.orders.clone().into();
     start_workers(&shared, &groups)?;
@@ -167,6 +174,10 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         let serve = move || console::serve(&settings, access, source.clone());
         serve_when_free(is_first, "console", serve)?;
     }
+    if is_first {
+        privileges::give_up(&shared.settings(), &args)?;
+    }
+    group_threads.go();
     certificates::watch(&shared);
     reload::watch(&shared);
     let successor = Arc::new(Mutex::default());
@@ -241,6 +252,12 @@ fn serve_when_free(
     spawned.map_err(|error| format!("cannot start a thread: {error}"))
 }
 
+/// Writes a file there, as replies would be.
+pub(crate) fn try_spool(folder: &Path) -> io::Result<()> {
+    let file = reactor::scratch::open(folder)?;
+    reactor::Scratch::write_at(&file, &[0; 4096], 0)
+}
+
 /// Whether replies can be stored where the settings say. A folder that nobody has asked for may be
 /// missing: then clients that do not read are closed earlier.
 fn check_spool(settings: &mut Settings) -> Result<(), String> {
@@ -248,9 +265,9 @@ fn check_spool(settings: &mut Settings) -> Result<(), String> {
         return Ok(());
     }
     let folder = &settings.spool_folder;
-    let tried = reactor::scratch::open(folder)
-        .and_then(|file| reactor::Scratch::write_at(&file, &[0; 4096], 0));
-    let Err(error) = tried else { return Ok(()) };
+    let Err(error) = try_spool(folder) else {
+        return Ok(());
+    };
     let why = format!(
         "spool_folder: no file can be written in {}: {error}",
         folder.display()

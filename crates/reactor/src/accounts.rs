@@ -39,6 +39,31 @@ pub fn user_id(name: &str) -> io::Result<u32> {
     })
 }
 
+/// The number of the group that a user logs in with.
+///
+/// # Errors
+/// NotFound when no user has this number; the system's error otherwise.
+pub fn group_of_user(user: u32) -> io::Result<u32> {
+    look_up("", |_, buffer| {
+        let mut found = std::ptr::null_mut();
+        let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
+        // SAFETY: entry, buffer and result live through the call, and the length is the buffer's.
+        // The entry is read only if the call says that it has filled it.
+        // JUSTIFICATION: the standard library does not look accounts up.
+        #[expect(unsafe_code)]
+        unsafe {
+            let status = libc::getpwuid_r(
+                user,
+                entry.as_mut_ptr(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                &raw mut found,
+            );
+            (status, (!found.is_null()).then(|| (*found).pw_gid))
+        }
+    })
+}
+
 /// The number of a group.
 ///
 /// # Errors
@@ -97,6 +122,8 @@ mod tests {
         assert_eq!(group_id("root").unwrap(), 0);
         assert_eq!(user_id("4711").unwrap(), 4711);
         assert_eq!(group_id("4711").unwrap(), 4711);
+        assert_eq!(group_of_user(0).unwrap(), 0);
+        assert!(group_of_user(4_000_000_000).is_err());
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod descriptors;
 pub mod handover;
 mod mailbox;
 mod net;
+pub mod privileges;
 mod real;
 pub mod scheduling;
 pub mod scratch;

@@ -88,6 +88,22 @@ table! {
                 .fixed()
             }
 
+            /// The user that the pool becomes once it listens. It takes root at the start, and the
+            /// port below 1024 or the key for which that was needed is open by then. See
+            /// [Privileges](privileges.md).
+            run_as_user: Option<UserNumber> {
+                .of(Kind::Text("the name or the number of a user"))
+                .or_nothing("who starts the pool")
+                .fixed()
+            }
+
+            /// Its group, the only one that the pool has from then on.
+            run_as_group: Option<GroupNumber> {
+                .of(Kind::Text("the name or the number of a group"))
+                .or_nothing("that of `run_as_user`")
+                .fixed()
+            }
+
             /// Connections that may wait to be accepted, for each listener of each group. The
             /// kernel cuts it to `net.core.somaxconn`.
             backlog: i32 { .number("connections", 1, 1 << 30).or_number(4096) .fixed() }

@@ -19,7 +19,7 @@ use reactor::{Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, 
 use signal_hook::iterator::Handle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 /// How often a group hands its census over.
@@ -32,6 +32,8 @@ pub(crate) struct GroupThreads {
     pub(crate) questions: Arc<Questions>,
     /// How far a hand-over to a successor is.
     pub(crate) progress: Arc<Progress>,
+    /// While these are held, no group takes its first turn.
+    gates: Vec<SyncSender<()>>,
 }
 
 /// Held by every group's thread; the last one to drop it ends the main thread's wait for signals.
@@ -69,6 +71,8 @@ struct Post {
     published: Arc<Published>,
     questions: Arc<Questions>,
     presence: Presence,
+    /// Closed when the first turn may begin.
+    gate: Receiver<()>,
     progress: Arc<Progress>,
     /// The process whose place this one takes, and whom to tell that this group listens.
     before: Option<HandsOver>,
@@ -78,7 +82,7 @@ struct Post {
 pub(crate) type HandsOver = (Peer, SyncSender<Result<(), String>>);
 
 impl GroupThreads {
-    /// Starts them; they stand when this returns.
+    /// Starts them; they stand when this returns, and serve nobody before [`GroupThreads::go`].
     ///
     /// # Errors
     /// Why one of them cannot serve.
@@ -98,6 +102,7 @@ impl GroupThreads {
             published: Vec::new(),
             questions: Arc::default(),
             progress: Arc::default(),
+            gates: Vec::new(),
         };
         let presence = Presence {
             present: Arc::new(AtomicUsize::new(1)),
@@ -113,6 +118,8 @@ impl GroupThreads {
             });
             let listeners = listeners.collect();
             let (shared, presence) = (shared.clone(), presence.another());
+            let (closed, gate) = sync_channel(0);
+            group_threads.gates.push(closed);
             posts.push(Post {
                 index,
                 shared,
@@ -122,6 +129,7 @@ impl GroupThreads {
                 published,
                 questions: group_threads.questions.clone(),
                 presence,
+                gate,
                 progress: group_threads.progress.clone(),
                 before: before.clone(),
             });
@@ -143,6 +151,11 @@ impl GroupThreads {
         Ok(group_threads)
     }
 
+    /// From now on they serve.
+    pub(crate) fn go(&mut self) {
+        self.gates.clear();
+    }
+
     /// The last census of all groups.
     pub(crate) fn sum(&self) -> Census {
         let mut total = Census::default();
@@ -162,7 +175,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         shared.look_at_memory();
     }
     let (index, progress) = (post.index, post.progress.clone());
-    let (mut group, taking, mailbox, _presence) = match set_up(post) {
+    let (mut group, taking, mailbox, (_presence, gate)) = match set_up(post) {
         Ok(made) => {
             let _ = ready.send(Ok(()));
             made
@@ -172,6 +185,8 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
             return;
         }
     };
+    // Nothing is sent: it is closed.
+    let _ = gate.recv();
     let mut events = Vec::new();
     let mut census_at = Time::now();
     let mut turns = Turns::default();
@@ -243,7 +258,12 @@ fn print_report(lines: Vec<ReportLine>) {
 }
 
 /// A group that stands, with what its thread needs beside it.
-type Stands = (Group<RealNet>, Option<Taking>, Mailbox<Order>, Presence);
+type Stands = (
+    Group<RealNet>,
+    Option<Taking>,
+    Mailbox<Order>,
+    (Presence, Receiver<()>),
+);
 
 fn set_up(post: Post) -> Result<Stands, String> {
     descriptors::own_table().map_err(|error| {
@@ -273,7 +293,7 @@ fn set_up(post: Post) -> Result<Stands, String> {
     net.watch_mailbox(&post.mailbox, token)
         .map_err(|error| format!("a group cannot watch its mailbox: {error}"))?;
     let group = Group::new(net, post.shared, post.index);
-    Ok((group, taking, post.mailbox, post.presence))
+    Ok((group, taking, post.mailbox, (post.presence, post.gate)))
 }
 
 fn listen(net: &mut RealNet, listeners: &[ListenAt], backlog: i32) -> Result<(), String> {
