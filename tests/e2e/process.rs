@@ -1,6 +1,7 @@
 //! The pool as a process: how it begins, what it says about mistakes, how it ends.
 
 use crate::world::{HOLD, app, binary, config, config_file, direct, login, server, start_pool};
+use reactor::Address;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
@@ -572,9 +573,103 @@ fn a_service_manager_is_told_when_the_pool_is_ready_well_and_ending() {
     assert_eq!(heard().trim(), "READY=1");
     login(&pool.address, &app()).must("SELECT 1");
     assert_eq!(heard().trim(), "WATCHDOG=1");
+    pool.hang_up().unwrap();
+    let mut said = heard();
+    while said.trim() == "WATCHDOG=1" {
+        said = heard();
+    }
+    let (first, moment) = said.trim().split_once('\n').unwrap();
+    assert_eq!(first, "RELOADING=1");
+    assert!(moment.starts_with("MONOTONIC_USEC="), "{said}");
+    while heard().trim() != "READY=1" {}
     pool.terminate();
     while heard().trim() != "STOPPING=1" {}
     assert!(pool.wait().0.success());
+}
+
+/// Listens at each `--listen` of the program behind it, and becomes that program, which is given
+/// the sockets, as a service manager does.
+const WITH_SOCKETS: &str = r#"
+import os, socket, sys
+words = sys.argv[1:]
+places = [word for before, word in zip(words, words[1:]) if before == "--listen"]
+places += os.environ.get("BESIDES", "").split()
+listeners = []
+for place in places:
+    if place.startswith("/"):
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(place)
+    else:
+        listener = socket.socket()
+        listener.bind((place.split(":")[0], int(place.split(":")[1])))
+    if "DEAF" not in os.environ:
+        listener.listen()
+    listeners.append(listener)
+high = [os.dup2(listener.fileno(), 100 + at) for at, listener in enumerate(listeners)]
+for at, number in enumerate(high):
+    os.dup2(number, 3 + at)
+os.environ["LISTEN_FDS"] = str(len(listeners))
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.execv(words[0], words)
+"#;
+
+#[test]
+fn sockets_of_a_service_manager_are_taken_and_go_to_the_next_process() {
+    let test = "sockets_of_a_service_manager_are_taken";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let path = real.folder().join("given.sock");
+    let unix = path.to_str().unwrap();
+    let file = config_file(real, "given.toml", &config(&real.address(), "groups = 2"));
+    let arguments = ["--config", file.to_str().unwrap(), "--listen", unix];
+    let prefix = ["python3", "-c", WITH_SOCKETS];
+    let pool = Pool::start_behind(&prefix, binary(), &arguments).unwrap();
+    let mut client = login(&pool.address, &app());
+    client.must("SET @a = 1");
+    let socket = Address::Unix(path.clone());
+    let mut local = login(&socket, &app());
+    assert_eq!(local.value("SELECT 1"), "1");
+    let next = pool.succeed(binary(), &arguments).unwrap();
+    assert!(pool.wait().0.success());
+    assert_eq!(client.value("SELECT @a"), "1");
+    for address in [&next.address, &socket] {
+        assert_eq!(login(address, &app()).value("SELECT 1"), "1");
+    }
+    // The file is the service manager's.
+    drop((client, local, next));
+    std::fs::remove_file(&path).unwrap();
+    let pool = Pool::start_behind(&prefix, binary(), &arguments).unwrap();
+    pool.terminate();
+    assert!(pool.wait().0.success());
+    assert!(path.exists());
+}
+
+#[test]
+fn sockets_that_cannot_be_served_are_refused_with_the_reason() {
+    let test = "sockets_that_cannot_be_served";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let file = config_file(real, "not-given.toml", &config(&real.address(), ""));
+    let arguments = ["--config", file.to_str().unwrap()];
+    let other = format!("BESIDES=127.0.0.1:{}", testkit::onramp::free_port());
+    let many = format!("BESIDES={}", "127.0.0.1:0 ".repeat(64));
+    let cases = [
+        (many.as_str(), "expected at most 64 sockets, got 65"),
+        (other.as_str(), "which is not in listen; add it"),
+        (
+            "DEAF=1",
+            "descriptor 3: expected a listening stream socket, but it does not listen",
+        ),
+    ];
+    for (variable, why) in cases {
+        let prefix = ["env", variable, "python3", "-c", WITH_SOCKETS];
+        let refused = Pool::start_behind(&prefix, binary(), &arguments).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
 }
 
 #[test]

@@ -370,8 +370,10 @@ fn attend(
                     Event::Signal,
                     format_args!("SIGHUP: settings and certificates are read again"),
                 );
+                service::reloading();
                 // What came of it is logged.
                 let _ = reload::reload(shared);
+                service::ready();
             }
             _ if draining => {
                 note(

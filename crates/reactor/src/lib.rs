@@ -14,6 +14,7 @@
 //! - every socket is non-blocking; no call here waits but [`RealNet::wait`].
 
 pub mod accounts;
+pub mod activation;
 pub mod address;
 mod any_certificate;
 mod any_name;

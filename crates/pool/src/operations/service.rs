@@ -22,6 +22,14 @@ pub(crate) fn ready_in_place() {
     tell(&[NotifyState::MainPid(pid), NotifyState::Ready]);
 }
 
+/// Settings are about to be read again; [`ready`] says that they were.
+pub(crate) fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(_) => tell(&[NotifyState::Reloading]),
+    }
+}
+
 /// No new clients: the pool ends when running work has ended.
 pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping]);

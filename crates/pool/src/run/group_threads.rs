@@ -114,6 +114,7 @@ impl GroupThreads {
             group_threads.published.push(published.clone());
             let listeners = listeners.iter().map(|listener| match listener {
                 Listener::Tcp(address, _) => ListenAt::Tcp(*address),
+                Listener::Given(_, listener) => ListenAt::Given(listener.clone()),
                 Listener::Unix(_, listener) => ListenAt::Unix(listener.clone()),
             });
             let listeners = listeners.collect();
@@ -300,10 +301,7 @@ fn listen(net: &mut RealNet, listeners: &[ListenAt], backlog: i32) -> Result<(),
     for (index, listener) in (0..).zip(listeners) {
         let token = listener_token(index);
         debug_assert_eq!(token.kind(), LISTENER);
-        let opened = match listener {
-            ListenAt::Tcp(address) => net.listen(address, backlog, token),
-            ListenAt::Unix(listener) => net.share(listener.clone(), token),
-        };
+        let opened = listener.open(net, backlog, token);
         opened.map_err(|error| format!("a group cannot listen: {error}"))?;
     }
     Ok(())

@@ -1,11 +1,13 @@
 //! Where clients come in: the listeners as the main thread holds them.
 //!
-//! Groups listen at a port by themselves; all of them share the listener of a Unix socket. What the
-//! process before hands over in an upgrade is not opened here.
+//! Groups listen at a port by themselves; all of them share the listener of a Unix socket, and one
+//! that a service manager has opened ([`reactor::activation`]). What the process before hands over
+//! in an upgrade is not opened here. Invariant: a process listens where its settings say, and
+//! nowhere else, so a given socket has to be named there: the next process knows nothing else.
 
 use crate::config::Settings;
 use crate::operations::upgrade::successor::Before;
-use reactor::{Address, socket};
+use reactor::{Address, activation, socket};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -17,6 +19,8 @@ pub(crate) enum Listener {
         SocketAddr,
         #[expect(dead_code, reason = "held, not used")] Option<OwnedFd>,
     ),
+    /// It was given to this process; each group has a descriptor of it.
+    Given(SocketAddr, Arc<OwnedFd>),
     /// All groups share the listener.
     Unix(std::path::PathBuf, Arc<OwnedFd>),
 }
@@ -24,17 +28,25 @@ pub(crate) enum Listener {
 impl std::fmt::Display for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Listener::Tcp(address, _) => address.fmt(f),
+            Listener::Tcp(address, _) | Listener::Given(address, _) => address.fmt(f),
             Listener::Unix(path, _) => path.display().fmt(f),
         }
     }
 }
 
 impl Listener {
+    fn of_given((address, listener): (Address, OwnedFd)) -> Listener {
+        let listener = Arc::new(listener);
+        match address {
+            Address::Tcp(address) => Listener::Given(address, listener),
+            Address::Unix(path) => Listener::Unix(path, listener),
+        }
+    }
+
     /// The port, where it is one.
     pub(crate) fn tcp(&self) -> Option<SocketAddr> {
         match self {
-            Listener::Tcp(address, _) => Some(*address),
+            Listener::Tcp(address, _) | Listener::Given(address, _) => Some(*address),
             Listener::Unix(..) => None,
         }
     }
@@ -42,13 +54,16 @@ impl Listener {
     /// The path and its listener, where it is a Unix socket.
     pub(crate) fn unix(&self) -> Option<(std::path::PathBuf, Arc<OwnedFd>)> {
         match self {
-            Listener::Tcp(..) => None,
+            Listener::Tcp(..) | Listener::Given(..) => None,
             Listener::Unix(path, listener) => Some((path.clone(), listener.clone())),
         }
     }
 
+    /// Removes the file of a Unix socket that this process has made, or the one before it.
     pub(crate) fn remove_file(&self) {
-        if let Listener::Unix(path, _) = self {
+        if let Listener::Unix(path, _) = self
+            && !activation::are_listeners_given()
+        {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -86,11 +101,24 @@ pub(crate) fn open_listeners(
                 .map(|listener| Listener::Unix(path.clone(), Arc::new(listener))),
         },
     };
-    settings
-        .listen
-        .iter()
-        .map(|address| {
-            open(address).map_err(|error| format!("cannot listen on {address}: {error}"))
-        })
-        .collect()
+    let mut given = match before {
+        Some(_) => Vec::new(),
+        None => activation::given_listeners()?,
+    };
+    let mut listeners = Vec::new();
+    for address in &settings.listen {
+        let place = given.iter().position(|(there, _)| there == address);
+        listeners.push(match place {
+            Some(place) => Listener::of_given(given.swap_remove(place)),
+            None => {
+                open(address).map_err(|error| format!("cannot listen on {address}: {error}"))?
+            }
+        });
+    }
+    match given.first() {
+        Some((address, _)) => Err(format!(
+            "LISTEN_FDS: the service manager listens on {address}, which is not in listen; add it"
+        )),
+        None => Ok(listeners),
+    }
 }

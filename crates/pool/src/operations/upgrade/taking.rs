@@ -14,6 +14,7 @@ use crate::upgrade::frames::{ClientRecords, Frame};
 use reactor::handover::{self, Peer};
 use reactor::{Key, Net, RealNet, Token, socket};
 use session::record::BegunThere;
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -23,8 +24,23 @@ use wire::packet::Reader;
 /// Where a group is to listen, in the order of the settings.
 #[derive(Clone, Debug)]
 pub(crate) enum ListenAt {
+    /// At a port, with a socket of the group's own.
     Tcp(SocketAddr),
+    /// With a descriptor of its own of this one.
+    Given(Arc<OwnedFd>),
+    /// With this one, which all groups share.
     Unix(Arc<OwnedFd>),
+}
+
+impl ListenAt {
+    /// Begins to listen.
+    pub(crate) fn open(&self, net: &mut RealNet, backlog: i32, token: Token) -> io::Result<()> {
+        match self {
+            ListenAt::Tcp(address) => net.listen(address, backlog, token),
+            ListenAt::Given(listener) => net.take_listener(listener.try_clone()?, token),
+            ListenAt::Unix(listener) => net.share(listener.clone(), token),
+        }
+    }
 }
 
 /// A group's end of a hand-over.
@@ -135,15 +151,13 @@ impl Taking {
         for (index, at) in (0..).zip(&self.listen_at) {
             let token = listener_token(index);
             let net = group.net_mut();
-            let opened = match at {
-                ListenAt::Unix(listener) => net.share(listener.clone(), token),
-                ListenAt::Tcp(address) => {
-                    let known = |sock: &OwnedFd| handover::local_address(sock) == Some(*address);
-                    match sockets.iter().position(known) {
-                        Some(found) => net.take_listener(sockets.swap_remove(found), token),
-                        None => net.listen(address, self.backlog, token),
-                    }
-                }
+            let is_it = |sock: &OwnedFd| {
+                matches!(at, ListenAt::Tcp(address)
+                    if handover::local_address(sock) == Some(*address))
+            };
+            let opened = match sockets.iter().position(is_it) {
+                Some(found) => net.take_listener(sockets.swap_remove(found), token),
+                None => at.open(net, self.backlog, token),
             };
             opened.map_err(|error| format!("a group cannot listen: {error}"))?;
         }
