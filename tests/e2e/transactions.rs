@@ -340,7 +340,7 @@ fn trackers_tell_from_where_they_are_switched_on() {
 /// A text that ends its connection: what stands behind it does not run, and nothing more is said.
 #[test]
 fn who_releases_its_connection_amid_a_text_is_closed() {
-    same_on_both("releases", 1, |story| {
+    same_on_both("releases", 3, |story| {
         let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
         let other = story.join();
         story.sql(other, "CREATE TABLE t (id INT)");
@@ -350,9 +350,16 @@ fn who_releases_its_connection_amid_a_text_is_closed() {
             "SELECT 1; COMMIT RELEASE; INSERT INTO t VALUES (2)",
             "INSERT INTO t VALUES (3); COMMIT AND NO CHAIN RELEASE; SELECT 2",
             "BEGIN; INSERT INTO t VALUES (5); ROLLBACK RELEASE; SELECT 3",
+            "SET completion_type = 2; COMMIT",
+            "SET completion_type = 2; COMMIT; INSERT INTO t VALUES (6)",
+            "SET @@completion_type = 'RELEASE'; BEGIN; INSERT INTO t VALUES (7); COMMIT; SELECT 4",
+            "SET `completion_type` = 2; SELECT 5; ROLLBACK",
+            "SET completion_type = 1; COMMIT; INSERT INTO t VALUES (8); \
+             SET completion_type = 0; COMMIT",
         ] {
             let who = story.join_as(&account);
             story.sql(who, text);
+            story.unheard(who, Command::Statistics);
             story.sql(other, "SELECT id FROM t ORDER BY id");
         }
     });

@@ -36,6 +36,16 @@ impl<S> Client<S> {
     }
 }
 
+/// What says that COMMIT and ROLLBACK end their connection.
+const COMPLETION: &[u8] = b"completion_type";
+
+/// Whether a text of several statements may itself set [`COMPLETION`]. One that names it and does
+/// not is only pinned.
+fn names_completion(sql: &[u8], found: &Statement) -> bool {
+    let named = |part: &[u8]| part.eq_ignore_ascii_case(COMPLETION);
+    found.multi && sql.windows(COMPLETION.len()).any(named)
+}
+
 /// Whether a text may commit or roll back, and with that end a connection whose `completion_type`
 /// says so.
 fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
@@ -92,7 +102,8 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let releases = client.session.releases && ends_transaction(sql, mode, found);
+        let releases = client.session.releases || names_completion(sql, found);
+        let releases = releases && ends_transaction(sql, mode, found);
         if found.causes.is_empty() && client.pins.is_empty() && !releases {
             return;
         }
