@@ -337,6 +337,39 @@ fn trackers_tell_from_where_they_are_switched_on() {
     });
 }
 
+/// A transaction whose state is told from amid it on gives its backend back at its end, whatever is
+/// told of that.
+#[test]
+fn who_switches_trackers_on_amid_a_transaction_keeps_no_backend() {
+    same_on_both("trackers_given_back", 1, |story| {
+        story.changes_alone = story.mysql();
+        let account = app().schema(&story.schema);
+        let old = account.clone().without(cap::DEPRECATE_EOF);
+        let other = story.join();
+        story.sql(
+            other,
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        );
+        for account in [&account, &old] {
+            let who = story.join_as(account);
+            for told in ["STATE", "CHARACTERISTICS"] {
+                let tell = format!("SET session_track_transaction_info = {told}");
+                for (begin, then, end) in [
+                    ("BEGIN", "DO 1", "COMMIT"),
+                    ("BEGIN", "INSERT INTO t (v) VALUES (1)", "COMMIT"),
+                    ("START TRANSACTION", "SELECT v FROM t", "ROLLBACK"),
+                    ("SET autocommit = 0", "SELECT v FROM t", "SET autocommit = 1"),
+                ] {
+                    story.all(who, &[begin, &tell, then, end]);
+                    story.sql(other, "SELECT 1");
+                    story.sql(who, "SET session_track_transaction_info = OFF");
+                    story.sql(other, "SELECT 2");
+                }
+            }
+        }
+    });
+}
+
 /// A text that ends its connection: what stands behind it does not run, and nothing more is said.
 #[test]
 fn who_releases_its_connection_amid_a_text_is_closed() {

@@ -148,6 +148,9 @@ impl<N: Net> Group<N> {
         let Some(retracking) = client.retracking.take().filter(|_| went) else {
             return;
         };
+        if retracking.begins_anew {
+            backend.transaction.note_tracker_begun();
+        }
         for session in [&mut client.session, &mut backend.session] {
             let mut changed = (**session).clone();
             changed.tracked = Some(Rc::new(retracking.then.clone()));
