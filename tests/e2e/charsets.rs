@@ -6,6 +6,7 @@ use reactor::Address;
 use testkit::client::Client;
 use testkit::reply::Outcome;
 use testkit::talk::Account;
+use wire::capabilities as cap;
 use wire::command::Command;
 
 /// A character set, a letter, and a letter whose last byte is a backslash by itself.
@@ -405,4 +406,54 @@ fn a_login_in_a_wide_character_set_is_refused_as_on_a_server() {
             assert_eq!(ours, own, "{:?}: {collation}", real.flavour());
         }
     }
+}
+
+/// A SET of a character set sets its collation too, and the other way round: what was set last is
+/// the session's, in whatever order, also behind a reset.
+#[test]
+fn a_charset_and_its_collation_follow_who_set_one_of_them() {
+    same_on_both("charset_pairs", 1, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        let asked = "SELECT @@character_set_database, @@collation_database, \
+             @@character_set_server, @@collation_server";
+        for resets in [false, true] {
+            for pair in ["database", "server"] {
+                for set in [
+                    "SET character_set_{} = latin1",
+                    "SET collation_{} = latin1_bin",
+                    "SET character_set_{} = greek",
+                    "SET character_set_{} = latin1, collation_{} = greek_bin",
+                    "SET collation_{} = latin1_bin, character_set_{} = greek",
+                    "SET character_set_{} = DEFAULT",
+                    "SET collation_{} = hebrew_bin",
+                    "SET collation_{} = DEFAULT",
+                ] {
+                    if resets {
+                        story.command(a, Command::ResetConnection, b"");
+                    }
+                    story.sql(a, &set.replace("{}", pair));
+                    for who in [b, a, b] {
+                        story.sql(who, asked);
+                    }
+                }
+            }
+        }
+    });
+    // In one text of several, where the reports do not say which came last.
+    same_on_both("charset_pairs_in_one", 2, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        let set = "SET collation_server = latin1_german1_ci; SET character_set_server = latin1";
+        for sql in [
+            set,
+            "SET character_set_server = greek; SET collation_server = greek_bin",
+        ] {
+            story.sql(a, sql);
+            for who in [b, a, b, a] {
+                story.sql(who, "SELECT @@character_set_server, @@collation_server");
+            }
+            story.command(a, Command::ResetConnection, b"");
+        }
+    });
 }

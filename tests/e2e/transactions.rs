@@ -358,7 +358,11 @@ fn who_switches_trackers_on_amid_a_transaction_keeps_no_backend() {
                     ("BEGIN", "DO 1", "COMMIT"),
                     ("BEGIN", "INSERT INTO t (v) VALUES (1)", "COMMIT"),
                     ("START TRANSACTION", "SELECT v FROM t", "ROLLBACK"),
-                    ("SET autocommit = 0", "SELECT v FROM t", "SET autocommit = 1"),
+                    (
+                        "SET autocommit = 0",
+                        "SELECT v FROM t",
+                        "SET autocommit = 1",
+                    ),
                 ] {
                     story.all(who, &[begin, &tell, then, end]);
                     story.sql(other, "SELECT 1");

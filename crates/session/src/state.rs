@@ -75,6 +75,28 @@ const NOT_STATE: [&str; 15] = [
 /// those that are not their schema's.
 pub const SCHEMA_VARIABLES: [&str; 2] = ["character_set_database", "collation_database"];
 
+/// Character sets and their collations: a SET of either sets both, and the server reports the one
+/// that was named. A session lists the one that was set last; behind a reset both of its schema.
+const PAIRS: [[&[u8]; 2]; 2] = [
+    [b"character_set_database", b"collation_database"],
+    [b"character_set_server", b"collation_server"],
+];
+
+/// The other variable that a SET of this one sets, and whether that is the collation.
+fn partner(name: &[u8]) -> Option<(&'static [u8], bool)> {
+    PAIRS.iter().find_map(|&[charset, collation]| {
+        let other = (name == charset).then_some((collation, true));
+        other.or((name == collation).then_some((charset, false)))
+    })
+}
+
+/// Whether this variable is a collation, of those that are set together with their character sets,
+/// or such a character set. An OK that reports both says what they are by the collation.
+#[must_use]
+pub fn is_paired_collation(name: &[u8]) -> Option<bool> {
+    partner(name).map(|(_, other_is_collation)| !other_is_collation)
+}
+
 /// What COMMIT and ROLLBACK do besides.
 const COMPLETION: &[u8] = b"completion_type";
 /// Decides types in stored code on MySQL, when a session first runs it and for as long as that
@@ -222,6 +244,9 @@ impl Session {
             return Err(NotRestorable);
         }
         self.put(name, value);
+        if let Some((other, _)) = partner(name) {
+            self.unset(other);
+        }
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //! Invariant: what such a SET sets means the same whatever character set and `sql_mode` the backend
 //! stands in.
 
-use super::{CHARSET_VARIABLES, On, RESULTS, SCHEMA_VARIABLES, Session, UserVariables};
+use super::{CHARSET_VARIABLES, On, RESULTS, SCHEMA_VARIABLES, Session, UserVariables, partner};
 use sql::lex::Server;
 
 /// Texts that may be NULL, which is reported as an empty value; none of them can be empty.
@@ -73,7 +73,10 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
         match described.filter(|_| **name == *RESULTS) {
             Some((collation, _)) if by_number(collation) => put_assignment(set, name, collation),
             Some(_) => {}
-            None if (is_charset && charset_differs) || from.variable(name) != Some(value) => {
+            None if (is_charset && charset_differs)
+                || from.variable(name) != Some(value)
+                || partner(name).is_some_and(|(o, _)| from.variable(o) != to.variable(o)) =>
+            {
                 put_assignment(set, name, value);
             }
             None => {}
@@ -89,7 +92,13 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
                 .any(|other| other.as_bytes() == name)
     };
     for name in dropped.chain(from.begun_otherwise(to)) {
-        if !brought(name) {
+        // A collation says its character set too.
+        let (name, set_already) = match partner(name) {
+            Some((collation, true)) => (collation, to.variable(collation).is_some()),
+            Some((charset, false)) => (name, to.variable(charset).is_some()),
+            None => (name, false),
+        };
+        if !brought(name) && !set_already {
             put_begun(set, name, to, thread);
         }
     }

@@ -20,7 +20,7 @@ use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::shapes::Ending;
 use session::standing::Standing;
-use session::state::{CHARSET_VARIABLES, CLOCK, Session};
+use session::state::{CHARSET_VARIABLES, CLOCK, Session, is_paired_collation};
 use session::statement::{Code, Explanation, Owed, Trace, Untracked};
 use sql::classify::PinCause;
 use sql::classify::Reads;
@@ -335,6 +335,7 @@ impl<N: Net> Group<N> {
         let tracks = client.is_pinned_for(PINNED);
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let mut wide = false;
+        let (mut collations, mut charset) = (Vec::new(), false);
         let read = changes(&summary.changes, |change| match change {
             Change::Variable { name, value } if name == LAST_GTID => {
                 self.gtids.entry(owner).or_default().set(value)
@@ -356,6 +357,10 @@ impl<N: Net> Group<N> {
             }
             Change::Variable { name, value } => {
                 wide |= is_wide(name, value);
+                match is_paired_collation(name) {
+                    Some(true) => collations.push((name, value)),
+                    paired => charset |= paired.is_some(),
+                }
                 let session = changed.get_or_insert_with(|| (*known).clone());
                 if !client.take_variable(session, (name, value), explains) {
                     pin = pin.or(Some(PinReason::UnexplainedChange));
@@ -379,7 +384,15 @@ impl<N: Net> Group<N> {
         if read.is_err() {
             return self.lose(key, "the server sent session changes that cannot be read");
         }
-        if let Some(changed) = changed {
+        if let Some(mut changed) = changed {
+            // In a text of several nobody can tell which of the two was set last.
+            if charset && !collations.is_empty() && client.statement.several {
+                pin = pin.or(Some(PinReason::UnexplainedChange));
+            }
+            for (name, value) in collations {
+                // It was taken, so its name is one.
+                let _ = changed.set(name, value);
+            }
             self.adopt(key, owner, changed);
         }
         if bare && !explained {

@@ -160,6 +160,31 @@ fn behind_a_reset_a_schema_has_the_servers_charset() {
 }
 
 #[test]
+fn a_charset_and_its_collation_are_one_value_that_was_set_last() {
+    let names = |session: &Session| {
+        ["character_set_server", "collation_server"]
+            .map(|n| session.variable(n.as_bytes()).is_some())
+    };
+    let mut session = utf8("a");
+    session.set(b"collation_server", b"latin1_bin").unwrap();
+    assert_eq!(names(&session), [false, true]);
+    session.set(b"character_set_server", b"greek").unwrap();
+    assert_eq!(names(&session), [true, false]);
+    session.set(b"collation_server", b"greek_bin").unwrap();
+    assert_eq!(names(&session), [false, true]);
+    // Those of the connection are read back.
+    session.set(b"collation_connection", b"latin1_bin").unwrap();
+    assert!(session.variable(b"character_set_connection").is_some());
+    for (name, is) in [
+        ("collation_database", Some(true)),
+        ("character_set_server", Some(false)),
+        ("collation_connection", None),
+    ] {
+        assert_eq!(is_paired_collation(name.as_bytes()), is, "{name}");
+    }
+}
+
+#[test]
 fn types_of_stored_code_that_has_run_go_by_a_reset_alone() {
     let known = begun(&[("div_precision_increment", "4")]);
     let with = |value: Option<&str>| {

@@ -75,6 +75,19 @@ restores! {
         from [same], to [put("collation_connection", "utf8mb4_bin")]:
         ["03 SET character_set_client='utf8mb4',character_set_connection='utf8mb4',\
           character_set_results='utf8mb4',collation_connection='utf8mb4_bin'"];
+    a_charset_that_was_set_last_is_set_alone on MYSQL,
+        from [put("collation_server", "latin1_bin")], to [put("character_set_server", "greek")]:
+        ["03 SET character_set_server='greek'"];
+    a_collation_that_was_set_last_is_set_alone on MYSQL,
+        from [put("character_set_server", "greek")], to [put("collation_server", "latin1_bin")]:
+        ["03 SET collation_server='latin1_bin'"];
+    a_charset_is_set_where_its_collation_is_another_one on MYSQL,
+        from [put("character_set_server", "greek"), put("collation_server", "greek_bin")],
+        to [put("character_set_server", "greek")]:
+        ["03 SET character_set_server='greek'"];
+    a_charset_comes_back_with_its_collation on MYSQL,
+        from [put("character_set_server", "greek")], to [same]:
+        ["03 SET collation_server=DEFAULT"];
     foreign_key_checks_come_back_from_the_global on MYSQL,
         from [put("foreign_key_checks", "OFF")], to [same]:
         ["03 SET foreign_key_checks=@@GLOBAL.foreign_key_checks"];
