@@ -15,6 +15,10 @@ columns, errors, warnings, counts, status flags) is compared with the reply on a
 client's own. `ONRAMP_WRITE=1 cargo test --test e2e conformance` writes this page. Without the
 variable the same test fails where a run differs from the page.
 
+Each cell is told twice through the pool: with statements that come at once, and with statements
+that come only after the pool has asked what it wants to know about the one before. Where the two
+differ, the cell says so.
+
 A sets the state by one of these paths:
 
 - *text*: by COM_QUERY;
