@@ -26,6 +26,7 @@ mod mailbox;
 mod net;
 pub mod privileges;
 mod real;
+pub mod records;
 pub mod scheduling;
 pub mod scratch;
 mod slots;

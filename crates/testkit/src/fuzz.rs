@@ -1,4 +1,5 @@
-//! What must hold for any bytes whatever: one target per parser of `wire` and `sql`.
+//! What must hold for any bytes whatever: one target per parser of `wire` and `sql`, and
+//! one for the records of TLS.
 //!
 //! The problem: everything that a peer sends is untrusted, and a parser that panics, or that cuts
 //! a stream at the wrong place, takes a whole group down or gives one client another's reply. The
@@ -16,6 +17,7 @@ mod logins;
 pub mod mutate;
 mod packets;
 mod proxy_headers;
+mod records;
 mod replies;
 mod statements;
 mod targets;
@@ -37,7 +39,7 @@ const fn target(name: &'static str, check: fn(&[u8])) -> Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     target("packets", packets::packets),
     target("values", packets::values),
     target("greeting", logins::greeting),
@@ -50,6 +52,7 @@ pub const TARGETS: [Target; 18] = [
     target("attributes", executions::attributes),
     target("compressed", frames::compressed),
     target("proxy_header", proxy_headers::proxy_header),
+    target("records", records::records),
     target("dsn", targets::dsn),
     target("lexer", tokens::lexer),
     target("classify", statements::classify),
