@@ -615,6 +615,106 @@ fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
         .unwrap();
 }
 
+/// A program of OpenSSL's that is told what to do, and what it says.
+struct Openssl {
+    child: std::process::Child,
+    said: String,
+}
+
+impl Openssl {
+    fn start(at: &str, version: &str) -> std::io::Result<Openssl> {
+        let mut program = Program::new("openssl");
+        program.args([
+            "s_client",
+            "-starttls",
+            "mysql",
+            "-connect",
+            at,
+            "-msg",
+            version,
+        ]);
+        let program = program.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = program.stderr(Stdio::null()).spawn()?;
+        let mut openssl = Openssl {
+            child,
+            said: String::new(),
+        };
+        // It takes orders from here on.
+        openssl.hears("Verify return code");
+        Ok(openssl)
+    }
+
+    fn told(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(line.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// Reads until it has said this, or its end; whether it has, and forgets what stood in front.
+    fn has_heard(&mut self, expected: &str) -> bool {
+        let mut bytes = [0; 4096];
+        loop {
+            if let Some(at) = self.said.find(expected) {
+                self.said.drain(..at + expected.len());
+                return true;
+            }
+            match self.child.stdout.as_mut().unwrap().read(&mut bytes) {
+                Ok(0) => return false,
+                Ok(count) => self.said += &String::from_utf8_lossy(&bytes[..count]),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn hears(&mut self, expected: &str) {
+        assert!(self.has_heard(expected), "no {expected} in {}", self.said);
+    }
+}
+
+impl Drop for Openssl {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// New keys for either direction, asked for by another library: what is said behind them is
+/// understood on both sides. In TLS 1.2 another handshake is refused.
+#[test]
+fn openssl_changes_keys_and_is_refused_another_handshake() {
+    let test = "openssl_changes_keys_and_is_refused_another_handshake";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    // Its orders take as long as they take.
+    let settings = format!("login_ms_max = 600000\n{}", tls(real, "optional"));
+    let pool = start_pool(real, "tls_openssl.toml", &settings);
+    let at = format!("127.0.0.1:{}", port_of(&pool.address));
+    let Ok(mut openssl) = Openssl::start(&at, "-tls1_3") else {
+        return skipped(test, "openssl is not installed");
+    };
+    for _ in 0..3 {
+        // Its own keys.
+        openssl.told("k\n");
+        openssl.hears(">>> TLS 1.3, Handshake [length 0005], KeyUpdate");
+        // Its own, and then the pool's.
+        openssl.told("K\n");
+        openssl.hears(">>> TLS 1.3, Handshake [length 0005], KeyUpdate");
+        openssl.hears("<<< TLS 1.3, Handshake [length 0005], KeyUpdate");
+    }
+    // A packet of a login, which has a wrong number; and what the pool says to that.
+    openssl.told("\u{1}\0\0\u{7}x\n");
+    openssl.hears("08S01");
+    let Ok(mut openssl) = Openssl::start(&at, "-tls1_2") else {
+        panic!("it was there before");
+    };
+    openssl.told("R\n");
+    openssl.hears(">>> TLS 1.2, Handshake");
+    openssl.hears("<<< TLS 1.2, Alert [length 0002], warning no_renegotiation");
+    assert_eq!(login(&pool.address, &secured()).value("SELECT 1"), "1");
+}
+
 #[test]
 fn the_mariadb_command_line_verifies_the_certificate() {
     let test = "the_mariadb_command_line_verifies_the_certificate";

@@ -196,8 +196,8 @@ pub struct Group<N: Net> {
     pub(crate) auth_delays: AuthDelays,
     /// Clients to be closed at the end of the turn.
     pub(crate) closing: Vec<Key>,
-    /// Clients under TLS.
-    pub(crate) tls_clients: usize,
+    /// Bytes that TLS of clients takes.
+    pub(crate) tls_bytes: usize,
     /// Steps of handshakes that may still be made in this turn.
     pub(crate) handshakes_left: usize,
     pub(crate) counts: Counts,
@@ -297,7 +297,7 @@ impl<N: Net> Group<N> {
             inputs: Inputs::default(),
             auth_delays: AuthDelays::default(),
             closing: Vec::new(),
-            tls_clients: 0,
+            tls_bytes: 0,
             handshakes_left: HANDSHAKES_PER_TURN,
             counts: Counts::default(),
             figures,

@@ -1,9 +1,11 @@
 //! TLS over a socket: what is read and written is plaintext, and the socket carries records.
 //!
 //! The problem: what a peer says does not depend on TLS, but when its socket is empty, what a short
-//! read means and whether everything has been written do. The mechanism: [`Tls`] holds the state of
-//! rustls, which has no socket of its own, and is handed the socket with each call. Its calls mean
-//! what [`Net`]'s do, for the bytes inside: the handshake goes on in [`Tls::read`].
+//! read means and whether everything has been written do. The mechanism: [`Tls`] has no socket of
+//! its own, and is handed it with each call. Its calls mean what [`Net`]'s do, for the bytes inside:
+//! the handshake goes on in [`Tls::read`]. On the server's side, of which there are many, rustls
+//! makes the handshake only, and the records behind it are ours ([`crate::records`]); on a client's
+//! side, of which there are few, rustls stays.
 //!
 //! Invariants:
 //! - nothing is written, and no byte is handed over, before the handshake has succeeded;
@@ -12,12 +14,14 @@
 //! - ciphertext that waits for room in the socket is bounded by [`UNSENT_BYTES_MAX`], and is
 //!   reported by [`Tls::has_unsent`] until [`Tls::flush`] has sent it.
 
+mod handshake;
+mod stream;
+
+use crate::tls::handshake::Handshake;
+use crate::tls::stream::{Stream, with_received};
 use crate::{Net, Read, Write};
 use rustls::pki_types::ServerName;
-use rustls::{
-    ClientConfig, ClientConnection, Connection, ConnectionCommon, HandshakeKind, ServerConfig,
-    ServerConnection,
-};
+use rustls::{ClientConfig, ClientConnection, ConnectionCommon, HandshakeKind, ServerConfig};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::sync::Arc;
 
@@ -27,11 +31,41 @@ const WRITE_BYTES_MAX: usize = 32 * 1024;
 const RECORDS_OVERHEAD_MAX: usize = 1024;
 /// Ciphertext of one connection that waits for room in its socket.
 pub const UNSENT_BYTES_MAX: usize = WRITE_BYTES_MAX + RECORDS_OVERHEAD_MAX;
+/// What a server's side takes of memory while its handshake is under way: the state of rustls, as
+/// measured.
+const HANDSHAKE_BYTES: usize = 8 * 1024;
 
 /// One side of a connection under TLS, without its socket.
 #[derive(Debug)]
 pub struct Tls {
-    connection: Connection,
+    stage: Stage,
+    /// What the client has shown to a server's side, in DER.
+    certificate: Option<Box<[u8]>>,
+}
+
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most are the large one, and `Tls` stands in a box"
+)]
+enum Stage {
+    /// A client's side, from the first byte to the last.
+    Client(Box<Client>),
+    /// A server's side in front of the end of its handshake.
+    Handshake(Box<Handshake>),
+    /// A server's side behind it.
+    Records(Stream),
+    /// A server's side that has failed on the way from the one to the other.
+    Failed,
+}
+
+/// What an idle client under TLS costs is mostly this.
+const _: () = assert!(size_of::<Tls>() <= 448);
+
+/// A client's side: rustls with what its socket has told.
+#[derive(Debug)]
+struct Client {
+    connection: ClientConnection,
     /// The last read of the socket has emptied it.
     is_emptied: bool,
 }
@@ -41,9 +75,10 @@ impl Tls {
     ///
     /// # Errors
     /// rustls cannot use the configuration.
-    pub fn server(config: &Arc<ServerConfig>) -> io::Result<Tls> {
-        let connection = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
-        Ok(Tls::new(connection.into()))
+    pub fn server(config: &ServerConfig) -> io::Result<Tls> {
+        Ok(Tls::new(Stage::Handshake(Box::new(Handshake::new(
+            config,
+        )?))))
     }
 
     /// The side of a client of the server that is called `name`, in front of its handshake.
@@ -52,15 +87,19 @@ impl Tls {
     /// # Errors
     /// rustls cannot use the configuration.
     pub fn client(config: &Arc<ClientConfig>, name: ServerName<'static>) -> io::Result<Tls> {
-        let connection = ClientConnection::new(config.clone(), name).map_err(io::Error::other)?;
-        Ok(Tls::new(connection.into()))
-    }
-
-    fn new(mut connection: Connection) -> Tls {
+        let connection = ClientConnection::new(config.clone(), name);
+        let mut connection = connection.map_err(io::Error::other)?;
         connection.set_buffer_limit(Some(WRITE_BYTES_MAX));
-        Tls {
+        Ok(Tls::new(Stage::Client(Box::new(Client {
             connection,
             is_emptied: false,
+        }))))
+    }
+
+    fn new(stage: Stage) -> Tls {
+        Tls {
+            stage,
+            certificate: None,
         }
     }
 
@@ -68,15 +107,27 @@ impl Tls {
     ///
     /// # Errors
     /// They are no TLS, or the peer's offer cannot be taken. The alert has been sent.
-    pub fn take<N: Net>(
-        &mut self,
-        net: &mut N,
-        sock: &N::Sock,
-        mut received: &[u8],
-    ) -> io::Result<()> {
-        while !received.is_empty() {
-            self.connection.read_tls(&mut received)?;
-            process(&mut self.connection, net, sock)?;
+    pub fn take<N: Net>(&mut self, net: &mut N, sock: &N::Sock, received: &[u8]) -> io::Result<()> {
+        match &mut self.stage {
+            Stage::Client(client) => client.take(net, sock, received),
+            Stage::Handshake(handshake) => match handshake.take(net, sock, received)? {
+                true => self.finish(),
+                false => Ok(()),
+            },
+            Stage::Records(_) | Stage::Failed => Err(not_connected()),
+        }
+    }
+
+    /// The handshake is over: its secrets go on without rustls.
+    fn finish(&mut self) -> io::Result<()> {
+        match std::mem::replace(&mut self.stage, Stage::Failed) {
+            Stage::Handshake(handshake) => {
+                let (finished, opened) = handshake.finish()?;
+                let kept = (finished.received, opened, finished.unsent);
+                self.certificate = finished.certificate;
+                self.stage = Stage::Records(Stream::new(finished.records, kept));
+            }
+            other => self.stage = other,
         }
         Ok(())
     }
@@ -84,20 +135,44 @@ impl Tls {
     /// Whether the handshake has not ended: a read may cost as much as a thousand others.
     #[must_use]
     pub fn is_handshaking(&self) -> bool {
-        self.connection.is_handshaking()
+        match &self.stage {
+            Stage::Client(client) => client.connection.is_handshaking(),
+            Stage::Handshake(_) => true,
+            Stage::Records(_) | Stage::Failed => false,
+        }
     }
 
     /// Whether nothing is left to be read, in the socket and here, after a read that did not fill
     /// its buffer. The end of the connection, and whatever comes later, is told by an event.
     #[must_use]
     pub fn is_emptied(&self) -> bool {
-        self.is_emptied
+        match &self.stage {
+            Stage::Client(client) => client.is_emptied,
+            Stage::Records(stream) => stream.is_emptied(),
+            Stage::Handshake(_) | Stage::Failed => false,
+        }
+    }
+
+    /// Bytes of memory that it takes, as far as it is a server's side, but for ciphertext that
+    /// waits for room in the socket.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        let certificate = self.certificate.as_ref().map_or(0, |shown| shown.len());
+        match &self.stage {
+            Stage::Records(stream) => size_of::<Tls>() + certificate + stream.kept_bytes(),
+            _ => HANDSHAKE_BYTES,
+        }
     }
 
     /// Whether bytes that were taken from the caller have not been sent yet.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
-        self.connection.wants_write()
+        match &self.stage {
+            Stage::Client(client) => client.connection.wants_write(),
+            Stage::Handshake(handshake) => handshake.has_unsent(),
+            Stage::Records(stream) => stream.has_unsent(),
+            Stage::Failed => false,
+        }
     }
 
     /// Sends what was taken and has not been sent; `false` where there is no room for all of it.
@@ -105,34 +180,104 @@ impl Tls {
     /// # Errors
     /// The connection is broken.
     pub fn flush<N: Net>(&mut self, net: &mut N, sock: &N::Sock) -> io::Result<bool> {
-        send_all(&mut self.connection, net, sock)
+        match &mut self.stage {
+            Stage::Client(client) => send_pending(&mut client.connection, net, sock),
+            Stage::Handshake(handshake) => handshake.flush(net, sock),
+            Stage::Records(stream) => stream.flush(net, sock),
+            Stage::Failed => Err(not_connected()),
+        }
     }
 
     /// The certificate that the peer has shown, in DER; the handshake has checked it.
     #[must_use]
     pub fn peer_certificate(&self) -> Option<&[u8]> {
-        let shown = self.connection.peer_certificates()?.first()?;
-        (!self.connection.is_handshaking()).then_some(shown)
+        match &self.stage {
+            Stage::Client(client) => client.peer_certificate(),
+            _ => self.certificate.as_deref(),
+        }
     }
 
     /// True where the handshake went on from an earlier connection's.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
-        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
+        match &self.stage {
+            Stage::Client(client) => {
+                client.connection.handshake_kind() == Some(HandshakeKind::Resumed)
+            }
+            _ => false,
+        }
     }
 
     /// Tells the peer that nothing more will come, as far as there is room for that.
     pub fn end<N: Net>(&mut self, net: &mut N, sock: &N::Sock) {
-        if !self.connection.is_handshaking() {
-            self.connection.send_close_notify();
-            // The connection is closed next, whatever became of it.
-            let _ = send_all(&mut self.connection, net, sock);
+        match &mut self.stage {
+            Stage::Client(client) => client.end(net, sock),
+            Stage::Records(stream) => stream.end(net, sock),
+            Stage::Handshake(_) | Stage::Failed => {}
         }
     }
 
     /// Reads into `buffer`, which is not empty; goes on with the handshake first.
     pub fn read<N: Net>(&mut self, net: &mut N, sock: &N::Sock, buffer: &mut [u8]) -> Read {
+        if let Stage::Handshake(handshake) = &mut self.stage {
+            if let Err(ended) = with_received(|scratch| handshake.read(net, sock, scratch)) {
+                return ended;
+            }
+            if let Err(error) = self.finish() {
+                return Read::Failed(error);
+            }
+        }
+        match &mut self.stage {
+            Stage::Client(client) => client.read(net, sock, buffer),
+            Stage::Records(stream) => stream.read(net, sock, buffer),
+            Stage::Handshake(_) | Stage::Failed => Read::Failed(not_connected()),
+        }
+    }
+
+    /// Writes from `bytes`, which is not empty. Some of what was taken may still have to be sent:
+    /// see [`Tls::has_unsent`].
+    pub fn write<N: Net>(&mut self, net: &mut N, sock: &N::Sock, bytes: &[u8]) -> Write {
+        match &mut self.stage {
+            Stage::Client(client) => client.write(net, sock, bytes),
+            Stage::Records(stream) => stream.write(net, sock, bytes),
+            Stage::Handshake(_) | Stage::Failed => Write::Failed(not_connected()),
+        }
+    }
+}
+
+fn not_connected() -> io::Error {
+    io::Error::new(
+        ErrorKind::NotConnected,
+        "the TLS handshake has not finished",
+    )
+}
+
+impl Client {
+    fn take<N: Net>(&mut self, net: &mut N, sock: &N::Sock, mut received: &[u8]) -> io::Result<()> {
+        while !received.is_empty() {
+            self.connection.read_tls(&mut received)?;
+            process(&mut self.connection, net, sock)?;
+        }
+        Ok(())
+    }
+
+    fn peer_certificate(&self) -> Option<&[u8]> {
+        let shown = self.connection.peer_certificates()?.first()?;
+        (!self.connection.is_handshaking()).then_some(shown)
+    }
+
+    fn end<N: Net>(&mut self, net: &mut N, sock: &N::Sock) {
+        if !self.connection.is_handshaking() {
+            self.connection.send_close_notify();
+            // The connection is closed next, whatever became of it.
+            let _ = send_pending(&mut self.connection, net, sock);
+        }
+    }
+
+    fn read<N: Net>(&mut self, net: &mut N, sock: &N::Sock, buffer: &mut [u8]) -> Read {
         let mut filled = 0;
+        // What was so in an earlier call says nothing of what has come since.
+        self.is_emptied = false;
         loop {
             match self.connection.reader().read(&mut buffer[filled..]) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -175,22 +320,17 @@ impl Tls {
         }
     }
 
-    /// Writes from `bytes`, which is not empty. Some of what was taken may still have to be sent:
-    /// see [`Tls::has_unsent`].
-    pub fn write<N: Net>(&mut self, net: &mut N, sock: &N::Sock, bytes: &[u8]) -> Write {
+    fn write<N: Net>(&mut self, net: &mut N, sock: &N::Sock, bytes: &[u8]) -> Write {
         if self.connection.is_handshaking() {
-            return Write::Failed(io::Error::new(
-                ErrorKind::NotConnected,
-                "the TLS handshake has not finished",
-            ));
+            return Write::Failed(not_connected());
         }
-        match send_all(&mut self.connection, net, sock) {
+        match send_pending(&mut self.connection, net, sock) {
             Ok(true) => {}
             Ok(false) => return Write::Blocked,
             Err(error) => return Write::Failed(error),
         }
         let taken = self.connection.writer().write(bytes);
-        match taken.and_then(|count| send_all(&mut self.connection, net, sock).map(|_| count)) {
+        match taken.and_then(|count| send_pending(&mut self.connection, net, sock).map(|_| count)) {
             Ok(0) => Write::Blocked,
             Ok(count) => Write::Bytes(count),
             Err(error) => Write::Failed(error),
@@ -200,20 +340,17 @@ impl Tls {
 
 /// Deals with the records that have come, and sends what they ask for: also the alert that tells
 /// the peer why it is being left.
-fn process<N: Net>(connection: &mut Connection, net: &mut N, sock: &N::Sock) -> io::Result<()> {
+fn process<N: Net>(
+    connection: &mut ClientConnection,
+    net: &mut N,
+    sock: &N::Sock,
+) -> io::Result<()> {
     let processed = connection.process_new_packets();
-    let sent = send_all(connection, net, sock);
+    let sent = send_pending(connection, net, sock);
     match processed {
         Ok(_) => sent.map(|_| ()),
         // Whether the alert could be sent changes nothing.
         Err(error) => Err(io::Error::new(ErrorKind::InvalidData, error)),
-    }
-}
-
-fn send_all<N: Net>(connection: &mut Connection, net: &mut N, sock: &N::Sock) -> io::Result<bool> {
-    match connection {
-        Connection::Client(connection) => send_pending(connection, net, sock),
-        Connection::Server(connection) => send_pending(connection, net, sock),
     }
 }
 

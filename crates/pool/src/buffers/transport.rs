@@ -17,9 +17,6 @@ use std::net::SocketAddr;
 
 /// Steps of handshakes that a group makes in one turn.
 pub(crate) const HANDSHAKES_PER_TURN: usize = 8;
-/// What one TLS connection takes of memory between two messages: the state of rustls with its
-/// buffers, as measured (docs/decisions/0016-tls-for-clients.md).
-pub(crate) const TLS_BYTES: usize = 8 * 1024;
 
 /// A connection, plain or under TLS.
 #[derive(Debug)]
@@ -144,12 +141,10 @@ impl<S> Transport<S> {
         }
     }
 
-    /// Bytes of memory that TLS takes while nothing is under way.
-    pub(crate) fn idle_bytes(&self) -> usize {
-        match self.is_tls() {
-            true => TLS_BYTES,
-            false => 0,
-        }
+    /// Bytes of memory that TLS takes of a client, with what was read of an unfinished record, but
+    /// without what is unsent.
+    pub(crate) fn tls_bytes(&self) -> usize {
+        self.tls().map_or(0, Tls::kept_bytes)
     }
 
     /// Puts TLS over the socket. `received` is what has been read behind the request for it: the
@@ -202,6 +197,20 @@ impl<S> Transport<S> {
             Read::Bytes(count) => count == buffer.len() || !is_emptied || self.ended,
             _ => false,
         };
+        read
+    }
+
+    /// Reads as [`Transport::read`], and keeps the sum of [`Transport::tls_bytes`] of all clients
+    /// right.
+    pub(crate) fn read_counted<N: Net<Sock = S>>(
+        &mut self,
+        net: &mut N,
+        buffer: &mut [u8],
+        sum: &mut usize,
+    ) -> Read {
+        *sum -= self.tls_bytes();
+        let read = self.read(net, buffer);
+        *sum += self.tls_bytes();
         read
     }
 

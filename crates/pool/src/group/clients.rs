@@ -231,7 +231,8 @@ impl<N: Net> Group<N> {
         let mut scratch = std::mem::take(&mut self.scratch);
         // Lent already when serving one client has led to serving another.
         scratch.resize(SCRATCH_LEN, 0);
-        let read = client.transport.read(&mut self.net, &mut scratch);
+        let read =
+            (client.transport).read_counted(&mut self.net, &mut scratch, &mut self.tls_bytes);
         let more = match read {
             Read::Bytes(n) => {
                 // What is longer goes by way of the client's input.
@@ -278,7 +279,11 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        let read = client.transport.read(&mut self.net, &mut scratch[..step]);
+        let read = (client.transport).read_counted(
+            &mut self.net,
+            &mut scratch[..step],
+            &mut self.tls_bytes,
+        );
         let more = match read {
             Read::Bytes(n) => {
                 client.keep_input(&scratch[..n]);
@@ -841,7 +846,7 @@ impl<N: Net> Group<N> {
         let Some(mut client) = self.clients.remove(key) else {
             return;
         };
-        self.tls_clients -= usize::from(client.transport.is_tls());
+        self.tls_bytes -= client.transport.tls_bytes();
         client.transport.end(&mut self.net);
         if let Some(output) = client.output.take() {
             self.drop_spooled(output.rest);

@@ -43,9 +43,12 @@ fn client_config(version: &'static SupportedProtocolVersion) -> Arc<ClientConfig
     Arc::new(config)
 }
 
+fn name() -> ServerName<'static> {
+    ServerName::try_from("localhost").unwrap()
+}
+
 fn client(version: &'static SupportedProtocolVersion) -> ClientConnection {
-    let name = ServerName::try_from("localhost").unwrap();
-    ClientConnection::new(client_config(version), name).unwrap()
+    ClientConnection::new(client_config(version), name()).unwrap()
 }
 
 /// A client and what it talks to.
@@ -170,8 +173,7 @@ fn a_servers_handshake_is_bounded() {
     let sock = OwnedFd::from(near);
     net.watch(&sock, Token::new(1, Key::from_parts(0, 0)))
         .unwrap();
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut tls = Tls::client(&client_config(&TLS13), name).unwrap();
+    let mut tls = Tls::client(&client_config(&TLS13), name()).unwrap();
     // A record of the handshake, with a ServerHello of 64 KiB.
     far.write_all(&[22, 3, 3, 0, 4, 2, 1, 0, 0]).unwrap();
     let read = tls.read(&mut net, &sock, &mut [0; 16]);
@@ -366,10 +368,186 @@ fn ciphertext_that_waits_is_bounded() {
     }
     assert!(taken > 0);
     assert!(pair.tls.has_unsent());
-    let mut waiting = Vec::new();
-    while pair.tls.connection.wants_write() {
-        pair.tls.connection.write_tls(&mut waiting).unwrap();
-    }
-    assert!(waiting.len() <= UNSENT_BYTES_MAX, "{}", waiting.len());
+    let Stage::Records(stream) = &pair.tls.stage else {
+        panic!("{:?}", pair.tls)
+    };
+    assert!(
+        stream.unsent_len() <= UNSENT_BYTES_MAX,
+        "{}",
+        stream.unsent_len()
+    );
     let _ = pair.net.wait(Time::now(), &mut Vec::new());
+}
+
+/// An event of what comes between two reads may have been seen before the second.
+#[test]
+fn what_was_left_of_one_read_does_not_hide_what_has_come_since() {
+    let mut pair = Pair::new(&TLS13);
+    pair.shake();
+    pair.says(b"0123456789");
+    assert!(matches!(pair.read(&mut [0; 4]), Read::Bytes(4)));
+    assert!(!pair.tls.is_emptied());
+    pair.says(b"abc");
+    let mut buffer = [0; 64];
+    assert!(matches!(pair.read(&mut buffer), Read::Bytes(9)));
+    assert_eq!(&buffer[..9], b"456789abc");
+    assert!(pair.tls.is_emptied());
+    // The same of a client's side, which has what rustls keeps.
+    let (near, far) = UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    far.set_nonblocking(true).unwrap();
+    let mut net = RealNet::new().unwrap();
+    let sock = OwnedFd::from(near);
+    let mut tls = Tls::client(&client_config(&TLS13), name()).unwrap();
+    let server = server_config();
+    let mut server = rustls::ServerConnection::new(Arc::new(server)).unwrap();
+    while server.is_handshaking() || server.wants_write() {
+        tls.flush(&mut net, &sock).unwrap();
+        let _ = server.read_tls(&mut &far);
+        server.process_new_packets().unwrap();
+        while server.wants_write() {
+            server.write_tls(&mut &far).unwrap();
+        }
+        assert!(matches!(tls.read(&mut net, &sock, &mut [0]), Read::Blocked));
+    }
+    let mut says = |text: &[u8]| {
+        server.writer().write_all(text).unwrap();
+        server.write_tls(&mut &far).unwrap();
+    };
+    says(b"0123456789");
+    assert!(matches!(
+        tls.read(&mut net, &sock, &mut [0; 4]),
+        Read::Bytes(4)
+    ));
+    says(b"abc");
+    assert!(matches!(
+        tls.read(&mut net, &sock, &mut buffer),
+        Read::Bytes(9)
+    ));
+    assert!(tls.is_emptied());
+}
+
+/// Between two messages there are keys and nothing else, however they have come.
+#[test]
+fn nothing_is_kept_between_two_messages() {
+    for version in [&TLS12, &TLS13] {
+        let mut pair = Pair::new(version);
+        pair.shake();
+        assert_eq!(pair.tls.kept_bytes(), size_of::<Tls>());
+        let mut records = Vec::new();
+        for text in [&[1; 3][..], &[2; 20_000], &[3; 1]] {
+            pair.client.writer().write_all(text).unwrap();
+            while pair.client.wants_write() {
+                pair.client.write_tls(&mut records).unwrap();
+            }
+        }
+        let expected = [&[1; 3][..], &[2; 20_000], &[3; 1]].concat();
+        // Byte by byte: each is taken from the socket at once, and what is kept is a record.
+        let (mut got, mut buffer) = (Vec::new(), [0; 20_000]);
+        for (at, byte) in records.iter().enumerate() {
+            // All the bytes of one record on the way are two copies of it at most.
+            assert!(pair.tls.kept_bytes() <= size_of::<Tls>() + stream::RECEIVED_MAX);
+            pair.far.write_all(&[*byte]).unwrap();
+            match pair.read(&mut buffer) {
+                Read::Bytes(count) => got.extend_from_slice(&buffer[..count]),
+                Read::Blocked => assert!(at + 1 < records.len()),
+                other => panic!("{other:?}"),
+            }
+            assert!(pair.tls.is_emptied());
+        }
+        assert!(got == expected, "{}", got.len());
+        assert_eq!(pair.tls.kept_bytes(), size_of::<Tls>());
+        // All at once, for a caller with little room.
+        pair.says(&expected);
+        let (mut got, mut buffer) = (Vec::new(), [0; 100]);
+        while got.len() < expected.len() {
+            match pair.read(&mut buffer) {
+                Read::Bytes(count) => got.extend_from_slice(&buffer[..count]),
+                other => panic!("{other:?}"),
+            }
+            assert!(pair.tls.kept_bytes() <= size_of::<Tls>() + stream::RECEIVED_MAX + (1 << 14));
+        }
+        assert!(got == expected);
+        assert!(matches!(pair.read(&mut buffer), Read::Blocked));
+        assert_eq!(pair.tls.kept_bytes(), size_of::<Tls>());
+    }
+}
+
+#[test]
+fn what_came_in_front_of_a_fault_is_read_and_the_peer_is_told_once() {
+    for version in [&TLS12, &TLS13] {
+        let mut pair = Pair::new(version);
+        pair.shake();
+        let mut records = Vec::new();
+        for text in [b"good", b"evil"] {
+            pair.client.writer().write_all(text).unwrap();
+            pair.client.write_tls(&mut records).unwrap();
+        }
+        *records.last_mut().unwrap() ^= 1;
+        records.extend_from_slice(&[23, 3, 3, 0, 40]);
+        pair.far.write_all(&records).unwrap();
+        let mut buffer = [0; 64];
+        assert!(matches!(pair.read(&mut buffer), Read::Bytes(4)));
+        assert!(!pair.tls.is_emptied());
+        let failed = pair.read(&mut buffer);
+        assert!(matches!(failed, Read::Failed(error) if error.kind() == ErrorKind::InvalidData));
+        for _ in 0..2 {
+            assert!(matches!(pair.read(&mut buffer), Read::End));
+            let (net, sock) = (&mut pair.net, &pair.sock);
+            assert!(matches!(pair.tls.write(net, sock, b"x"), Write::Failed(_)));
+            pair.tls.end(net, sock);
+        }
+        pair.client.read_tls(&mut pair.far).unwrap();
+        let alert = pair.client.process_new_packets().unwrap_err();
+        let expected = rustls::AlertDescription::BadRecordMac;
+        assert_eq!(alert, rustls::Error::AlertReceived(expected));
+        let mut more = [0; 64];
+        let nothing = pair.far.read(&mut more).unwrap_err();
+        assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+    }
+}
+
+/// What the peer asks for while nothing can be sent to it is sent when it takes bytes again.
+#[test]
+fn an_update_is_answered_when_there_is_room() {
+    let mut pair = Pair::new(&TLS13);
+    pair.shake();
+    let (mut said, mut received) = (0, 0);
+    while !pair.tls.has_unsent() {
+        match pair.tls.write(&mut pair.net, &pair.sock, &[1; 4096]) {
+            Write::Bytes(count) => said += count,
+            other => panic!("{other:?}"),
+        }
+    }
+    pair.client.refresh_traffic_keys().unwrap();
+    pair.says(b"x");
+    assert_eq!(read_all(&mut pair, 16), (b"x".to_vec(), false));
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        pair.receive();
+        while let Ok(count @ 1..) = pair.client.reader().read(&mut buffer) {
+            received += count;
+        }
+        if pair.tls.flush(&mut pair.net, &pair.sock).unwrap() && received == said {
+            break;
+        }
+    }
+    assert!(matches!(
+        pair.tls.write(&mut pair.net, &pair.sock, b"y"),
+        Write::Bytes(1)
+    ));
+    pair.receive();
+    assert_eq!(pair.client.reader().read(&mut buffer).unwrap(), 1);
+}
+
+#[test]
+fn no_secret_is_shown() {
+    let mut pair = Pair::new(&TLS13);
+    assert!(format!("{:?}", pair.tls).contains("Handshake"));
+    pair.shake();
+    let shown = format!("{:?}", pair.tls);
+    assert!(
+        !shown.contains("secret") && shown.contains("Keys at record 0"),
+        "{shown}"
+    );
 }

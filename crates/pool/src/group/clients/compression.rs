@@ -193,7 +193,8 @@ impl<N: Net> Group<N> {
         let step = lacking.clamp(STEP_MIN, STEP_MAX);
         make_room(&mut raw, step);
         raw.resize(start + step, 0);
-        let read = client.transport.read(&mut self.net, &mut raw[start..]);
+        let read =
+            (client.transport).read_counted(&mut self.net, &mut raw[start..], &mut self.tls_bytes);
         let got = if let Read::Bytes(n) = read { n } else { 0 };
         raw.truncate(start + got);
         if let Some(compression) = client.transport.compression_mut()

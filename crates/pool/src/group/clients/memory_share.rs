@@ -17,7 +17,6 @@
 //! [`ClientMemory`]: crate::buffers::memory::ClientMemory
 //! [`Shared::look_at_memory`]: crate::Shared
 
-use crate::buffers::transport::TLS_BYTES;
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
@@ -38,7 +37,7 @@ impl<S> Client<S> {
         let prepared = self.prepared.as_ref().map_or(0, |p| p.own_bytes());
         let warnings = self.last.kept().map_or(0, |kept| kept.reply.capacity());
         self.held()
-            + self.transport.idle_bytes()
+            + self.transport.tls_bytes()
             + output
             + prepared
             + warnings
@@ -59,7 +58,7 @@ impl<N: Net> Group<N> {
         let metered: usize = meters.iter().map(|meter| meter.bytes()).sum();
         metered
             + self.clients.len() * size_of::<Client<N::Sock>>()
-            + self.tls_clients * TLS_BYTES
+            + self.tls_bytes
             + self.inputs.bytes()
             + self.long_data
             + self.definitions.bytes()
@@ -80,8 +79,8 @@ impl<N: Net> Group<N> {
             .fold(0, usize::saturating_add);
         let long = self.clients.iter().filter_map(|(_, c)| c.prepared.as_ref());
         let long: usize = long.map(|prepared| prepared.long_len()).sum();
-        let tls = self.clients.iter().filter(|(_, c)| c.transport.is_tls());
-        let tls = tls.count();
+        let tls = self.clients.iter().map(|(_, c)| c.transport.tls_bytes());
+        let tls: usize = tls.sum();
         let nobody = self.clients.is_empty();
         let gone = |key: &&Key| self.clients.get(**key).is_none();
         let counts = [
@@ -90,7 +89,7 @@ impl<N: Net> Group<N> {
                 GTID_BYTES * self.gtids.keys().filter(gone).count(),
                 0,
             ),
-            ("clients under TLS", self.tls_clients, tls),
+            ("TLS of clients", self.tls_bytes, tls),
             ("outputs", self.outputs.bytes(), outputs),
             (
                 "long data, at least",

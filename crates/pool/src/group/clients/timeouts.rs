@@ -128,7 +128,9 @@ impl<N: Net> Group<N> {
                 continue;
             };
             let mut bytes = [0; 64];
-            match client.transport.read(&mut self.net, &mut bytes) {
+            let read =
+                (client.transport).read_counted(&mut self.net, &mut bytes, &mut self.tls_bytes);
+            match read {
                 Read::Blocked => {}
                 Read::Bytes(n) if bytes[..n] != QUIT => client.keep_input(&bytes[..n]),
                 Read::Bytes(_) | Read::End | Read::Failed(_) => self.close_later(key),

@@ -2,8 +2,8 @@
 //!
 //! The problem: a client asks for TLS in the middle of its login (SSLRequest), on the same socket.
 //! The mechanism: the greeting offers it where a certificate is named; the request is answered by a
-//! handshake, and the login follows under it. rustls does the handshake; its state lies between the
-//! client's socket and its packets ([`crate::buffers::transport`]).
+//! handshake, and the login follows under it. rustls does the handshake; what TLS is then lies
+//! between the client's socket and its packets ([`crate::buffers::transport`]).
 //!
 //! Invariants:
 //! - whatever was received behind the request is ciphertext: it is never read as a packet, so
@@ -52,8 +52,8 @@ impl<N: Net> Group<N> {
             return self.close_later(key);
         };
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
-        self.tls_clients += 1;
         let begun = client.transport.begin_tls(&mut self.net, tls, received);
+        self.tls_bytes += client.transport.tls_bytes();
         if let Err(error) = begun {
             self.tls_failed(key, &error);
         }
