@@ -5,7 +5,7 @@
 //! test's own, which speaks the messages of an upgrade by hand.
 
 use crate::world::{
-    HOLD, app, binary, config, config_file, direct, found, login, mysql, own_server, server,
+    HOLD, app, binary, config, config_file, direct, found, login, mysql, own_server, server, tls,
 };
 use reactor::Address;
 use reactor::handover;
@@ -24,7 +24,7 @@ use wire::command::Command;
 /// The longest that a message of a pool may take.
 const LIMIT: Duration = Duration::from_secs(20);
 /// The version of the messages that are said by hand here.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// A pool with these settings, and how another one like it is started.
 struct Line {
@@ -96,7 +96,10 @@ struct Rich {
 
 impl Rich {
     fn new(address: &Address, number: usize) -> Rich {
-        let mut client = login(address, &app());
+        Rich::of(login(address, &app()), number)
+    }
+
+    fn of(mut client: Client, number: usize) -> Rich {
         client.must(&format!("USE {}", schema(number)));
         client.must(&format!("SET @mine = 'value {number}', @n = {number}"));
         let wait = 1000 + number;
@@ -328,6 +331,95 @@ fn open_transactions_and_pins_go_with_their_backends() {
     // What has come serves nobody else, and is closed with its lease.
     line.upgrade();
     assert_eq!(open.value("EXECUTE named"), "open");
+}
+
+/// The keys of TLS go along, with what is half sent, whatever lies over and under it.
+#[test]
+fn clients_under_tls_go_with_their_keys() {
+    let test = "clients_under_tls_go_with_their_keys";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&[
+        "CREATE DATABASE IF NOT EXISTS test",
+        "CREATE OR REPLACE TABLE shop.sealed (a INT, b INT)",
+    ]);
+    let extra = format!(
+        "backends_max = 8\ngroups = 1\ndrain_ms_max = 20000\n{}",
+        tls(real, "required")
+    );
+    let mut line = Line::start(real, "upgrade-tls.toml", &extra);
+    let secured = app().with(cap::SSL);
+    let packed = secured.clone().with(cap::COMPRESS);
+    let accounts = [
+        secured.clone(),
+        secured.tls12(),
+        packed.clone(),
+        packed.tls12(),
+    ];
+    let connect = |line: &Line, account| {
+        let client = login(line.address(), account);
+        assert!(client.is_tls());
+        client
+    };
+    let mut idle: Vec<Rich> = (0..)
+        .zip(&accounts)
+        .map(|(number, account)| Rich::of(connect(&line, account), number))
+        .collect();
+    let mut open: Vec<Client> = accounts.iter().map(|a| connect(&line, a)).collect();
+    for (number, client) in open.iter_mut().enumerate() {
+        client.must(HOLD);
+        client.must(&format!("INSERT INTO shop.sealed VALUES ({number}, 0)"));
+    }
+    for round in 1..=3 {
+        let text = format!("SELECT {round} + 40");
+        let command = [(Command::Query, text.as_bytes())];
+        let all = idle
+            .iter_mut()
+            .map(|rich| &mut rich.client)
+            .chain(&mut open);
+        let cut = |(number, client): (usize, &mut Client)| {
+            // In the header of the record, in its middle, and behind all but its last byte.
+            let len = [3, 20, 35][(number + round) % 3];
+            client.send_in_part(&command, len).unwrap()
+        };
+        let rests: Vec<Vec<u8>> = all.enumerate().map(cut).collect();
+        let said = line.upgrade();
+        assert!(said.contains("handed over: 8"), "{round}: {said}");
+        let all = idle
+            .iter_mut()
+            .map(|rich| &mut rich.client)
+            .chain(&mut open);
+        for (client, rest) in all.zip(rests) {
+            assert!(!rest.is_empty());
+            client.send_rest(&rest).unwrap();
+            let outcomes = client.receive().unwrap();
+            let expected = [[(round + 40).to_string()]];
+            assert_eq!(outcomes[0].rows().texts(), expected);
+        }
+        idle.iter_mut().for_each(Rich::check);
+        for (number, client) in open.iter_mut().enumerate() {
+            client.must(&format!(
+                "INSERT INTO shop.sealed VALUES ({number}, {round})"
+            ));
+            let own = format!("SELECT COUNT(*) FROM shop.sealed WHERE a = {number}");
+            assert_eq!(client.value(&own), (round + 1).to_string());
+            // More than a record, both ways.
+            let long = format!(
+                "SELECT LENGTH('{}'), REPEAT('y', 70000)",
+                "x".repeat(70_000)
+            );
+            assert_eq!(client.rows(&long).texts()[0][1].len(), 70_000);
+        }
+        // Who comes now has its own handshake.
+        assert_eq!(connect(&line, &accounts[round]).value("SELECT 1"), "1");
+    }
+    for client in &mut open {
+        client.must("COMMIT");
+    }
+    let count = idle[0].client.value("SELECT COUNT(*) FROM shop.sealed");
+    assert_eq!(count, "16");
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! state cannot go to another process. The mechanism: rustls makes the handshake and gives its
 //! secrets away ([`Records::new`]); what is left of TLS then is small. A record is opened in the
 //! buffer that it came in and sealed into one that is lent. The context of the cipher is made from
-//! the key for one record, and wiped behind it: the raw key is a tenth of it. The secrets of TLS 1.3
-//! are kept beside the keys, since the next keys follow from them (KeyUpdate).
+//! the key for one record, and wiped behind it: the raw key is a tenth of it. The secrets of TLS
+//! 1.3 are kept beside the keys, since the next keys follow from them (KeyUpdate).
 //!
 //! It is the server's side of TLS 1.3 (RFC 8446) and of TLS 1.2 (RFC 5246) with AES-GCM (RFC 5288)
 //! or ChaCha20-Poly1305 (RFC 7905). It has no socket: [`crate::Tls`] has.
@@ -15,8 +15,8 @@
 //!   can be seen by the caller, never goes back, and begins at 0 with a new key only;
 //! - whatever does not open, is out of order or is not allowed here ends the connection: the reader
 //!   hands out nothing behind it, and nothing but the alert is sealed;
-//! - a key seals [`BLOCKS_PER_KEY_MAX`] blocks at most; then TLS 1.3 takes the next one, and TLS 1.2
-//!   ends;
+//! - a key seals [`BLOCKS_PER_KEY_MAX`] blocks at most; then TLS 1.3 takes the next one, and TLS
+//!   1.2 ends;
 //! - a peer that sends records without data is left after [`FRUITLESS_MAX`] of them in a row;
 //! - secrets are wiped when they are dropped, and are not in what `Debug` writes.
 
@@ -66,6 +66,9 @@ const NO_RENEGOTIATION: u8 = 100;
 const CLOSE_NOTIFY: u8 = 0;
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;
+
+/// The form in which all of it is written for another process.
+const FORM: u8 = 1;
 
 /// Types of records.
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -254,6 +257,22 @@ impl Keys {
         next
     }
 
+    /// Those of one direction, of what [`Records::put`] has written.
+    fn read(version: Version, suite: Suite, bytes: &mut &[u8]) -> Option<Keys> {
+        let mut keys = match version {
+            Version::V13 => Keys::of_secret(suite, take(bytes, suite.secret_len())?).ok()?,
+            Version::V12 => {
+                let mut keys = Keys::empty(0);
+                let len = suite.key_len();
+                keys.key[..len].copy_from_slice(take(bytes, len)?);
+                keys.iv.copy_from_slice(take(bytes, IV_LEN)?);
+                keys
+            }
+        };
+        keys.seq = take_number(bytes)?;
+        Some(keys)
+    }
+
     fn cipher(&self, suite: Suite) -> Result<LessSafeKey, Fault> {
         let key = UnboundKey::new(suite.algorithm(), &self.key[..suite.key_len()]);
         key.map(LessSafeKey::new)
@@ -376,6 +395,87 @@ impl Records {
             renegotiation: Asked::Never,
             owes_update: false,
             part_len: 0,
+            is_over: false,
+        })
+    }
+
+    /// Whether they can go on elsewhere as they are: nothing is owed, and it is not over.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        !self.is_over && !self.owes()
+    }
+
+    /// Appends all of it, to be read by [`Records::read`] elsewhere. Whoever has these bytes has
+    /// the connection; nothing may be sealed or opened here any more if somebody else reads them.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        out.push(FORM);
+        out.push(match self.version {
+            Version::V12 => 2,
+            Version::V13 => 3,
+        });
+        out.push(match self.suite {
+            Suite::Aes128Gcm => 1,
+            Suite::Aes256Gcm => 2,
+            Suite::ChaCha20Poly1305 => 3,
+        });
+        for keys in [&self.reading, &self.writing] {
+            match self.version {
+                // The keys follow from it.
+                Version::V13 => out.extend_from_slice(&keys.secret[..self.suite.secret_len()]),
+                Version::V12 => {
+                    out.extend_from_slice(&keys.key[..self.suite.key_len()]);
+                    out.extend_from_slice(&keys.iv);
+                }
+            }
+            out.extend_from_slice(&keys.seq.to_be_bytes());
+        }
+        out.extend_from_slice(&self.blocks.to_be_bytes());
+        let renegotiated = u8::from(self.renegotiation != Asked::Never);
+        out.extend_from_slice(&[self.fruitless, renegotiated, self.part_len]);
+    }
+
+    /// Reads what [`Records::put`] has written, at the front of `bytes`; `None`: it is not that.
+    #[must_use]
+    pub fn read(bytes: &mut &[u8]) -> Option<Records> {
+        let &[form, version, suite] = take(bytes, 3)? else {
+            return None;
+        };
+        let version = match (form, version) {
+            (FORM, 2) => Version::V12,
+            (FORM, 3) => Version::V13,
+            _ => return None,
+        };
+        let suite = match suite {
+            1 => Suite::Aes128Gcm,
+            2 => Suite::Aes256Gcm,
+            3 => Suite::ChaCha20Poly1305,
+            _ => return None,
+        };
+        let reading = Keys::read(version, suite, bytes)?;
+        let writing = Keys::read(version, suite, bytes)?;
+        let blocks = take_number(bytes)?;
+        let &[fruitless, renegotiated, part_len] = take(bytes, 3)? else {
+            return None;
+        };
+        let renegotiation = match (version, renegotiated) {
+            (_, 0) => Asked::Never,
+            (Version::V12, 1) => Asked::Answered,
+            _ => return None,
+        };
+        let is_13 = version == Version::V13;
+        let is_possible = blocks <= suite.blocks_max()
+            && fruitless <= FRUITLESS_MAX
+            && usize::from(part_len) <= if is_13 { KEY_UPDATE.len() } else { 0 };
+        is_possible.then_some(Records {
+            version,
+            suite,
+            reading,
+            writing,
+            blocks,
+            fruitless,
+            renegotiation,
+            owes_update: false,
+            part_len,
             is_over: false,
         })
     }
@@ -705,6 +805,18 @@ fn additional(
             (aad, 13)
         }
     }
+}
+
+/// Takes so many bytes from the front.
+pub(crate) fn take<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let taken = take(bytes, 8)?.try_into().ok()?;
+    Some(u64::from_be_bytes(taken))
 }
 
 /// Keys as rustls gives them away, without their secret.

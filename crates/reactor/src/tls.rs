@@ -2,10 +2,10 @@
 //!
 //! The problem: what a peer says does not depend on TLS, but when its socket is empty, what a short
 //! read means and whether everything has been written do. The mechanism: [`Tls`] has no socket of
-//! its own, and is handed it with each call. Its calls mean what [`Net`]'s do, for the bytes inside:
-//! the handshake goes on in [`Tls::read`]. On the server's side, of which there are many, rustls
-//! makes the handshake only, and the records behind it are ours ([`crate::records`]); on a client's
-//! side, of which there are few, rustls stays.
+//! its own, and is handed it with each call. Its calls mean what [`Net`]'s do, for the bytes
+//! inside: the handshake goes on in [`Tls::read`]. On the server's side, of which there are many,
+//! rustls makes the handshake only, and the records behind it are ours ([`crate::records`]); on a
+//! client's side, of which there are few, rustls stays.
 //!
 //! Invariants:
 //! - nothing is written, and no byte is handed over, before the handshake has succeeded;
@@ -18,7 +18,7 @@ mod handshake;
 mod stream;
 
 use crate::tls::handshake::Handshake;
-use crate::tls::stream::{Stream, with_received};
+use crate::tls::stream::{Stream, put_bytes, take_bytes, with_received};
 use crate::{Net, Read, Write};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ConnectionCommon, HandshakeKind, ServerConfig};
@@ -31,6 +31,8 @@ const WRITE_BYTES_MAX: usize = 32 * 1024;
 const RECORDS_OVERHEAD_MAX: usize = 1024;
 /// Ciphertext of one connection that waits for room in its socket.
 pub const UNSENT_BYTES_MAX: usize = WRITE_BYTES_MAX + RECORDS_OVERHEAD_MAX;
+/// A certificate that comes from another process.
+const CERTIFICATE_BYTES_MAX: usize = 64 * 1024;
 /// What a server's side takes of memory while its handshake is under way: the state of rustls, as
 /// measured.
 const HANDSHAKE_BYTES: usize = 8 * 1024;
@@ -186,6 +188,35 @@ impl Tls {
             Stage::Records(stream) => stream.flush(net, sock),
             Stage::Failed => Err(not_connected()),
         }
+    }
+
+    /// Whether it can go on in another process: a server's side behind its handshake, of which
+    /// everything has been sent.
+    #[must_use]
+    pub fn may_go(&self) -> bool {
+        matches!(&self.stage, Stage::Records(stream) if stream.may_go())
+    }
+
+    /// Appends all of it, keys too, if it may go. From then on nothing may be read or written here,
+    /// unless the bytes are dropped unread.
+    pub fn put_record(&self, out: &mut Vec<u8>) {
+        if let Stage::Records(stream) = &self.stage
+            && stream.may_go()
+        {
+            stream.put(out);
+            put_bytes(out, self.certificate.as_deref().unwrap_or_default());
+        }
+    }
+
+    /// Reads what [`Tls::put_record`] has written; `None`: it is not that.
+    #[must_use]
+    pub fn read_record(mut bytes: &[u8]) -> Option<Tls> {
+        let stream = Stream::read_record(&mut bytes)?;
+        let certificate = take_bytes(&mut bytes, CERTIFICATE_BYTES_MAX)?;
+        bytes.is_empty().then(|| Tls {
+            stage: Stage::Records(stream),
+            certificate: (!certificate.is_empty()).then(|| certificate.into()),
+        })
     }
 
     /// The certificate that the peer has shown, in DER; the handshake has checked it.

@@ -160,7 +160,8 @@ impl Client {
         {
             // MySQL goes by what the request says, and not by the login behind it.
             let schema = account.schema.as_ref().map_or(0, |_| cap::CONNECT_WITH_DB);
-            let (greeting, begun) = tls::begin(plain, account.capabilities | schema)?;
+            let (greeting, begun) =
+                tls::begin(plain, account.capabilities | schema, account.tls12)?;
             stream = match begun {
                 Begun::Plain(plain) => Stream::Tcp(plain),
                 Begun::Tls(tls) => {
@@ -293,6 +294,46 @@ impl Client {
     /// The system's.
     pub fn send_raw(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
         self.write(bytes, true)
+    }
+
+    /// Sends so many bytes of these commands, as they go over the network; what is left of them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn send_in_part(
+        &mut self,
+        commands: &[(Command, &[u8])],
+        len: usize,
+    ) -> Result<Vec<u8>, ClientError> {
+        let mut out = Vec::new();
+        for (command, arguments) in commands {
+            self.talk.command(&mut out, *command, arguments);
+        }
+        if let Some(frames) = &mut self.frames {
+            out = frames.pack(&out, true);
+        }
+        if let Stream::Tls(stream) = &mut self.stream {
+            stream.conn.writer().write_all(&out)?;
+            out.clear();
+            while stream.conn.wants_write() {
+                stream.conn.write_tls(&mut out)?;
+            }
+        }
+        let rest = out.split_off(len.min(out.len()));
+        self.send_rest(&out)?;
+        Ok(rest)
+    }
+
+    /// Sends what [`Client::send_in_part`] has left.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn send_rest(&mut self, rest: &[u8]) -> Result<(), ClientError> {
+        match &mut self.stream {
+            Stream::Tls(stream) => stream.sock.write_all(rest)?,
+            other => other.write_all(rest)?,
+        }
+        Ok(())
     }
 
     /// Sends bytes over the socket as they are, whatever was agreed.

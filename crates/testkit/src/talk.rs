@@ -53,6 +53,8 @@ pub struct Account {
     pub collation: u8,
     /// The level of zstd, with that capability.
     pub zstd_level: u8,
+    /// Under TLS, nothing newer than TLS 1.2 is spoken.
+    pub tls12: bool,
 }
 
 impl Account {
@@ -72,6 +74,7 @@ impl Account {
             plugin: None,
             collation: COLLATION,
             zstd_level: 3,
+            tls12: false,
         }
     }
 
@@ -86,6 +89,13 @@ impl Account {
     #[must_use]
     pub fn with(mut self, capabilities: u32) -> Account {
         self.capabilities |= capabilities;
+        self
+    }
+
+    /// The same with TLS 1.2 at most.
+    #[must_use]
+    pub fn tls12(mut self) -> Account {
+        self.tls12 = true;
         self
     }
 

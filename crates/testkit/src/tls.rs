@@ -74,7 +74,11 @@ pub(crate) enum Begun {
 ///
 /// # Errors
 /// The system's, or why there is no TLS.
-pub(crate) fn begin(mut stream: TcpStream, capabilities: u32) -> io::Result<(Vec<u8>, Begun)> {
+pub(crate) fn begin(
+    mut stream: TcpStream,
+    capabilities: u32,
+    tls12: bool,
+) -> io::Result<(Vec<u8>, Begun)> {
     let mut greeting = vec![0; HEADER_LEN];
     stream.read_exact(&mut greeting)?;
     let len = Header::read(&greeting).map_or(0, |header| header.len);
@@ -88,7 +92,11 @@ pub(crate) fn begin(mut stream: TcpStream, capabilities: u32) -> io::Result<(Vec
         return Ok((greeting, Begun::Plain(stream)));
     }
     stream.write_all(&request)?;
-    let mut stream = StreamOwned::new(client(rustls::DEFAULT_VERSIONS), stream);
+    let versions = match tls12 {
+        true => &[&rustls::version::TLS12][..],
+        false => rustls::DEFAULT_VERSIONS,
+    };
+    let mut stream = StreamOwned::new(client(versions), stream);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock)?;
     }

@@ -200,6 +200,25 @@ impl<S> Transport<S> {
         read
     }
 
+    /// Whether it can go to another process as it is; false of one that is not under TLS.
+    pub(crate) fn tls_may_go(&self) -> bool {
+        self.tls().is_some_and(Tls::may_go)
+    }
+
+    /// What of TLS goes to another process, keys too; `None`: it is not under TLS.
+    pub(crate) fn tls_record(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        self.tls()?.put_record(&mut out);
+        Some(out)
+    }
+
+    /// Goes on under TLS that has come from another process.
+    pub(crate) fn set_tls(&mut self, tls: Tls) {
+        // What has come with it tells of itself by no event.
+        self.readable = true;
+        self.layers.get_or_insert_default().tls = Some(Box::new(tls));
+    }
+
     /// Reads as [`Transport::read`], and keeps the sum of [`Transport::tls_bytes`] of all clients
     /// right.
     pub(crate) fn read_counted<N: Net<Sock = S>>(

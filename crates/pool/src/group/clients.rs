@@ -847,7 +847,11 @@ impl<N: Net> Group<N> {
             return;
         };
         self.tls_bytes -= client.transport.tls_bytes();
-        client.transport.end(&mut self.net);
+        // What another process may go on with is dropped without a word: a record that is sealed
+        // here would have the nonce of one that is sealed there.
+        if client.state() != ClientState::Moving {
+            client.transport.end(&mut self.net);
+        }
         if let Some(output) = client.output.take() {
             self.drop_spooled(output.rest);
         }

@@ -8,8 +8,9 @@
 //! of its own beside ([`put_lease`]), or it stays.
 //!
 //! Invariants: a record that cannot be read whole makes no client; a field that does not fit makes
-//! its client stay where it is; passwords are not in it (of an account of the server, what its
-//! backends log in with is).
+//! its client stay where it is; passwords are not in it. What its backends log in with is, of an
+//! account of the server, and so are the keys of TLS: a client under TLS is sealed for by one
+//! process at a time.
 
 use crate::auth::credential::Credential;
 use crate::auth::secret::Secret;
@@ -19,7 +20,7 @@ use crate::backend::relay::PendingChanges;
 use crate::buffers::packing::Compression;
 use crate::client::{Client, ClientState};
 use crate::queue::priority::Priority;
-use reactor::Time;
+use reactor::{Time, Tls};
 use session::begun::Begun;
 use session::holds::Holds;
 use session::last_gtid::LastGtid;
@@ -47,7 +48,7 @@ const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Low, Priority::Auto
 /// Why a client does not go to another process now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stays {
-    /// It is under TLS, whose keys stay with the process.
+    /// Its TLS has ended.
     Tls,
     /// It is logging in, or changes its user.
     LoggingIn,
@@ -91,9 +92,6 @@ impl<S> Client<S> {
     /// Why it does not go to another process now; `None`: it may. `goes_along`: so can the backend
     /// that it has ([`crate::backend::Backend::goes_with`]).
     pub(crate) fn stays(&self, server: Server, goes_along: bool) -> Option<Stays> {
-        if self.transport.is_tls() {
-            return Some(Stays::Tls);
-        }
         match self.state() {
             ClientState::Moving => return Some(Stays::Moving),
             _ if self.is_logging_in() || !self.is_known() => return Some(Stays::LoggingIn),
@@ -102,6 +100,9 @@ impl<S> Client<S> {
         }
         if self.output.is_some() || self.transport.has_unsent() {
             return Some(Stays::Unsent);
+        }
+        if self.transport.is_tls() && !self.transport.tls_may_go() {
+            return Some(Stays::Tls);
         }
         if self.is_pinned() && !goes_along {
             return Some(Stays::Pinned);
@@ -168,6 +169,7 @@ pub(crate) struct Arrived {
     pub(crate) is_local: bool,
     /// What a PROXY header has said.
     pub(crate) address: Option<SocketAddr>,
+    pub(crate) tls: Option<Tls>,
     pub(crate) compression: Option<Box<Compression>>,
     pub(crate) session: Session,
     pub(crate) last: LastStatement,
@@ -202,6 +204,9 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
     put_bool(out, client.transport.is_local());
     put_option(out, client.transport.client_address(), |out, address| {
         put_lenenc_bytes(out, address.to_string().as_bytes());
+    });
+    put_option(out, client.transport.tls_record(), |out, tls| {
+        put_lenenc_bytes(out, &tls);
     });
     put_option(out, client.transport.compression(), |out, compression| {
         let level = match compression.algorithm {
@@ -319,6 +324,10 @@ pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
         address: read_option(reader, "an address", |reader| {
             let address = read_string(reader, "an address")?.parse();
             address.map_err(|_| reader.malformed("an address").into())
+        })?,
+        tls: read_option(reader, "TLS", |reader| {
+            let tls = Tls::read_record(reader.lenenc_bytes("TLS")?);
+            tls.ok_or_else(|| reader.malformed("TLS").into())
         })?,
         compression: read_option(reader, "how bytes are compressed", |reader| {
             let algorithm = match reader.u8("a level")? {

@@ -753,3 +753,100 @@ fn secrets_that_are_not_those_of_the_keys_are_refused() {
     };
     assert!(Records::new(None, extracted, &secrets).is_err());
 }
+
+/// As it goes on in another process.
+fn elsewhere(records: &Records) -> Records {
+    let mut out = Vec::new();
+    records.put(&mut out);
+    let mut rest = &out[..];
+    let there = Records::read(&mut rest).unwrap();
+    assert!(rest.is_empty());
+    let mut again = Vec::new();
+    there.put(&mut again);
+    assert_eq!(out, again);
+    there
+}
+
+#[test]
+fn a_connection_goes_on_in_another_process_at_any_record() {
+    for kind in ALL {
+        let (mut server, mut client) = both(kind);
+        for round in 0..12 {
+            server = elsewhere(&server);
+            client = elsewhere(&client);
+            if round % 3 == 1 && kind.0 == Version::V13 {
+                // In the middle of an update too.
+                nothing(&mut server, sealed(&mut client, HANDSHAKE, &[24, 0]));
+                server = elsewhere(&server);
+                nothing(&mut server, sealed(&mut client, HANDSHAKE, &[0, 1, 1]));
+                client.writing = client.writing.next(kind.1).unwrap();
+                assert!(!server.is_settled(), "an answer is owed");
+                let mut out = Vec::new();
+                server.answer(&mut out).unwrap();
+                nothing(&mut client, out);
+                assert!(server.is_settled());
+                server = elsewhere(&server);
+            }
+            let text = [round; 40];
+            let record = sealed(&mut client, DATA, &text);
+            assert_eq!(data_of(&mut server, record), text);
+            let mut out = Vec::new();
+            server.seal_data(&text, &mut out).unwrap();
+            assert_eq!(data_of(&mut client, out), text);
+        }
+        // What was counted there counts here.
+        for _ in 0..FRUITLESS_MAX {
+            server = elsewhere(&server);
+            nothing(&mut server, sealed(&mut client, DATA, b""));
+        }
+        server = elsewhere(&server);
+        assert!(refused(&mut server, sealed(&mut client, DATA, b"")).is_some());
+        assert!(!server.is_settled());
+    }
+    let (mut server, mut client) = both(V12);
+    let hello = [1, 0, 0, 1, 3];
+    nothing(&mut server, sealed(&mut client, HANDSHAKE, &hello));
+    server.answer(&mut Vec::new()).unwrap();
+    server.blocks = server.limit();
+    server = elsewhere(&server);
+    assert!(refused(&mut server, sealed(&mut client, HANDSHAKE, &hello)).is_some());
+    let (mut server, _) = both(V12);
+    server.blocks = server.limit();
+    assert!(elsewhere(&server).seal_data(b"x", &mut Vec::new()).is_err());
+}
+
+#[test]
+fn what_is_no_connection_is_refused() {
+    for kind in ALL {
+        let (server, _) = both(kind);
+        let mut out = Vec::new();
+        server.put(&mut out);
+        for len in 0..out.len() {
+            assert!(Records::read(&mut &out[..len]).is_none(), "{kind:?} {len}");
+        }
+        let with = |at: usize, byte: u8| {
+            let mut changed = out.clone();
+            changed[at] = byte;
+            Records::read(&mut &changed[..]).is_some()
+        };
+        // Forms, versions and suites that nobody knows here.
+        for byte in (0..=255).filter(|byte| *byte != FORM) {
+            assert!(!with(0, byte));
+        }
+        for byte in (0..=255).filter(|byte| ![2, 3].contains(byte)) {
+            assert!(!with(1, byte));
+        }
+        for byte in (0..=255).filter(|byte| ![1, 2, 3].contains(byte)) {
+            assert!(!with(2, byte));
+        }
+        let len = out.len();
+        assert!(with(len - 3, FRUITLESS_MAX) && !with(len - 3, FRUITLESS_MAX + 1));
+        let is_12 = kind.0 == Version::V12;
+        assert!(with(len - 2, u8::from(is_12)) && !with(len - 2, 2));
+        assert_eq!(with(len - 2, 1), is_12);
+        assert!(with(len - 1, if is_12 { 0 } else { 4 }));
+        assert!(!with(len - 1, if is_12 { 1 } else { 5 }));
+        let is_gcm = kind.1 != Suite::ChaCha20Poly1305;
+        assert_eq!(with(len - 11, 0xff), !is_gcm, "blocks");
+    }
+}

@@ -89,6 +89,27 @@ impl Stream {
         }
     }
 
+    /// Whether it can go on elsewhere: it has not ended, and everything has been sent.
+    pub(crate) fn may_go(&self) -> bool {
+        let is_sent = self.records.is_settled() && self.unsent.is_empty();
+        is_sent && !self.has_ended && self.fault.is_none()
+    }
+
+    /// Appends all of it.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        self.records.put(out);
+        put_bytes(out, &self.received);
+        put_bytes(out, &self.opened[self.opened_at..]);
+    }
+
+    /// Reads it at the front of `bytes`.
+    pub(crate) fn read_record(bytes: &mut &[u8]) -> Option<Stream> {
+        let records = Records::read(bytes)?;
+        let received = take_bytes(bytes, RECEIVED_MAX)?.to_vec();
+        let opened = take_bytes(bytes, PLAINTEXT_MAX)?.to_vec();
+        Some(Stream::new(records, (received, opened, Vec::new())))
+    }
+
     /// Whether nothing is left to be read after a read that did not fill its buffer.
     pub(crate) fn is_emptied(&self) -> bool {
         self.is_emptied
@@ -324,6 +345,19 @@ impl Lent<'_> {
         let len = (wanted + OVERHEAD_MAX).max(lacking).min(most);
         &mut self.bytes[self.end..self.end + len]
     }
+}
+
+/// Appends bytes with their length.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// Takes them from the front, if they are no more than `max`.
+pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8], max: usize) -> Option<&'a [u8]> {
+    let len = records::take(bytes, 8)?.try_into().ok()?;
+    let len = usize::try_from(u64::from_be_bytes(len)).ok()?;
+    (len <= max).then(|| records::take(bytes, len)).flatten()
 }
 
 fn error_of(fault: Fault) -> io::Error {

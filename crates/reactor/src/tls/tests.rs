@@ -551,3 +551,91 @@ fn no_secret_is_shown() {
         "{shown}"
     );
 }
+
+/// Goes on in what stands for another process.
+fn elsewhere(tls: &Tls) -> Tls {
+    assert!(tls.may_go());
+    let mut out = Vec::new();
+    tls.put_record(&mut out);
+    for len in (0..out.len()).step_by(7) {
+        assert!(Tls::read_record(&out[..len]).is_none());
+    }
+    let there = Tls::read_record(&out).unwrap();
+    out.push(0);
+    assert!(Tls::read_record(&out).is_none());
+    there
+}
+
+#[test]
+fn a_connection_goes_on_elsewhere_with_what_it_has_half_read() {
+    for version in [&TLS12, &TLS13] {
+        let mut pair = Pair::new(version);
+        assert!(!pair.tls.may_go(), "a handshake");
+        let mut nothing = Vec::new();
+        pair.tls.put_record(&mut nothing);
+        assert!(nothing.is_empty() && Tls::read_record(&nothing).is_none());
+        pair.shake();
+        pair.tls = elsewhere(&pair.tls);
+        let mut buffer = [0; 64];
+        for cut in 0..60 {
+            // Two records; the first is read in part, the second has come in part.
+            let mut records = Vec::new();
+            for text in [b"a first record", b"another record"] {
+                pair.client.writer().write_all(text).unwrap();
+                pair.client.write_tls(&mut records).unwrap();
+            }
+            let cut = cut.min(records.len());
+            pair.far.write_all(&records[..cut]).unwrap();
+            let mut got = Vec::new();
+            if let Read::Bytes(count) = pair.read(&mut buffer[..4]) {
+                got.extend_from_slice(&buffer[..count]);
+            }
+            pair.tls = elsewhere(&pair.tls);
+            pair.far.write_all(&records[cut..]).unwrap();
+            loop {
+                match pair.read(&mut buffer) {
+                    Read::Bytes(count) => got.extend_from_slice(&buffer[..count]),
+                    Read::Blocked => break,
+                    other => panic!("{other:?}"),
+                }
+                pair.tls = elsewhere(&pair.tls);
+            }
+            assert_eq!(got, b"a first recordanother record", "{cut}");
+            assert!(matches!(
+                pair.tls.write(&mut pair.net, &pair.sock, b"answer"),
+                Write::Bytes(6)
+            ));
+            pair.receive();
+            let mut answer = [0; 8];
+            assert_eq!(pair.client.reader().read(&mut answer).unwrap(), 6);
+        }
+        // With unsent bytes it stays.
+        while !pair.tls.has_unsent() {
+            let _ = pair.tls.write(&mut pair.net, &pair.sock, &[1; 30_000]);
+        }
+        assert!(!pair.tls.may_go());
+        // At its end, too.
+        let mut pair = Pair::new(version);
+        pair.shake();
+        pair.client.send_close_notify();
+        pair.send();
+        assert!(matches!(pair.read(&mut buffer), Read::End));
+        assert!(!pair.tls.may_go());
+    }
+}
+
+/// A client's certificate is asked for again when it changes its user.
+#[test]
+fn a_certificate_goes_along() {
+    let mut pair = Pair::new(&TLS13);
+    pair.shake();
+    assert_eq!(elsewhere(&pair.tls).peer_certificate(), None);
+    pair.tls.certificate = Some(vec![7; 900].into());
+    let there = elsewhere(&pair.tls);
+    assert_eq!(there.peer_certificate(), Some(&[7; 900][..]));
+    assert_eq!(there.kept_bytes(), size_of::<Tls>() + 900);
+    pair.tls.certificate = Some(vec![7; CERTIFICATE_BYTES_MAX + 1].into());
+    let mut out = Vec::new();
+    pair.tls.put_record(&mut out);
+    assert!(Tls::read_record(&out).is_none());
+}

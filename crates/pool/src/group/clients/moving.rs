@@ -214,7 +214,11 @@ impl<N: Net> Group<N> {
         if let Some(address) = arrived.address {
             transport.set_client_address(address);
         }
+        if let Some(tls) = arrived.tls {
+            transport.set_tls(tls);
+        }
         transport.set_compression(arrived.compression);
+        let tls_bytes = transport.tls_bytes();
         let mut client = Client::moving(transport, now, session);
         client.id = arrived.id;
         client.capabilities = arrived.capabilities;
@@ -229,6 +233,7 @@ impl<N: Net> Group<N> {
         client.begin_deferred = arrived.begin_deferred;
         client.statements_made = arrived.statements_made;
         let key = self.clients.insert(client);
+        self.tls_bytes += tls_bytes;
         self.shared.clients.fetch_add(1, Relaxed);
         if self.settings.address_rules().is_any() {
             self.seat(key);

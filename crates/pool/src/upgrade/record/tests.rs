@@ -75,6 +75,64 @@ fn full() -> Client<()> {
     client
 }
 
+/// TLS 1.3 with AES of 128 bits, its counters, and the front of a record.
+fn tls_record(suite: u8) -> Vec<u8> {
+    let mut bytes = vec![1, 3, suite];
+    for secret in [[3; 32], [4; 32]] {
+        bytes.extend_from_slice(&secret);
+        bytes.extend_from_slice(&7u64.to_be_bytes());
+    }
+    bytes.extend_from_slice(&99u64.to_be_bytes());
+    bytes.extend_from_slice(&[0, 0, 0]);
+    for kept in [&[23, 3, 3][..], &[], &[]] {
+        bytes.extend_from_slice(&(kept.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(kept);
+    }
+    bytes
+}
+
+#[test]
+fn tls_goes_along_and_nobody_loses_it_on_the_way() {
+    let mut client = idle();
+    let put_it = |client: &Client<()>| {
+        let mut out = Vec::new();
+        put(&mut out, client, &beside(None));
+        out
+    };
+    assert!(read_it(&put_it(&client)).unwrap().tls.is_none());
+    let tls = Tls::read_record(&tls_record(1)).unwrap();
+    client.transport.set_tls(tls);
+    assert!(client.transport.is_readable(), "what has come with it");
+    assert_eq!(client.stays(SERVER, false), None);
+    let out = put_it(&client);
+    let arrived = read_it(&out).unwrap().tls.unwrap();
+    let mut again = Vec::new();
+    arrived.put_record(&mut again);
+    assert_eq!(again, tls_record(1));
+    // A cipher that nobody knows here, or a length that is none: no client, rather than one whose
+    // bytes are taken for clear text.
+    let at = out
+        .windows(again.len())
+        .position(|window| window == again)
+        .unwrap();
+    for suite in [0, 4, 255] {
+        let mut unknown = out.clone();
+        unknown[at + 2] = suite;
+        assert!(read_it(&unknown).is_err(), "{suite}");
+    }
+    // One whose TLS cannot go has no record, and is refused as well.
+    let config = rustls::ServerConfig::builder_with_provider(
+        rustls::crypto::aws_lc_rs::default_provider().into(),
+    )
+    .with_safe_default_protocol_versions()
+    .unwrap()
+    .with_no_client_auth()
+    .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
+    client.transport.set_tls(Tls::server(&config).unwrap());
+    assert_eq!(client.stays(SERVER, false), Some(Stays::Tls));
+    assert!(read_it(&put_it(&client)).is_err());
+}
+
 fn beside(gtid: Option<&LastGtid>) -> Beside<'_> {
     Beside {
         user: "app",
