@@ -1,17 +1,23 @@
-//! What guards the pool: limits by address and network, and privileges given up.
+//! What guards the pool: limits by address and network, privileges given up, passwords overwritten.
 
 use crate::metrics::until;
 use crate::proxy_header::{connected, packet};
 use crate::walls::is_root;
 use crate::world::{app, binary, config, config_file, direct, login, server, start_pool};
 use reactor::Address;
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use testkit::client::ANSWER_MAX;
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
+use testkit::talk::Account;
+use wire::auth::{Credential, native};
+use wire::capabilities as cap;
+use wire::client_login::{self, ClientLogin, Progress};
 
 /// What a connection hears first: the greeting, or the words of an error.
 fn knock_with(pool: &Address, last: u8, header: &[u8]) -> Result<TcpStream, String> {
@@ -266,6 +272,11 @@ fn privileges_are_given_up_once_the_pool_listens() {
     pool.wait_for("the pool is user 65534 of group 65534 from now on")
         .unwrap();
     is_nobody(pool.pid());
+    assert_eq!(
+        owner_of_memory(pool.pid()),
+        0,
+        "a process whose user may read it owns it"
+    );
     let mut client = login(&pool.address, &app());
     assert_eq!(client.value("SELECT 1"), "1");
     assert!(!pool.said().contains("cannot read the settings again"));
@@ -331,4 +342,150 @@ fn a_pool_that_stays_root_says_so() {
     };
     let warned = pool.said().contains("the pool runs as root");
     assert_eq!(warned, is_root(test), "{}", pool.said());
+}
+
+/// Whose the file of a process's memory is: root's, where its own user may not read it.
+fn owner_of_memory(pid: u32) -> u32 {
+    std::fs::metadata(format!("/proc/{pid}/mem")).unwrap().uid()
+}
+
+#[test]
+fn the_memory_of_the_pool_is_for_nobody_else() {
+    let test = "the_memory_of_the_pool_is_for_nobody_else";
+    let Some(real) = server(test) else { return };
+    if direct() || !is_root(test) {
+        return skipped(test, "it is about a pool that root starts");
+    }
+    for (core_dumps, owner) in [(false, 0), (true, 65534)] {
+        let extra = format!(
+            "groups = 1\nbackends_max = 2\ncore_dumps = {core_dumps}\n\
+             run_as_user = \"{NOBODY}\"\nrun_as_group = \"{NOBODY}\""
+        );
+        let (folder, file) = own_file(real, &format!("dumps-{core_dumps}"), &extra);
+        set_mode(&file, 0o644);
+        let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+        pool.wait_for("from now on").unwrap();
+        assert_eq!(owner_of_memory(pool.pid()), owner);
+        drop(pool);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+/// How often these bytes stand in what a process may write of its memory; `None` where that cannot
+/// be read.
+fn count_in_memory(pid: u32, needle: &[u8]) -> Option<usize> {
+    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let mut found = 0;
+    for line in maps.lines() {
+        let mut words = line.split(' ');
+        let (range, rights) = (words.next().unwrap(), words.next().unwrap());
+        if !rights.starts_with("rw") {
+            continue;
+        }
+        let (start, end) = range.split_once('-').unwrap();
+        let [mut at, end] = [start, end].map(|text| u64::from_str_radix(text, 16).unwrap());
+        let mut part = vec![0; 4 << 20];
+        while at < end {
+            let len = part.len().min(usize::try_from(end - at).unwrap());
+            // What has gone meanwhile cannot be read.
+            let Ok(len) = memory.read_at(&mut part[..len], at) else {
+                break;
+            };
+            let windows = part[..len].windows(needle.len());
+            found += windows.filter(|window| *window == needle).count();
+            // One may lie across the end.
+            let step = if at + len as u64 == end {
+                len
+            } else {
+                len - needle.len()
+            };
+            at += step as u64;
+        }
+    }
+    Some(found)
+}
+
+/// A login over the Unix socket, in pieces of so many bytes. False where it was refused.
+fn log_in_by_pieces(socket: &Path, user: &str, password: &str, piece: usize) -> bool {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(ANSWER_MAX)).unwrap();
+    let account = client_login::Account {
+        user: user.as_bytes(),
+        credential: Credential::Password(password.as_bytes()),
+        schema: b"",
+        private: true,
+        wanted: cap::BACKEND_ALWAYS,
+        extended: 0,
+        required: 0,
+    };
+    let mut login = ClientLogin::new();
+    loop {
+        let (seq, payload) = packet(&mut stream).unwrap();
+        let mut out = Vec::new();
+        match login.on_packet(&account, seq, &payload, &mut out) {
+            Ok(Progress::Done) => return true,
+            Ok(Progress::Waits) => out.chunks(piece).for_each(|piece| {
+                stream.write_all(piece).unwrap();
+            }),
+            Err(_) => return false,
+        }
+    }
+}
+
+#[test]
+fn a_password_is_not_in_memory_once_the_login_has_ended() {
+    let test = "a_password_is_not_in_memory_once_the_login_has_ended";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    // The pool knows their hashes alone, so the first login of each brings the password.
+    let user = |name: &str| {
+        let hash = native::stored(password_of(name).as_bytes());
+        let hash: String = hash.iter().map(|byte| format!("{byte:02X}")).collect();
+        format!(
+            "[[user]]\nname = \"{name}\"\npassword_hash = \"*{hash}\"\n\
+             auth = \"caching_sha2_password\"\nbackend_user = \"app\"\n\
+             backend_password = \"app\"\n"
+        )
+    };
+    let names = ["by-key", "in-clear", "in-pieces", "in-threes", "refused"];
+    let users: String = names.iter().map(|name| user(name)).collect();
+    let socket = real.folder().join("wiped.sock");
+    let extra = "groups = 1\nbackends_max = 2\ncore_dumps = true";
+    let text = config(&real.address(), extra);
+    let file = config_file(real, "wiped.toml", &format!("{text}{users}"));
+    let listen = socket.to_str().unwrap();
+    let arguments = ["--config", file.to_str().unwrap(), "--listen", listen];
+    let pool = Pool::start(binary(), &arguments).unwrap();
+    let by_key = Account::new("by-key", &password_of("by-key"));
+    let mut client = login(&pool.address, &by_key);
+    assert_eq!(client.value("SELECT 1"), "1");
+    let wrong = password_of("wrong");
+    assert!(!log_in_by_pieces(&socket, "refused", &wrong, 7));
+    // The last one is followed by nothing that is as long, where buffers are used again.
+    for (name, piece) in [("in-pieces", 1), ("in-threes", 3), ("in-clear", 4096)] {
+        let is_in = log_in_by_pieces(&socket, name, &password_of(name), piece);
+        assert!(is_in, "{name}");
+    }
+    // The one group has done with the turns of all of them.
+    assert_eq!(client.value("SELECT 1"), "1");
+    // What is there is found.
+    match count_in_memory(pool.pid(), b"in-threes") {
+        None => return skipped(test, "the memory of another process cannot be read here"),
+        Some(found) => assert!(found > 0, "the name of a user"),
+    }
+    for name in names.iter().chain(&["wrong"]) {
+        let password = password_of(name);
+        let end = password.trim_start_matches('.').as_bytes();
+        let found = count_in_memory(pool.pid(), end);
+        assert_eq!(found, Some(0), "{name}");
+    }
+}
+
+/// A password whose end stands nowhere else; it is long, so that a little that is written over its
+/// beginning does not hide it.
+fn password_of(name: &str) -> String {
+    format!("{}{name}-Qz7Kp2Xv9 is secret", ".".repeat(120))
 }

@@ -80,7 +80,7 @@ fn front(pool: &Address, header: &[u8], piece: usize) -> Address {
 }
 
 /// A packet: its sequence number and its payload.
-pub(crate) fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+pub(crate) fn packet(stream: &mut impl Read) -> Option<(u8, Vec<u8>)> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).ok()?;
     let len = u32::from_le_bytes([header[0], header[1], header[2], 0]);

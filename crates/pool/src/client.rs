@@ -486,7 +486,11 @@ impl<S> Client<S> {
     /// Appends received bytes to what waits to be handled.
     pub(crate) fn keep_input(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
+            let has_password = self.login.is_some();
             let input = self.input.get_or_insert_default();
+            if has_password {
+                return input.keep_of_login(bytes);
+            }
             let buffer = input.buffer();
             make_room(buffer, bytes.len());
             buffer.extend_from_slice(bytes);

@@ -97,6 +97,7 @@ pub fn run(args: PoolArgs, settings: Settings, started: Started) -> ExitCode {
 }
 
 fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<(), String> {
+    privileges::keep_memory(&settings)?;
     check_spool(&mut settings)?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
         .map_err(|error| format!("cannot handle signals: {error}"))?;

@@ -27,6 +27,20 @@ pub fn acting() -> Account {
     }
 }
 
+/// Says whether the kernel may write the memory of this process to a file (a core), which is also
+/// whether other processes of the same user may read it (ptrace, `/proc/PID/mem`). Another user's
+/// is asked again: to become one sets it back.
+///
+/// # Errors
+/// The system's error.
+pub fn allow_dumps(allowed: bool) -> io::Result<()> {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    Ok(set_dumpable_behavior(match allowed {
+        true => DumpableBehavior::Dumpable,
+        false => DumpableBehavior::NotDumpable,
+    })?)
+}
+
 fn checked(status: libc::c_int) -> io::Result<()> {
     match status {
         0 => Ok(()),

@@ -12,6 +12,7 @@ use crate::command::{Command, ReplyShape, put_command};
 use crate::handshake::Greeting;
 use crate::packet::{HEADER_LEN, Header, Malformed, PAYLOAD_MAX, Reader};
 use crate::reply::{ERR, Reply, Role, Step};
+use crate::wiped::wipe_all;
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
 
@@ -19,6 +20,8 @@ use std::io::{self, BufReader, Read, Write};
 pub const MESSAGE_MAX: usize = 64 << 20;
 /// Bytes that are read at once.
 const READ_AT_ONCE: usize = 16 << 10;
+/// Room for any packet of a login of ours.
+const LOGIN_BYTES: usize = 4 << 10;
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -113,9 +116,22 @@ impl<S: Read + Write> Connection<S> {
     pub fn log_in_over(
         &mut self,
         account: &Account<'_>,
-        mut secure: Option<Secure<'_, S>>,
+        secure: Option<Secure<'_, S>>,
     ) -> Result<Greeting, Failure> {
-        let (mut login, mut out) = (ClientLogin::new(), Vec::new());
+        // It holds a password for a moment, and a buffer that grows leaves a copy behind.
+        let mut out = Vec::with_capacity(LOGIN_BYTES);
+        let greeting = self.log_in_with(account, secure, &mut out);
+        wipe_all(&mut out);
+        greeting
+    }
+
+    fn log_in_with(
+        &mut self,
+        account: &Account<'_>,
+        mut secure: Option<Secure<'_, S>>,
+        out: &mut Vec<u8>,
+    ) -> Result<Greeting, Failure> {
+        let mut login = ClientLogin::new();
         let mut greeting = None;
         loop {
             let mut seq = self.receive()?;
@@ -125,16 +141,16 @@ impl<S: Read + Write> Connection<S> {
             out.clear();
             if let Some(secure) = secure.take()
                 && self.payload.first() != Some(&ERR)
-                && put_tls_request(account.wanted, seq, &self.payload, &mut out)?
+                && put_tls_request(account.wanted, seq, &self.payload, out)?
             {
-                self.begin_tls(&out, secure)?;
+                self.begin_tls(out, secure)?;
                 seq = seq.wrapping_add(1);
                 out.clear();
             }
             let progress = login
-                .on_packet(account, seq, &self.payload, &mut out)
+                .on_packet(account, seq, &self.payload, out)
                 .map_err(Failure::Login)?;
-            self.send(&out)?;
+            self.send(out)?;
             if progress == Progress::Done {
                 return greeting.ok_or_else(|| {
                     let what = "the server did not greet".to_owned();

@@ -33,3 +33,4 @@ pub mod reply;
 pub mod status;
 pub mod stranger;
 pub mod track;
+pub mod wiped;

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use wire::auth::caching_sha2::{self, Cached};
 use wire::auth::{Plugin, native};
+use wire::wiped::wipe;
 
 /// What a user must prove, and how.
 #[derive(Clone, Debug)]
@@ -74,6 +75,16 @@ impl Learnt {
         self.sha2.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Puts this in the place of what there is, of which nothing is left.
+    fn put(&self, learnt: Option<LearntSha2>) {
+        let mut place = self.lock();
+        if let Some(old) = &mut *place {
+            wipe(&mut old.cached);
+            old.once.iter_mut().for_each(|once| wipe(once));
+        }
+        *place = learnt;
+    }
+
     /// What a full authentication has taught; `None`: the next one has to be full.
     pub(crate) fn sha2(&self) -> Option<LearntSha2> {
         *self.lock()
@@ -81,15 +92,24 @@ impl Learnt {
 
     /// Notes what this password teaches. `is_onward`: the pool logs in on the server with it.
     pub(crate) fn learn(&self, password: &[u8], is_onward: bool) {
-        *self.lock() = Some(LearntSha2 {
+        self.put(Some(LearntSha2 {
             cached: caching_sha2::cached(password),
             once: is_onward.then(|| caching_sha2::once(password)),
-        });
+        }));
     }
 
     /// The server asks for the password itself again: the next login here has to bring it.
     pub(crate) fn forget(&self) {
-        *self.lock() = None;
+        self.put(None);
+    }
+}
+
+impl Drop for Learnt {
+    fn drop(&mut self) {
+        self.put(None);
+        if let Some(once) = self.native.get_mut() {
+            wipe(once);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::auth::secret::Secret;
 use std::fmt;
 use wire::auth::{caching_sha2, native};
+use wire::wiped::wipe;
 
 /// What a backend logs in with.
 #[derive(Clone, PartialEq, Eq)]
@@ -22,6 +23,17 @@ impl Credential {
             Credential::Password(password) => wire::auth::Credential::Password(password.as_bytes()),
             Credential::Native(once) => wire::auth::Credential::Native(once),
             Credential::CachingSha2(once) => wire::auth::Credential::CachingSha2(once),
+        }
+    }
+}
+
+impl Drop for Credential {
+    fn drop(&mut self) {
+        match self {
+            // It does so itself.
+            Credential::Password(_) => {}
+            Credential::Native(once) => wipe(once),
+            Credential::CachingSha2(once) => wipe(once),
         }
     }
 }

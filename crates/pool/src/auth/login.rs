@@ -27,6 +27,7 @@ use wire::auth::sha2_stored::PASSWORD_MAX;
 use wire::auth::{Nonce, Plugin};
 use wire::handshake::{self, AUTH_MORE};
 use wire::packet::put_short;
+use wire::wiped::Wiped;
 
 /// Bytes of a name that are kept for the error, many times what an account's name may have.
 const NAME_MAX: usize = 1024;
@@ -54,7 +55,7 @@ pub(crate) enum Outcome {
     Denied(u8, bool),
     /// These bytes must be decrypted, or compared, by a worker; [`Login::checked`] takes its
     /// verdict.
-    Check(Vec<u8>),
+    Check(Wiped),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,7 +280,7 @@ impl Login {
         if let (true, Some((0, password))) = (self.secure, answer.split_last()) {
             let identity = self.identity.as_ref();
             if identity.is_some_and(|identity| identity.like.verifier.slow.is_some()) {
-                return Outcome::Check(cut(answer, ANSWER_MAX));
+                return Outcome::Check(Wiped::cut(answer, ANSWER_MAX));
             }
             let right = self
                 .proof()
@@ -292,7 +293,7 @@ impl Login {
         if !login_context.keys.may_decrypt(answer) {
             return self.verdict(false, Vec::new(), seq, true);
         }
-        Outcome::Check(answer.to_vec())
+        Outcome::Check(answer.into())
     }
 
     /// A worker has decided whether the encrypted password is right.

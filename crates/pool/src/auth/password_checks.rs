@@ -12,15 +12,18 @@
 //! password is looked at before those that wait are decrypted: their quick answers may prove them.
 //!
 //! Invariants: a verdict names its client by its key, so a client that comes later never gets it;
-//! an attempt whose client has left is dropped unchecked; the queue is bounded by [`CHECKS_MAX`],
+//! an attempt whose client has left is dropped unchecked; what a client has sent, and what that was
+//! decrypted to, is overwritten when its check has ended; the queue is bounded by [`CHECKS_MAX`],
 //! [`SUSPECT_CHECKS_MAX`] and [`ATTEMPTS_PER_CHECK_MAX`].
 
 use crate::auth::account::Account;
 use crate::auth::accounts::{Learn, LoginContext, Proof, Sent};
 use reactor::Key;
+use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use wire::auth::caching_sha2;
+use wire::wiped::Wiped;
 
 /// Checks that wait, from addresses without many failed logins: about two seconds of work.
 pub(crate) const CHECKS_MAX: usize = 4096;
@@ -63,7 +66,7 @@ pub(crate) struct Attempt {
 /// An encrypted answer to be decrypted, and the logins that have sent it.
 #[derive(Debug)]
 pub(crate) struct Check {
-    answer: Arc<[u8]>,
+    answer: Arc<Wiped>,
     attempts: Vec<Attempt>,
 }
 
@@ -83,15 +86,25 @@ pub(crate) struct Full {
     pub(crate) waiting: usize,
 }
 
+/// An answer, found by its bytes.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ByBytes(Arc<Wiped>);
+
+impl Borrow<[u8]> for ByBytes {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 #[derive(Debug, Default)]
 struct Queue {
-    prompt: VecDeque<Arc<[u8]>>,
-    suspect: VecDeque<Arc<[u8]>>,
-    attempts: HashMap<Arc<[u8]>, Vec<Attempt>>,
+    prompt: VecDeque<Arc<Wiped>>,
+    suspect: VecDeque<Arc<Wiped>>,
+    attempts: HashMap<ByBytes, Vec<Attempt>>,
 }
 
 impl Queue {
-    fn line(&mut self, line: Line) -> &mut VecDeque<Arc<[u8]>> {
+    fn line(&mut self, line: Line) -> &mut VecDeque<Arc<Wiped>> {
         match line {
             Line::Prompt => &mut self.prompt,
             Line::Suspect => &mut self.suspect,
@@ -100,7 +113,7 @@ impl Queue {
 
     fn take(&mut self, line: Line) -> Option<Check> {
         let answer = self.line(line).pop_front()?;
-        let attempts = self.attempts.remove(&answer).unwrap_or_default();
+        let attempts = self.attempts.remove(&answer[..]).unwrap_or_default();
         Some(Check { answer, attempts })
     }
 }
@@ -146,9 +159,9 @@ impl PasswordChecks {
         if waiting >= line.max() {
             return Err(Full { waiting });
         }
-        let answer: Arc<[u8]> = answer.into();
+        let answer = Arc::new(Wiped::from(answer));
         queue.line(line).push_back(answer.clone());
-        queue.attempts.insert(answer, vec![attempt]);
+        queue.attempts.insert(ByBytes(answer), vec![attempt]);
         match line {
             Line::Prompt => self.prompt.notify_one(),
             Line::Suspect => self.suspect.notify_one(),
@@ -185,20 +198,20 @@ impl PasswordChecks {
 /// What has been found out about the passwords in one answer: a hash that takes milliseconds is
 /// made once.
 #[derive(Default)]
-struct Judged(Vec<(Arc<Account>, Vec<u8>, bool)>);
+struct Judged(Vec<(Arc<Account>, Wiped, bool)>);
 
 impl Judged {
     /// Whether a password proves what this login has to prove.
     fn judge(&mut self, proof: &Proof, password: &[u8], learn: Learn<'_>) -> bool {
         let account = &proof.identity.like;
-        let same = |(other, sent, _): &&(Arc<Account>, Vec<u8>, bool)| {
-            Arc::ptr_eq(other, account) && sent == password
+        let same = |(other, sent, _): &&(Arc<Account>, Wiped, bool)| {
+            Arc::ptr_eq(other, account) && sent[..] == *password
         };
         let fits = match self.0.iter().find(same) {
             Some((_, _, fits)) => *fits,
             None => {
                 let fits = account.verifier.is_password(password);
-                self.0.push((account.clone(), password.to_vec(), fits));
+                self.0.push((account.clone(), password.into(), fits));
                 fits
             }
         };

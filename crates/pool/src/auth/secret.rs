@@ -1,14 +1,21 @@
-//! Passwords: text that no `Debug` output shows.
+//! Passwords: text that no `Debug` output shows, and that is overwritten when it is dropped.
 //!
 //! Settings, pool keys and what the user typed are printed by `{:?}` in tests and may be in
 //! logs one day; a password in them must not be.
 
 use std::fmt;
 use std::ops::Deref;
+use wire::wiped::Wiped;
 
 /// A password in clear.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        drop(Wiped::from(std::mem::take(&mut self.0).into_bytes()));
+    }
+}
 
 impl Deref for Secret {
     type Target = str;

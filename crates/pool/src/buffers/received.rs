@@ -12,6 +12,7 @@ use crate::buffers::text_reading::TextRead;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Weak};
 use wire::packet::{Frame, frame};
+use wire::wiped::wipe_all;
 
 /// What becomes of the text at the front.
 #[derive(Debug, Default)]
@@ -24,11 +25,22 @@ enum Text {
     Read(Box<TextRead>),
 }
 
+/// Room for a login that has not come whole: for most of them.
+const LOGIN_ROOM_MIN: usize = 512;
+
 /// Bytes received and not handled.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     bytes: Vec<u8>,
     text: Text,
+    /// A login is in it, or was: what is used of it is overwritten.
+    has_password: bool,
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.wipe();
+    }
 }
 
 impl Deref for Received {
@@ -92,13 +104,42 @@ impl Received {
 
     /// Nothing in it, with the same memory.
     pub(crate) fn clear(&mut self) {
+        self.wipe();
         self.buffer().clear();
         self.text = Text::Unread;
+    }
+
+    /// Appends a part of a login. A buffer that grows leaves a copy behind, so that is done by hand
+    /// here.
+    pub(crate) fn keep_of_login(&mut self, more: &[u8]) {
+        self.has_password = true;
+        let buffer = self.buffer();
+        let needed = buffer.len() + more.len();
+        if buffer.capacity() < needed {
+            let mut grown = Vec::with_capacity((2 * needed).max(LOGIN_ROOM_MIN));
+            grown.extend_from_slice(buffer);
+            wipe_all(buffer);
+            *buffer = grown;
+        }
+        buffer.extend_from_slice(more);
+    }
+
+    /// Overwrites what it has and had, if a login was in it; it is empty then.
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.has_password) {
+            wipe_all(self.buffer());
+        }
     }
 
     /// Drops the first bytes, and the memory of a long command with them.
     pub(crate) fn drop_front(&mut self, used: usize, kept_max: usize) {
         if used == 0 {
+            return;
+        }
+        if self.has_password {
+            let rest = self.buffer()[used..].to_vec();
+            self.wipe();
+            (self.bytes, self.text) = (rest, Text::Unread);
             return;
         }
         let bytes = self.buffer();
@@ -198,6 +239,22 @@ mod tests {
         let mut received = Received::default();
         received.buffer().extend_from_slice(bytes);
         received
+    }
+
+    #[test]
+    fn of_a_login_nothing_is_left_behind_its_end() {
+        let mut one = Received::default();
+        one.keep_of_login(b"\x05\0\0\0pa");
+        one.keep_of_login(b"ssw\x01\0\0\0\x0e");
+        assert_eq!(&one[..], b"\x05\0\0\0passw\x01\0\0\0\x0e");
+        one.drop_front(9, 100);
+        assert_eq!(&one[..], b"\x01\0\0\0\x0e", "what is behind it is kept");
+        one.keep_of_login(b"x");
+        one.clear();
+        let buffer = one.buffer();
+        assert!(buffer.is_empty() && buffer.capacity() > 0);
+        buffer.resize(buffer.capacity(), b'.');
+        assert!(one.iter().all(|byte| *byte == b'.'));
     }
 
     const QUERY: &[u8] = b"\x05\0\0\0\x03DO 1\x05\0\0\0\x03DO 2";

@@ -104,6 +104,11 @@ table! {
                 .fixed()
             }
 
+            /// The kernel may write the memory of the pool to a file when it ends by a fault, and
+            /// other processes of its user may read it (debuggers). Passwords and keys are in it:
+            /// see [Passwords](passwords.md#in-memory).
+            core_dumps: bool { .of(Kind::Switch).or(Absent::Switch(false)) .fixed() }
+
             /// Connections that may wait to be accepted, for each listener of each group. The
             /// kernel cuts it to `net.core.somaxconn`.
             backlog: i32 { .number("connections", 1, 1 << 30).or_number(4096) .fixed() }

@@ -50,6 +50,7 @@ use wire::handshake::{self, nonce_from_random, nonce_of_connection};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::put_err;
 use wire::stranger::Stranger;
+use wire::wiped::wipe;
 
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
@@ -228,6 +229,7 @@ impl<N: Net> Group<N> {
         if client.input.is_some() {
             return self.fill_input(key);
         }
+        let has_password = client.is_logging_in();
         let mut scratch = std::mem::take(&mut self.scratch);
         // Lent already when serving one client has led to serving another.
         scratch.resize(SCRATCH_LEN, 0);
@@ -248,6 +250,9 @@ impl<N: Net> Group<N> {
                     }
                     client.keep_input(&scratch[used..n]);
                     client.heard_from(self.net.now());
+                }
+                if has_password {
+                    wipe(&mut scratch[..n]);
                 }
                 true
             }
@@ -288,6 +293,9 @@ impl<N: Net> Group<N> {
             Read::Bytes(n) => {
                 client.keep_input(&scratch[..n]);
                 client.heard_from(self.net.now());
+                if client.is_logging_in() {
+                    wipe(&mut scratch[..n]);
+                }
                 true
             }
             other => self.no_bytes(key, &other),

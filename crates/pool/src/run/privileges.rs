@@ -13,7 +13,7 @@ use crate::config::Settings;
 use crate::config::options::PoolArgs;
 use crate::log::{Event, note};
 use crate::run::try_spool;
-use reactor::privileges::{Account, acting, become_user};
+use reactor::privileges::{Account, acting, allow_dumps, become_user};
 
 /// Becomes the user of the settings, if they name one; warns where that is root.
 ///
@@ -42,6 +42,7 @@ pub(crate) fn give_up(settings: &Settings, args: &PoolArgs) -> Result<(), String
                 account.group
             )
         })?;
+        keep_memory(settings)?;
         note(
             Event::Start,
             format_args!(
@@ -51,6 +52,14 @@ pub(crate) fn give_up(settings: &Settings, args: &PoolArgs) -> Result<(), String
         );
     }
     look_around(settings, args, user)
+}
+
+/// Whether the memory of the process is for nobody else to read, nor in a file.
+///
+/// # Errors
+/// The system's, in words.
+pub(crate) fn keep_memory(settings: &Settings) -> Result<(), String> {
+    allow_dumps(settings.core_dumps).map_err(|error| format!("core_dumps: {error}"))
 }
 
 fn account_of(settings: &Settings, user: u32) -> Result<Account, String> {

@@ -5,6 +5,7 @@
 //! server's RSA key (OAEP with SHA-1, as both servers have it).
 
 use super::{Nonce, equal, xor};
+use crate::wiped::{Wiped, wipe};
 use aws_lc_rs::digest;
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{
@@ -75,12 +76,10 @@ pub fn verify(answer: &[u8], nonce: &Nonce, cached: &Cached) -> bool {
 }
 
 /// The password with its NUL, XORed with the nonce over and over.
-fn mask(bytes: &[u8], nonce: &Nonce) -> Vec<u8> {
-    bytes
-        .iter()
-        .zip(nonce.iter().cycle())
-        .map(|(b, n)| b ^ n)
-        .collect()
+fn mask(bytes: &mut [u8], nonce: &Nonce) {
+    for (byte, masking) in bytes.iter_mut().zip(nonce.iter().cycle()) {
+        *byte ^= masking;
+    }
 }
 
 /// The password for a server, encrypted with its public key (PEM, as the server sends it).
@@ -92,11 +91,12 @@ pub fn encrypt(password: &[u8], nonce: &Nonce, pem: &[u8]) -> Result<Vec<u8>, &'
     const UNUSABLE: &str = "the server's public key is no RSA key that can be used";
     let key = PublicEncryptingKey::from_der(&der).map_err(|_| UNUSABLE)?;
     let key = OaepPublicEncryptingKey::new(key).map_err(|_| UNUSABLE)?;
-    let mut plain = password.to_vec();
-    plain.push(0);
+    let mut masked = [password, &[0]].concat();
+    mask(&mut masked, nonce);
+    let masked = Wiped::from(masked);
     let mut out = vec![0; key.ciphertext_size()];
     let len = key
-        .encrypt(&OAEP_SHA1_MGF1SHA1, &mask(&plain, nonce), &mut out, None)
+        .encrypt(&OAEP_SHA1_MGF1SHA1, &masked, &mut out, None)
         .map_err(|_| "the password is too long for the server's RSA key")?
         .len();
     out.truncate(len);
@@ -157,21 +157,26 @@ impl KeyPair {
     /// What a client has encrypted, still XORed with its nonce; `None` when it is not encrypted
     /// with this key. Takes about half a millisecond of a core, whatever the bytes are.
     #[must_use]
-    pub fn decrypt(&self, answer: &[u8]) -> Option<Vec<u8>> {
+    pub fn decrypt(&self, answer: &[u8]) -> Option<Wiped> {
         let mut out = vec![0; self.private.min_output_size()];
         let plain = self
             .private
             .decrypt(&OAEP_SHA1_MGF1SHA1, answer, &mut out, None)
-            .ok()?;
-        Some(plain.to_vec())
+            .ok()
+            .map(|plain| Wiped::from(&*plain));
+        wipe(&mut out);
+        plain
     }
 }
 
 /// The password in what a client had encrypted ([`KeyPair::decrypt`]); `None` when there is none.
 #[must_use]
-pub fn unmask(plain: &[u8], nonce: &Nonce) -> Option<Vec<u8>> {
-    let mut password = mask(plain, nonce);
-    (password.pop() == Some(0)).then_some(password)
+pub fn unmask(plain: &[u8], nonce: &Nonce) -> Option<Wiped> {
+    let mut password = plain.to_vec();
+    mask(&mut password, nonce);
+    let end = password.pop();
+    let password = Wiped::from(password);
+    (end == Some(0)).then_some(password)
 }
 
 #[cfg(test)]
@@ -213,7 +218,7 @@ mod tests {
         assert!(pair.may_decrypt(&sent) && !pair.may_decrypt(&sent[1..]));
         let plain = pair.decrypt(&sent).unwrap();
         let password = unmask(&plain, &NONCE).unwrap();
-        assert_eq!(password, b"a longer pass phrase than the nonce");
+        assert_eq!(&password[..], b"a longer pass phrase than the nonce");
         assert_eq!(pair.decrypt(&sent[1..]), None);
         assert!(encrypt(b"x", &NONCE, b"no key").is_err());
     }

@@ -158,7 +158,8 @@ fn full_authentication_is_encrypted_over_tcp() {
     );
     assert_eq!(out[3], 5);
     let plain = pair.decrypt(&out[HEADER_LEN..]).unwrap();
-    assert_eq!(caching_sha2::unmask(&plain, &NONCE).unwrap(), b"secret");
+    let password = caching_sha2::unmask(&plain, &NONCE).unwrap();
+    assert_eq!(&password[..], b"secret");
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
     let out = sent(dial.packet(&pool_key(), &key, 4));
     let plain = keys.decrypt(&out[4..]).unwrap();
     let password = wire::auth::caching_sha2::unmask(&plain, &NONCE);
-    assert_eq!(password, Some(b"secret".to_vec()));
+    assert_eq!(password, Some(b"secret"[..].into()));
     let mut local = Dial::new(true, Asking::Off);
     sent(local.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     assert_eq!(
