@@ -34,7 +34,7 @@ drivers: ## Drivers' own test suites, directly and through the pool; about an ho
 	@bash scripts/get-mysql.sh || true
 	@python3 scripts/suites.py
 
-package: ## Build the Debian package into target/debian/
+package: ## Build the packages (.deb, .rpm) and the list of what is in them
 	@bash scripts/package.sh
 
 build: ## Build the release binary
