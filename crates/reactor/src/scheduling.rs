@@ -13,12 +13,14 @@ use std::io;
 /// # Errors
 /// The system's error; some containers forbid it. Nothing depends on it but speed.
 pub fn wake_gently() -> io::Result<()> {
-    let param = libc::sched_param { sched_priority: 0 };
+    // The kernel's sched_param: the priority.
+    let param: libc::c_int = 0;
+    let (policy, param) = (libc::SCHED_BATCH, &raw const param);
     // SAFETY: 0 is the calling thread, and the pointer is that of a live sched_param for the length
     // of the call, which keeps none of it.
-    // JUSTIFICATION: rustix has no call for it.
+    // JUSTIFICATION: rustix has no call for it, and that of musl's library does nothing.
     #[expect(unsafe_code)]
-    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const param) };
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, param) };
     if result == 0 {
         Ok(())
     } else {
