@@ -233,7 +233,19 @@ pub(super) fn own_id(data: &[u8]) {
     assert!(sure);
     let (_, still_sure) = tokens_of(&out, mode, Executable::Run);
     assert!(still_sure, "cut otherwise: {}", out.escape_ascii());
-    only_ids_and_names(sql, &out, &tokens, mode);
+    let mut lexer = Lexer::new(sql, mode);
+    lexer.by_ref().for_each(drop);
+    // Where comments run, what stands between tokens is blanks: a name put behind a column must not
+    // stand inside of one.
+    let mut bare = sql.to_vec();
+    if lexer.has_executable() {
+        bare.fill(b' ');
+        for token in &tokens {
+            let place = token.start..token.end;
+            bare[place.clone()].copy_from_slice(&sql[place]);
+        }
+    }
+    only_ids_and_names(&bare, &out, &tokens, mode);
 }
 
 /// Characters of the longest name of a column.
