@@ -23,7 +23,7 @@ use wire::client_login::put_tls_request;
 use wire::command::Command;
 use wire::handshake::{Greeting, Login};
 use wire::packet::HEADER_LEN;
-use wire::reply::{ERR, ErrPacket, OK};
+use wire::reply::{ERR, ErrPacket, OK, OkPacket};
 
 /// One that asks for TLS where it is offered.
 fn secured() -> Account {
@@ -104,6 +104,56 @@ fn a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up() {
     }
     assert_eq!(slow.receive().unwrap()[0].rows().rows.len(), 30_000);
     assert_eq!(slow.receive().unwrap()[0].rows().only(), "behind");
+}
+
+/// The info of the OK that let a client in.
+fn info_of_login(client: &Client) -> Vec<u8> {
+    let ok = OkPacket::read(&client.talk().let_in, true).unwrap();
+    ok.info.to_vec()
+}
+
+/// MariaDB's clients from 11.4 on verify a certificate that no authority has signed by it.
+#[test]
+fn the_certificate_is_proven_by_the_password() {
+    let test = "the_certificate_is_proven_by_the_password";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = server(test) else { return };
+    let way = through(real, 2);
+    let (cert, _) = testkit::tls::files(real.folder());
+    let shown = reactor::tls_files::certificates("the certificate", &cert).unwrap();
+    let fingerprint = native::fingerprint(&shown[0]);
+    let proof = |client: &Client, password: &[u8]| {
+        let nonce = client.talk().greeting.as_ref().unwrap().nonce;
+        native::certificate_proof(&native::stored(password), &nonce, &fingerprint).to_vec()
+    };
+    // With a schema that the pool has not tried, and with one that it has.
+    for account in [
+        secured(),
+        secured().schema("shop"),
+        secured().schema("shop"),
+    ] {
+        for account in [account.clone(), account.without(cap::SESSION_TRACK)] {
+            let client = login(&way, &account);
+            assert_eq!(info_of_login(&client), proof(&client, b"app"));
+        }
+    }
+    let hashed = login(&way, &Account::new("hashed", "password").with(cap::SSL));
+    assert_eq!(info_of_login(&hashed), proof(&hashed, b"password"));
+    // Nothing is proven in clear, without a password, by another plugin, or to MySQL's clients.
+    let sha = Account::new("sha", SHA_PASSWORD).plugin(Plugin::CachingSha2);
+    for account in [
+        app(),
+        Account::new("bare", "").with(cap::SSL),
+        sha.with(cap::SSL),
+    ] {
+        assert_eq!(info_of_login(&login(&way, &account)), b"", "{account:?}");
+    }
+    if let Some(mysql) = mysql(test) {
+        let client = login(&through(mysql, 1), &secured());
+        assert_eq!(info_of_login(&client), b"");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{Error, InconsistentKeys, ServerConfig};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wire::auth::native::{Fingerprint, fingerprint};
 use wire::dsn::password::seen_by_others;
 
 /// Whether clients may use TLS.
@@ -70,7 +71,15 @@ pub struct ClientTls {
     /// Clients can show certificates.
     pub(crate) checks_clients: bool,
     /// What handshakes are made with.
-    pub(crate) config: FromFiles<ServerConfig>,
+    pub(crate) config: FromFiles<Shown>,
+}
+
+/// What handshakes are made with, and what they show.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) config: ServerConfig,
+    /// Of the first certificate.
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl ClientTls {
@@ -130,8 +139,9 @@ impl ClientTls {
 
 /// What handshakes are made with: TLS 1.2 and 1.3, no resumption (no driver asks for it), no data
 /// in front of the end of the handshake.
-fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<ServerConfig, String> {
+fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<Shown, String> {
     let chain = certificates("tls.cert", cert)?;
+    let fingerprint = fingerprint(chain.first().map_or(&[], |first| first));
     let secret = private_key("tls.key", key)?;
     let (cert, key) = (cert.display(), key.display());
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -163,7 +173,10 @@ fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<ServerCon
         })?;
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(NoServerSessionStorage {});
-    Ok(config)
+    Ok(Shown {
+        config,
+        fingerprint,
+    })
 }
 
 #[cfg(test)]

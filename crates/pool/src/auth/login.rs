@@ -22,7 +22,7 @@ use session::state::Session;
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::auth::caching_sha2::{self, FAST_AUTH_OK, FULL_AUTH, HASH_LEN, REQUEST_PUBLIC_KEY};
-use wire::auth::native;
+use wire::auth::native::{self, CERTIFICATE_PROOF_LEN, Fingerprint, certificate_proof};
 use wire::auth::sha2_stored::PASSWORD_MAX;
 use wire::auth::{Nonce, Plugin};
 use wire::handshake::{self, AUTH_MORE};
@@ -83,6 +83,8 @@ pub(crate) struct Login {
     pub(crate) secure: bool,
     /// What the server does for who logs in (`init_connect`) was not known when it was proven.
     pub(crate) begins_late: bool,
+    /// Of the certificate that was shown to the client, under TLS.
+    pub(crate) fingerprint: Option<Fingerprint>,
     /// It is a change of user: what the connection goes back to where a server lets it live on.
     pub(crate) before: Option<Before>,
 }
@@ -101,6 +103,7 @@ impl Login {
             name: Vec::new(),
             secure,
             begins_late: false,
+            fingerprint: None,
             before: None,
         }
     }
@@ -243,6 +246,19 @@ impl Login {
             out.extend_from_slice(&[AUTH_MORE, FULL_AUTH])
         });
         Outcome::Send(out)
+    }
+
+    /// What proves by the password that the certificate is this account's server's, where the login
+    /// was one of `mysql_native_password` with a password, under TLS.
+    pub(crate) fn certificate_proof(&self) -> Option<[u8; CERTIFICATE_PROOF_LEN]> {
+        let verifier = &self.account()?.verifier;
+        let is_native = self.stage == Stage::Answer(Plugin::Native) && !verifier.empty;
+        let fingerprint = self.fingerprint.as_ref().filter(|_| is_native)?;
+        Some(certificate_proof(
+            &verifier.native,
+            &self.nonce,
+            fingerprint,
+        ))
     }
 
     /// Whether its name is that of a user.

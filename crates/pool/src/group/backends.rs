@@ -595,12 +595,7 @@ impl<N: Net> Group<N> {
             return false;
         }
         if logs_in {
-            client.login = None;
-            self.counts.logins += 1;
-            self.send_logged_in(owner, b"");
-            if let Some(client) = self.clients.get_mut(owner) {
-                client.begin_compression();
-            }
+            self.end_login(owner, b"");
         }
         true
     }

@@ -665,12 +665,7 @@ impl<N: Net> Group<N> {
             return self.close_later(key);
         }
         if known {
-            client.login = None;
-            self.counts.logins += 1;
-            self.send_logged_in(key, front);
-            if let Some(client) = self.clients.get_mut(key) {
-                client.begin_compression();
-            }
+            self.end_login(key, front);
         } else {
             self.send_client(key, front);
             self.open(key);

@@ -75,9 +75,61 @@ pub fn proven(answer: &[u8], nonce: &Nonce, stored: &Stored) -> Option<Once> {
     equal(&sha1(&[&once]), stored).then_some(once)
 }
 
+/// Bytes of [`certificate_proof`].
+pub const CERTIFICATE_PROOF_LEN: usize = 1 + 2 * digest::SHA256_OUTPUT_LEN;
+
+/// The SHA-256 of a certificate in DER.
+pub type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
+
+/// The fingerprint of this certificate.
+#[must_use]
+pub fn fingerprint(certificate: &[u8]) -> Fingerprint {
+    sha256(&[certificate])
+}
+
+/// What proves to a client of MariaDB 11.4 or later that whoever shows this certificate knows its
+/// password, though no authority has signed the certificate: the info of the OK that ends the
+/// login. A byte 1, and SHA256(SHA1(SHA1(password)), nonce, fingerprint) in upper-case digits
+/// (MariaDB Connector/C and Connector/J).
+#[must_use]
+pub fn certificate_proof(
+    stored: &Stored,
+    nonce: &Nonce,
+    fingerprint: &Fingerprint,
+) -> [u8; CERTIFICATE_PROOF_LEN] {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut proof = [1; CERTIFICATE_PROOF_LEN];
+    let hash = sha256(&[stored, nonce, fingerprint]);
+    for (digits, byte) in proof[1..].chunks_exact_mut(2).zip(hash) {
+        digits[0] = DIGITS[usize::from(byte >> 4)];
+        digits[1] = DIGITS[usize::from(byte & 15)];
+    }
+    proof
+}
+
+fn sha256(parts: &[&[u8]]) -> [u8; digest::SHA256_OUTPUT_LEN] {
+    let mut context = digest::Context::new(&digest::SHA256);
+    parts.iter().for_each(|part| context.update(part));
+    let mut hash = [0; digest::SHA256_OUTPUT_LEN];
+    hash.copy_from_slice(context.finish().as_ref());
+    hash
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_proof_of_a_certificate_is_mariadbs() {
+        // python3: hashlib.sha256(sha1(sha1(b"secret")) + bytes(range(1, 21)) + sha256(b"der"))
+        let fingerprint = fingerprint(b"der");
+        let mut nonce = [0; 20];
+        nonce.iter_mut().zip(1..).for_each(|(byte, at)| *byte = at);
+        let proof = certificate_proof(&stored(b"secret"), &nonce, &fingerprint);
+        assert_eq!(proof[0], 1);
+        assert_eq!(&proof[1..33], b"5CB17AADABEBC05F89033682769F9942");
+        assert_eq!(&proof[33..], b"D46C9CB7A3CB3AB1957EC53201C1DA17");
+    }
 
     #[test]
     fn a_stored_hash_is_the_servers() {

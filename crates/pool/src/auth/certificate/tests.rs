@@ -53,7 +53,8 @@ const BOTH: &str = "cert = \"DIR/cert\"\nkey = \"DIR/key\"";
 #[test]
 fn nothing_of_a_session_is_kept_to_be_resumed() {
     let files = Files::new("tls-sessions");
-    let config = files.check(BOTH).unwrap().tls.unwrap().config.get();
+    let shown = files.check(BOTH).unwrap().tls.unwrap().config.get();
+    let config = &shown.config;
     assert_eq!(config.send_tls13_tickets, 0);
     assert!(!config.session_storage.can_cache() && !config.ticketer.enabled());
 }

@@ -241,11 +241,27 @@ impl<N: Net> Group<N> {
     /// Sends an OK of the pool's own, after `front` (packets that belong before it). `first` is
     /// [`OK`], or `END` where the protocol has an EOF.
     pub(crate) fn send_ok(&mut self, key: Key, front: &[u8], first: u8) {
-        self.put_ok(key, front, first, (0, &[]));
+        self.put_ok(key, front, first, (0, b"", &[]));
+    }
+
+    /// The OK of a login: what it proves to clients of MariaDB is its info.
+    pub(crate) fn end_login(&mut self, key: Key, front: &[u8]) {
+        let login = self
+            .clients
+            .get_mut(key)
+            .and_then(|client| client.login.take());
+        self.counts.logins += 1;
+        let is_mysql = self.shared.server.flavour.is_mysql();
+        let proof = login.filter(|_| !is_mysql);
+        let proof = proof.and_then(|login| login.certificate_proof());
+        self.send_logged_in(key, front, proof.as_ref().map_or(&[], |proof| proof));
+        if let Some(client) = self.clients.get_mut(key) {
+            client.begin_compression();
+        }
     }
 
     /// The OK of a login, or of a change of user: it reports the default schema.
-    pub(crate) fn send_logged_in(&mut self, key: Key, front: &[u8]) {
+    fn send_logged_in(&mut self, key: Key, front: &[u8], info: &[u8]) {
         let mut changes = Vec::new();
         if let Some(client) = self.clients.get_mut(key) {
             client.proof = Proof::Given;
@@ -255,7 +271,7 @@ impl<N: Net> Group<N> {
                 wire::track::put_schema(&mut changes, schema);
             }
         }
-        self.put_ok(key, front, OK, (0, &changes));
+        self.put_ok(key, front, OK, (0, info, &changes));
     }
 
     /// An OK that leaves the warnings before it; MySQL counts those of the last statement in it.
@@ -265,15 +281,22 @@ impl<N: Net> Group<N> {
             .clients
             .get(key)
             .map_or(0, |client| client.last.conditions);
-        self.put_ok(key, b"", first, (if mysql { warnings } else { 0 }, &[]));
+        let warnings = if mysql { warnings } else { 0 };
+        self.put_ok(key, b"", first, (warnings, b"", &[]));
     }
 
     /// An OK that leaves no warnings, with these reports of what has changed.
     pub(crate) fn send_reporting_ok(&mut self, key: Key, reports: &[u8]) {
-        self.put_ok(key, b"", OK, (0, reports));
+        self.put_ok(key, b"", OK, (0, b"", reports));
     }
 
-    fn put_ok(&mut self, key: Key, front: &[u8], first: u8, (warnings, reports): (u16, &[u8])) {
+    fn put_ok(
+        &mut self,
+        key: Key,
+        front: &[u8],
+        first: u8,
+        (warnings, info, reports): (u16, &[u8], &[u8]),
+    ) {
         let mut status = self.status_of(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -301,7 +324,7 @@ impl<N: Net> Group<N> {
             insert_id,
             status,
             warnings,
-            info: b"",
+            info,
             changes: &changes,
         };
         put_short(&mut out, client.seq, |out| {

@@ -45,12 +45,14 @@ impl<N: Net> Group<N> {
         let Some(settings) = &self.settings.tls else {
             return;
         };
-        let (Some(client), Ok(tls)) = (
-            self.clients.get_mut(key),
-            Tls::server(&settings.config.get()),
-        ) else {
+        let shown = settings.config.get();
+        let (Some(client), Ok(tls)) = (self.clients.get_mut(key), Tls::server(&shown.config))
+        else {
             return self.close_later(key);
         };
+        if let Some(login) = &mut client.login {
+            login.fingerprint = Some(shown.fingerprint);
+        }
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
         let begun = client.transport.begin_tls(&mut self.net, tls, received);
         self.tls_bytes += client.transport.tls_bytes();
