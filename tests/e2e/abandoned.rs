@@ -33,9 +33,7 @@ fn await_gone(real: &Real, part: &str) {
 /// Sends a statement and waits for the first bytes of its reply.
 fn begin(client: &mut Client, sql: &str) {
     client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
-    while !client.has_answer().unwrap() {
-        std::thread::yield_now();
-    }
+    assert!(client.await_answer().unwrap());
 }
 
 /// Bytes that a process holds now, and the most that it has held.

@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use wire::attributes::Form;
@@ -366,15 +367,29 @@ impl Client {
     /// # Errors
     /// The system's.
     pub fn has_answer(&self) -> Result<bool, ClientError> {
-        let now = Timespec::default();
-        let waiting = match &self.stream {
-            Stream::Tcp(stream) => poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&now)),
-            Stream::Unix(stream) => poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&now)),
-            Stream::Tls(stream) => {
-                poll(&mut [PollFd::new(&stream.sock, PollFlags::IN)], Some(&now))
-            }
+        self.wait_for_answer(Duration::ZERO)
+    }
+
+    /// The same, once there are any, or after [`ANSWER_MAX`]. Nothing is read.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn await_answer(&self) -> Result<bool, ClientError> {
+        self.wait_for_answer(ANSWER_MAX)
+    }
+
+    fn wait_for_answer(&self, limit: Duration) -> Result<bool, ClientError> {
+        let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+        let ready = |socket: BorrowedFd| {
+            let mut polled = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+            poll(&mut polled, Some(&limit))
         };
-        Ok(waiting.map_err(io::Error::from)? > 0)
+        let ready = match &self.stream {
+            Stream::Tcp(stream) => ready(stream.as_fd()),
+            Stream::Unix(stream) => ready(stream.as_fd()),
+            Stream::Tls(stream) => ready(stream.sock.as_fd()),
+        };
+        Ok(ready.map_err(io::Error::from)? > 0)
     }
 
     /// Says that nothing more will be sent.
