@@ -4,9 +4,8 @@
 //! secure transport (a Unix socket counts), otherwise XORed with the nonce and encrypted by the
 //! server's RSA key (OAEP with SHA-1, as both servers have it).
 
-use super::{Nonce, equal, xor};
+use super::{Nonce, equal, sha256, xor};
 use crate::wiped::{Wiped, wipe};
-use aws_lc_rs::digest;
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{
     KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey,
@@ -33,18 +32,10 @@ pub type Cached = [u8; HASH_LEN];
 /// SHA256(password): whoever has it can answer any nonce, where the server has it cached.
 pub type Once = [u8; HASH_LEN];
 
-fn sha256(parts: &[&[u8]]) -> [u8; HASH_LEN] {
-    let mut context = digest::Context::new(&digest::SHA256);
-    parts.iter().for_each(|part| context.update(part));
-    let mut hash = [0; HASH_LEN];
-    hash.copy_from_slice(context.finish().as_ref());
-    hash
-}
-
 /// What a server caches for this password.
 #[must_use]
 pub fn cached(password: &[u8]) -> Cached {
-    sha256(&[&sha256(&[password])])
+    sha256([&sha256([password])[..]])
 }
 
 /// A client's answer to `nonce`.
@@ -56,13 +47,13 @@ pub fn answer(password: &[u8], nonce: &Nonce) -> [u8; HASH_LEN] {
 /// SHA256(password).
 #[must_use]
 pub fn once(password: &[u8]) -> Once {
-    sha256(&[password])
+    sha256([password])
 }
 
 /// The answer to `nonce` of who knows SHA256(password) only.
 #[must_use]
 pub fn answer_by(once: &Once, nonce: &Nonce) -> [u8; HASH_LEN] {
-    xor(sha256(&[&sha256(&[once]), nonce]), once)
+    xor(sha256([&sha256([&once[..]])[..], nonce]), once)
 }
 
 /// Whether `answer` proves the password of `cached`.
@@ -71,8 +62,8 @@ pub fn verify(answer: &[u8], nonce: &Nonce, cached: &Cached) -> bool {
     let Ok(answer) = <&[u8; HASH_LEN]>::try_from(answer) else {
         return false;
     };
-    let once = xor(sha256(&[cached, nonce]), answer);
-    equal(&sha256(&[&once]), cached)
+    let once = xor(sha256([&cached[..], nonce]), answer);
+    equal(&sha256([&once[..]]), cached)
 }
 
 /// The password with its NUL, XORed with the nonce over and over.
@@ -188,11 +179,11 @@ mod tests {
     #[test]
     fn an_answer_is_the_published_formula() {
         // Computed apart: XOR of hex(SHA256(pw)) and hex(SHA256(SHA256(SHA256(pw)), nonce)).
-        let once = sha256(&[b"secret"]);
-        let twice = sha256(&[&once]);
+        let once = sha256([&b"secret"[..]]);
+        let twice = sha256([&once[..]]);
         let mut joined = twice.to_vec();
         joined.extend_from_slice(&NONCE);
-        let pad = sha256(&[&joined]);
+        let pad = sha256([&joined[..]]);
         let expected: Vec<u8> = once.iter().zip(pad).map(|(a, b)| a ^ b).collect();
         assert_eq!(answer(b"secret", &NONCE).to_vec(), expected);
     }

@@ -8,6 +8,8 @@ pub mod caching_sha2;
 pub mod native;
 pub mod sha2_stored;
 
+use aws_lc_rs::digest;
+
 /// Bytes in a nonce (the trailing NUL of the greeting not counted).
 pub const NONCE_LEN: usize = 20;
 
@@ -50,6 +52,15 @@ impl Plugin {
             Plugin::CachingSha2 => caching_sha2::answer(password, nonce).to_vec(),
         }
     }
+}
+
+/// Of all parts, one behind the other.
+fn sha256<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; digest::SHA256_OUTPUT_LEN] {
+    let mut context = digest::Context::new(&digest::SHA256);
+    parts.into_iter().for_each(|part| context.update(part));
+    let mut hash = [0; digest::SHA256_OUTPUT_LEN];
+    hash.copy_from_slice(context.finish().as_ref());
+    hash
 }
 
 /// What an account proves itself with.

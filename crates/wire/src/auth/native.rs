@@ -3,7 +3,7 @@
 //! A server stores SHA1(SHA1(password)) only; with it, it recovers SHA1(password) from an answer
 //! and checks that its hash is the stored one.
 
-use super::{Nonce, equal, xor};
+use super::{Nonce, equal, sha256, xor};
 use aws_lc_rs::digest;
 
 /// Bytes in an answer and in a stored hash.
@@ -84,7 +84,7 @@ pub type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
 /// The fingerprint of this certificate.
 #[must_use]
 pub fn fingerprint(certificate: &[u8]) -> Fingerprint {
-    sha256(&[certificate])
+    sha256([certificate])
 }
 
 /// What proves to a client of MariaDB 11.4 or later that whoever shows this certificate knows its
@@ -99,20 +99,12 @@ pub fn certificate_proof(
 ) -> [u8; CERTIFICATE_PROOF_LEN] {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut proof = [1; CERTIFICATE_PROOF_LEN];
-    let hash = sha256(&[stored, nonce, fingerprint]);
+    let hash = sha256([&stored[..], nonce, fingerprint]);
     for (digits, byte) in proof[1..].chunks_exact_mut(2).zip(hash) {
         digits[0] = DIGITS[usize::from(byte >> 4)];
         digits[1] = DIGITS[usize::from(byte & 15)];
     }
     proof
-}
-
-fn sha256(parts: &[&[u8]]) -> [u8; digest::SHA256_OUTPUT_LEN] {
-    let mut context = digest::Context::new(&digest::SHA256);
-    parts.iter().for_each(|part| context.update(part));
-    let mut hash = [0; digest::SHA256_OUTPUT_LEN];
-    hash.copy_from_slice(context.finish().as_ref());
-    hash
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! SHA-256 and SHA-512"). `$B$` with the same head and 88 digits of base64 is PBKDF2 with
 //! HMAC-SHA512. Either takes some milliseconds to check, on purpose.
 
-use super::equal;
+use super::{equal, sha256};
 use aws_lc_rs::{digest, pbkdf2};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -88,14 +88,6 @@ impl StoredHash {
         };
         same && !is_long
     }
-}
-
-fn sha256<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; digest::SHA256_OUTPUT_LEN] {
-    let mut context = digest::Context::new(&digest::SHA256);
-    parts.into_iter().for_each(|part| context.update(part));
-    let mut hash = [0; digest::SHA256_OUTPUT_LEN];
-    hash.copy_from_slice(context.finish().as_ref());
-    hash
 }
 
 /// As many bytes of a block, over and over.
