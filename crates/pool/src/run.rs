@@ -19,7 +19,6 @@ use crate::backend::backend_pools::PoolKey;
 use crate::config::options::PoolArgs;
 use crate::config::source::Source;
 use crate::log::{self, Event, note};
-use crate::operations::certificates;
 use crate::operations::console::{self, Console};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::Board;
@@ -179,7 +178,6 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         privileges::give_up(&shared.settings(), &args)?;
     }
     group_threads.go();
-    certificates::watch(&shared);
     reload::watch(&shared);
     let successor = Arc::new(Mutex::default());
     let predecessor = Predecessor {

@@ -1,15 +1,15 @@
 //! Reload: settings are read again and put in force while clients are served.
 //!
 //! SIGHUP and the console's RELOAD do the same, and so does a thread that looks at the file, if the
-//! settings ask for that ([`watch`]). The file is read and checked as at start, options
-//! of the command line override it as they did then, and passwords are fetched again from their
-//! files and variables. Invariant: all of it holds or nothing of it. Settings that are wrong change
+//! settings ask for that ([`watch`]). The file is read and checked as at start, options of the
+//! command line override it as they did then, and passwords are fetched again from their files and
+//! variables. Invariant: all of it holds or nothing of it. Settings that are wrong change
 //! nothing; what is read at start only keeps its value, and is told
 //! ([`crate::config::current`]). If the settings ask for it, an upgrade then puts it in force: the
 //! process sends itself the signal for that, because the main thread starts the other process.
 //!
 //! Certificates are read again as well, and by themselves: a wrong configuration does not keep a
-//! renewed certificate out.
+//! renewed certificate out. The same thread looks at their files.
 
 use crate::config::current::Changes;
 use crate::config::source::Source;
@@ -20,7 +20,7 @@ use signal_hook::consts::SIGUSR2;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Between two looks at the file.
+/// Between two looks at the files.
 const EVERY: Duration = Duration::from_secs(1);
 /// Changes of one kind that are told; of more, their number is.
 const TOLD_MAX: usize = 20;
@@ -81,18 +81,20 @@ fn read_again(shared: &Shared) -> Result<String, String> {
     Ok(told)
 }
 
-/// Looks at the file of the settings once a second, on a thread of its own that ends with the
-/// process, and reads it again when it has changed, if the settings ask for that.
+/// Looks at files once a second, on a thread of its own that ends with the process: certificates
+/// and keys are read again when they have changed, and so are the settings, if they ask for that.
 pub(crate) fn watch(shared: &Arc<Shared>) {
     let apart = shared.clone();
     let watch = move || {
         loop {
             reactor::pause(EVERY);
-            let changed = {
+            let settings = apart.settings();
+            certificates::renew(&settings, false);
+            let has_changed = || {
                 let mut source = apart.source.lock().unwrap_or_else(PoisonError::into_inner);
                 source.as_mut().is_some_and(Source::has_changed)
             };
-            if changed && apart.settings().reload_on_change {
+            if settings.reload_on_change && has_changed() {
                 note(
                     Event::Signal,
                     format_args!("the file of the settings has changed: it is read again"),
@@ -102,11 +104,13 @@ pub(crate) fn watch(shared: &Arc<Shared>) {
             }
         }
     };
-    let thread = std::thread::Builder::new().name("settings-file".into());
+    let thread = std::thread::Builder::new().name("files".into());
     if let Err(error) = thread.spawn(watch) {
         note(
             Event::Failed,
-            format_args!("cannot start the thread that looks at the settings: {error}"),
+            format_args!(
+                "cannot start the thread that looks at files of certificates and settings: {error}"
+            ),
         );
     }
 }
