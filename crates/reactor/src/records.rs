@@ -385,7 +385,12 @@ impl Records {
             reading = with_secret(suite, &reading, secrets.client)?;
             writing = with_secret(suite, &writing, secrets.server)?;
         }
-        Ok(Records {
+        Ok(Records::with_keys(version, suite, reading, writing))
+    }
+
+    /// With these keys, of which this is the first use here.
+    fn with_keys(version: Version, suite: Suite, reading: Keys, writing: Keys) -> Records {
+        Records {
             version,
             suite,
             reading,
@@ -396,7 +401,7 @@ impl Records {
             owes_update: false,
             part_len: 0,
             is_over: false,
-        })
+        }
     }
 
     /// Whether they can go on elsewhere as they are: nothing is owed, and it is not over.

@@ -81,7 +81,7 @@ pub fn client_config(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls::tests::server_config;
+    use crate::tls::tests::{server_config, talk};
     use rustls::pki_types::ServerName;
     use rustls::{ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
 
@@ -100,25 +100,7 @@ mod tests {
         let mut server = ServerConnection::new(Arc::new(server)).unwrap();
         let name = ServerName::try_from(name).unwrap();
         let mut client = ClientConnection::new(client.clone(), name).unwrap();
-        while client.wants_write() || server.wants_write() {
-            let (mut there, mut back) = (Vec::new(), Vec::new());
-            while client.wants_write() {
-                client.write_tls(&mut there).unwrap();
-            }
-            let mut there = &there[..];
-            while !there.is_empty() {
-                server.read_tls(&mut there).unwrap();
-                server.process_new_packets().unwrap();
-            }
-            while server.wants_write() {
-                server.write_tls(&mut back).unwrap();
-            }
-            let mut back = &back[..];
-            while !back.is_empty() {
-                client.read_tls(&mut back).unwrap();
-                client.process_new_packets().unwrap();
-            }
-        }
+        talk(&mut client, &mut server);
         client.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 

@@ -1,6 +1,6 @@
 //! Records by bytes written out, by a peer with the same keys that says anything, and by rustls.
 use super::*;
-use crate::tls::tests::server_config;
+use crate::tls::tests::{server_config, talk};
 use rustls::crypto::aws_lc_rs;
 use rustls::crypto::aws_lc_rs::cipher_suite as suites;
 use rustls::pki_types::ServerName;
@@ -33,18 +33,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn records((version, suite): (Version, Suite), reading: Keys, writing: Keys) -> Records {
-    Records {
-        version,
-        suite,
-        reading,
-        writing,
-        blocks: 0,
-        fruitless: 0,
-        renegotiation: Asked::Never,
-        owes_update: false,
-        part_len: 0,
-        is_over: false,
-    }
+    Records::with_keys(version, suite, reading, writing)
 }
 
 /// Keys made of this byte, as TLS 1.3 derives them.
@@ -633,25 +622,8 @@ fn shaken(
     config.enable_secret_extraction = true;
     config.key_log = log.clone();
     let mut server = ServerConnection::new(Arc::new(config)).unwrap();
-    while client.is_handshaking() || server.is_handshaking() || server.wants_write() {
-        let (mut there, mut back) = (Vec::new(), Vec::new());
-        while client.wants_write() {
-            client.write_tls(&mut there).unwrap();
-        }
-        let mut there = &there[..];
-        while !there.is_empty() {
-            server.read_tls(&mut there).unwrap();
-            server.process_new_packets().unwrap();
-        }
-        while server.wants_write() {
-            server.write_tls(&mut back).unwrap();
-        }
-        let mut back = &back[..];
-        while !back.is_empty() {
-            client.read_tls(&mut back).unwrap();
-            client.process_new_packets().unwrap();
-        }
-    }
+    talk(&mut client, &mut server);
+    assert!(!client.is_handshaking() && !server.is_handshaking());
     let version = server.protocol_version();
     (
         client,

@@ -6,7 +6,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use rustls::{ClientConfig, RootCertStore, ServerConnection, SupportedProtocolVersion};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
@@ -15,6 +15,29 @@ use std::os::unix::net::UnixStream;
 const READ_AHEAD_MAX: u64 = 40 * 1024;
 const CERT: &[u8] = include_bytes!("../../../testkit/tls/cert.pem");
 const KEY: &[u8] = include_bytes!("../../../testkit/tls/key.pem");
+
+/// Hands over what either side has to say, until neither has more.
+pub(crate) fn talk(client: &mut ClientConnection, server: &mut ServerConnection) {
+    while client.wants_write() || server.wants_write() {
+        let (mut there, mut back) = (Vec::new(), Vec::new());
+        while client.wants_write() {
+            client.write_tls(&mut there).unwrap();
+        }
+        let mut there = &there[..];
+        while !there.is_empty() {
+            server.read_tls(&mut there).unwrap();
+            server.process_new_packets().unwrap();
+        }
+        while server.wants_write() {
+            server.write_tls(&mut back).unwrap();
+        }
+        let mut back = &back[..];
+        while !back.is_empty() {
+            client.read_tls(&mut back).unwrap();
+            client.process_new_packets().unwrap();
+        }
+    }
+}
 
 /// A server with the certificate of tests.
 pub(crate) fn server_config() -> ServerConfig {
