@@ -2,7 +2,7 @@
 //! nothing else does.
 
 use crate::metrics::until;
-use crate::world::{HOLD, app, direct, login, own_server, server, start_pool};
+use crate::world::{HOLD, app, console_of, direct, login, own_server, server, start_pool};
 use reactor::Address;
 use testkit::client::Client;
 use testkit::onramp::Pool;
@@ -17,9 +17,8 @@ const CONSOLE: &str = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin
 /// A pool with a console, and where that is.
 fn start(real: &Real, name: &str, extra: &str) -> (Pool, Address) {
     let pool = start_pool(real, name, &format!("{extra}\n{CONSOLE}"));
-    let line = pool.wait_for("console at ").unwrap();
-    let (_, place) = line.split_once("console at ").unwrap();
-    (pool, Address::parse(place.trim()).unwrap())
+    let place = console_of(&pool);
+    (pool, place)
 }
 
 fn admin(place: &Address) -> Client {

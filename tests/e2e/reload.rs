@@ -1,7 +1,7 @@
 //! Reload: settings that are read again while clients are served, and what of them holds.
 
 use crate::metrics::until;
-use crate::world::{HOLD, app, binary, config, config_file, direct, login, server};
+use crate::world::{HOLD, app, binary, config, config_file, console_of, direct, login, server};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use testkit::client::Client;
 use testkit::onramp::Pool;
@@ -34,10 +34,7 @@ impl<'r> World<'r> {
     }
 
     fn admin(&self) -> Client {
-        let line = self.pool.wait_for("console at ").unwrap();
-        let (_, place) = line.split_once("console at ").unwrap();
-        let place = reactor::Address::parse(place.trim()).unwrap();
-        login(&place, &Account::new("admin", "secret"))
+        login(&console_of(&self.pool), &Account::new("admin", "secret"))
     }
 }
 

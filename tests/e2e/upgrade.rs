@@ -5,7 +5,8 @@
 //! test's own, which speaks the messages of an upgrade by hand.
 
 use crate::world::{
-    HOLD, app, binary, config, config_file, direct, found, login, mysql, own_server, server, tls,
+    HOLD, app, binary, config, config_file, console_of, direct, found, login, mysql, own_server,
+    server, tls,
 };
 use reactor::Address;
 use reactor::handover;
@@ -1039,6 +1040,14 @@ fn a_successor_that_cannot_begin_leaves_the_old_process_alone() {
     real.stop();
 }
 
+/// The process that a pool has started, once that has taken its place.
+fn successor_of(pool: &Pool) -> i32 {
+    let said = pool.wait_for("is started from").unwrap();
+    let pid = said.split("process ").nth(1).unwrap();
+    pool.wait_for("event=upgraded").unwrap();
+    pid.split(' ').next().unwrap().parse().unwrap()
+}
+
 #[test]
 fn a_signal_starts_the_program_that_is_there_now() {
     let test = "a_signal_starts_the_program";
@@ -1050,10 +1059,7 @@ fn a_signal_starts_the_program_that_is_there_now() {
     let mut client = login(line.address(), &app());
     client.must("SET @a = 1");
     line.pool.upgrade();
-    let said = line.pool.wait_for("is started from").unwrap();
-    let pid = said.split("process ").nth(1).unwrap();
-    let pid: i32 = pid.split(' ').next().unwrap().parse().unwrap();
-    line.pool.wait_for("event=upgraded").unwrap();
+    let pid = successor_of(&line.pool);
     assert_eq!(client.value("SELECT @a"), "1");
     let address = line.address().clone();
     assert_eq!(login(&address, &app()).value("SELECT 1"), "1");
@@ -1090,17 +1096,9 @@ fn a_reload_that_needs_an_upgrade_begins_one_if_that_is_asked_for() {
     line.pool.hang_up().unwrap();
     let said = line.pool.wait_for("an upgrade begins").unwrap();
     assert!(said.contains("compression (true, now false)"), "{said}");
-    let said = line.pool.wait_for("is started from").unwrap();
-    let pid = said.split("process ").nth(1).unwrap();
-    let pid: i32 = pid.split(' ').next().unwrap().parse().unwrap();
-    line.pool.wait_for("event=upgraded").unwrap();
+    let pid = successor_of(&line.pool);
     assert_eq!(client.value("SELECT @a"), "1");
-    let said = line.pool.wait_for("console at ").unwrap();
-    let (_, place) = said.split_once("console at ").unwrap();
-    let mut console = login(
-        &Address::parse(place.trim()).unwrap(),
-        &Account::new("admin", "secret"),
-    );
+    let mut console = login(&console_of(&line.pool), &Account::new("admin", "secret"));
     let shown = console.value("SELECT value FROM config WHERE name = 'compression'");
     assert_eq!(shown, "false");
     testkit::onramp::terminate_process(pid);

@@ -102,6 +102,13 @@ pub(crate) fn config_file(real: &Real, name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// Where the console of this pool is, once it is served.
+pub(crate) fn console_of(pool: &Pool) -> Address {
+    let line = pool.wait_for("console at ").unwrap();
+    let (_, place) = line.split_once("console at ").unwrap();
+    Address::parse(place.trim()).unwrap()
+}
+
 /// Has a client hold a backend from here on: a BEGIN without a comment waits for its first
 /// statement.
 pub(crate) const HOLD: &str = "BEGIN /* now */";

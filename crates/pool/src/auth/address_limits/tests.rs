@@ -8,6 +8,12 @@ const OFF: Limit = Limit {
     logins_per_s: None,
 };
 
+/// One connection, and one a second.
+const ONE: Limit = Limit {
+    clients: Some(1),
+    logins_per_s: Some(1),
+};
+
 fn open(max: u32) -> Limit {
     Limit {
         clients: Some(max),
@@ -143,13 +149,7 @@ fn without_a_limit_there_is_no_table() {
 #[test]
 fn who_comes_from_another_process_counts_and_is_let_in() {
     let table = AddressLimits::default();
-    let limits = limits(
-        Limit {
-            clients: Some(1),
-            logins_per_s: Some(1),
-        },
-        OFF,
-    );
+    let limits = limits(ONE, OFF);
     let address = Some("192.0.2.1".parse().unwrap());
     let seats = [(); 2].map(|()| table.admit(address, &limits, Time(0)));
     let met = from(&table, &limits, "192.0.2.1", SECOND);
@@ -200,13 +200,7 @@ fn a_full_table_locks_nobody_out_and_keeps_what_it_has() {
 #[test]
 fn who_only_begins_takes_no_room_from_who_is_open() {
     let table = AddressLimits::default();
-    let limits = limits(
-        Limit {
-            clients: Some(1),
-            logins_per_s: Some(1),
-        },
-        OFF,
-    );
+    let limits = limits(ONE, OFF);
     from(&table, &limits, "192.0.2.1", 0).unwrap();
     for number in 0..4 * u32::try_from(CELLS).unwrap() {
         table.leave(from(&table, &limits, &address(number), 0).unwrap());

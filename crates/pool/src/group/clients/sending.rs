@@ -252,8 +252,7 @@ impl<N: Net> Group<N> {
             .and_then(|client| client.login.take());
         self.counts.logins += 1;
         let is_mysql = self.shared.server.flavour.is_mysql();
-        let proof = login.filter(|_| !is_mysql);
-        let proof = proof.and_then(|login| login.certificate_proof());
+        let proof = login.and_then(|login| login.certificate_proof().filter(|_| !is_mysql));
         self.send_logged_in(key, front, proof.as_ref().map_or(&[], |proof| proof));
         if let Some(client) = self.clients.get_mut(key) {
             client.begin_compression();
