@@ -2,7 +2,7 @@
 //! a server says, and who only begins holds nothing.
 
 use crate::compare::same_on_both;
-use crate::world::{app, both_servers, direct, login, server, start_pool};
+use crate::world::{app, both_servers, direct, fresh_schema, login, server, start_pool};
 use testkit::talk::Account;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -173,6 +173,62 @@ fn who_begins_and_thinks_holds_no_backend() {
         }
         let counted = "transactions_deferred: 100, transactions_unsent: 50,";
         pool.wait_for_census(counted).unwrap();
+    }
+}
+
+/// Clients that think in transactions at once, unless `ONRAMP_THINKERS` says how many.
+const THINKERS: usize = 1_000;
+const BACKENDS: usize = 16;
+/// Those of them that go on at once: each keeps its backend until it commits.
+const AT_ONCE: usize = BACKENDS / 2;
+
+#[test]
+fn thousands_think_in_transactions_on_sixteen_backends() {
+    for real in both_servers("deferred_thousands") {
+        if direct() {
+            return;
+        }
+        let told = std::env::var("ONRAMP_THINKERS");
+        let count = told.map_or(THINKERS, |number| number.parse().unwrap());
+        real.create_user("app", "app");
+        fresh_schema(real, "deferred_thousands");
+        let settings = format!("backends_max = {BACKENDS}\ngroups = 1");
+        let pool = start_pool(real, "deferred_thousands.toml", &settings);
+        let account = app().schema("deferred_thousands");
+        let mut others: Vec<_> = (0..2 * BACKENDS)
+            .map(|_| login(&pool.address, &account))
+            .collect();
+        others[0].must("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+        let mut thinkers: Vec<_> = (0..count).map(|_| login(&pool.address, &account)).collect();
+        for thinker in &mut thinkers {
+            thinker.must("BEGIN");
+        }
+        // All of them are in a transaction, and all backends are free.
+        let begun = format!("transactions_deferred: {count}, transactions_unsent: 0,");
+        let census = pool.wait_for_census(&begun).unwrap();
+        assert!(census.contains("backends_leased: 0,"), "{census}");
+        // Others are served meanwhile, with transactions of their own.
+        for (number, other) in others.iter_mut().enumerate() {
+            assert_eq!(other.value("SELECT COUNT(*) FROM t"), number.to_string());
+            other.must("BEGIN");
+            other.must(&format!("INSERT INTO t VALUES ({number}, -1)"));
+            other.must("COMMIT");
+        }
+        // Then every thinker goes on, and one of each few changes its mind.
+        for few in thinkers.chunks_mut(AT_ONCE) {
+            for (id, thinker) in few.iter_mut().enumerate() {
+                thinker.must(&format!("UPDATE t SET v = v + 1 WHERE id = {id}"));
+            }
+            let (changed, sure) = few.split_first_mut().unwrap();
+            changed.must("ROLLBACK");
+            for thinker in sure {
+                thinker.must("COMMIT");
+            }
+        }
+        let committed = count - count.div_ceil(AT_ONCE);
+        let sum = "SELECT SUM(v) + COUNT(*) FROM t";
+        assert_eq!(others[0].value(sum), committed.to_string());
+        pool.wait_for_census("backends_leased: 0,").unwrap();
     }
 }
 
