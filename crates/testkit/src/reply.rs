@@ -128,6 +128,10 @@ pub enum Outcome {
 const UNKNOWN_WORDS: &str = "Unknown prepared statement handler (";
 const CURSOR_WORDS: &str = "has no open cursor";
 
+/// States of a transaction, as servers report them, in which nothing was done: one that was begun,
+/// and none.
+const STATES_WITHOUT_WORK: [&str; 2] = ["T_______", "________"];
+
 /// A server's words without what stands in their first parentheses.
 fn without_statement_id(words: &str) -> String {
     match (words.find('('), words.find(')')) {
@@ -153,6 +157,17 @@ impl Outcome {
             && done.changes.is_empty()
         {
             done.status &= !wire::status::SESSION_STATE_CHANGED;
+        }
+    }
+
+    /// Takes out the reported states of transactions but for two: one has begun and nothing was
+    /// done in it, and none is open.
+    pub fn forget_work_in_transaction(&mut self) {
+        if let Outcome::Done(done) | Outcome::Rows(Rows { end: done, .. }) = self {
+            done.changes.retain(|change| {
+                let state = change.strip_prefix("transaction=");
+                state.is_none_or(|state| STATES_WITHOUT_WORK.contains(&state))
+            });
         }
     }
 
@@ -237,5 +252,25 @@ impl Outcome {
             Outcome::Failed(failure) => failure,
             other => panic!("expected an error, got {other:?}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_transactions_their_beginning_and_their_end_are_left() {
+        let told = ["schema=a", "transaction=T_______", "transaction=T_____S_"];
+        let told = told
+            .iter()
+            .chain(&["transaction=________", "transaction=I___Ws__"]);
+        let mut outcome = Outcome::Done(Done {
+            changes: told.map(|change| (*change).to_owned()).collect(),
+            ..Done::default()
+        });
+        outcome.forget_work_in_transaction();
+        let left = ["schema=a", "transaction=T_______", "transaction=________"];
+        assert_eq!(outcome.done().changes, left);
     }
 }

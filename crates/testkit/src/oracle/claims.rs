@@ -9,8 +9,9 @@
 //! Some steps are not legal at any moment (docs/pool/limits.md): FOUND_ROWS() before a session
 //! has found anything, where MariaDB tells what the thread's last session found; on MariaDB,
 //! warnings that are older than a text which does not tell whether it leaves them; a change of user
-//! with a role, which MariaDB lets stay with an account that was never granted it; and a variable
-//! that was never set, first named in a transaction or while its client is pinned.
+//! with a role, which MariaDB lets stay with an account that was never granted it; a variable
+//! that was never set, first named in a transaction or while its client is pinned; and a
+//! COM_SET_OPTION in a transaction whose states its client is told.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -27,6 +28,8 @@ const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
 const UNSET: [&str; 2] = ["SELECT @unset", "USER_VARIABLES"];
 /// The variable that procedures give back to their caller; one that fails leaves it unset.
 const GIVEN: &str = "@n";
+/// What decides whether a client is told of its transaction's states.
+const TOLD: &str = "session_track_transaction_info";
 /// How texts begin that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
 /// How texts begin that leave no older warnings.
@@ -43,6 +46,8 @@ struct Held {
     blurred: bool,
     /// It may have a role.
     role: bool,
+    /// It is told of its transaction's states.
+    told: bool,
     pinned: bool,
     /// Things that it has taken and will give back.
     taken: usize,
@@ -66,6 +71,9 @@ impl Held {
             return false;
         }
         self.named |= names;
+        if sql.contains(TOLD) {
+            self.told = !sql.ends_with("OFF");
+        }
         let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));
         self.found |= begins(&FINDS);
         if begins(&["SET ROLE "]) {
@@ -169,6 +177,7 @@ impl Claims {
         match &step.act {
             Act::Sql(sql) if !held.note_text(sql) => return false,
             Act::ChangeUser(_) if held.role => return false,
+            Act::MultiStatements(_) if held.told && held.any() => return false,
             _ => {}
         }
         match step.claim {
@@ -282,6 +291,26 @@ mod tests {
         ];
         let left = legal(&steps, 3);
         let kept: Vec<&Step> = [0, 1, 3, 4, 5, 6, 7].map(|at| &steps[at]).to_vec();
+        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
+    }
+
+    #[test]
+    fn who_is_told_of_transactions_sets_no_option_within_one() {
+        let option = || Step::new(0, Act::MultiStatements(true), Claim::None);
+        let steps = [
+            join(0),
+            claims(0, Claim::Opens),
+            option(),
+            Step::sql(0, "SET session_track_transaction_info = STATE"),
+            option(),
+            claims(0, Claim::Closes),
+            option(),
+            claims(0, Claim::Opens),
+            Step::sql(0, "SET session_track_transaction_info = OFF"),
+            option(),
+        ];
+        let left = legal(&steps, 3);
+        let kept = [0, 1, 2, 3, 5, 6, 7, 8, 9].map(|at| &steps[at]);
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
 

@@ -7,6 +7,9 @@
 //! - the number of a connection, but for being the one of the client's greeting;
 //! - what a change of user reports of the new session: the pool answers before any backend has it;
 //! - the order of the trackers' reports in one reply: servers have none;
+//! - what a transaction has done so far, in reports of its state: the pool's own questions within
+//!   it show there as a read or a result (docs/pool/limits.md); that one has begun and that it has
+//!   ended are compared;
 //! - the flag SESSION_STATE_CHANGED without a report: MariaDB sets it for clients that cannot read
 //!   reports, and for a schema that a prepared statement enters and leaves again.
 
@@ -119,6 +122,7 @@ fn text_of(reply: Result<Vec<Outcome>, ClientError>) -> String {
         Ok(mut outcomes) => {
             for outcome in &mut outcomes {
                 outcome.sort_changes();
+                outcome.forget_work_in_transaction();
                 outcome.forget_empty_change();
                 outcome.forget_statement_id();
                 if let Outcome::Prepared(prepared) = outcome {

@@ -31,6 +31,9 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CAST('{w}' AS SIGNED) ;; SELECT COUNT(*) FROM {t} ;; SHOW WARNINGS",
             "SELECT {n} / 0 ;; SET time_zone = '+0{n}:00' ;; SHOW WARNINGS",
             "SELECT * FROM no_such_table ;; DO {n} ;; SELECT @@warning_count, @@error_count",
+            "SELECT CAST('{w}' AS SIGNED) ;; GET STACKED DIAGNOSTICS @n = NUMBER ;; <ping> ;; \
+             <init>oracle_b ;; <ping>",
+            "SELECT * FROM no_such_table ;; <init>oracle_b ;; <ping> ;; <init>oracle_a",
         ],
     ),
     habit(
@@ -103,6 +106,8 @@ pub(super) const HABITS: &[Habit] = &[
              DELETE FROM {t} WHERE id = {k} ;; <execute=4>{n}",
             "SELECT id FROM kinds UNION SELECT {n} ;; SELECT FOUND_ROWS()",
             "SELECT id FROM kinds LIMIT 1 OFFSET 1 ;; SELECT FOUND_ROWS()",
+            "SELECT id FROM oracle_a.kinds ;; SELECT ROW_COUNT() UNION ALL SELECT FOUND_ROWS()",
+            "SELECT id FROM oracle_a.kinds ;; SELECT FOUND_ROWS() FROM (SELECT {n}) x",
             "SELECT id FROM oracle_a.kinds ;; INSERT IGNORE INTO {t} (v) SELECT id FROM kinds ;; \
              SELECT FOUND_ROWS(), ROW_COUNT()",
             "SELECT id FROM oracle_a.kinds ;; EXPLAIN SELECT id FROM kinds ;; SELECT FOUND_ROWS()",

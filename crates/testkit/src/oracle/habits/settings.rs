@@ -59,6 +59,10 @@ pub(super) const HABITS: &[Habit] = &[
             "SET NAMES no_such_set",
             "SET character_set_database = latin1",
             "SET character_set_database = DEFAULT",
+            "SET collation_database = latin1_german1_ci",
+            "SET collation_server = greek_bin",
+            "SET character_set_server = greek",
+            "SET character_set_server = DEFAULT, collation_database = latin1_bin",
         ],
     ),
     habit(
@@ -79,6 +83,7 @@ pub(super) const HABITS: &[Habit] = &[
             "SHOW VARIABLES LIKE 'character_set_c%'",
             // Of the schema, whose backend may have started over.
             "SELECT DATABASE(), @@character_set_database, @@collation_database",
+            "SELECT @@character_set_server, @@collation_server",
             "SET CHARACTER SET latin1 ;; SELECT @@collation_connection, CHARSET('x')",
         ],
     ),
@@ -198,6 +203,23 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT /*+ SET_VAR(div_precision_increment = {n}) */ 1 / 3",
             "SET max_execution_time = {n}0000",
             "SELECT @@max_execution_time",
+        ],
+    ),
+    habit(
+        "transactions_told",
+        2,
+        On::Both,
+        &[
+            "SET session_track_transaction_info = STATE",
+            "SET session_track_transaction_info = STATE ;; \
+             SET session_track_transaction_info = STATE ;; \
+             SET session_track_transaction_info = OFF",
+            "SET session_track_transaction_info = CHARACTERISTICS ;; <opens>BEGIN ;; \
+             INSERT INTO {t} (v) VALUES ({k}) ;; <closes>COMMIT ;; \
+             SET session_track_transaction_info = OFF",
+            "<opens>BEGIN ;; SET session_track_transaction_info = STATE ;; \
+             INSERT INTO {t} (v) VALUES ({k}) ;; <closes>COMMIT ;; \
+             SET session_track_transaction_info = OFF",
         ],
     ),
     habit(
