@@ -155,7 +155,6 @@ fn who_begins_and_thinks_holds_no_backend() {
         if direct() {
             return;
         }
-        real.create_user("app", "app");
         let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 5000";
         let pool = start_pool(real, "deferred_idle.toml", settings);
         let mut thinking: Vec<_> = (0..50).map(|_| login(&pool.address, &app())).collect();
@@ -190,7 +189,6 @@ fn thousands_think_in_transactions_on_sixteen_backends() {
         }
         let told = std::env::var("ONRAMP_THINKERS");
         let count = told.map_or(THINKERS, |number| number.parse().unwrap());
-        real.create_user("app", "app");
         fresh_schema(real, "deferred_thousands");
         let settings = format!("backends_max = {BACKENDS}\ngroups = 1");
         let pool = start_pool(real, "deferred_thousands.toml", &settings);
