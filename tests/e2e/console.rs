@@ -2,7 +2,9 @@
 //! nothing else does.
 
 use crate::metrics::until;
-use crate::world::{HOLD, app, console_of, direct, login, own_server, server, start_pool};
+use crate::world::{
+    HOLD, app, both_servers, console_of, direct, login, own_server, server, start_pool,
+};
 use reactor::Address;
 use testkit::client::Client;
 use testkit::onramp::Pool;
@@ -172,13 +174,12 @@ fn slow_statements_are_logged() {
     let (pool, place) = start(real, "slow-statements.toml", "slow_statement_ms = 20");
     let mut client = login(&pool.address, &app());
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    client.must("SELECT 'quick'");
     client.must(&format!(
         "SELECT SLEEP(0.03), 'secret' /*traceparent='{trace}'*/"
     ));
-    let line = pool.wait_for("event=slow-statement").unwrap();
+    let line = pool.wait_for("SELECT SLEEP(?), ?").unwrap();
     for part in [
-        "level=warning",
+        "level=warning event=slow-statement",
         "account=\"app\"",
         "rows=1",
         &format!("traceparent={trace}"),
@@ -186,10 +187,7 @@ fn slow_statements_are_logged() {
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    assert!(
-        !line.contains("secret") && !pool.said().contains("quick"),
-        "{line}"
-    );
+    assert!(!line.contains("secret"), "{line}");
     // The digest is the one of the console.
     let (_, digest) = line.split_once("digest=").unwrap();
     let digest = digest.split(' ').next().unwrap();
@@ -216,8 +214,162 @@ fn slow_statements_are_logged() {
     );
     let mut client = login(&pool.address, &app());
     client.must("SELECT SLEEP(0.03), 'shown'");
-    let line = pool.wait_for("\"event\":\"slow-statement\"").unwrap();
-    assert!(line.contains("SELECT SLEEP(0.03), 'shown'"), "{line}");
+    let line = pool.wait_for("SELECT SLEEP(0.03), 'shown'").unwrap();
+    assert!(line.contains("\"event\":\"slow-statement\""), "{line}");
+    drop(client);
+
+    // What takes less is not logged.
+    let pool = start_pool(real, "slow-none.toml", "slow_statement_ms = 86400000");
+    login(&pool.address, &app()).must("SELECT 'quick'");
+    pool.wait_for_census("statements: 1,").unwrap();
+    assert!(!pool.said().contains("slow-statement"), "{}", pool.said());
+}
+
+/// The line of the log about the statement of which it says this.
+fn logged(pool: &Pool, text: &str) -> String {
+    let line = pool.wait_for(text).unwrap();
+    assert!(line.contains("event=statement "), "{line}");
+    line
+}
+
+#[test]
+fn all_statements_are_logged_on_request() {
+    let test = "all_statements_are_logged_on_request";
+    if direct() {
+        return;
+    }
+    for real in both_servers(test) {
+        let extra = "statement_log = \"masked\"\nstatement_log_per_s_max = 1000000\ngroups = 1";
+        let (pool, place) = start(real, "statement-log.toml", extra);
+        // What is asked for is logged whatever the level.
+        let mut console = admin(&place);
+        console.must("SET log_level = 'error'");
+        let mut client = login(&pool.address, &app());
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        client.must(&format!("SELECT 'hidden' AS one /*traceparent='{trace}'*/"));
+        let line = logged(&pool, " message=SELECT ? AS one");
+        let server = format!("server={} ", real.address());
+        for part in [
+            "account=\"app\"",
+            "command=query",
+            &server,
+            "thread=",
+            "rows=1",
+        ] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+        for part in [
+            "wait_ms=",
+            "service_ms=",
+            "digest=",
+            &format!("traceparent={trace}"),
+        ] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+        client.failure("SELECT * FROM shop.missing WHERE id = 5");
+        let line = logged(&pool, "message=SELECT * FROM shop.missing WHERE id = ?");
+        assert!(line.contains("rows=0 error=1146 "), "{line}");
+        let prepared = client.prepare("SELECT ? AS bound, 'hidden' AS also");
+        let shown = "message=SELECT ? AS bound, ? AS also";
+        let line = logged(&pool, shown);
+        assert!(line.contains("command=prepare"), "{line}");
+        client
+            .execute(prepared.id, &[Some(b"hidden")], false)
+            .unwrap();
+        let line = logged(&pool, &format!("command=execute {server}"));
+        assert!(line.contains(shown) && line.contains("rows=1"), "{line}");
+        // What the pool answers itself, with an error or without.
+        client.must("BEGIN");
+        let line = logged(&pool, "message=BEGIN");
+        assert!(
+            line.contains("reason=pool") && !line.contains("error="),
+            "{line}"
+        );
+        client.failure("SET onramp_priority = 'none'");
+        let line = logged(&pool, "message=SET onramp_priority = ?");
+        assert!(
+            line.contains("reason=pool") && line.contains("error="),
+            "{line}"
+        );
+        assert!(!pool.said().contains("hidden"), "{}", pool.said());
+        // A client that is closed while its statement runs.
+        let mut closed = login(&pool.address, &app());
+        closed
+            .send(&[(Command::Query, b"SELECT SLEEP(600) AS cut")])
+            .unwrap();
+        let running = "SELECT id FROM clients WHERE state = 'running'";
+        let id = loop {
+            if let Some(row) = rows(&mut console, running).pop() {
+                break row;
+            }
+        };
+        console.must(&format!("KILL {}", id[0]));
+        let line = logged(&pool, "message=SELECT SLEEP(?) AS cut");
+        assert!(
+            line.contains("reason=client-closed") && line.contains(&server),
+            "{line}"
+        );
+        // The console changes it, until the settings are read again.
+        let shown = "SELECT value, place FROM config WHERE name = 'statement_log'";
+        console.must("SET statement_log = 'off'");
+        client.must("SELECT 1 AS unseen");
+        console.must("SET statement_log = 'literal'");
+        assert_eq!(rows(&mut console, shown), [["literal", "console"]]);
+        console.must("SET statement_log_users = 'other, small'");
+        client.must("SELECT 1 AS unseen");
+        console.must("SET statement_log_users = 'other, app'");
+        client.must("SELECT 'value' AS seen");
+        logged(&pool, "message=SELECT 'value' AS seen");
+        assert!(
+            console
+                .failure("SET statement_log = 'all'")
+                .message
+                .contains("literal")
+        );
+        // Texts that may hold a password are masked nevertheless.
+        client.failure("ALTER USER nobody@nowhere IDENTIFIED BY 'secret'");
+        logged(&pool, "IDENTIFIED BY ?");
+        client.must("SELECT 'secret' AS password");
+        logged(&pool, "message=SELECT ? AS password");
+        console.must("RELOAD");
+        client.must("SELECT 'value' AS again");
+        logged(&pool, "message=SELECT ? AS again");
+        let said = pool.said();
+        assert!(
+            !said.contains("unseen") && !said.contains("secret"),
+            "{said}"
+        );
+        // So many in a second, and the count of the others.
+        console.must("SET statement_log_per_s_max = 1");
+        until(|| {
+            (0..50).for_each(|_| drop(client.must("SELECT 1")));
+            match pool.said().contains(" omitted=") {
+                true => Ok(()),
+                false => Err("nothing was left out".to_owned()),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_slow_statement_with_a_password_is_masked() {
+    let test = "a_slow_statement_with_a_password_is_masked";
+    if direct() {
+        return;
+    }
+    for real in both_servers(test) {
+        let extra = "slow_statement_ms = 1\nslow_statement_values = true\ndigests_max = 0";
+        let pool = start_pool(real, "slow-password.toml", extra);
+        let mut client = login(&pool.address, &app());
+        client.must("SELECT SLEEP(0.01), 'secret' AS Password");
+        pool.wait_for("message=SELECT SLEEP(?), ? AS Password")
+            .unwrap();
+        let prepared = client.prepare("SELECT SLEEP(0.01 + ?), 'shown' AS prepared");
+        client.execute(prepared.id, &[Some(b"0")], false).unwrap();
+        pool.wait_for("message=SELECT SLEEP(0.01 + ?), 'shown' AS prepared")
+            .unwrap();
+        assert!(!pool.said().contains("secret"), "{}", pool.said());
+    }
 }
 
 #[test]

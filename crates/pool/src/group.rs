@@ -39,7 +39,7 @@ use crate::figures::counts::{Census, Counts};
 use crate::figures::digests::Digests;
 use crate::figures::{Figures, GroupView, Stage, Turns};
 use crate::group::clients::departing::Departures;
-use crate::group::statements::slow_statements::SlowStatements;
+use crate::group::statements::statement_logs::StatementLogs;
 use crate::listing::Answer;
 use crate::log::ReportLine;
 use crate::log::line_limit::LineLimit;
@@ -178,8 +178,8 @@ pub struct Group<N: Net> {
     /// Lines about logins that failed, and about lost connections to the server.
     pub(crate) lines_of_logins: LineLimit,
     pub(crate) lines_of_losses: LineLimit,
-    /// Statements that may turn out to be slow.
-    pub(crate) slow: SlowStatements,
+    /// Statements that run and may be logged.
+    pub(crate) statement_logs: StatementLogs,
     /// Messages to other groups, by their number, to be sent after the turn.
     pub(crate) messages: Vec<(usize, Order)>,
     /// The connection that carries a KILL to the server, while there is one.
@@ -289,7 +289,7 @@ impl<N: Net> Group<N> {
             answers: Vec::new(),
             lines_of_logins: LineLimit::default(),
             lines_of_losses: LineLimit::default(),
-            slow: SlowStatements::default(),
+            statement_logs: StatementLogs::default(),
             messages: Vec::new(),
             kill_connection: None,
             kill_connections_count: 0,

@@ -42,6 +42,7 @@ pub use config::{
 };
 pub use figures::counts::{Census, Counts};
 pub use group::{Group, listener_token};
+pub use log::statement::StatementLog;
 pub use log::{Level, LogFormat};
 pub use operations::upgrade::successor::Started;
 pub use queue::priority::{Mode, Priority};

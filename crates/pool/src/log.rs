@@ -17,22 +17,28 @@
 //!
 //! Once [`start`] has been called, lines are written by a thread of their own: a standard error
 //! that takes nothing, a terminal that was stopped, must not stop a group. At most [`LINES_MAX`]
-//! lines wait for it; how many were left out on top of that is said as soon as it goes on. A closed
-//! standard error is no reason to stop serving.
+//! lines wait for it, of which [`STATEMENT_LINES_MAX`] may be of the log of all statements; how
+//! many were left out on top of that is said as soon as it goes on. A closed standard error is no
+//! reason to stop serving.
 
 pub(crate) mod line_limit;
+pub(crate) mod statement;
+
+use crate::log::statement::StatementFacts;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 /// Lines that wait to be written.
 const LINES_MAX: usize = 4096;
+/// Those of them that may be of the log of all statements: it leaves room for what matters more.
+const STATEMENT_LINES_MAX: usize = LINES_MAX / 2;
 /// At the end of the program, lines that wait get this time to be written.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a message; the rest is left out.
@@ -165,13 +171,17 @@ events! {
     Group "group" Info "SIGQUIT: the clients of one group; triggers and views",
     SlowStatement "slow-statement" Warning
         "a statement has taken as long as `slow_statement_ms` or longer; see below",
+    Statement "statement" Info "a statement has ended, and `statement_log` is on; see below",
     LinesLost "lines-lost" Warning "lines that could not be written in time; `omitted` counts them",
 }
 
 impl Event {
     /// Whether it is logged when lines up to this level are.
     fn is_logged(self, up_to: Level) -> bool {
-        let asked_for = matches!(self, Event::Census | Event::Client | Event::Group);
+        let asked_for = matches!(
+            self,
+            Event::Census | Event::Client | Event::Group | Event::Statement
+        );
         asked_for || self.level() <= up_to
     }
 }
@@ -189,40 +199,6 @@ pub(crate) struct Facts<'a> {
     pub(crate) omitted: u64,
     /// The statement that it is about.
     pub(crate) statement: Option<StatementFacts<'a>>,
-}
-
-/// What is known of a statement that has ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StatementFacts<'a> {
-    /// From its arrival until it was sent to the server.
-    pub(crate) wait: Duration,
-    /// From then on until the last byte of its reply.
-    pub(crate) service: Duration,
-    /// Rows that the server sent.
-    pub(crate) rows: u64,
-    /// The server's error, if it has failed.
-    pub(crate) error: Option<u16>,
-    /// Its digest, as `SHOW STATEMENTS` has it.
-    pub(crate) digest: Option<u64>,
-    /// The `traceparent` that its client has given.
-    pub(crate) trace: Option<&'a str>,
-}
-
-impl StatementFacts<'_> {
-    /// Its keys and values; those of text are in quotes in JSON.
-    fn pairs(&self) -> Vec<(&'static str, serde_json::Value)> {
-        let ms = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
-        let mut pairs = vec![
-            ("wait_ms", ms(self.wait).into()),
-            ("service_ms", ms(self.service).into()),
-            ("rows", self.rows.into()),
-        ];
-        pairs.extend(self.error.map(|error| ("error", error.into())));
-        let digest = self.digest.map(|digest| format!("{digest:016x}").into());
-        pairs.extend(digest.map(|digest| ("digest", digest)));
-        pairs.extend(self.trace.map(|trace| ("traceparent", trace.into())));
-        pairs
-    }
 }
 
 /// Where a client comes from.
@@ -251,6 +227,8 @@ impl fmt::Display for Peer {
 
 enum Message {
     Line(String),
+    /// The same of the log of all statements.
+    StatementLine(String),
     /// Everything before it has been written once this is dropped.
     Flush(SyncSender<()>),
 }
@@ -260,6 +238,8 @@ static WRITER: OnceLock<SyncSender<Message>> = OnceLock::new();
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Info as u8);
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 static OMITTED: AtomicU64 = AtomicU64::new(0);
+/// Lines of the log of all statements that wait.
+static STATEMENT_LINES: AtomicUsize = AtomicUsize::new(0);
 
 /// How lines are written, and which, from now on.
 pub(crate) fn set_style(format: LogFormat, up_to: Level) {
@@ -306,6 +286,10 @@ fn write_all(lines: &Receiver<Message>) {
     for message in lines {
         match message {
             Message::Line(line) => write(&line),
+            Message::StatementLine(line) => {
+                STATEMENT_LINES.fetch_sub(1, Ordering::Relaxed);
+                write(&line);
+            }
             Message::Flush(done) => drop(done),
         }
         let omitted = OMITTED.swap(0, Ordering::Relaxed);
@@ -339,19 +323,41 @@ pub(crate) fn note_of(event: Event, facts: &Facts<'_>, text: fmt::Arguments<'_>)
     }
     let line = line(event, facts, text);
     match WRITER.get() {
-        Some(writer) => hand_over(writer, line, &OMITTED),
+        Some(writer) if event == Event::Statement => {
+            hand_statement_over(writer, line, &STATEMENT_LINES, &OMITTED);
+        }
+        Some(writer) => drop(hand_over(writer, Message::Line(line), &OMITTED)),
         None => write(&line),
     }
 }
 
-/// Gives a line to the writer; where that is too far behind, it is counted as left out.
-fn hand_over(writer: &SyncSender<Message>, line: String, omitted: &AtomicU64) {
-    match writer.try_send(Message::Line(line)) {
-        Ok(()) => {}
+/// Gives a line to the writer; where that is too far behind, it is counted as left out, and this is
+/// `false`.
+fn hand_over(writer: &SyncSender<Message>, line: Message, omitted: &AtomicU64) -> bool {
+    match writer.try_send(line) {
+        Ok(()) => return true,
         Err(TrySendError::Full(_)) => drop(omitted.fetch_add(1, Ordering::Relaxed)),
-        Err(TrySendError::Disconnected(Message::Line(line))) => write(&line),
+        Err(TrySendError::Disconnected(Message::Line(line) | Message::StatementLine(line))) => {
+            write(&line);
+        }
         Err(TrySendError::Disconnected(Message::Flush(_))) => {}
     }
+    false
+}
+
+/// The same for a line of the log of all statements, of which `waiting` wait already.
+fn hand_statement_over(
+    writer: &SyncSender<Message>,
+    line: String,
+    waiting: &AtomicUsize,
+    omitted: &AtomicU64,
+) {
+    if waiting.fetch_add(1, Ordering::Relaxed) >= STATEMENT_LINES_MAX {
+        omitted.fetch_add(1, Ordering::Relaxed);
+    } else if hand_over(writer, Message::StatementLine(line), omitted) {
+        return;
+    }
+    waiting.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// Logs many lines, and waits while there is no room for them: not for a group's thread.

@@ -70,6 +70,34 @@ pub enum ReplyShape {
 }
 
 impl Command {
+    /// Its name, for logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        use Command::*;
+        match self {
+            Quit => "quit",
+            InitDb => "init_db",
+            Query => "query",
+            FieldList => "field_list",
+            Refresh => "refresh",
+            Statistics => "statistics",
+            ProcessInfo => "process_info",
+            ProcessKill => "process_kill",
+            Debug => "debug",
+            Ping => "ping",
+            ChangeUser => "change_user",
+            StmtPrepare => "prepare",
+            StmtExecute => "execute",
+            StmtSendLongData => "send_long_data",
+            StmtClose => "close",
+            StmtReset => "reset",
+            SetOption => "set_option",
+            StmtFetch => "fetch",
+            ResetConnection => "reset_connection",
+            StmtBulkExecute => "bulk_execute",
+        }
+    }
+
     /// The command of a message's first payload byte; `None` for what we neither answer nor relay
     /// (replication, server-internal and withdrawn commands).
     #[must_use]

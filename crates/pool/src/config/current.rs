@@ -285,6 +285,55 @@ mod tests {
     }
 
     #[test]
+    fn what_the_console_sets_holds_until_the_next_reload() {
+        let read = || settings("statement_log_users = [\"a\"]", &[A]);
+        let mut now = read();
+        assert!(!now.logs_statements());
+        for (name, value) in [
+            ("statement_log", "literal"),
+            ("statement_log_users", " a, b,"),
+            ("statement_log_per_s_max", "7"),
+        ] {
+            now.set(name, value).unwrap();
+        }
+        assert!(now.logs_statements());
+        assert_eq!(now.statement_log_users, ["a", "b"]);
+        assert_eq!(now.statement_log_per_s_max, 7);
+        for (name, value) in [
+            ("statement_log", "all"),
+            ("statement_log_per_s_max", "0"),
+            ("statement_log_per_s_max", "many"),
+            ("wait_ms_max", "7"),
+        ] {
+            assert!(now.set(name, value).is_err(), "{name}");
+        }
+        let mut again = read();
+        let changes = again.follow(&now).unwrap();
+        let told = [
+            "statement_log (literal, now off)",
+            "statement_log_users (a, b, now a)",
+            "statement_log_per_s_max (7, now 1,000)",
+        ];
+        assert_eq!(changes.applied, told);
+    }
+
+    #[test]
+    fn users_whose_statements_are_logged_have_a_bound() {
+        let list = |count: usize| vec!["\"a\""; count].join(", ");
+        let read = |count| {
+            let text = format!(
+                "listen = [\"127.0.0.1:1\"]\nstatement_log_users = [{}]\n[backend]\n\
+                 address = \"127.0.0.1:2\"\n[[user]]\nname = \"a\"\npassword = \"1\"\n",
+                list(count)
+            );
+            Raw::parse(&text).unwrap().check().err()
+        };
+        assert_eq!(read(64), None);
+        let why = read(65).unwrap();
+        assert!(why.contains("at most 64 names, got 65"), "{why}");
+    }
+
+    #[test]
     fn what_a_user_may_use_is_a_change_of_it() {
         for rest in [
             "password = \"1\"\nclients_max = 3",

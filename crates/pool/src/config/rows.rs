@@ -11,6 +11,7 @@ use super::{AccountSource, ConsoleSettings, ShownSetting, StoredCode, User};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
 use crate::auth::network::Network;
 use crate::auth::secret::Secret;
+use crate::log::statement::StatementLog;
 use crate::log::{Level, LogFormat};
 use crate::queue::priority::{Mode, Priority};
 use crate::server::backend_tls::{BackendTls, BackendTlsMode};
@@ -29,7 +30,7 @@ const DEFAULT_MODE: &str = "0777";
 
 table! {
     /// What the pool runs on.
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     pub struct Settings, POOL_ROWS {
         made {
             /// The server. A name is looked up when the pool dials.
@@ -163,6 +164,29 @@ table! {
 
             /// The values of slow statements are logged too: the text as it came, 4 KiB at most.
             slow_statement_values: bool { .of(Kind::Switch).or(Absent::Switch(false)) }
+
+            /// Log every statement when it ends: off, masked (texts without their values) or
+            /// literal (with them).
+            ///
+            /// Texts that may hold a password have no values in either. See [All
+            /// statements](signals-and-log.md#all-statements). `SET` at the console changes it
+            /// until the next reload.
+            statement_log: StatementLog {
+                .of(Kind::OneOf(&["off", "masked", "literal"])).or(Absent::Text("off"))
+                .option("HOW")
+            }
+
+            /// Users whose statements are logged then, by the names that they log in with; 64 at
+            /// most.
+            statement_log_users: Vec<String> {
+                .of(Kind::List("names of users")).or_nothing("all")
+            }
+
+            /// Statements that are logged in a second, over all groups, each of which has an even
+            /// share. `omitted` counts the others.
+            statement_log_per_s_max: u32 {
+                .number("statements a second", 1, 1_000_000).or_number(1000)
+            }
 
             /// How lines of the log are written: text or json.
             ///
@@ -904,6 +928,76 @@ impl FromValue for HttpAddress {
             Address::Tcp(address) => Ok(HttpAddress(address)),
             Address::Unix(_) => Err(format!("expected {}, got '{text}'", row.expected())),
         }
+    }
+}
+
+impl FromValue for StatementLog {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, StatementLog::from_name)
+    }
+}
+
+/// Users whose statements are logged.
+const LOG_USERS_MAX: usize = 64;
+
+impl FromValue for Vec<String> {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        match value {
+            Value::List(names) if names.len() > LOG_USERS_MAX => Err(format!(
+                "expected at most {LOG_USERS_MAX} names, got {}",
+                names.len()
+            )),
+            Value::List(names) => Ok(names.clone()),
+            _ => wrong_type(row),
+        }
+    }
+
+    fn nothing() -> Option<Self> {
+        Some(Vec::new())
+    }
+}
+
+impl Settings {
+    /// Whether something of statements is kept for a log.
+    pub(crate) fn logs_statements(&self) -> bool {
+        self.slow_statement.is_some() || self.statement_log != StatementLog::Off
+    }
+
+    /// Changes a setting of the running pool, from the console; what it is now.
+    ///
+    /// # Errors
+    /// What is expected, or that it cannot be changed so.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let row = row_of(POOL_ROWS, name)?;
+        let names = || {
+            value
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+        };
+        let written = match row.kind {
+            Kind::Number { .. } => Value::Number(value.parse().map_err(|_| row.expected())?),
+            Kind::List(_) => Value::List(names().map(str::to_owned).collect()),
+            _ => Value::Text(value.to_owned()),
+        };
+        match name {
+            "statement_log" => self.statement_log = FromValue::from_value(row, &written)?,
+            "statement_log_users" => {
+                self.statement_log_users = FromValue::from_value(row, &written)?;
+            }
+            "statement_log_per_s_max" => {
+                self.statement_log_per_s_max = FromValue::from_value(row, &written)?;
+            }
+            _ => return Err(format!("{name} cannot be changed while the pool runs")),
+        }
+        if let Some(shown) = self.shown.iter_mut().find(|shown| shown.name == name) {
+            shown.value = match &written {
+                Value::List(names) => names.join(", "),
+                _ => value.to_owned(),
+            };
+            shown.place = Some("console".into());
+        }
+        Ok(())
     }
 }
 

@@ -842,7 +842,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn close(&mut self, key: Key) {
         self.gtids.remove(&key);
         self.unseat(key);
-        self.slow.forget(key);
+        self.log_closed(key);
         self.forget_waiting(key);
         self.uncount_input(key);
         self.drop_aside(key);

@@ -16,7 +16,7 @@ pub(crate) mod deferred_begin;
 pub(crate) mod endings;
 pub(crate) mod kill_connection;
 pub(crate) mod kills;
-pub(crate) mod slow_statements;
+pub(crate) mod statement_logs;
 
 use crate::backend::relay::{Middle, Relay, Shape, Told};
 use crate::backend::{InFlight, Purpose};
@@ -28,6 +28,7 @@ use crate::group::Group;
 use crate::group::prepared::named::{PreparedText, Spoken};
 use crate::group::session_state::diagnostics::{Previous, is_refused_whole};
 use crate::group::session_state::trackers::told_to;
+use crate::log::statement::StatementLog;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
 use session::found::hides_reads;
@@ -56,6 +57,18 @@ pub(crate) fn is_answered_here(command: Command) -> bool {
 impl<N: Net> Group<N> {
     /// Handles a command of a client that is idle.
     pub(crate) fn on_command(&mut self, key: Key, message: &[u8]) -> Handled {
+        if self.settings.statement_log == StatementLog::Off {
+            return self.carry_out(key, message);
+        }
+        self.statement_logs.forget_error();
+        let handled = self.carry_out(key, message);
+        if handled == Handled::Used {
+            self.log_answered_here(key, message);
+        }
+        handled
+    }
+
+    fn carry_out(&mut self, key: Key, message: &[u8]) -> Handled {
         if message[3] != 0 {
             let refusal = Refusal::OutOfOrder {
                 expected: 0,
@@ -554,7 +567,7 @@ impl<N: Net> Group<N> {
             backend.rideable = self.shapes.trusts(shape);
         }
         let statement = client.statement;
-        self.note_slow(key, message, waited);
+        self.note_statement((key, lease), message, waited);
         if statement.code == Code::Unread {
             self.hide_names(key, lease);
         }

@@ -24,10 +24,15 @@ pub(crate) struct LineLimit {
 impl LineLimit {
     /// Whether a line may be logged, and then how many were left out before it.
     pub(crate) fn admit(&mut self, now: Time) -> Option<u64> {
+        self.admit_of(now, LINES_PER_S_MAX)
+    }
+
+    /// The same for lines of which there may be so many in a second.
+    pub(crate) fn admit_of(&mut self, now: Time, max: u32) -> Option<u64> {
         if now.since(self.since) >= SECOND {
             (self.since, self.lines) = (now, 0);
         }
-        if self.lines >= LINES_PER_S_MAX {
+        if self.lines >= max {
             self.omitted += 1;
             return None;
         }
@@ -61,6 +66,16 @@ mod tests {
         assert_eq!(limit.rest(begin + SECOND / 2), None);
         assert_eq!(limit.admit(begin + SECOND), Some(7));
         assert_eq!(limit.rest(begin + 3 * SECOND), None);
+    }
+
+    #[test]
+    fn a_limit_may_be_another_one() {
+        let mut limit = LineLimit::default();
+        let begin = Time(5_000_000_000);
+        let admitted = (0..30).filter_map(|_| limit.admit_of(begin, 20));
+        assert_eq!(admitted.count(), 20);
+        assert_eq!(limit.admit_of(begin + SECOND, 1), Some(10));
+        assert_eq!(limit.admit_of(begin + SECOND, 1), None);
     }
 
     #[test]

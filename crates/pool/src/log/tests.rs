@@ -53,11 +53,34 @@ fn lines_that_nobody_takes_are_bounded_and_counted() {
     let (writer, lines) = sync_channel(LINES_MAX);
     let omitted = AtomicU64::new(0);
     for number in 0..LINES_MAX + 3 {
-        hand_over(&writer, number.to_string(), &omitted);
+        hand_over(&writer, Message::Line(number.to_string()), &omitted);
     }
     drop(writer);
     let kept = lines.iter().count();
     assert_eq!((kept, omitted.into_inner()), (LINES_MAX, 3));
+}
+
+#[test]
+fn the_log_of_all_statements_leaves_room_for_other_lines() {
+    let (writer, lines) = sync_channel(LINES_MAX);
+    let (waiting, omitted) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let say = |number: usize| hand_statement_over(&writer, number.to_string(), &waiting, &omitted);
+    (0..STATEMENT_LINES_MAX + 3).for_each(say);
+    assert_eq!(omitted.load(Ordering::Relaxed), 3);
+    for number in 0..LINES_MAX - STATEMENT_LINES_MAX {
+        assert!(hand_over(
+            &writer,
+            Message::Line(number.to_string()),
+            &omitted
+        ));
+    }
+    assert_eq!(omitted.load(Ordering::Relaxed), 3);
+    // What is full of other lines takes none of these, and none of them counts as waiting.
+    waiting.store(0, Ordering::Relaxed);
+    say(7);
+    assert_eq!((omitted.into_inner(), waiting.into_inner()), (4, 0));
+    drop(writer);
+    assert_eq!(lines.iter().count(), LINES_MAX);
 }
 
 #[test]
@@ -95,7 +118,9 @@ fn a_level_leaves_out_what_matters_less_but_not_what_is_asked_for() {
     assert!(Event::Failed.is_logged(Level::Error) && !Event::Warning.is_logged(Level::Error));
     assert!(Event::Warning.is_logged(Level::Warning) && !Event::Start.is_logged(Level::Warning));
     assert!(Event::ALL.iter().all(|event| event.is_logged(Level::Info)));
-    assert!(Event::Census.is_logged(Level::Error) && Event::Client.is_logged(Level::Error));
+    for event in [Event::Census, Event::Client, Event::Statement] {
+        assert!(event.is_logged(Level::Error));
+    }
 }
 
 #[test]
@@ -114,7 +139,10 @@ fn the_documentation_lists_every_event() {
 
 #[test]
 fn a_slow_statement_has_its_facts_by_key() {
+    let address = reactor::Address::parse("127.0.0.1:3306").unwrap();
     let statement = StatementFacts {
+        command: Some("query"),
+        server: Some((&address, 77)),
         wait: Duration::from_micros(1500),
         service: Duration::from_secs(2),
         rows: 7,
@@ -130,8 +158,9 @@ fn a_slow_statement_has_its_facts_by_key() {
     };
     assert_eq!(
         of(Event::SlowStatement, &facts, "SELECT ?"),
-        "onramp pool: level=warning event=slow-statement client=unix wait_ms=1.5 service_ms=2000.0 \
-         rows=7 error=1146 digest=00000000000000ab \
+        "onramp pool: level=warning event=slow-statement client=unix command=query \
+         server=127.0.0.1:3306 thread=77 wait_ms=1.5 service_ms=2000.0 rows=7 error=1146 \
+         digest=00000000000000ab \
          traceparent=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 omitted=2 \
          message=SELECT ?\n"
     );

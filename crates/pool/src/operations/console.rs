@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError};
 use std::time::Duration;
 
 /// Tables in the order of the documentation.
@@ -238,9 +238,20 @@ impl Console {
                     .ok_or_else(|| format!("expected text or json, got '{value}'"))?;
                 log::set_style(format, level);
             }
-            _ => return Err(format!("{name} cannot be changed while the pool runs")),
+            _ => return self.set_until_reload(name, value),
         }
         Ok(format!("{name} is {value} until the pool ends"))
+    }
+
+    /// Puts the settings of now in force with another value of one of them.
+    fn set_until_reload(&self, name: &str, value: &str) -> Result<String, String> {
+        // No reload meanwhile.
+        let source = &self.shared.source;
+        let _source = source.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut settings = (*self.shared.settings()).clone();
+        settings.set(name, value)?;
+        self.shared.put_in_force(settings);
+        Ok(format!("{name} is {value} until the next reload"))
     }
 
     fn pause(&self, on: bool) -> Result<String, String> {

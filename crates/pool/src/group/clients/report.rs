@@ -31,7 +31,8 @@ impl<N: Net> Group<N> {
         let limits = [
             (Event::LoginFailed, &mut self.lines_of_logins),
             (Event::BackendLost, &mut self.lines_of_losses),
-            (Event::SlowStatement, &mut self.slow.lines),
+            (Event::SlowStatement, &mut self.statement_logs.slow_lines),
+            (Event::Statement, &mut self.statement_logs.lines),
         ];
         for (event, limit) in limits {
             if let Some(omitted) = limit.rest(now) {

@@ -227,6 +227,7 @@ impl<N: Net> Group<N> {
 
     /// Sends an error as the answer to the client's command.
     pub(crate) fn send_error(&mut self, key: Key, code: wire::errors::ErrorCode, text: &str) {
+        self.log_own_error(key, code.code);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

@@ -215,7 +215,7 @@ impl<N: Net> Group<N> {
         if let Some((number, _)) = &summary.error {
             self.shared.errors.count(*number);
         }
-        self.log_if_slow(owner, command, service, summary);
+        self.log_statement(owner, command, service, summary);
     }
 
     /// Notes what the statement has done to savepoints. Where its client has gone, nobody knows

@@ -61,7 +61,9 @@ Commands need `admin_user`. Each of them is logged.
 - `RECONNECT`: replaces all connections to the server, each when its client has done with it.
 - `RELOAD`: reads the settings and certificates again, as SIGHUP does, and says which settings hold
   now and which need a restart (`reload` in `SHOW CONFIG`). Settings that are wrong change nothing.
-- `SET NAME = VALUE`: changes `log_level` or `log_format` until the pool ends.
+- `SET NAME = VALUE`: changes `log_level` or `log_format` until the pool ends, or `statement_log`,
+  `statement_log_users` (names with commas between them; none: all) or `statement_log_per_s_max`
+  until the next reload.
 - `DRAIN`: as SIGTERM: no new clients, running work ends, then the pool.
 - `SHUTDOWN`: ends the pool at once.
 

@@ -1,0 +1,343 @@
+//! The log of slow statements, and the log of all statements: what a client ran, how long it waited
+//! for a backend, how long it took and how it ended.
+//!
+//! What is noted of a statement when it is sent (its wait, its trace, its text where it is wanted)
+//! is kept until its end, and only while the settings want one of the logs: otherwise the statement
+//! path pays one test for each. Texts are without their values, unless the settings ask for these;
+//! and then too where they may hold a password ([`may_hold_secret`]). A group logs so many lines in
+//! a second ([`LineLimit`]); whether a statement is one of them is decided when it is sent, so that
+//! a storm costs no texts.
+//!
+//! Invariants: one note for each client at most, dropped with its statement or its client; a
+//! statement that was noted for the log of all ends in a line of it, however it ends.
+
+use crate::backend::InFlight;
+use crate::buffers::message::payload_of;
+use crate::client::{Client, ClientState};
+use crate::group::Group;
+use crate::log::line_limit::LineLimit;
+use crate::log::statement::{StatementFacts, StatementLog, may_hold_secret};
+use crate::log::{Event, Facts, note_of};
+use reactor::{Address, Key, Net, Time};
+use session::reply_summary::ReplySummary;
+use sql::lex::LexMode;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::attributes::{Form, header_len};
+use wire::command::Command;
+
+/// Bytes of a text in the log.
+const TEXT_MAX: usize = 4096;
+/// The log shows this where there is no text.
+const NO_TEXT: &str = "(a command without a text)";
+
+/// What is noted of a statement that runs.
+#[derive(Debug)]
+struct Note {
+    waited: Duration,
+    sent: Time,
+    /// The server's address, and its number of the connection.
+    server: Option<(Arc<Address>, u32)>,
+    command: Option<Command>,
+    digest: u64,
+    trace: Option<Box<str>>,
+    /// The text as it is to be shown; `None`: that of its digest is.
+    slow_text: Option<Box<str>>,
+    /// For the log of all: how many were left out before it, and its text.
+    logged: Option<(u64, Box<str>)>,
+}
+
+/// How a statement that was noted has ended.
+struct End<'a> {
+    service: Duration,
+    rows: u64,
+    error: Option<u16>,
+    reason: Option<&'a str>,
+}
+
+/// What a group knows of statements that may be logged.
+#[derive(Debug, Default)]
+pub(crate) struct StatementLogs {
+    notes: HashMap<Key, Note>,
+    /// The last error of the pool's own while all statements are logged.
+    own_error: Option<(Key, u16)>,
+    pub(crate) slow_lines: LineLimit,
+    pub(crate) lines: LineLimit,
+}
+
+impl StatementLogs {
+    /// A client's next command is handled: what the pool answered before is no answer to it.
+    pub(crate) fn forget_error(&mut self) {
+        self.own_error = None;
+    }
+}
+
+/// A client's text without its values, or with them where that is wanted and none is a secret.
+fn shown(sql: &[u8], mode: LexMode, with_values: bool) -> Box<str> {
+    let head = &sql[..sql.len().min(TEXT_MAX)];
+    match with_values && !may_hold_secret(head) {
+        true => String::from_utf8_lossy(head).into(),
+        false => sql::digest::normalized(sql, mode, TEXT_MAX).into(),
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// A client's statement is sent, having waited for so long.
+    #[inline]
+    pub(crate) fn note_statement(
+        &mut self,
+        (key, lease): (Key, Key),
+        message: &[u8],
+        waited: Duration,
+    ) {
+        if self.settings.logs_statements() {
+            self.note_for_logs((key, lease), message, waited);
+        }
+    }
+
+    fn note_for_logs(&mut self, (key, lease): (Key, Key), message: &[u8], waited: Duration) {
+        let again = self.statement_logs.notes.remove(&key);
+        // One that is sent once more is the same statement.
+        let omitted = match again.and_then(|note| note.logged) {
+            Some((omitted, _)) => Some(omitted),
+            None => self.admit_to_log(key),
+        };
+        let is_slow_log = self.settings.slow_statement.is_some();
+        if omitted.is_none() && !is_slow_log {
+            return;
+        }
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let slow_values = is_slow_log && self.settings.slow_statement_values;
+        let note = Note {
+            waited,
+            sent: self.net.now(),
+            server: (self.backends.get(lease)).map(|backend| (backend.at.clone(), backend.thread)),
+            command: command_of(message),
+            digest: client.statement.digest,
+            trace: sql::traceparent::find(message).map(Into::into),
+            slow_text: match slow_values {
+                true => self.text_of(client, message, true),
+                false => None,
+            },
+            logged: omitted.map(|omitted| (omitted, self.text_for_log(client, message))),
+        };
+        self.statement_logs.notes.insert(key, note);
+    }
+
+    /// Whether a client's statement stands in the log of all, and then how many were left out
+    /// before it.
+    fn admit_to_log(&mut self, key: Key) -> Option<u64> {
+        if self.settings.statement_log == StatementLog::Off {
+            return None;
+        }
+        let users = &self.settings.statement_log_users;
+        let name = self.user_name(self.clients.get(key)?);
+        if !users.is_empty() && !users.iter().any(|user| Some(&**user) == name) {
+            return None;
+        }
+        let groups = u32::try_from(self.shared.groups).unwrap_or(u32::MAX);
+        let share = (self.settings.statement_log_per_s_max / groups.max(1)).max(1);
+        let now = self.net.now();
+        self.statement_logs.lines.admit_of(now, share)
+    }
+
+    /// The text of a client's command, as the log of all shows it.
+    fn text_for_log(&self, client: &Client<N::Sock>, message: &[u8]) -> Box<str> {
+        let with_values = self.settings.statement_log == StatementLog::Literal;
+        // Without values, the digest's text has been made already.
+        let known = match with_values {
+            true => None,
+            false => self.figures.digests.text(client.statement.digest),
+        };
+        match known {
+            Some(text) => (*text).into(),
+            None => self
+                .text_of(client, message, with_values)
+                .unwrap_or_else(|| NO_TEXT.into()),
+        }
+    }
+
+    /// The text that a client's command runs.
+    fn text_of(
+        &self,
+        client: &Client<N::Sock>,
+        message: &[u8],
+        with_values: bool,
+    ) -> Option<Box<str>> {
+        let payload = payload_of(message);
+        let (byte, arguments) = payload.split_first()?;
+        let mut session = &client.session;
+        let under_way = client.prepared.as_ref().and_then(|p| p.under_way.as_ref());
+        let sql = match Command::from_byte(*byte)? {
+            Command::Query => {
+                let header = header_len(Form::of(client.capabilities), arguments).ok()?;
+                arguments.get(header..)?
+            }
+            Command::StmtPrepare | Command::InitDb => arguments,
+            Command::StmtExecute | Command::StmtBulkExecute => {
+                let definition = &under_way?.definition;
+                session = &definition.session;
+                &definition.sql
+            }
+            _ => return None,
+        };
+        let mode = self.lex_mode(session, client.capabilities);
+        Some(shown(sql, mode, with_values))
+    }
+
+    /// Its reply has come whole.
+    pub(crate) fn log_statement(
+        &mut self,
+        key: Key,
+        command: &InFlight,
+        service: Duration,
+        summary: &ReplySummary,
+    ) {
+        if self.statement_logs.notes.is_empty() {
+            return;
+        }
+        let end = End {
+            service,
+            rows: command.reply.rows(),
+            error: summary.error.as_ref().map(|(number, _)| *number),
+            reason: None,
+        };
+        self.log_end(key, &end);
+    }
+
+    /// The pool answers a client with an error: that ends its statement, if one runs.
+    pub(crate) fn log_own_error(&mut self, key: Key, number: u16) {
+        if !self.settings.logs_statements() {
+            return;
+        }
+        match self.statement_logs.notes.contains_key(&key) {
+            true => self.log_cut(key, Some(number), "pool"),
+            false => self.statement_logs.own_error = Some((key, number)),
+        }
+    }
+
+    /// A client is closed.
+    pub(crate) fn log_closed(&mut self, key: Key) {
+        if !self.statement_logs.notes.is_empty() {
+            self.log_cut(key, None, "client-closed");
+        }
+    }
+
+    /// A statement has no reply of the server's, or nobody to take it.
+    fn log_cut(&mut self, key: Key, error: Option<u16>, reason: &str) {
+        let Some(note) = self.statement_logs.notes.get(&key) else {
+            return;
+        };
+        let end = End {
+            service: self.net.now().since(note.sent),
+            rows: 0,
+            error,
+            reason: Some(reason),
+        };
+        self.log_end(key, &end);
+    }
+
+    fn log_end(&mut self, key: Key, end: &End<'_>) {
+        let Some(note) = self.statement_logs.notes.remove(&key) else {
+            return;
+        };
+        if let Some((omitted, text)) = &note.logged {
+            self.log_line(Event::Statement, (key, *omitted), &note, end, text);
+        }
+        let is_slow = |min: Duration| note.waited + end.service >= min;
+        if end.reason.is_some() || !self.settings.slow_statement.is_some_and(is_slow) {
+            return;
+        }
+        let now = self.net.now();
+        let Some(omitted) = self.statement_logs.slow_lines.admit(now) else {
+            return;
+        };
+        let masked: Option<Arc<str>> = self.figures.digests.text(note.digest);
+        let text = note.slow_text.as_deref().or(masked.as_deref());
+        let text = text.unwrap_or(NO_TEXT);
+        self.log_line(Event::SlowStatement, (key, omitted), &note, end, text);
+    }
+
+    fn log_line(
+        &self,
+        event: Event,
+        (key, omitted): (Key, u64),
+        note: &Note,
+        end: &End<'_>,
+        text: &str,
+    ) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let facts = Facts {
+            client: Some(client.transport.peer(&self.net).into()),
+            account: self.user_name(client).map(str::as_bytes),
+            reason: end.reason,
+            omitted,
+            statement: Some(StatementFacts {
+                command: note.command.map(Command::name),
+                server: note.server.as_ref().map(|(at, thread)| (&**at, *thread)),
+                wait: note.waited,
+                service: end.service,
+                rows: end.rows,
+                error: end.error,
+                digest: (note.digest != 0).then_some(note.digest),
+                trace: note.trace.as_deref(),
+            }),
+        };
+        note_of(event, &facts, format_args!("{text}"));
+    }
+
+    /// A client's command has been handled, and may have been answered without the server.
+    pub(crate) fn log_answered_here(&mut self, key: Key, message: &[u8]) {
+        let error = self.statement_logs.own_error.take();
+        let command = command_of(message);
+        let is_text = matches!(
+            command,
+            Some(Command::Query | Command::StmtPrepare | Command::StmtExecute)
+        );
+        let states = [ClientState::Idle, ClientState::Asking, ClientState::Leaving];
+        let is_over = |client: &Client<N::Sock>| states.contains(&client.state());
+        let is_here = is_text && self.clients.get(key).is_some_and(is_over);
+        if !is_here || self.statement_logs.notes.contains_key(&key) {
+            return;
+        }
+        let Some(omitted) = self.admit_to_log(key) else {
+            return;
+        };
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let with_values = self.settings.statement_log == StatementLog::Literal;
+        let text = self.text_of(client, message, with_values);
+        let note = Note {
+            waited: Duration::ZERO,
+            sent: self.net.now(),
+            server: None,
+            command,
+            digest: 0,
+            trace: sql::traceparent::find(message).map(Into::into),
+            slow_text: None,
+            logged: None,
+        };
+        let end = End {
+            service: Duration::ZERO,
+            rows: 0,
+            error: error.filter(|(of, _)| *of == key).map(|(_, number)| number),
+            reason: Some("pool"),
+        };
+        let text = text.as_deref().unwrap_or(NO_TEXT);
+        self.log_line(Event::Statement, (key, omitted), &note, &end, text);
+    }
+}
+
+/// Which command a message is.
+fn command_of(message: &[u8]) -> Option<Command> {
+    payload_of(message)
+        .first()
+        .copied()
+        .and_then(Command::from_byte)
+}
