@@ -133,6 +133,44 @@ fn commands_count_the_conditions_of_the_clients_last_statement() {
     });
 }
 
+/// The OK behind a GET DIAGNOSTICS of a condition that is not there counts its own error, whoever
+/// has the conditions of before.
+#[test]
+fn a_condition_that_is_not_there_counts_alone() {
+    let test = "a_condition_that_is_not_there_counts_alone";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, "condition_alone", 2, |story| {
+        let several = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&several), story.join());
+        let fails = "CREATE PROCEDURE fails() SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'own'";
+        story.sql(a, fails);
+        for before in [
+            "SELECT 1 / 0",
+            "SELECT 1 / 0, 2 / 0",
+            "SELECT * FROM no_such_table",
+            "SELECT $x",
+            "CALL fails()",
+            "CALL fails(); SELECT 1",
+        ] {
+            for (between, pins) in [(false, false), (true, false), (false, true)] {
+                if pins {
+                    story.sql(a, "DO GET_LOCK('condition_alone', 1)");
+                }
+                story.sql(a, before);
+                if between {
+                    story.all(b, &["SELECT 1 / 0, 2 / 0, 3 / 0", "SELECT 1"]);
+                }
+                story.sql(a, "GET DIAGNOSTICS CONDITION 9 @absent = MESSAGE_TEXT");
+                story.command(a, Command::Ping, b"");
+                story.command(a, Command::InitDb, b"condition_alone");
+                story.command(a, Command::Ping, b"");
+                story.sql(a, "SHOW WARNINGS");
+                story.sql(a, "DO RELEASE_ALL_LOCKS()");
+            }
+        }
+    });
+}
+
 #[test]
 fn unknown_statements_are_told_in_its_words() {
     let test = "unknown_statements_are_told_in_its_words";

@@ -28,6 +28,8 @@ pub const LEFT_BY_STATEMENT: Reads = COUNTS.union(Reads::FOUND_ROWS).union(Reads
 pub const KEPT_MAX: usize = 64 << 20;
 /// RESIGNAL when handler not active
 const NO_HANDLER: u16 = 1645;
+/// GET DIAGNOSTICS of a condition that is not there: it leaves this error, and does not fail.
+const NO_CONDITION: u16 = 1758;
 /// GET STACKED DIAGNOSTICS when handler not active
 const NO_HANDLER_STACKED: u16 = 3004;
 
@@ -278,13 +280,16 @@ impl LastStatement {
                 total: Some(0),
                 ..Diagnostics::default()
             };
-            // An error that the pool had raised is the only one of its statement.
+            // An error that the pool had raised is the only one of its statement, and so is that of
+            // a condition which is not there.
             let last = rows.last().map_or(&b""[..], |row| row.errno);
-            let raised =
-                std::str::from_utf8(last).is_ok_and(|code| code.parse().is_ok_and(is_raised));
+            let code = std::str::from_utf8(last)
+                .ok()
+                .and_then(|code| code.parse().ok());
+            let alone = code.is_some_and(|code| is_raised(code) || code == NO_CONDITION);
             let all = self.kept().unwrap_or(&none).clone().followed_by(&kept);
             let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
-            self.count_conditions(if raised { 1 } else { all_count });
+            self.count_conditions(if alone { 1 } else { all_count });
             return self.keep(Some(charged(all, meter)));
         }
         let stored = u32::try_from(rows.len()).unwrap_or(u32::MAX);
