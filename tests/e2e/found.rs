@@ -272,6 +272,7 @@ fn a_text_that_counts_itself_is_answered_or_refused() {
             "SELECT FOUND_ROWS(), id FROM t WHERE id IN (SELECT 1 UNION SELECT 2) ORDER BY id",
             "SELECT * FROM (SELECT FOUND_ROWS()) x",
             "(SELECT FOUND_ROWS())",
+            "SELECT (SELECT FOUND_ROWS())",
             "SET @f = (SELECT FOUND_ROWS())",
         ] {
             for between in [false, true] {

@@ -691,3 +691,29 @@ fn a_client_that_closes_no_statement_is_stopped_at_its_bound() {
         assert!(client.execute(id, &[], false).is_ok());
     }
 }
+
+/// A statement without a cursor is told so in the server's words, and they stand among the
+/// conditions, on whichever backend.
+#[test]
+fn a_fetch_without_a_cursor_is_refused_in_the_servers_words() {
+    same_on_both("fetch_without_cursor", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let first = story.prepare(a, "SELECT 1").id;
+        let second = story.prepare(a, "SELECT 2").id;
+        story.execute(a, first, &[]);
+        for (id, between) in [
+            (first, false),
+            (second, false),
+            (first, true),
+            (second, true),
+        ] {
+            let fetch = [id.to_le_bytes(), 1u32.to_le_bytes()].concat();
+            if between {
+                story.sql(b, "SELECT 1");
+            }
+            story.command(a, Command::StmtFetch, &fetch);
+            story.sql(a, "SHOW WARNINGS");
+            story.execute(a, id, &[]);
+        }
+    });
+}

@@ -337,6 +337,26 @@ fn trackers_tell_from_where_they_are_switched_on() {
     });
 }
 
+/// ANALYZE TABLE ends a transaction with rows; the next one is told as by the server.
+#[test]
+fn a_transaction_behind_one_that_rows_have_ended_is_told() {
+    same_on_both("ended_by_rows", 2, |story| {
+        story.changes_alone = story.mysql();
+        let (a, other) = (story.join(), story.join());
+        story.sql(other, "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+        for told in ["STATE", "CHARACTERISTICS", "OFF"] {
+            story.sql(a, &format!("SET session_track_transaction_info = {told}"));
+            for begin in ["BEGIN", "START TRANSACTION", "START TRANSACTION READ WRITE"] {
+                for inside in ["DO 1", "SELECT v FROM t", "UPDATE t SET v = 1 WHERE id = 9"] {
+                    story.all(a, &[begin, inside, "ANALYZE TABLE t", begin]);
+                    story.sql(other, "SELECT 1");
+                    story.all(a, &[inside, "ROLLBACK", "SHOW WARNINGS"]);
+                }
+            }
+        }
+    });
+}
+
 /// A transaction whose state is told from amid it on gives its backend back at its end, whatever is
 /// told of that.
 #[test]
