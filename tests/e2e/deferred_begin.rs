@@ -246,3 +246,15 @@ fn it_can_be_switched_off() {
     a.must("COMMIT");
     assert_eq!(b.value("SELECT 1"), "1");
 }
+
+#[test]
+fn a_count_that_only_its_backend_knows_is_not_lost() {
+    same_on_both("deferred_count", 1, |story| {
+        let who = story.join();
+        story.sql(who, "CREATE TABLE t (id INT)");
+        for edge in ["BEGIN", "COMMIT"] {
+            story.sql(who, "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1");
+            story.all(who, &[edge, "SELECT ROW_COUNT(), FOUND_ROWS()", "ROLLBACK"]);
+        }
+    });
+}

@@ -99,7 +99,10 @@ impl<N: Net> Group<N> {
         if self.is_about_to_leave(key) {
             return Some(self.wait_for_read_back(key));
         }
-        if !self.clients.get(key)?.may_defer_begin() {
+        let client = self.clients.get(key)?;
+        // What clears its conditions on MySQL would count there, where its count is to be asked.
+        let uncounted = mode.server.is_mysql() && client.last.counts_unread();
+        if uncounted || !client.may_defer_begin() {
             return None;
         }
         let digest = self.digest_of(sql, mode);
