@@ -21,7 +21,7 @@ const ASKED_MAX: u32 = 800;
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 
 /// Where a pool serves HTTP.
-fn place_of(pool: &Pool) -> String {
+pub(crate) fn place_of(pool: &Pool) -> String {
     let line = pool.wait_for("figures at http://").unwrap();
     let (_, rest) = line.split_once("http://").unwrap();
     rest.split_once('/').unwrap().0.to_owned()
@@ -40,7 +40,7 @@ fn get(place: &str, path: &str, accept: &str) -> (u16, String) {
 }
 
 /// The figures by name and labels.
-fn figures(place: &str) -> BTreeMap<String, f64> {
+pub(crate) fn figures(place: &str) -> BTreeMap<String, f64> {
     let (status, text) = get(place, "/metrics", "*/*");
     assert_eq!(status, 200);
     let lines = text.lines().filter(|line| !line.starts_with('#'));

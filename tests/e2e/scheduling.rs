@@ -4,7 +4,10 @@
 //! pool's choice, and then looks at the order or the error. Nothing is timed; where the pool must
 //! be seen to have got somewhere, its census says so.
 
+use crate::metrics::{figures, place_of, until};
 use crate::world::{HOLD, binary, direct, login, own_server, server};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
@@ -286,4 +289,35 @@ fn idle_backends_are_closed_down_to_the_minimum() {
     clients
         .iter_mut()
         .for_each(|client| drop(client.must("SELECT 1")));
+}
+
+/// The limit moves while statements wait for it, and everybody is served.
+#[test]
+fn the_pool_looks_for_the_number_of_statements_at_once() {
+    let test = "the_pool_looks_for_the_number_of_statements_at_once";
+    let Some(real) = stage(test) else { return };
+    // Statements that ride on others do not wait.
+    let settings = "backends_max = 16\ngroups = 1\nride_max = 1\noversubscribe = \"auto\"\n\
+        http = \"127.0.0.1:0\"";
+    let pool = pool(real, test, settings, "");
+    let place = place_of(&pool);
+    let begun = figures(&place)["onramp_pool_running_max"];
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..24 {
+            scope.spawn(|| {
+                let mut client = client(&pool, test);
+                while !done.load(Relaxed) {
+                    assert_eq!(client.value("SELECT SLEEP(0.001)"), "0");
+                }
+            });
+        }
+        let moved = || match figures(&place)["onramp_pool_running_max"] {
+            now if now == begun => Err(format!("it stays {now}")),
+            now => Ok(now),
+        };
+        let moved = catch_unwind(AssertUnwindSafe(|| until(moved)));
+        done.store(true, Relaxed);
+        assert!((1.0..=16.0).contains(&moved.unwrap()));
+    });
 }

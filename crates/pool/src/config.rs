@@ -598,6 +598,9 @@ fn written(row: &Row, value: &DeValue<'_>) -> Result<Value, String> {
                 .ok()
                 .map(Value::Number)
         }
+        (Kind::Number { .. }, DeValue::String(text)) if row.is_word(text) => {
+            Some(Value::Text(text.to_string()))
+        }
         (Kind::Switch, DeValue::Boolean(on)) => Some(Value::Switch(*on)),
         (Kind::OneOf(_) | Kind::Text(_), value) => text(value).map(Value::Text),
         (Kind::List(_), DeValue::String(text)) => Some(Value::List(vec![text.to_string()])),

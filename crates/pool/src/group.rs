@@ -368,6 +368,7 @@ impl<N: Net> Group<N> {
         self.close_marked();
         self.flush_dirty();
         self.publish_front();
+        self.publish_turn();
         self.publish_idle();
         self.publish_input();
         self.keep_memory_bound();

@@ -46,6 +46,7 @@ pub use log::statement::StatementLog;
 pub use log::{Level, LogFormat};
 pub use operations::upgrade::successor::Started;
 pub use queue::priority::{Mode, Priority};
+pub use queue::running_limit::Oversubscribe;
 pub use run::{run, settings};
 pub use server::server_facts::{ServerFacts, ServerTimeouts};
 pub use session::shapes::REPLY_MAX;

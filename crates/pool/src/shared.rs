@@ -24,6 +24,7 @@ use crate::queue::budget::Budget;
 use crate::queue::bulk::LONG;
 use crate::queue::collecting::CollectingGroups;
 use crate::queue::fronts::Fronts;
+use crate::queue::running_limit::{Oversubscribe, RunningLimit};
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
 use crate::watched::bell::Bell;
@@ -88,6 +89,8 @@ pub struct Shared {
     pub threads: Threads,
     /// Since when the front of each group's lanes waits.
     pub fronts: Fronts,
+    /// How many statements run at once, where the pool looks for that number.
+    pub(crate) running_limit: RunningLimit,
     /// Connections to the server, and which group may open the next.
     pub budget: Budget,
     /// What replies that were taken off their backends have of the spool.
@@ -184,6 +187,7 @@ impl Shared {
             clients_per_group,
             clients: AtomicUsize::new(0),
             fronts: Fronts::new(groups),
+            running_limit: RunningLimit::new(groups, cores.min(groups)),
             budget,
             memory: ClientMemory::new(settings_memory, groups),
             memory_full: Mutex::new(None),
@@ -266,8 +270,15 @@ impl Shared {
     /// start: they share what as many groups as cores would run.
     #[must_use]
     pub fn busy_max(&self, settings: &Settings, running: usize) -> usize {
-        let all = (1 + settings.oversubscribe) * self.cores.min(self.groups);
-        all.div_ceil(running.max(1))
+        self.running_max(settings).div_ceil(running.max(1))
+    }
+
+    /// Statements that may run at once in all groups.
+    pub(crate) fn running_max(&self, settings: &Settings) -> usize {
+        match settings.oversubscribe {
+            Oversubscribe::By(more) => (1 + more) * self.cores.min(self.groups),
+            Oversubscribe::Auto => self.running_limit.now(),
+        }
     }
 
     /// For tests: groups that take replies off their backends now.

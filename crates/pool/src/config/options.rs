@@ -75,7 +75,7 @@ impl clap::FromArgMatches for TableOptions {
         for row in top_rows().filter(|row| row.option.is_some()) {
             let name = row.option_name();
             let value = match row.kind {
-                Kind::Number { .. } => matches.get_one::<u64>(&name).map(|n| Value::Number(*n)),
+                Kind::Number { .. } => matches.get_one::<Value>(&name).cloned(),
                 Kind::Switch => matches.get_one::<bool>(&name).map(|on| Value::Switch(*on)),
                 Kind::List(_) => (matches.get_many::<String>(&name))
                     .map(|texts| Value::List(texts.cloned().collect())),
@@ -94,15 +94,23 @@ impl clap::FromArgMatches for TableOptions {
     }
 }
 
+/// A number, or the word that may stand in its place.
+fn number(row: &Row, text: &str) -> Result<Value, std::num::ParseIntError> {
+    match row.is_word(text) {
+        true => Ok(Value::Text(text.to_owned())),
+        false => text.parse().map(Value::Number),
+    }
+}
+
 /// A row's option, with its bounds and default in the help.
-fn argument(row: &Row) -> Option<clap::Arg> {
+fn argument(row: &'static Row) -> Option<clap::Arg> {
     let value_name = row.option?;
     let name = row.option_name();
     let argument = clap::Arg::new(name.clone())
         .long(name)
         .value_name(value_name);
     let argument = match row.kind {
-        Kind::Number { .. } => argument.value_parser(clap::value_parser!(u64)),
+        Kind::Number { .. } => argument.value_parser(move |text: &str| number(row, text)),
         Kind::Switch => argument.value_parser(clap::value_parser!(bool)),
         Kind::List(_) => argument.action(clap::ArgAction::Append),
         Kind::OneOf(_) | Kind::Text(_) | Kind::Password => argument,

@@ -84,7 +84,10 @@ fn min_shown(row: &Row) -> String {
 /// What is written: its unit, its names or its form.
 fn form_shown(row: &Row) -> String {
     match row.kind {
-        Kind::Number { unit, .. } => unit.name().into(),
+        Kind::Number { unit, .. } => match row.word {
+            Some((word, means)) => format!("{}, or `\"{word}\"`: {means}", unit.name()),
+            None => unit.name().into(),
+        },
         Kind::Switch => "true or false".into(),
         Kind::OneOf(names) => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

@@ -89,6 +89,8 @@ pub(crate) struct Row {
     pub(crate) option: Option<&'static str>,
     /// What 0 means, where that is no number like the others.
     pub(crate) zero: Option<&'static str>,
+    /// A word that may stand in place of a number, and what it means.
+    pub(crate) word: Option<(&'static str, &'static str)>,
     /// The words for the least value and the default, where a number does not say it all.
     pub(crate) min_words: Option<&'static str>,
     pub(crate) default_words: Option<&'static str>,
@@ -110,6 +112,7 @@ impl Row {
             default: Absent::Nothing(""),
             option: None,
             zero: None,
+            word: None,
             min_words: None,
             default_words: None,
             is_fixed: false,
@@ -187,6 +190,12 @@ impl Row {
         self
     }
 
+    /// A word may stand in place of the number.
+    pub(crate) const fn or_word(mut self, word: &'static str, means: &'static str) -> Row {
+        self.word = Some((word, means));
+        self
+    }
+
     pub(crate) const fn min_words(mut self, words: &'static str) -> Row {
         self.min_words = Some(words);
         self
@@ -207,10 +216,18 @@ impl Row {
         self.key.replace('_', "-")
     }
 
+    /// Whether it is the word that may stand in place of its number.
+    pub(crate) fn is_word(&self, text: &str) -> bool {
+        self.word.is_some_and(|(word, _)| word == text)
+    }
+
     /// What is expected, in the words of an error.
     pub(crate) fn expected(&self) -> String {
         match self.kind {
-            Kind::Number { min, max, .. } => format!("a number from {min} to {max}"),
+            Kind::Number { min, max, .. } => {
+                let word = self.word.map(|(word, _)| format!(", or \"{word}\""));
+                format!("a number from {min} to {max}{}", word.unwrap_or_default())
+            }
             Kind::Switch => "true or false".into(),
             Kind::OneOf(names) => match names.split_last() {
                 Some((last, others)) => format!("{} or {last}", others.join(", ")),
@@ -230,7 +247,11 @@ impl Row {
         let bounds = match self.kind {
             Kind::Number { unit, min, max } => {
                 let (min, max) = (grouped(min), grouped(max));
-                Some(format!("{min} to {max} {}", unit.name()))
+                let word = self
+                    .word
+                    .map(|(word, means)| format!(", or {word}: {means}"));
+                let word = word.unwrap_or_default();
+                Some(format!("{min} to {max} {}{word}", unit.name()))
             }
             _ => None,
         };

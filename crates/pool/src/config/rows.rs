@@ -14,6 +14,7 @@ use crate::auth::secret::Secret;
 use crate::log::statement::StatementLog;
 use crate::log::{Level, LogFormat};
 use crate::queue::priority::{Mode, Priority};
+use crate::queue::running_limit::Oversubscribe;
 use crate::server::backend_tls::{BackendTls, BackendTlsMode};
 use crate::server::upstream::Place;
 use reactor::{Address, accounts};
@@ -295,7 +296,13 @@ table! {
             /// So for each core `1 + oversubscribe` backends run statements at once (for each
             /// group, where there are fewer groups). The groups in which statements wait share
             /// them, at least one each. More backends exist where transactions and pins hold them.
-            oversubscribe: usize { .number("backends", 0, 1000).or_number(3).option("N") }
+            ///
+            /// With `"auto"` the pool looks for the number that makes the server fastest: see
+            /// [Sizing](sizing.md#a-number-that-the-pool-finds).
+            oversubscribe: Oversubscribe {
+                .number("backends", 0, 1000).or_word("auto", "the pool finds the number")
+                .or_number(3).option("N")
+            }
 
             /// A backend that has answered nothing for this long no longer counts as running.
             /// Another statement may start, as far as backends_max allows.
@@ -1040,6 +1047,15 @@ impl FromValue for AccountSource {
 impl FromValue for StoredCode {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         named(row, value, StoredCode::from_name)
+    }
+}
+
+impl FromValue for Oversubscribe {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(word) if row.is_word(word) => Ok(Oversubscribe::Auto),
+            _ => usize::from_value(row, value).map(Oversubscribe::By),
+        }
     }
 }
 

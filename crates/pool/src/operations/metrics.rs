@@ -479,6 +479,9 @@ metrics! {
     Gauge Pool "onramp_pool_waiting" []
         "Statements and logins that wait in a lane."
         |pool, out| out.set(&[], pool.total.census.waiting);
+    Gauge Pool "onramp_pool_running_max" []
+        "Statements that may run at once in all groups, before others wait (oversubscribe)."
+        |pool, out| out.set(&[], pool.shared.running_max(&pool.shared.settings()));
     Histogram Pool "onramp_pool_lane_wait_seconds" ["lane"]
         "Time in a lane of statements and logins that had to wait and got their turn: login, \
          high, low, or held (they have a backend, under high_prio_mode none)."

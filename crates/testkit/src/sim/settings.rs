@@ -22,7 +22,7 @@ pub(super) fn settings_text(
     wait_ms: u64,
     readers_stop: bool,
 ) -> String {
-    let oversubscribe = *random.pick(&[0, 1, 2, 3, 1000]);
+    let oversubscribe = *random.pick(&["0", "1", "2", "3", "1000", "\"auto\""]);
     let waiting = *random.pick(&[4, 100, 100, 100]);
     let stall = *random.pick(&[2, 20, 100]);
     let write_ms = *random.pick(&[2000, 20_000]);

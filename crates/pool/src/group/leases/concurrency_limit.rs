@@ -11,6 +11,7 @@
 
 use crate::backend::Load;
 use crate::group::Group;
+use crate::queue::running_limit::{Oversubscribe, Turn};
 use reactor::{Key, Net, Time};
 
 impl<N: Net> Group<N> {
@@ -40,6 +41,20 @@ impl<N: Net> Group<N> {
                 self.counts.stalled += 1;
             }
         }
+    }
+
+    /// Tells what this turn says of the limit, where the pool looks for it itself.
+    pub(crate) fn publish_turn(&self) {
+        if self.settings.oversubscribe != Oversubscribe::Auto {
+            return;
+        }
+        let turn = Turn {
+            statements: self.counts.statements,
+            is_limited: self.waiting > 0 && self.busy >= self.busy_max(),
+            backends_max: self.settings.backends_max,
+            now: self.net.now(),
+        };
+        self.shared.running_limit.turn_ended(self.index, turn);
     }
 
     /// When the next backend stalls, while somebody waits for it.

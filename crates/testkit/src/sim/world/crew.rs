@@ -14,7 +14,7 @@
 //!   idle in another.
 
 use crate::sim::net::{SimNet, Wires};
-use pool::{Census, Group, Order, REPLY_MAX, Settings, Shared};
+use pool::{Census, Group, Order, Oversubscribe, REPLY_MAX, Settings, Shared};
 use reactor::{Event, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -170,7 +170,11 @@ impl Crew {
     /// Everybody has done what could be done now: nobody may be left without help for long.
     /// `peaceful`: the server takes every connection and loses none.
     pub(super) fn check_help(&mut self, now: Time, settings: &Settings, peaceful: bool) {
-        if !peaceful || settings.oversubscribe < OPEN_GATE {
+        let is_open = match settings.oversubscribe {
+            Oversubscribe::By(more) => more >= OPEN_GATE,
+            Oversubscribe::Auto => false,
+        };
+        if !(peaceful && is_open) {
             return;
         }
         let all: Vec<Census> = self.members.iter().map(|m| m.group.census()).collect();

@@ -1,0 +1,265 @@
+//! How many statements run at once, found by trying: hill climbing on throughput.
+//!
+//! The problem: the number that makes a server fastest depends on its cores, its disks, its locks
+//! and the statements. It differs from load to load and changes while they run. The mechanism is
+//! that of the .NET thread pool's hill climbing (Hellerstein, Morrison, Eilebrecht: "Optimizing
+//! concurrency levels in the .NET thread pool", 2008), with pairs of measurements in place of its
+//! wave:
+//! 1. Windows of time with the limit alternate with windows with another one ([`STEP`] more, or as
+//!    much less), in the order A B B A, so that what drifts falls on both alike.
+//! 2. After each pair the mean gain and its standard error say whether the other limit is better,
+//!    not better, or whether another pair is needed; [`PAIRS_MAX`] decide. More has to bring
+//!    [`WORTH`] of throughput; less may cost as much: without a gain fewer run.
+//! 3. The better one becomes the limit. The next step goes on in its direction and is twice as
+//!    large. Otherwise the step is small again, and the other direction has its turn.
+//! 4. Where neither direction is better, the limit rests for [`REST_MIN`] windows, then twice as
+//!    many, up to [`REST_MAX`]. So where nothing changes the comparisons cost little.
+//!
+//! A window in which statements did not wait says nothing of the limit: the comparison begins anew.
+//!
+//! Invariants: the limit and what it is compared with lie between one unit and the highest number;
+//! both are multiples of the unit, unless they are the highest number.
+//!
+//! A gradient of latency (Netflix' concurrency-limits, Envoy's adaptive concurrency) was the other
+//! candidate: see decision 0025.
+
+use std::cmp::Ordering::{self, Equal, Greater, Less};
+
+/// A first step, in percent: so many more, or as many less.
+const STEP: usize = 25;
+
+/// The largest one.
+const STEP_MAX: usize = 100;
+
+/// The share of throughput for which more run at once.
+const WORTH: f64 = 0.01;
+
+/// Pairs of windows after which a comparison can end, and does.
+const PAIRS_MIN: usize = 2;
+const PAIRS_MAX: usize = 12;
+
+/// A difference is one when it is so many standard errors.
+const CERTAIN: f64 = 1.5;
+
+/// The gains of pairs differ by at least so much, whatever few of them say.
+const NOISE_MIN: f64 = 0.01;
+
+/// Windows of rest.
+const REST_MIN: u32 = 4;
+const REST_MAX: u32 = 20;
+
+/// Where the other limit lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    More,
+    Fewer,
+}
+
+impl Direction {
+    fn other(self) -> Direction {
+        match self {
+            Direction::More => Direction::Fewer,
+            Direction::Fewer => Direction::More,
+        }
+    }
+
+    /// The gain that the other limit must have.
+    fn needed(self) -> f64 {
+        match self {
+            Direction::More => WORTH,
+            Direction::Fewer => -WORTH,
+        }
+    }
+}
+
+/// What is done now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Doing {
+    /// Nothing, for so many windows.
+    Resting(u32),
+    /// The next window is of the limit (A), whose throughput is compared with that of `other` (B).
+    Comparing {
+        other: usize,
+        /// Windows that have ended.
+        windows: usize,
+        /// The throughput of the first window of a pair.
+        first: f64,
+        /// Logarithms of B / A: their sum, and that of their squares.
+        sum: f64,
+        squares: f64,
+    },
+}
+
+/// The controller. Time is what its caller makes of it: it sees windows.
+#[derive(Debug)]
+pub(crate) struct HillClimb {
+    /// The least limit, of which others are multiples.
+    unit: usize,
+    highest: usize,
+    limit: usize,
+    direction: Direction,
+    /// In percent.
+    step: usize,
+    /// Directions in which a small step has brought nothing, since one did.
+    in_vain: u32,
+    rest: u32,
+    doing: Doing,
+}
+
+impl HillClimb {
+    /// Begins with a limit; what is found lies between `unit` and `highest`.
+    pub(crate) fn new(unit: usize, highest: usize, limit: usize) -> HillClimb {
+        let mut climb = HillClimb {
+            unit,
+            highest,
+            limit,
+            direction: Direction::More,
+            step: STEP,
+            in_vain: 0,
+            rest: REST_MIN,
+            doing: Doing::Resting(1),
+        };
+        climb.bound(highest);
+        climb
+    }
+
+    /// Another highest number.
+    pub(crate) fn bound(&mut self, highest: usize) {
+        let highest = highest.max(self.unit);
+        if (highest, self.limit.clamp(self.unit, highest)) != (self.highest, self.limit) {
+            self.highest = highest;
+            self.limit = self.limit.clamp(self.unit, highest);
+            self.compare();
+        }
+    }
+
+    /// How many statements may run at once in the window that begins.
+    pub(crate) fn running_max(&self) -> usize {
+        match self.doing {
+            // A B B A.
+            Doing::Comparing { other, windows, .. } if matches!(windows % 4, 1 | 2) => other,
+            _ => self.limit,
+        }
+    }
+
+    /// A window has ended, in which so many statements a second did. `is_limited`: others waited.
+    pub(crate) fn window_ended(&mut self, throughput: f64, is_limited: bool) {
+        let is_other = self.running_max() > self.limit;
+        match self.doing {
+            Doing::Resting(windows) if windows > 1 => self.doing = Doing::Resting(windows - 1),
+            Doing::Resting(_) => self.compare(),
+            // With a higher limit they need not wait, which is what it is for.
+            Doing::Comparing { .. } if !(is_limited || is_other) => self.compare(),
+            Doing::Comparing { .. } => self.take(throughput.max(1.0)),
+        }
+    }
+
+    /// The limit that this one is compared with.
+    fn other(&self) -> usize {
+        let limit = self.limit;
+        match self.direction {
+            Direction::More => {
+                let more = limit * (100 + self.step) / 100;
+                self.nearest(more).max(limit + self.unit).min(self.highest)
+            }
+            Direction::Fewer => {
+                let fewer = limit * 100 / (100 + self.step);
+                let less = limit.saturating_sub(self.unit);
+                self.nearest(fewer).min(less).max(self.unit)
+            }
+        }
+    }
+
+    fn nearest(&self, number: usize) -> usize {
+        (number + self.unit / 2) / self.unit * self.unit
+    }
+
+    /// Begins a comparison, in another direction if there is no other limit in this one.
+    fn compare(&mut self) {
+        let mut other = self.other();
+        if other == self.limit {
+            self.direction = self.direction.other();
+            other = self.other();
+        }
+        self.doing = Doing::Comparing {
+            other,
+            windows: 0,
+            first: 0.0,
+            sum: 0.0,
+            squares: 0.0,
+        };
+    }
+
+    /// Takes the throughput of a window of a comparison.
+    fn take(&mut self, throughput: f64) {
+        let Doing::Comparing {
+            other,
+            windows,
+            first,
+            sum,
+            squares,
+        } = &mut self.doing
+        else {
+            return;
+        };
+        *windows += 1;
+        match *windows % 4 {
+            1 | 3 => {
+                *first = throughput;
+                return;
+            }
+            // A B, then B A.
+            2 => *first = (throughput / *first).ln(),
+            _ => *first = (*first / throughput).ln(),
+        }
+        *sum += *first;
+        *squares += *first * *first;
+        let (other, pairs) = (*other, *windows / 2);
+        match verdict(pairs, *sum, *squares, self.direction.needed()) {
+            Greater => {
+                self.limit = other;
+                self.step = (self.step * 2).min(STEP_MAX);
+                (self.in_vain, self.rest) = (0, REST_MIN);
+                self.compare();
+            }
+            Less => self.turn_back(),
+            Equal => {}
+        }
+    }
+
+    /// The other limit is not better.
+    fn turn_back(&mut self) {
+        if self.step > STEP {
+            self.step = STEP;
+            return self.compare();
+        }
+        self.direction = self.direction.other();
+        self.in_vain += 1;
+        if self.in_vain < 2 {
+            return self.compare();
+        }
+        self.in_vain = 0;
+        self.doing = Doing::Resting(self.rest);
+        self.rest = (self.rest * 2).min(REST_MAX);
+    }
+}
+
+/// Whether the mean gain of pairs is more than what is `needed`, or less, or not known yet.
+fn verdict(pairs: usize, sum: f64, squares: f64, needed: f64) -> Ordering {
+    if pairs < PAIRS_MIN {
+        return Equal;
+    }
+    let count = pairs as f64;
+    let mean = sum / count;
+    let variance = (squares - sum * mean).max(0.0) / (count - 1.0);
+    let error = variance.sqrt().max(NOISE_MIN) / count.sqrt();
+    let above = mean - needed;
+    match pairs < PAIRS_MAX && above.abs() <= CERTAIN * error {
+        true => Equal,
+        false if above > 0.0 => Greater,
+        false => Less,
+    }
+}
+
+#[cfg(test)]
+mod tests;
