@@ -2,12 +2,11 @@
 //! the server, and its backend is free. And servers that answer without end.
 
 use crate::world::{
-    HOLD, app, binary, config, config_file, direct, login, mysql, server, start_pool,
+    HOLD, app, begin, binary, config, config_file, direct, login, mysql, server, start_pool,
 };
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use testkit::client::Client;
 use testkit::onramp::{Pool, loopback};
 use testkit::real::{Real, skipped};
 use testkit::reply::Outcome;
@@ -28,12 +27,6 @@ fn await_gone(real: &Real, part: &str) {
          AND info NOT LIKE '%processlist%'"
     );
     while admin.value(&question) != "0" {}
-}
-
-/// Sends a statement and waits for the first bytes of its reply.
-fn begin(client: &mut Client, sql: &str) {
-    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
-    assert!(client.await_answer().unwrap());
 }
 
 /// Bytes that a process holds now, and the most that it has held.

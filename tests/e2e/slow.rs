@@ -2,7 +2,7 @@
 
 use crate::walls::{has, is_root};
 use crate::world::{
-    HOLD, app, binary, both_servers, config, config_file, direct, login, server, start_pool,
+    HOLD, app, begin, binary, both_servers, config, config_file, direct, login, server, start_pool,
 };
 use reactor::Address;
 use testkit::client::Client;
@@ -22,11 +22,6 @@ fn number(census: &str, name: &str) -> usize {
     let behind = census.split(&format!(" {name}: ")).nth(1).unwrap();
     let digits = behind.split(|c: char| !c.is_ascii_digit()).next();
     digits.unwrap().parse().unwrap()
-}
-
-fn begin(client: &mut Client, sql: &str) {
-    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
-    assert!(client.await_answer().unwrap());
 }
 
 /// Clients with a long reply each, of which none reads.
@@ -77,6 +72,8 @@ fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
         let census = pool.wait_for_census("clients: 10,").unwrap();
         assert!(number(&census, "spooled") > 0, "{census}");
         assert!(number(&census, "slow_readers") < 4, "{census}");
+        let report = pool.report_of(slow[0].talk().greeting.as_ref().unwrap().connection_id);
+        assert!(report.unwrap().contains("has taken nothing for"));
         for (number, client) in slow.iter_mut().enumerate() {
             let outcome = client.receive().unwrap().pop().unwrap();
             let got = outcome.rows();

@@ -8,6 +8,7 @@ use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
 use testkit::talk::Account;
+use wire::command::Command;
 
 /// A caching_sha2 password that is longer than a nonce.
 pub(crate) const SHA_PASSWORD: &str = "a pass phrase that is longer than any nonce";
@@ -100,6 +101,12 @@ pub(crate) fn config_file(real: &Real, name: &str, text: &str) -> PathBuf {
     let path = real.folder().join(name);
     std::fs::write(&path, text).unwrap();
     path
+}
+
+/// Sends a statement and waits for the first bytes of its reply.
+pub(crate) fn begin(client: &mut Client, sql: &str) {
+    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+    assert!(client.await_answer().unwrap());
 }
 
 /// Where the console of this pool is, once it is served.
