@@ -298,11 +298,10 @@ fn all_statements_are_logged_on_request() {
             .send(&[(Command::Query, b"SELECT SLEEP(600) AS cut")])
             .unwrap();
         let running = "SELECT id FROM clients WHERE state = 'running'";
-        let id = loop {
-            if let Some(row) = rows(&mut console, running).pop() {
-                break row;
-            }
-        };
+        let id = until(|| {
+            let running = rows(&mut console, running).pop();
+            running.ok_or_else(|| "no statement runs".to_owned())
+        });
         console.must(&format!("KILL {}", id[0]));
         let line = logged(&pool, "message=SELECT SLEEP(?) AS cut");
         assert!(
