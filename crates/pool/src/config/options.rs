@@ -94,14 +94,6 @@ impl clap::FromArgMatches for TableOptions {
     }
 }
 
-/// A number, or the word that may stand in its place.
-fn number(row: &Row, text: &str) -> Result<Value, std::num::ParseIntError> {
-    match row.is_word(text) {
-        true => Ok(Value::Text(text.to_owned())),
-        false => text.parse().map(Value::Number),
-    }
-}
-
 /// A row's option, with its bounds and default in the help.
 fn argument(row: &'static Row) -> Option<clap::Arg> {
     let value_name = row.option?;
@@ -110,7 +102,7 @@ fn argument(row: &'static Row) -> Option<clap::Arg> {
         .long(name)
         .value_name(value_name);
     let argument = match row.kind {
-        Kind::Number { .. } => argument.value_parser(move |text: &str| number(row, text)),
+        Kind::Number { .. } => argument.value_parser(move |text: &str| row.number_from(text)),
         Kind::Switch => argument.value_parser(clap::value_parser!(bool)),
         Kind::List(_) => argument.action(clap::ArgAction::Append),
         Kind::OneOf(_) | Kind::Text(_) | Kind::Password => argument,

@@ -14,6 +14,7 @@ use crate::auth::secret::Secret;
 use reactor::Address;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -219,6 +220,14 @@ impl Row {
     /// Whether it is the word that may stand in place of its number.
     pub(crate) fn is_word(&self, text: &str) -> bool {
         self.word.is_some_and(|(word, _)| word == text)
+    }
+
+    /// Its value as a text has it: a number, or the word that may stand in its place.
+    pub(crate) fn number_from(&self, text: &str) -> Result<Value, ParseIntError> {
+        match self.is_word(text) {
+            true => Ok(Value::Text(text.to_owned())),
+            false => text.parse().map(Value::Number),
+        }
     }
 
     /// What is expected, in the words of an error.

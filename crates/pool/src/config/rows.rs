@@ -983,7 +983,7 @@ impl Settings {
                 .filter(|name| !name.is_empty())
         };
         let written = match row.kind {
-            Kind::Number { .. } => Value::Number(value.parse().map_err(|_| row.expected())?),
+            Kind::Number { .. } => row.number_from(value).map_err(|_| row.expected())?,
             Kind::List(_) => Value::List(names().map(str::to_owned).collect()),
             _ => Value::Text(value.to_owned()),
         };
