@@ -203,17 +203,17 @@ impl HillClimb {
             return;
         };
         *windows += 1;
-        match *windows % 4 {
+        let gain = match *windows % 4 {
             1 | 3 => {
                 *first = throughput;
                 return;
             }
             // A B, then B A.
-            2 => *first = (throughput / *first).ln(),
-            _ => *first = (*first / throughput).ln(),
-        }
-        *sum += *first;
-        *squares += *first * *first;
+            2 => (throughput / *first).ln(),
+            _ => (*first / throughput).ln(),
+        };
+        *sum += gain;
+        *squares += gain * gain;
         let (other, pairs) = (*other, *windows / 2);
         match verdict(pairs, *sum, *squares, self.direction.needed()) {
             Greater => {
