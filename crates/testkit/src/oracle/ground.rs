@@ -182,7 +182,7 @@ pub fn reset(admin: &mut Client, texts: &[Cow<'_, str>]) {
     }
 }
 
-/// How often a table is emptied again once prepared transactions have been ended.
+/// Attempts to empty a table; prepared transactions are ended between them.
 const EMPTIED_MAX: usize = 3;
 
 /// Empties a table that nobody is to hold any more. Where somebody does, who it may be is said.
@@ -191,27 +191,21 @@ const EMPTIED_MAX: usize = 3;
 /// such transactions, and holds its tables until it is ended.
 fn empty(admin: &mut Client, table: &str) {
     let sql = format!("TRUNCATE TABLE {table}");
-    let mut outcomes = admin.query(&sql);
-    for _ in 1..EMPTIED_MAX {
+    let mut refused = Vec::new();
+    for _ in 0..EMPTIED_MAX {
+        let outcomes = admin.query(&sql);
         if matches!(outcomes.as_deref(), Ok([Outcome::Done(_)])) {
             return;
         }
+        refused.push(outcomes);
         end_prepared(admin);
-        outcomes = admin.query(&sql);
-    }
-    if matches!(outcomes.as_deref(), Ok([Outcome::Done(_)])) {
-        return;
     }
     let asked = [
         "SHOW FULL PROCESSLIST",
         "SELECT * FROM information_schema.INNODB_TRX",
     ];
     let told = asked.map(|sql| format!("{sql}: {:?}", admin.query(sql)));
-    panic!(
-        "{}: `{sql}`: {outcomes:?}; {}",
-        admin.who(),
-        told.join("; ")
-    );
+    panic!("{}: `{sql}`: {refused:?}; {}", admin.who(), told.join("; "));
 }
 
 /// Ends what the script before has left: prepared distributed transactions outlive their clients.
