@@ -46,6 +46,8 @@ pub(crate) struct Host {
 #[serde(default)]
 pub(crate) struct Settings {
     pub(crate) workload: String,
+    /// Statements were prepared and executed by the binary protocol.
+    pub(crate) prepared: bool,
     pub(crate) tables: u32,
     pub(crate) table_size: u32,
     pub(crate) warmup_s: u32,
@@ -88,6 +90,7 @@ impl Evidence {
                 workload: distinct(workloads).join(", "),
                 scenario: raw.scenario.map(|scenario| scenario.name().to_owned()),
                 steps: of_steps.filter(|step| !step.name.is_empty()).collect(),
+                prepared: raw.prepared,
                 tables: raw.tables,
                 table_size: raw.table_size,
                 warmup_s: raw.warmup_time,

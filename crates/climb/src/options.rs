@@ -45,6 +45,11 @@ pub struct ClimbArgs {
     #[arg(conflicts_with = "scenario")]
     pub workload: String,
 
+    /// Prepare the statements and execute them by the binary protocol, on all paths, as sysbench
+    /// does by default [default: statements are text]
+    #[arg(long)]
+    pub prepared: bool,
+
     /// Tables sbtest1 to sbtestN, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = value_parser!(u32).range(1..=1000))]
@@ -211,6 +216,10 @@ pub enum Scenario {
     /// Updates of one row, and sysbench's read-write, in transactions; with priority for open
     /// transactions and without
     Transactions,
+    /// The first half of `transactions`: updates of one row
+    Update,
+    /// The second half of `transactions`: sysbench's read-write
+    ReadWrite,
     /// One slow statement in a hundred; with other statements let past it and without
     Slow,
 }
@@ -221,6 +230,8 @@ impl Scenario {
         match self {
             Self::Snowball => "snowball",
             Self::Transactions => "transactions",
+            Self::Update => "update",
+            Self::ReadWrite => "read-write",
             Self::Slow => "slow",
         }
     }

@@ -315,6 +315,7 @@ impl Bench<'_> {
             .args(["--time", &raw.time_of(cell.connections).to_string()])
             .args(["--end-timeout", &self.answer_max_s(cell).to_string()])
             .args(["--report-interval", "1"])
+            .args(raw.prepared.then_some("--db-ps-mode=auto"))
             .arg("--json")
             .arg(json)
             .args(&raw.load_arg)

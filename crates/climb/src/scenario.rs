@@ -55,7 +55,7 @@ const TRANSACTION_RUNGS: &[u32] = &[64, 1_000, 10_000];
 const ONE_UPDATE: &[&str] = &["--index-updates=0", "--delete-inserts=0"];
 const NO_PRIORITY: &[&str] = &["--high-prio-mode=none"];
 
-const TRANSACTIONS: [Preset; 4] = [
+const UPDATE: [Preset; 2] = [
     Preset {
         name: "update",
         rungs: TRANSACTION_RUNGS,
@@ -72,6 +72,9 @@ const TRANSACTIONS: [Preset; 4] = [
         load_args: ONE_UPDATE,
         pool_args: NO_PRIORITY,
     },
+];
+
+const READ_WRITE: [Preset; 2] = [
     Preset {
         name: "read-write",
         rungs: TRANSACTION_RUNGS,
@@ -130,18 +133,21 @@ const SLOW: [Preset; 2] = [
 
 /// The ladders of a climb: those of its scenario, or the one that the options ask for.
 pub(crate) fn steps(plan: &Plan) -> Vec<Step> {
-    let presets: &[Preset] = match plan.raw.scenario {
+    let presets: [&[Preset]; 2] = match plan.raw.scenario {
         None => {
             return vec![Step {
                 name: String::new(),
                 plan: plan.clone(),
             }];
         }
-        Some(Scenario::Snowball) => &SNOWBALL,
-        Some(Scenario::Transactions) => &TRANSACTIONS,
-        Some(Scenario::Slow) => &SLOW,
+        Some(Scenario::Snowball) => [&SNOWBALL, &[]],
+        Some(Scenario::Transactions) => [&UPDATE, &READ_WRITE],
+        Some(Scenario::Update) => [&UPDATE, &[]],
+        Some(Scenario::ReadWrite) => [&READ_WRITE, &[]],
+        Some(Scenario::Slow) => [&SLOW, &[]],
     };
-    presets.iter().map(|preset| step(plan, preset)).collect()
+    let presets = presets.into_iter().flatten();
+    presets.map(|preset| step(plan, preset)).collect()
 }
 
 fn step(plan: &Plan, preset: &Preset) -> Step {
@@ -201,6 +207,18 @@ mod tests {
         assert_eq!(steps[1].plan.paths, [Path::Onramp]);
         assert_eq!(steps[1].plan.raw.pool_arg, ["--high-prio-mode=none"]);
         assert_eq!(steps[3].plan.raw.workload, "oltp_read_write");
+    }
+
+    #[test]
+    fn each_half_of_the_transactions_is_a_scenario() {
+        let names = |scenario: &str| -> Vec<String> {
+            let steps = of(&[&format!("--scenario={scenario}")]);
+            steps.into_iter().map(|step| step.name).collect()
+        };
+        let (update, read_write) = (names("update"), names("read-write"));
+        assert_eq!(update, ["update", "update, no high lane"]);
+        assert_eq!(read_write, ["read-write", "read-write, no high lane"]);
+        assert_eq!(names("transactions"), [update, read_write].concat());
     }
 
     #[test]

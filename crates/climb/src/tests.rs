@@ -197,6 +197,23 @@ fn a_whole_climb() {
 }
 
 #[test]
+fn statements_are_prepared_on_request_on_all_paths() {
+    for (words, prepared) in [(&["--rungs=10", "--prepared"][..], 3), (&["--rungs=10"], 0)] {
+        let stage = Stage::set("ok");
+        stage.climb(words).unwrap();
+        let calls = stage.lines("calls");
+        let prepares = |call: &&String| call.contains("--db-ps-mode=auto");
+        assert_eq!(
+            calls.iter().filter(prepares).count(),
+            prepared,
+            "{calls:#?}"
+        );
+        let page = fs::read_to_string(stage.directory.join("climb.html")).unwrap();
+        assert_eq!(page.contains("by the binary protocol"), prepared > 0);
+    }
+}
+
+#[test]
 fn a_statement_of_a_high_rung_may_take_longer() {
     let stage = Stage::set("ok");
     stage

@@ -126,6 +126,10 @@ fn step_view((name, rows): (&str, &[Row])) -> StepView {
 fn title(evidence: &Evidence, rungs: &[u32]) -> String {
     let settings = &evidence.settings;
     let workload = settings.scenario.as_ref().unwrap_or(&settings.workload);
+    let workload = match settings.prepared {
+        true => format!("{workload}, prepared,"),
+        false => workload.clone(),
+    };
     match rungs {
         [] => format!("{workload}: no rung yet"),
         [only] => format!("{workload} on {} connections", thousands(u64::from(*only))),
@@ -216,6 +220,13 @@ fn facts(evidence: &Evidence) -> Vec<(&'static str, String)> {
         ("Kernel", host.kernel.clone()),
         ("Descriptors per process", thousands(host.nofile_hard)),
         ("Workload", settings.workload.clone()),
+        (
+            "Statements",
+            match settings.prepared {
+                true => "prepared, by the binary protocol".to_owned(),
+                false => "text".to_owned(),
+            },
+        ),
         ("Tables", format!("{tables} of {rows} rows")),
         (
             "Each cell",
