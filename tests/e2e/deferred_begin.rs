@@ -89,6 +89,126 @@ fn what_is_answered_in_place_of_the_server_tells_of_the_transaction() {
     });
 }
 
+/// Ends of transactions that are none.
+const ENDS: [&str; 3] = ["COMMIT", "rollback", " Commit Work"];
+
+#[test]
+fn the_end_of_no_transaction_is_told_as_the_server_tells_it() {
+    let left = [
+        "SELECT CAST('x' AS SIGNED)",
+        "SELECT 1 UNION SELECT 2",
+        "INSERT INTO t VALUES (1), (2), (3)",
+        "INSERT INTO no_such_table VALUES (1)",
+        "INSERT INTO t VALUES (4), (NULL), (4)",
+        "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",
+        "DO 1",
+        "SET @a = 5",
+        "SET time_zone = '+02:00'",
+        "SHOW WARNINGS",
+    ];
+    let asked = [
+        "SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID(), @a",
+        "SHOW WARNINGS",
+        "SELECT @@warning_count, @@error_count",
+        "GET DIAGNOSTICS @n = NUMBER",
+    ];
+    same_on_both("ends_of_none", 1, |story| {
+        let other = story.join();
+        let all = accounts(&story.schema).map(|account| story.join_as(&account));
+        let create = "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)";
+        for who in all {
+            story.all(who, &ENDS);
+            for (number, left) in left.into_iter().enumerate() {
+                for (end, asked) in ENDS.into_iter().cycle().skip(number).zip(asked) {
+                    story.all(who, &["DROP TABLE IF EXISTS t", create, left]);
+                    // Its backend is still there, or has served another.
+                    if number % 2 == 0 {
+                        story.sql(other, "SELECT 1");
+                    }
+                    story.all(who, &[end, asked]);
+                    story.command(who, Command::Ping, b"");
+                    story.all(who, &[left, end, end]);
+                    story.command(who, Command::SetOption, b"\0\0");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_end_goes_to_the_server_where_it_may_do_more() {
+    same_on_both("ends_of_some", 1, |story| {
+        let all = accounts(&story.schema).map(|account| story.join_as(&account));
+        story.all(
+            all[0],
+            &[
+                "CREATE TABLE t (id INT PRIMARY KEY) ENGINE = InnoDB",
+                "CREATE TABLE kept (id INT) ENGINE = MyISAM",
+                "INSERT INTO t VALUES (1)",
+            ],
+        );
+        for who in all {
+            for end in ENDS {
+                let count = "SELECT COUNT(*) FROM t";
+                let add = "INSERT INTO t SELECT MAX(id) + 1 FROM t";
+                story.all(who, &["SET autocommit = 0", end, "SELECT 1", end]);
+                story.all(who, &[count, end, add, end, count, "SAVEPOINT a", end]);
+                story.all(who, &["ROLLBACK TO a", add, "SET autocommit = 1", end]);
+                story.all(
+                    who,
+                    &["SET completion_type = 'CHAIN'", end, count, add, end],
+                );
+                story.all(who, &["SET completion_type = 'NO_CHAIN'", "ROLLBACK"]);
+                story.all(who, &["SET TRANSACTION READ ONLY", end, add, end, count]);
+                story.all(who, &["SET SESSION TRANSACTION READ ONLY", end]);
+                story.all(who, &["SET SESSION TRANSACTION READ WRITE", end]);
+                story.all(who, &["BEGIN", "INSERT INTO kept VALUES (1)", end]);
+                story.all(who, &["SHOW WARNINGS", end, "SHOW WARNINGS"]);
+                story.all(who, &["CREATE TEMPORARY TABLE own (id INT)", end]);
+                story.all(who, &["INSERT INTO own VALUES (1)", end]);
+                story.all(who, &["SELECT * FROM own", "DROP TEMPORARY TABLE own", end]);
+                story.all(
+                    who,
+                    &["LOCK TABLES t WRITE", end, add, end, "UNLOCK TABLES"],
+                );
+                story.all(who, &["BEGIN", add, "CREATE TABLE ends (id INT)", end]);
+                story.all(who, &["DROP TABLE ends", end, "SELECT ROW_COUNT()"]);
+                story.all(who, &["XA START 'ends'", end, "XA END 'ends'"]);
+                story.all(who, &["XA ROLLBACK 'ends'", end, count]);
+                for track in ["STATE", "CHARACTERISTICS", "OFF"] {
+                    let track = format!("SET session_track_transaction_info = '{track}'");
+                    story.all(who, &[&track, end, count, end]);
+                }
+                for on in [1, 0] {
+                    let track = format!("SET session_track_state_change = {on}");
+                    story.all(who, &[&track, end, count, end]);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn the_end_of_no_transaction_takes_no_backend() {
+    for real in both_servers("ends_spared") {
+        if direct() {
+            return;
+        }
+        let settings = "backends_max = 1\ngroups = 1";
+        let pool = start_pool(real, "ends_spared.toml", settings);
+        let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
+        // The one backend is taken.
+        a.must("BEGIN");
+        assert_eq!(a.value("SELECT 1"), "1");
+        for end in ENDS {
+            b.must(end);
+        }
+        a.must("COMMIT");
+        let counted = "transactions_deferred: 1, transactions_unsent: 0, ends_spared: 3,";
+        pool.wait_for_census(counted).unwrap();
+    }
+}
+
 #[test]
 fn who_is_told_of_nothing_leaves_the_reports_of_others_alone() {
     same_on_both("deferred_untold", 1, |story| {
@@ -242,6 +362,8 @@ fn it_can_be_switched_off() {
     let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
     a.must("BEGIN");
     let refused = b.query("SELECT 1");
+    assert!(format!("{refused:?}").contains("9501"), "{refused:?}");
+    let refused = b.query("ROLLBACK");
     assert!(format!("{refused:?}").contains("9501"), "{refused:?}");
     a.must("COMMIT");
     assert_eq!(b.value("SELECT 1"), "1");

@@ -315,7 +315,8 @@ table! {
             ride_max: usize { .number("statements", 1, 64).or_number(8).option("N") }
 
             /// Answer a plain BEGIN in the pool, and send it in front of the transaction's first
-            /// statement. A client that begins a transaction and then waits holds no backend. See
+            /// statement. A client that begins a transaction and then waits holds no backend.
+            /// COMMIT and ROLLBACK without a transaction are answered too. See
             /// [Transactions](sessions.md#transactions).
             defer_begin: bool { .of(Kind::Switch).or(Absent::Switch(true)) }
 

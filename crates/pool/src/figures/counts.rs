@@ -66,6 +66,8 @@ pub struct Counts {
     pub transactions_deferred: u64,
     /// Those of them that ended without a statement.
     pub transactions_unsent: u64,
+    /// COMMIT and ROLLBACK without a transaction that the server has not seen.
+    pub ends_spared: u64,
     /// Questions about a session that were asked behind a statement.
     pub questions: u64,
     /// Properties that they asked for: each would be a round trip, asked alone.
@@ -114,6 +116,7 @@ impl AddAssign<&Counts> for Counts {
         self.restored_in_front += other.restored_in_front;
         self.transactions_deferred += other.transactions_deferred;
         self.transactions_unsent += other.transactions_unsent;
+        self.ends_spared += other.ends_spared;
         self.questions += other.questions;
         self.properties_asked += other.properties_asked;
         self.renewed += other.renewed;

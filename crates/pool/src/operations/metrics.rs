@@ -519,6 +519,9 @@ metrics! {
     Counter Pool "onramp_pool_transactions_unsent_total" []
         "Those of them that ended before a statement: the server has not seen them."
         |pool, out| out.set(&[], pool.total.census.counts.transactions_unsent);
+    Counter Pool "onramp_pool_ends_spared_total" []
+        "COMMIT and ROLLBACK without a transaction: the pool has answered them."
+        |pool, out| out.set(&[], pool.total.census.counts.ends_spared);
     Counter Pool "onramp_pool_read_backs_total" []
         "Questions about a session that were asked behind a statement."
         |pool, out| out.set(&[], pool.total.census.counts.questions);

@@ -255,6 +255,7 @@ const ITEMS: &[Item] = &[
     item("status flags of several results", Both, "SELECT x FROM counted WHERE x + 0 = 1",
         ["", "SELECT 1; SELECT x + 0 FROM counted; SELECT CAST('x' AS SIGNED); DO 0", ""]),
     item("transaction", Both, "BEGIN", [WRITE, NUMBERS, "COMMIT"]),
+    item("transaction, ended without one", Both, "ROLLBACK", [WRITE, NUMBERS, "COMMIT"]),
     item("transaction, characteristics said", Both, "START TRANSACTION READ WRITE",
         [WRITE, NUMBERS, "ROLLBACK"]),
     item("transaction, read-only", Both, "START TRANSACTION READ ONLY",

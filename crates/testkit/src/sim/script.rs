@@ -357,6 +357,16 @@ const ENDS: [Kind; 4] = [
     Kind::PlainRollback,
 ];
 
+/// What is said of transactions outside of one; the end of none is one of them.
+const OUTSIDE: [Kind; 6] = [
+    Kind::Begin,
+    Kind::Begin,
+    Kind::PlainBegin,
+    Kind::PlainBegin,
+    Kind::PlainCommit,
+    Kind::PlainRollback,
+];
+
 /// What a client does next. `behind`: others of its statements are still unanswered, so nothing
 /// that depends on their success is chosen.
 pub(crate) fn choose(random: &mut Random, belief: &Belief, behind: bool, tame: bool) -> Kind {
@@ -377,7 +387,7 @@ pub(crate) fn choose(random: &mut Random, belief: &Belief, behind: bool, tame: b
         61..67 => variable(random),
         67..75 => Kind::Insert,
         75..82 if open && !behind => random.pick(&ENDS).clone(),
-        75..82 if !behind && !tame => random.pick(&[Kind::Begin, Kind::PlainBegin]).clone(),
+        75..82 if !behind && !tame => random.pick(&OUTSIDE).clone(),
         82..84 if !tame => Kind::SetUser(random.index(USER.len())),
         84..86 if !tame => Kind::ReadUser(random.index(USER.len())),
         86..89 => Kind::LastInsertId,

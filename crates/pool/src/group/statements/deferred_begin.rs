@@ -4,12 +4,14 @@
 //! that begins a transaction and then thinks holds a backend meanwhile. The mechanism: the pool
 //! answers a plain BEGIN itself, as the server would. BEGIN goes out in front of the client's next
 //! statement, in the same write. A COMMIT or ROLLBACK that comes instead ends nothing, so the pool
-//! answers it too.
+//! answers it too; and so it does where none has begun at all, as behind each request of frameworks
+//! that roll back what they give back.
 //!
 //! What servers do (MariaDB 10.11, MySQL 9.7): BEGIN takes no snapshot and no lock, leaves
-//! ROW_COUNT() 0 and keeps FOUND_ROWS(); MySQL clears conditions, MariaDB keeps them. It can fail
-//! where the server takes no statement at all, or is ending. Then the statement behind it may have
-//! run alone: its client is told so, and is closed.
+//! ROW_COUNT() 0 and keeps FOUND_ROWS(); MySQL clears conditions, MariaDB keeps them. COMMIT and
+//! ROLLBACK without a transaction do the same, and report nothing. BEGIN can fail where the server
+//! takes no statement at all, or is ending. Then the statement behind it may have run alone: its
+//! client is told so, and is closed.
 //!
 //! Invariants: BEGIN is deferred only for a client that has no backend, no pin and nothing
 //! announced; no statement of such a client is sent but behind its BEGIN
@@ -43,6 +45,10 @@ const IDLE_TIMEOUTS: [&[u8]; 3] = [
     b"idle_write_transaction_timeout",
 ];
 
+/// What MySQL may report with any COMMIT.
+const GTIDS: &[u8] = b"session_track_gtids";
+/// With all variables tracked, MySQL reports this one with every statement.
+const STATEMENT_ID: &[u8] = b"statement_id";
 /// Sessions whose transactions are read-only are told so, where they begin.
 const READ_ONLY: [&[u8]; 2] = [b"transaction_read_only", b"tx_read_only"];
 
@@ -71,8 +77,8 @@ fn is_set(value: &[u8]) -> bool {
 }
 
 impl<S> Client<S> {
-    /// Whether a transaction may begin for it alone.
-    fn may_defer_begin(&self) -> bool {
+    /// Whether a transaction may begin and end for it alone.
+    fn may_begin_alone(&self) -> bool {
         let session = &self.session;
         let is_set = |name: &&[u8]| session.value(name).is_some_and(is_set);
         self.lease().is_none()
@@ -82,6 +88,16 @@ impl<S> Client<S> {
             // There BEGIN begins a block.
             && !session.sql_mode_has("ORACLE")
             && !IDLE_TIMEOUTS.iter().chain(&READ_ONLY).any(is_set)
+    }
+
+    /// Whether COMMIT and ROLLBACK do and report nothing, where no transaction is open for it.
+    fn ends_nothing(&self) -> bool {
+        let session = &self.session;
+        let autocommit = session.value(b"autocommit");
+        session.completes_plainly()
+            && matches!(autocommit, Some(b"ON" | b"1"))
+            && !session.value(GTIDS).is_some_and(is_set)
+            && self.pending_changes.bytes().is_empty()
     }
 }
 
@@ -102,16 +118,20 @@ impl<N: Net> Group<N> {
         let client = self.clients.get(key)?;
         // What clears its conditions on MySQL would count there, where its count is to be asked.
         let uncounted = mode.server.is_mysql() && client.last.counts_unread();
-        if uncounted || !client.may_defer_begin() {
+        if uncounted || !client.may_begin_alone() {
             return None;
         }
         let digest = self.digest_of(sql, mode);
         self.figures.digests.sent(digest, Duration::ZERO);
         (self.figures.digests).answered(digest, Duration::ZERO, false, 0);
         self.counts.transactions_deferred += u64::from(edge == Edge::Begin);
-        self.counts.transactions_unsent += u64::from(edge == Edge::End);
         let client = self.clients.get_mut(key)?;
-        client.begin_deferred = edge == Edge::Begin;
+        let begun = std::mem::replace(&mut client.begin_deferred, edge == Edge::Begin);
+        match edge {
+            Edge::Begin => {}
+            Edge::End if begun => self.counts.transactions_unsent += 1,
+            Edge::End => self.counts.ends_spared += 1,
+        }
         match mode.server.is_mysql() {
             true => client.last.answered_clean(0),
             false => client.last.answered_uncounted(0),
@@ -139,7 +159,10 @@ impl<N: Net> Group<N> {
             (Edge::Begin, true) if bounds => return None,
             (Edge::Begin, true) => None,
             (Edge::End, true) if client.session.completes_plainly() => Some(Bound::Outside),
-            (Edge::End, _) => return None,
+            (Edge::End, true) => return None,
+            (Edge::End, false) if tracks && wanted.tells_of(STATEMENT_ID) => return None,
+            (Edge::End, false) if client.ends_nothing() => None,
+            (Edge::End, false) => return None,
         };
         let mut reports = Vec::new();
         if let Some(to) = to.filter(|_| bounds) {
