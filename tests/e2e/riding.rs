@@ -115,6 +115,86 @@ fn who_rides_behind_a_reader_that_has_stopped_is_answered() {
     }
 }
 
+/// Rows of a reply that is long enough to fill what the pool reads ahead, and its socket.
+const ROWS: usize = 40;
+
+/// Statements that ride behind one whose backend has to be closed are plain reads of which their
+/// clients have heard nothing: they run again.
+#[test]
+fn who_rides_behind_a_reader_that_leaves_is_answered() {
+    let test = "who_rides_behind_a_reader_that_leaves_is_answered";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in both_servers(test) {
+        const LONG: &str = "SELECT text FROM shop.riding_left";
+        // Where replies may be spooled, the backend goes on without the reader.
+        let settings = "backends_max = 1\ngroups = 1\nspool_bytes_max = 0";
+        let name = format!("riding_left_{:?}.toml", real.flavour());
+        let pool = start_pool(real, &name, settings);
+        real.execute(&[
+            "DROP TABLE IF EXISTS shop.riding_left",
+            "CREATE TABLE shop.riding_left (text LONGTEXT)",
+            "INSERT INTO shop.riding_left VALUES ('short')",
+        ]);
+        let [mut reader, mut first, mut second] = [(); 3].map(|()| login(&pool.address, &app()));
+        assert_eq!(reader.value(LONG), "short");
+        assert_eq!(first.value(TEXT), "3");
+        let row = "INSERT INTO shop.riding_left SELECT REPEAT('x', 1000000)";
+        real.execute(&[row; ROWS]);
+        reader.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+        reader.await_answer().unwrap();
+        for rider in [&mut first, &mut second] {
+            rider.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
+        }
+        pool.wait_for_census(" ridden: 2,").unwrap();
+        drop(reader);
+        for rider in [&mut first, &mut second] {
+            let reply = rider.receive().unwrap();
+            assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
+            assert_eq!(rider.value(TEXT), "3");
+        }
+        pool.wait_for_census(" ridden_again: 2,").unwrap();
+    }
+}
+
+#[test]
+fn who_rides_behind_a_statement_that_takes_too_long_is_answered() {
+    let test = "who_rides_behind_a_statement_that_takes_too_long_is_answered";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in both_servers(test) {
+        const LOCKED: &str = "SELECT text FROM shop.riding_late";
+        let settings = "backends_max = 1\ngroups = 1\nstatement_ms_max = 2000";
+        let name = format!("riding_late_{:?}.toml", real.flavour());
+        let pool = start_pool(real, &name, settings);
+        real.execute(&[
+            "DROP TABLE IF EXISTS shop.riding_late",
+            "CREATE TABLE shop.riding_late (text LONGTEXT)",
+            "INSERT INTO shop.riding_late VALUES ('short')",
+        ]);
+        let [mut late, mut rider] = [(); 2].map(|()| login(&pool.address, &app()));
+        assert_eq!(late.value(LOCKED), "short");
+        assert_eq!(rider.value(TEXT), "3");
+        let mut locks = login(&real.address(), &app());
+        locks.must("LOCK TABLES shop.riding_late WRITE");
+        late.send(&[(Command::Query, LOCKED.as_bytes())]).unwrap();
+        pool.wait_for_census(" statements: 2,").unwrap();
+        rider.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
+        let reply = rider.receive().unwrap();
+        assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
+        let reply = late.receive().unwrap();
+        assert!(
+            format!("{reply:?}").contains("3024") || format!("{reply:?}").contains("1969"),
+            "{reply:?}"
+        );
+        locks.must("UNLOCK TABLES");
+        pool.wait_for_census(" ridden: 1, ridden_again: 1,")
+            .unwrap();
+    }
+}
+
 /// With all variables tracked, MySQL 9 reports the number of each statement: no change of anything.
 #[test]
 fn statements_ride_on_mysql() {

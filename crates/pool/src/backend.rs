@@ -16,11 +16,13 @@ pub(crate) mod kill_jobs;
 pub(crate) mod lazy_readback;
 pub(crate) mod recorded;
 pub(crate) mod relay;
+pub(crate) mod riders;
 
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
 use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::relay::Middle;
+use crate::backend::riders::Riders;
 use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
 use crate::server::backend_tls::{Asking, BackendTls};
@@ -178,6 +180,8 @@ pub(crate) struct InFlight {
     pub(crate) first: bool,
     /// Nobody waits for its reply any more.
     pub(crate) left: Option<Left>,
+    /// Bytes of it that are kept ([`Riders`]).
+    pub(crate) kept: usize,
 }
 
 impl InFlight {
@@ -192,6 +196,7 @@ impl InFlight {
             sent: Time(0),
             first: false,
             left: None,
+            kept: 0,
         }
     }
 
@@ -260,6 +265,8 @@ pub(crate) struct Backend<S> {
     pub(crate) prepared: OnBackend,
     /// Outstanding replies, oldest first.
     flight: VecDeque<InFlight>,
+    /// The commands of those who ride.
+    pub(crate) riders: Riders,
     /// Where the oldest reply is between two reads.
     pub middle: Middle,
     /// What its client has been told last of the transaction on it.
@@ -337,6 +344,7 @@ impl<S> Backend<S> {
             transaction: Transaction::default(),
             prepared: OnBackend::default(),
             flight: VecDeque::new(),
+            riders: Riders::default(),
             middle: Middle::default(),
             bound: Bound::default(),
             input: Vec::new(),
@@ -381,11 +389,34 @@ impl<S> Backend<S> {
 
     /// Takes the oldest, whose reply is complete.
     pub(crate) fn take_answered(&mut self) -> Option<InFlight> {
-        self.flight.pop_front()
+        let command = self.flight.pop_front()?;
+        self.riders.drop_oldest(command.kept);
+        Some(command)
     }
 
-    /// Forgets the commands of a client that is given up with this backend.
+    /// Takes those from this backend who ride on it, each with its command, in the order in which
+    /// they were sent; nobody waits for the replies any more. What cannot be run again, because a
+    /// part of its reply has come or it is no statement that rides, has no command. `but` is none
+    /// of them.
+    pub(crate) fn part_riders(&mut self, but: Option<Key>) -> Vec<(Key, Option<Vec<u8>>)> {
+        let begun = self.summary.len > 0 || !self.middle.at_packet_start();
+        let mut riders = Vec::new();
+        for (place, command) in self.flight.iter_mut().enumerate() {
+            let sent = self.riders.take_oldest(std::mem::take(&mut command.kept));
+            let Some(rider) = command.owner.take_if(|rider| Some(*rider) != but) else {
+                continue;
+            };
+            let has_begun = place == 0 && begun;
+            let again = Some(sent).filter(|sent| !sent.is_empty() && !has_begun);
+            riders.push((rider, again));
+        }
+        riders
+    }
+
+    /// Forgets the commands of a client that is given up with this backend, from which those who
+    /// ride have been taken.
     pub(crate) fn forget_commands_of(&mut self, owner: Key) {
+        debug_assert!(self.riders.is_empty());
         self.flight.retain(|command| command.owner != Some(owner));
     }
 

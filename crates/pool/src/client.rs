@@ -82,6 +82,18 @@ pub(crate) enum Proof {
     Changing,
 }
 
+/// With whom a client's next statement may share a backend in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Company {
+    /// With whom its shape may.
+    Any,
+    /// With nobody: it was sent behind one that changed its session, and runs again.
+    RunsAgain,
+    /// With nobody: the client has been told that a transaction is open, and no backend knows of
+    /// it ([`crate::group::statements::deferred_begin`]).
+    BeginDeferred,
+}
+
 /// Bytes on their way to the client.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
@@ -162,9 +174,8 @@ pub(crate) struct Client<S> {
     pub closing: bool,
     /// Times that it has failed to change its user.
     pub(crate) changes_failed: u8,
-    /// It has been told that a transaction is open, and no backend knows of it
-    /// ([`crate::group::statements::deferred_begin`]).
-    pub(crate) begin_deferred: bool,
+    /// Whether its next statement may ride, as far as that does not follow from its text.
+    pub(crate) company: Company,
     /// KILL has ended its statement before that was sent.
     pub(crate) interrupted: bool,
     /// The statement it waits for.
@@ -249,11 +260,16 @@ impl SpareInputs {
 impl<S> Client<S> {
     /// Its statement's shape; 0 of one that rides with nobody.
     pub(crate) fn shape(&self) -> u64 {
-        if self.begin_deferred {
+        if self.company != Company::Any {
             return 0;
         }
         let session = Rc::as_ptr(&self.session).addr();
         self.statement.ride.shape(self.statement.digest, session)
+    }
+
+    /// Whether it has been told that a transaction is open, of which no backend knows.
+    pub(crate) fn is_begin_deferred(&self) -> bool {
+        self.company == Company::BeginDeferred
     }
 
     /// The backend that it has.
@@ -270,7 +286,7 @@ impl<S> Client<S> {
     ) -> Self {
         Client {
             id: 0,
-            begin_deferred: false,
+            company: Company::Any,
             interrupted: false,
             pins: Holds::default(),
             touching: None,
@@ -495,6 +511,11 @@ impl<S> Client<S> {
             make_room(buffer, bytes.len());
             buffer.extend_from_slice(bytes);
         }
+    }
+
+    /// Puts a command that was taken from its input back to the front.
+    pub(crate) fn put_back(&mut self, command: &[u8]) {
+        self.input.get_or_insert_default().put_front(command);
     }
 
     /// Bytes of the command at the front of what waits to be handled.

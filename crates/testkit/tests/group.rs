@@ -50,6 +50,7 @@ fn no_client_notices_the_pool() {
         sum.killed += seen.killed;
         sum.lent += seen.lent;
         sum.abandoned += seen.abandoned;
+        sum.ridden_again += seen.ridden_again;
         sum.passwords += seen.passwords;
         sum.texts += seen.texts;
         sum.untaken = sum.untaken.max(seen.untaken);
@@ -75,6 +76,10 @@ fn no_client_notices_the_pool() {
     assert!(
         sum.unread > 0 && sum.hung > 0 || count < SEEDS,
         "no reader was closed for a disk that cannot be read, or that hangs: {sum:?}"
+    );
+    assert!(
+        sum.ridden_again > 0 || count < RARE_SEEDS,
+        "no statement rode behind one that changed its session: {sum:?}"
     );
     assert!(
         sum.texts > 0 || count < SEEDS,

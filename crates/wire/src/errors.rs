@@ -71,9 +71,6 @@ pub const USER_LANE_FULL: ErrorCode = error(9503, "HY000");
 /// Onramp's own: the waiting statements hold as many bytes as they may; nothing was executed;
 /// retryable.
 pub const LANE_BYTES: ErrorCode = error(9504, "HY000");
-/// Onramp's own: the result of a SELECT was dropped, because a statement in front of it on the same
-/// backend changed the session; retryable.
-pub const OVERTAKEN: ErrorCode = error(9505, "HY000");
 /// Onramp's own: a transaction was open for longer than its user may keep one; rolled back.
 pub const TRANSACTION_TIMEOUT: ErrorCode = error(9506, "HY000");
 /// Onramp's own: the server cannot be reached, and is not waited for; nothing was executed;

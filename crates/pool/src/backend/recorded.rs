@@ -107,6 +107,7 @@ impl<S> Backend<S> {
             transaction,
             prepared,
             flight: _,
+            riders: _,
             middle: _,
             bound,
             input: _,

@@ -131,6 +131,12 @@ impl Received {
         }
     }
 
+    /// Puts bytes in front of all others.
+    pub(crate) fn put_front(&mut self, front: &[u8]) {
+        self.buffer().splice(..0, front.iter().copied());
+        self.text = Text::Unread;
+    }
+
     /// Drops the first bytes, and the memory of a long command with them.
     pub(crate) fn drop_front(&mut self, used: usize, kept_max: usize) {
         if used == 0 {

@@ -163,8 +163,6 @@ pub(crate) enum Refusal {
     /// A statement ran behind a SET that was to restore its session and failed against all
     /// expectation.
     Unrestored(String),
-    /// A statement that was sent ahead on the same backend changed its session.
-    Overtaken,
     /// A prepared statement cannot be prepared, or executed.
     Prepared(Unprepared),
     /// The server refused our login with the backend account.
@@ -337,7 +335,6 @@ impl Refusal {
             Refusal::BackendLost(_) => "backend-lost",
             Refusal::Restore(_) => "restore",
             Refusal::Unrestored(_) => "unrestored",
-            Refusal::Overtaken => "overtaken",
             Refusal::BackendLogin(_) => "backend-login",
             Refusal::Prepared(_) => "prepared",
             Refusal::KillBackend => "kill-backend",
@@ -362,7 +359,6 @@ impl Refusal {
             Refusal::WaitedTooLong { .. } => errors::WAITED_TOO_LONG,
             Refusal::ServerDown { .. } => errors::SERVER_DOWN,
             Refusal::Unrestored(_) => errors::UNRESTORED,
-            Refusal::Overtaken => errors::OVERTAKEN,
             Refusal::Priority { .. } => errors::WRONG_VALUE_FOR_VAR,
             Refusal::StatementTime { .. } => errors::QUERY_TIMEOUT,
             Refusal::TransactionTime { .. } => errors::TRANSACTION_TIMEOUT,
@@ -472,10 +468,6 @@ impl fmt::Display for Refusal {
                  other session variables: look before you run it again"
             ),
             Refusal::Prepared(why) => why.fmt(f),
-            Refusal::Overtaken => f.write_str(
-                "onramp: another client's statement unexpectedly changed the session in which this \
-                 SELECT ran; its result was dropped, run it again",
-            ),
             Refusal::BackendLogin(why) => {
                 write!(f, "onramp: the server refused the pooler's login: {why}")
             }

@@ -391,9 +391,10 @@ impl<N: Net> Group<N> {
     pub(crate) fn count_kept(&mut self, key: Key) {
         if let Some(backend) = self.backends.get_mut(key) {
             let reply = backend.collected.capacity() + backend.summary.changes.capacity();
+            let riders = backend.riders.capacity();
             backend
                 .kept
-                .set(&self.in_transit, reply + backend.output.capacity());
+                .set(&self.in_transit, reply + riders + backend.output.capacity());
         }
     }
 

@@ -21,6 +21,7 @@ pub(crate) mod waiting;
 
 use crate::backend::Load;
 use crate::backend::backend_pools::{BackendPool, DialEnd};
+use crate::backend::riders::Riders;
 use crate::backend::{Backend, BackendState, Purpose, Reports};
 use crate::client::{Client, ClientState, Handled};
 use crate::group::{BACKEND, Group};
@@ -373,6 +374,7 @@ impl<N: Net> Group<N> {
             return false;
         };
         backend.rideable
+            && Riders::takes(message.len())
             && backend.flight().len() < self.settings.ride_max
             && backend.pool == client.pool as usize
             && backend.insert_id == Some(client.last.insert_id)

@@ -577,6 +577,10 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
+        let kept = match first || shape == 0 {
+            true => 0,
+            false => backend.riders.keep(message),
+        };
         backend.expect(InFlight {
             owner: Some(key),
             purpose: Purpose::Statement,
@@ -585,6 +589,7 @@ impl<N: Net> Group<N> {
             sent: now,
             first,
             left: None,
+            kept,
         });
         let unread = statement.code == Code::Unread;
         let known = !unread && statement.code != Code::None;

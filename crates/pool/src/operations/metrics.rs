@@ -501,6 +501,9 @@ metrics! {
     Counter Pool "onramp_pool_pipelined_total" []
         "Statements that were sent behind another client's statement in flight."
         |pool, out| out.set(&[], pool.total.census.counts.ridden);
+    Counter Pool "onramp_pool_pipelined_again_total" []
+        "Those of them that ran once more: the statement in front had changed their session."
+        |pool, out| out.set(&[], pool.total.census.counts.ridden_again);
     Counter Pool "onramp_pool_pins_total" ["reason"]
         "Clients that were pinned to their backend, by reason."
         |pool, out| for (reason, count) in &pool.total.census.counts.pins {

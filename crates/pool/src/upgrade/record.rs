@@ -220,7 +220,7 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
     client.last.put_record(out);
     put_lenenc_bytes(out, client.pending_changes.bytes());
     put_lenenc_bytes(out, client.input.as_deref().map_or(&[][..], |input| input));
-    put_bool(out, client.begin_deferred);
+    put_bool(out, client.is_begin_deferred());
     put_lenenc(out, u64::from(client.statements_made));
     let none = Statements::default();
     let prepared = client.prepared.as_deref().unwrap_or(&none);

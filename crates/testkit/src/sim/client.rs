@@ -14,7 +14,7 @@ mod checks;
 
 use super::fake_mysql::{Db, PASSWORD, TAGS_PER_CLIENT};
 use super::random::Random;
-use super::script::{Belief, Held, Kind, PREPARED, USER, choose};
+use super::script::{Belief, Held, Kind, PREPARED, USER, choose, is_poisoned};
 use super::settings::HASHED;
 use super::standing::Standing;
 use crate::frames::Frames;
@@ -59,6 +59,7 @@ pub(crate) struct Manners {
     /// Statements of one client.
     pub(crate) statements: u64,
     pub(crate) wait_max: Duration,
+    /// Statements of several clients that may be in flight on a backend.
     pub(crate) ride_max: u64,
 }
 
@@ -306,7 +307,8 @@ impl SimClient {
                 Kind::Ping
             }
             None if manners.readers_stop && random.chance(150) => Kind::Big,
-            _ if manners.uniform && random.chance(700) => Kind::Point,
+            _ if manners.uniform && random.chance(200) => Kind::Poison,
+            _ if manners.uniform && random.chance(600) => Kind::Point,
             _ => choose(random, &self.belief, behind, manners.tame),
         };
         self.made += 1;
@@ -437,6 +439,14 @@ impl SimClient {
         self.failed_before || self.last.as_ref().is_some_and(Kind::is_read_back)
     }
 
+    /// Notes that it was told that a statement was not executed. A read that has ridden may have
+    /// been, once: what it was answered was dropped.
+    fn note_not_executed(&mut self, tag: u64, kind: &Kind, manners: &Manners) {
+        if manners.ride_max == 1 || !self.belief.ran(kind).may_ride() {
+            self.not_executed.push(tag);
+        }
+    }
+
     /// Whether its next statement stands behind stored code that no text shows.
     fn is_behind_poison(&self) -> bool {
         let last = self.asked.back().map(|asked| &asked.kind);
@@ -458,7 +468,7 @@ impl SimClient {
         let fair = match failure.code {
             1045 => self.guesses,
             1049 => self.belief.standing.schema.as_deref() == Some("nowhere"),
-            1043 | 1053 | 9501..=9505 | 9507 => true,
+            1043 | 1053 | 9501..=9504 | 9507 => true,
             1153 => self.phase == Phase::Stalled,
             // The server did not take the session's state.
             1231 => text == "on purpose",
@@ -544,26 +554,23 @@ impl SimClient {
             }
             (1105, _) if says("on purpose") => {
                 self.unrestored[1] += 1;
-                self.not_executed.push(asked.tag);
+                self.note_not_executed(asked.tag, kind, manners);
                 self.belief.lose_schema(text);
                 self.ends |= self.belief.may_be_bound() || self.owes_read_back();
                 true
             }
-            (9505, _) if says("unexpectedly changed") => {
-                self.belief.ran(kind).may_ride() && manners.ride_max > 1 && !bound
-            }
             (9507, _) => {
-                self.not_executed.push(asked.tag);
+                self.note_not_executed(asked.tag, kind, manners);
                 !self.belief.has_transaction_there() && says("nothing was executed")
             }
             (9501..=9504, _) => {
                 self.check_wait(manners, text);
-                self.not_executed.push(asked.tag);
+                self.note_not_executed(asked.tag, kind, manners);
                 !self.belief.has_transaction_there()
                     && (says("not executed") || says("nothing was"))
             }
             (1053, _) => {
-                self.not_executed.push(asked.tag);
+                self.note_not_executed(asked.tag, kind, manners);
                 self.ends = true;
                 !bound
             }
@@ -613,7 +620,7 @@ impl SimClient {
         let belief = &mut self.belief;
         match &ran {
             // Stored code that no text shows: what else it has done is unknown.
-            Kind::Poison => {
+            Kind::Poison if is_poisoned(asked.tag) => {
                 belief.standing.set("time_zone", "+09:00");
                 belief.pinned = true;
             }

@@ -130,8 +130,8 @@ impl World {
             kinds: if ordered { 1 } else { random.between(1, 3) },
             eofs: random.chance(300),
             statements: random.between(4, 30),
-            wait_max: settings.wait_max,
             ride_max,
+            wait_max: settings.wait_max,
         };
         let prepared_max = settings.prepared_max / settings.backends_max;
         let [groups, backends] = [groups, backends].map(|n| usize::try_from(n).unwrap());
@@ -615,6 +615,11 @@ impl World {
         let census = self.crew.census();
         self.seen.lent = census.counts.lent;
         self.seen.abandoned = census.counts.abandoned;
+        self.seen.ridden_again = census.counts.ridden_again;
+        assert!(
+            self.db.read_again <= self.seen.ridden_again,
+            "a read was executed twice that had not ridden: {census:?}"
+        );
         self.seen.spooled = census.counts.spooled;
         match self.disk {
             Disk::Unreadable => self.seen.unread = census.counts.slow_closed,

@@ -34,7 +34,6 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::BackendLost(_) => 22,
         Refusal::Restore(_) => 23,
         Refusal::Unrestored(_) => 24,
-        Refusal::Overtaken => 25,
         Refusal::Prepared(Unprepared::LongData) => 26,
         Refusal::Prepared(Unprepared::Full { .. }) => 27,
         Refusal::Prepared(Unprepared::NoSession) => 28,
@@ -60,11 +59,11 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::Tls(_) => 44,
         Refusal::InsecureTransport => 45,
         Refusal::ProxyHeader(_) => 46,
-        Refusal::AddressLimit(_) => 47,
+        Refusal::AddressLimit(_) => 25,
     }
 }
 
-const NUMBERS: usize = 48;
+const NUMBERS: usize = 47;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -152,7 +151,6 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         (Refusal::BackendLost(words()), "onramp-backend-lost"),
         (Refusal::Restore(words()), "onramp-restore"),
         (Refusal::Unrestored(words()), "onramp-unrestored"),
-        (Refusal::Overtaken, "onramp-overtaken"),
         (Refusal::Prepared(Unprepared::LongData), "onramp-prepared"),
         (
             Refusal::Prepared(Unprepared::Full { max: 9 }),
@@ -248,7 +246,6 @@ fn every_number_that_the_pool_sends_is_known() {
         errors::LANE_FULL,
         errors::USER_LANE_FULL,
         errors::LANE_BYTES,
-        errors::OVERTAKEN,
         errors::TRANSACTION_TIMEOUT,
         errors::UNRESTORED,
         errors::OUT_OF_RESOURCES,

@@ -264,7 +264,7 @@ impl<N: Net> Group<N> {
 
     /// A client's backend is gone. `held`: a transaction was open on it, and it had run something
     /// of the client already. `whole`: the client has not got a part of a packet.
-    fn backend_lost(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
+    pub(crate) fn backend_lost(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
         let now = self.net.now();
         self.unbind(owner);
         let Some(client) = self.clients.get_mut(owner) else {

@@ -29,7 +29,7 @@
 
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::buffers::message::payload_of;
-use crate::client::{ClientState, Handled};
+use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use reactor::{Key, Net};
@@ -86,7 +86,7 @@ impl<N: Net> Group<N> {
         out.clear();
         self.put_clearing(key, lease, &mut out);
         // A transaction begins where its statement runs: what can fail is waited for in front.
-        let begins = self.clients.get(key).is_some_and(|c| c.begin_deferred);
+        let begins = self.clients.get(key).is_some_and(Client::is_begin_deferred);
         let joined = match begins {
             true => None,
             false => self.join(key, lease, message, &session, &mut out),

@@ -158,8 +158,10 @@ impl<N: Net> Group<N> {
         late.then_some((owner, Refusal::TransactionTime { max }))
     }
 
-    /// Closes a backend whose client is given up; others that ride behind hear that it is lost.
+    /// Closes a backend whose client is given up; the statements of others that ride behind run
+    /// again.
     fn retire_of(&mut self, lease: Key, owner: Key) {
+        self.part_riders(lease, Some(owner));
         self.unbind(owner);
         if let Some(backend) = self.backends.get_mut(lease) {
             backend.forget_commands_of(owner);

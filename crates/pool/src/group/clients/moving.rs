@@ -19,7 +19,7 @@ use crate::auth::credential::Credential;
 use crate::backend::Backend;
 use crate::backend::recorded::BackendRecord;
 use crate::buffers::transport::Transport;
-use crate::client::{Client, ClientState};
+use crate::client::{Client, ClientState, Company};
 use crate::config::{Origin, User};
 use crate::group::clients::limits::Onward;
 use crate::group::{BACKEND, CLIENT, Group};
@@ -230,7 +230,9 @@ impl<N: Net> Group<N> {
         client.last = arrived.last;
         client.pending_changes = arrived.pending_changes;
         client.keep_input(&arrived.input);
-        client.begin_deferred = arrived.begin_deferred;
+        if arrived.begin_deferred {
+            client.company = Company::BeginDeferred;
+        }
         client.statements_made = arrived.statements_made;
         let key = self.clients.insert(client);
         self.tls_bytes += tls_bytes;

@@ -20,8 +20,8 @@ use crate::auth::auth_delay::After;
 use crate::auth::login::{Before, Login};
 use crate::backend::relay::PendingChanges;
 use crate::backend::{InFlight, Purpose};
-use crate::client::Proof;
 use crate::client::{ClientState, Handled};
+use crate::client::{Company, Proof};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use crate::server::server_facts::ServerFacts;
@@ -213,7 +213,7 @@ impl<N: Net> Group<N> {
         let pinned = client.is_held() || touched;
         client.pins = Holds::default();
         client.interrupted = false;
-        client.begin_deferred = false;
+        client.company = Company::Any;
         if let Some(prepared) = client.prepared.take() {
             self.long_data -= prepared.long_len();
         }

@@ -349,7 +349,7 @@ impl<N: Net> Group<N> {
         let told =
             |backend: &Backend<N::Sock>| backend.transaction.status() & !status::OF_ONE_REPLY;
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
-        let begun = u16::from(client.begin_deferred) * status::IN_TRANS;
+        let begun = u16::from(client.is_begin_deferred()) * status::IN_TRANS;
         // A transaction that the client's backend does not know of yet is one to the client.
         let mut flags = match backend.map(told) {
             Some(flags) if session.value(b"sql_mode").is_none() => return flags | begun,

@@ -19,7 +19,7 @@
 //! ([`Client::shape`]).
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::{Client, Handled};
+use crate::client::{Client, Company, Handled};
 use crate::group::Group;
 use crate::group::session_state::trackers::told_to;
 use reactor::{Key, Net};
@@ -126,7 +126,11 @@ impl<N: Net> Group<N> {
         (self.figures.digests).answered(digest, Duration::ZERO, false, 0);
         self.counts.transactions_deferred += u64::from(edge == Edge::Begin);
         let client = self.clients.get_mut(key)?;
-        let begun = std::mem::replace(&mut client.begin_deferred, edge == Edge::Begin);
+        let begun = client.is_begin_deferred();
+        client.company = match edge {
+            Edge::Begin => Company::BeginDeferred,
+            Edge::End => Company::Any,
+        };
         match edge {
             Edge::Begin => {}
             Edge::End if begun => self.counts.transactions_unsent += 1,
@@ -153,7 +157,7 @@ impl<N: Net> Group<N> {
         if tracks && (wanted.state || wanted.transactions.has_states()) {
             return None;
         }
-        let to = match (edge, client.begin_deferred) {
+        let to = match (edge, client.is_begin_deferred()) {
             (Edge::Begin, false) => Some(Bound::Inside),
             // One ends and another one begins, which the server has a form of its own to say.
             (Edge::Begin, true) if bounds => return None,
@@ -207,9 +211,10 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        if !std::mem::take(&mut client.begin_deferred) {
+        if !client.is_begin_deferred() {
             return;
         }
+        client.company = Company::Any;
         put_query(out, backend.form, BEGINS[0]);
         backend.expect(InFlight::own(Some(key), Purpose::Begin, ReplyShape::Status));
         // From here on the backend is its client's, whatever it answers.

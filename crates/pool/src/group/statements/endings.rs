@@ -9,8 +9,8 @@
 //! or announced, and a client that is not pinned.
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
-use crate::client::{Client, ClientState};
-use crate::errors::reasons::{PinReason, Refusal};
+use crate::client::{Client, ClientState, Company};
+use crate::errors::reasons::PinReason;
 use crate::group::Group;
 use crate::group::session_state::trackers::PINNED;
 use reactor::{Key, Net};
@@ -79,6 +79,9 @@ fn trace_of<S>(client: &Client<S>, summary: &ReplySummary) -> Trace {
         _ => Trace::Unasked,
     }
 }
+
+/// Why the rest of a reply does not come.
+const PARTED: &str = "a statement that was sent behind this one had its connection closed";
 
 impl<S> Client<S> {
     /// What its texts say of that which the answer to its statement reports: what the statement
@@ -150,6 +153,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
+        client.company = Company::Any;
         client.note_result(summary);
         if let Some((code, _)) = &summary.error {
             session::last_gtid::doubt(&mut self.gtids, owner, *code);
@@ -253,26 +257,37 @@ impl<N: Net> Group<N> {
     }
 
     /// The statement that others rode behind has changed their session, or its backend is closed:
-    /// what they would be answered may be wrong, or nothing, so they are told so, and the answers
-    /// are dropped. The lease is `owner`'s, who is none of them.
+    /// what they would be answered may be wrong, or nothing. The answers are dropped, and their
+    /// statements, plain reads of which they have seen nothing, run again in order, each of them
+    /// with nobody beside it. The lease is `owner`'s, who is none of them.
     pub(crate) fn part_riders(&mut self, key: Key, owner: Option<Key>) {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
         backend.rideable = false;
-        let riders: Vec<Key> = backend
-            .flight_mut()
-            .filter_map(|command| command.owner.take_if(|rider| Some(*rider) != owner))
-            .collect();
+        let riders = backend.part_riders(owner);
         let now = self.net.now();
         backend.note_left(now);
         self.hand_over(key, owner);
-        for rider in riders {
-            self.unbind(rider);
-            self.counts.refused += 1;
-            self.refuse(rider, &Refusal::Overtaken);
-            self.return_to_idle(rider);
+        for (rider, command) in riders {
+            match command {
+                Some(command) => self.run_again(rider, &command),
+                // Its reply has begun, and comes to no end.
+                None => self.backend_lost(rider, (false, false), false, PARTED),
+            }
         }
+    }
+
+    /// Runs a statement of a client once more, as if it had come just now.
+    fn run_again(&mut self, key: Key, command: &[u8]) {
+        self.unbind(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.company = Company::RunsAgain;
+        client.put_back(command);
+        self.counts.ridden_again += 1;
+        self.return_to_idle(key);
     }
 
     /// The lease goes to whose statement is the next in flight.

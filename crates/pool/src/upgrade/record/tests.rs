@@ -3,6 +3,7 @@ use super::*;
 use crate::auth::login::Login;
 use crate::backend::{BackendState, InFlight, Purpose, Reports};
 use crate::buffers::transport::Transport;
+use crate::client::Company;
 use crate::errors::reasons::PinReason;
 use reactor::{Address, Key, Time};
 use session::last_gtid::LastGtid;
@@ -43,7 +44,7 @@ fn full() -> Client<()> {
     client.transport.set_compression(Some(compression));
     client.keep_input(b"\x05\0\0\0\x03DO");
     client.last.insert_id = 77;
-    client.begin_deferred = true;
+    client.company = Company::BeginDeferred;
     client.statements_made = 12;
     let define = |sql: &[u8]| {
         Rc::new(Definition {

@@ -1,0 +1,135 @@
+//! The commands of those who ride: kept until they are answered.
+//!
+//! The problem: statements of several clients are in flight on a backend, and the one in front
+//! changes the session in which the others run, or its backend has to be closed. What the others
+//! would be answered is of no use. They are plain SELECTs, and their clients have heard nothing of
+//! an answer: the pool can run them again. The mechanism: a backend keeps the bytes of each command
+//! that is sent behind another one, in one queue in the order of the commands in flight; each of
+//! these says how many are its own ([`crate::backend::InFlight::kept`]).
+//!
+//! Invariants: the queue is as long as the commands in flight say; a command is kept whole or not
+//! at all; one that is longer than [`RIDER_MAX`] rides with nobody. So a backend keeps no more than
+//! `ride_max` times that.
+
+use std::collections::VecDeque;
+
+/// The longest command that may ride.
+pub(crate) const RIDER_MAX: usize = 8 * 1024;
+/// Memory of an empty queue that is kept for the next commands.
+const SPARE_MAX: usize = 16 * 1024;
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(crate) struct Riders(VecDeque<u8>);
+
+impl Riders {
+    /// Whether a command of this length may ride.
+    pub(crate) fn takes(len: usize) -> bool {
+        len <= RIDER_MAX
+    }
+
+    /// Keeps a command that is sent behind all others; gives how many bytes are kept of it.
+    pub(crate) fn keep(&mut self, command: &[u8]) -> usize {
+        if !Riders::takes(command.len()) {
+            return 0;
+        }
+        self.0.extend(command);
+        command.len()
+    }
+
+    /// Drops what was kept of the oldest command.
+    pub(crate) fn drop_oldest(&mut self, kept: usize) {
+        self.0.drain(..kept);
+        if self.0.is_empty() && self.0.capacity() > SPARE_MAX {
+            self.0 = VecDeque::new();
+        }
+    }
+
+    /// Takes what was kept of the oldest command.
+    pub(crate) fn take_oldest(&mut self, kept: usize) -> Vec<u8> {
+        self.0.drain(..kept).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{Backend, InFlight, Purpose};
+    use reactor::{Address, Key, Slots, Time};
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use wire::command::ReplyShape;
+
+    fn backend() -> Backend<()> {
+        let at = Arc::new(Address::Unix("/s".into()));
+        Backend::dialling((), 0, Time(1), Rc::default(), at, None)
+    }
+
+    fn keys() -> Vec<Key> {
+        let mut slots = Slots::default();
+        (0..4).map(|number| slots.insert(number)).collect()
+    }
+
+    fn sends(backend: &mut Backend<()>, owner: Key, command: &[u8]) {
+        let kept = backend.riders.keep(command);
+        let statement = InFlight::own(Some(owner), Purpose::Statement, ReplyShape::Results);
+        backend.expect(InFlight { kept, ..statement });
+    }
+
+    #[test]
+    fn who_rides_is_given_back_in_order_with_its_command() {
+        let (mut backend, keys) = (backend(), keys());
+        sends(&mut backend, keys[0], b"");
+        for (owner, command) in [(1, b"first"), (2, b"secnd"), (3, b"third")] {
+            sends(&mut backend, keys[owner], command);
+        }
+        backend.take_answered().unwrap();
+        backend.take_answered().unwrap();
+        let riders = backend.part_riders(Some(keys[0]));
+        let expected = [(keys[2], b"secnd"), (keys[3], b"third")];
+        assert_eq!(
+            riders,
+            expected.map(|(key, text)| (key, Some(text.to_vec())))
+        );
+        assert!(backend.riders.is_empty() && backend.part_riders(None).is_empty());
+        assert_eq!(backend.flight().len(), 2, "the replies are still to come");
+        assert!(backend.flight().iter().all(|c| c.owner.is_none()));
+        backend.take_answered().unwrap();
+    }
+
+    #[test]
+    fn what_has_been_answered_in_part_is_not_run_again() {
+        let (mut backend, keys) = (backend(), keys());
+        sends(&mut backend, keys[0], b"begun");
+        sends(&mut backend, keys[1], b"behind");
+        backend.summary.len = 1;
+        let riders = backend.part_riders(None);
+        let behind = Some(b"behind".to_vec());
+        assert_eq!(riders, [(keys[0], None), (keys[1], behind)]);
+    }
+
+    #[test]
+    fn a_command_is_kept_up_to_its_bound() {
+        let mut riders = Riders::default();
+        assert_eq!(riders.keep(&[7; RIDER_MAX]), RIDER_MAX);
+        assert_eq!(riders.keep(&[7; RIDER_MAX + 1]), 0);
+        assert!(Riders::takes(RIDER_MAX) && !Riders::takes(RIDER_MAX + 1));
+        for _ in 1..64 {
+            riders.keep(&[7; RIDER_MAX]);
+        }
+        assert!(riders.capacity() <= 2 * 64 * RIDER_MAX);
+        for _ in 0..64 {
+            riders.drop_oldest(RIDER_MAX);
+        }
+        assert!(riders.is_empty() && riders.capacity() <= SPARE_MAX);
+    }
+}
