@@ -6,8 +6,11 @@
 //! ours, and connections are dealt over 127.0.0.2, 127.0.0.3 and so on; elsewhere the user names
 //! the addresses.
 //!
-//! One address is used up to nine tenths of its ports. Where more are needed each gives half of
-//! its ports only: the kernel looks for a free port longer and longer as they run out.
+//! One address is used up to nine tenths of its ports. Where more are needed each gives two fifths
+//! of its ports only. The kernel's connect() looks at every second port first, and at the others
+//! where none of those is free. With half of an address's ports in use it looks at thousands for
+//! each connection: on Linux 6.18 a connection takes 35 to 40 us with up to two fifths of them in
+//! use, 60 to 70 us up to half, and about 1,000 us beyond.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -40,7 +43,7 @@ impl Sources {
         let addresses = match server {
             _ if !given.is_empty() => given.to_vec(),
             Some(IpAddr::V4(server)) if server.is_loopback() && connections > ports / 10 * 9 => {
-                let wanted = connections.div_ceil((ports / 2).max(1));
+                let wanted = connections.div_ceil((ports / 5 * 2).max(1));
                 loopback_addresses(wanted)
             }
             _ => Vec::new(),
@@ -112,9 +115,9 @@ mod tests {
     #[test]
     fn more_addresses_are_taken_when_ports_run_short() {
         assert_eq!(count(LOOPBACK, 25_407), 0);
-        assert_eq!(count(LOOPBACK, 25_408), 2);
-        assert_eq!(count(LOOPBACK, 100_000), 8);
-        assert_eq!(count(LOOPBACK, 1_000_000), 71);
+        assert_eq!(count(LOOPBACK, 25_408), 3);
+        assert_eq!(count(LOOPBACK, 100_000), 9);
+        assert_eq!(count(LOOPBACK, 1_000_000), 89);
         let far = Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)));
         assert_eq!(
             count(far, 100_000),
@@ -128,9 +131,9 @@ mod tests {
     #[test]
     fn connections_take_the_addresses_in_turn() {
         let sources = Sources::choose(LOOPBACK, 60_000, &[], RANGE_DEFAULT);
-        let text: Vec<_> = (0..6).map(|i| sources.of(i).unwrap().to_string()).collect();
+        let text: Vec<_> = (0..7).map(|i| sources.of(i).unwrap().to_string()).collect();
         assert_eq!(text[..3], ["127.0.0.2", "127.0.0.3", "127.0.0.4"]);
-        assert_eq!(text[5], text[0]);
+        assert_eq!(text[6], text[0]);
         assert_eq!(Sources::choose(LOOPBACK, 5, &[], RANGE_DEFAULT).of(3), None);
     }
 

@@ -445,6 +445,10 @@ impl Raw {
             ));
         }
         check_run_as(&settings)?;
+        if self.top.get("backends_max").is_none() {
+            let least = settings.clients_max.div_ceil(CLIENTS_PER_BACKEND);
+            settings.backends_max = settings.backends_max.max(least);
+        }
         check_prepared_max(&mut settings, self.top.get("prepared_max").is_some())?;
         Ok(settings)
     }
@@ -739,6 +743,10 @@ fn check_run_as(settings: &Settings) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+/// More clients than this for each backend need more of these: a group has at least one, and holds
+/// at most as many clients as a table has descriptors, 20,000 on many hosts.
+const CLIENTS_PER_BACKEND: usize = 16_384;
 
 /// The budget of prepared statements; each backend needs at least one.
 fn check_prepared_max(settings: &mut Settings, is_given: bool) -> Result<(), String> {

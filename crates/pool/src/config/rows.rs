@@ -220,6 +220,7 @@ table! {
             /// keeps one.
             backends_max: usize {
                 .number("connections", 1, 100_000).or_number(64).option("N")
+                .default_words("64, or one for each 16,384 of clients_max")
             }
 
             /// Idle connections to the server that are kept however long they are idle, distributed

@@ -104,6 +104,9 @@ mod tests {
         assert_eq!(plan_for("backends_max = 4", 20_000).unwrap().groups, 1);
         let million = plan_for("clients_max = 1000000", 20_000).unwrap();
         assert_eq!(million.groups, 53);
+        let settings = settings("clients_max = 2000000");
+        assert_eq!(settings.backends_max, 123);
+        assert_eq!(plan(&settings, 20_000, 2).unwrap().groups, 106);
     }
 
     #[test]
