@@ -171,6 +171,30 @@ fn statistics_is_a_line_of_text() {
     assert_eq!(client.value("SELECT 1"), "1");
 }
 
+/// COM_STATISTICS leaves what the statement before it has counted, whoever has used its backend.
+#[test]
+fn statistics_leaves_a_count_to_its_client() {
+    same_on_both("statistics_count", 1, |story| {
+        let several = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&several), story.join());
+        story.sql(a, "CREATE TABLE t (id INT)");
+        for before in ["INSERT INTO t VALUES (1), (2)", "SELECT 1", "DO 1"] {
+            for others in ["INSERT INTO t VALUES (1), (2), (3)", "DO 1", "SELECT 1"] {
+                for ask in ["SELECT ROW_COUNT()", "SELECT ROW_COUNT(); DO 1"] {
+                    story.all(a, &[before]);
+                    story.sql(b, others);
+                    story.unheard(a, Command::Statistics);
+                    story.sql(a, ask);
+                    story.sql(a, before);
+                    story.unheard(a, Command::Statistics);
+                    story.sql(b, others);
+                    story.sql(a, ask);
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on() {
     let test = "a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on";

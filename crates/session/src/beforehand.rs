@@ -79,8 +79,10 @@ pub fn statement_without_text(command: Command, server: Server) -> Statement {
         statement.area = Area::Keeps;
         statement.counts_before = server.is_mysql();
     }
-    if statistics || command == Command::Debug {
-        statement.conditions = Conditions::Uncounted;
+    match command {
+        Command::Statistics => statement.conditions = Conditions::Counts,
+        Command::Debug => statement.conditions = Conditions::Uncounted,
+        _ => {}
     }
     statement
 }
