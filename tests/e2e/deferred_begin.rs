@@ -380,3 +380,23 @@ fn a_count_that_only_its_backend_knows_is_not_lost() {
         }
     });
 }
+
+/// GET DIAGNOSTICS of a condition that is not there leaves an error behind those of before.
+#[test]
+fn a_condition_that_is_absent_is_told_of_behind_a_begin() {
+    same_on_both("deferred_absent", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        for before in ["SELECT 1 / 0", "SELECT 1", "SELECT * FROM no_such_table"] {
+            for others in [false, true] {
+                story.all(a, &[before, "BEGIN"]);
+                if others {
+                    story.sql(b, "SELECT 1 / 0, 2 / 0");
+                }
+                let absent = "GET DIAGNOSTICS CONDITION 9 @absent = MESSAGE_TEXT";
+                story.all(a, &[absent, "SHOW WARNINGS", "SELECT @@warning_count"]);
+                story.command(a, Command::Ping, b"");
+                story.all(a, &[absent, "SHOW ERRORS", "ROLLBACK", "SHOW WARNINGS"]);
+            }
+        }
+    });
+}
