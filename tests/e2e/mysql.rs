@@ -133,6 +133,46 @@ fn commands_count_the_conditions_of_the_clients_last_statement() {
     });
 }
 
+/// COM_INIT_DB's OK counts what an error has brought with it, also of a client that is pinned.
+#[test]
+fn a_change_of_schema_counts_all_conditions_before_it() {
+    let test = "a_change_of_schema_counts_all_conditions_before_it";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, "init_counts", 3, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "CREATE FUNCTION warns() RETURNS INT DETERMINISTIC BEGIN DECLARE n INT; \
+             SELECT 1 / 0 INTO n; SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = 'own'; RETURN n; END",
+        );
+        for pins in [false, true] {
+            if pins {
+                story.sql(a, "DO GET_LOCK('init_counts', 1)");
+            }
+            for before in [
+                "SELECT $x",
+                "SELECT /*+ SET_VAR(no_such_variable = 1) */ no_such_column",
+                "SELECT warns(), no_such_column",
+                "SET @n = warns()",
+                "SELECT * FROM no_such_table",
+                "KILL QUERY CONNECTION_ID()",
+                "SELECT 1 / 0, 2 / 0",
+            ] {
+                story.sql(a, before);
+                story.command(a, Command::InitDb, b"init_counts");
+                story.sql(a, "SHOW WARNINGS");
+                story.sql(b, "SELECT 1 / 0, 2 / 0, 3 / 0");
+                story.sql(a, before);
+                story.command(a, Command::InitDb, b"shop");
+                story.command(a, Command::InitDb, b"init_counts");
+            }
+            story.all(a, &["SELECT warns()", "KILL QUERY CONNECTION_ID()"]);
+            story.command(a, Command::InitDb, b"shop");
+            story.command(a, Command::InitDb, b"init_counts");
+        }
+    });
+}
+
 /// The OK behind a GET DIAGNOSTICS of a condition that is not there counts its own error, whoever
 /// has the conditions of before.
 #[test]

@@ -141,7 +141,11 @@ impl<N: Net> Group<N> {
             Command::ResetConnection | Command::ChangeUser => {
                 reports || self.is_reading_role(key) || self.asks_before_leaving(key)
             }
-            // Behind an error the server's answer tells the status, which these tell.
+            // Behind an error the server's answer tells the status, which these tell. MySQL's OK of
+            // COM_INIT_DB counts the conditions before it.
+            Command::InitDb if self.shared.server.flavour.is_mysql() => {
+                self.is_being_asked(key, Purpose::Warnings) || self.counts_conditions(key)
+            }
             _ if is_answered_here(command) => {
                 reports
                     || self.is_being_asked(key, Purpose::Warnings)
