@@ -526,7 +526,7 @@ impl<N: Net> Group<N> {
         }
         let in_transaction = backend.in_transaction();
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it. In a
-        // transaction the backend answers for itself, unless it has only the last of the conditions.
+        // transaction the backend answers for itself, unless it has only the last condition.
         let partly = !client.last.is_native(Reads::DIAGNOSTICS);
         if owed.warnings && (!in_transaction || owed.failed || untracked || partly) {
             return self.read_warnings(key, owner);
