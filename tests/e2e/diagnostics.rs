@@ -608,6 +608,25 @@ fn conditions_that_are_absent_are_told_of() {
     );
 }
 
+/// On MySQL the error of an unknown statement stands behind the conditions before it.
+#[test]
+fn an_unknown_statement_leaves_its_error_in_a_transaction_too() {
+    same_on_both("unknown_in_transaction", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        for begin in ["DO 1", "BEGIN", "START TRANSACTION READ ONLY"] {
+            for before in ["SELECT 1 / 0", "SELECT 1", "SELECT * FROM no_such_table"] {
+                story.all(a, &[begin, before]);
+                story.execute(a, 77, &[]);
+                story.sql(b, "SELECT 1 / 0, 2 / 0");
+                story.all(a, &["SHOW WARNINGS", "SELECT 1 / 0"]);
+                story.execute(a, 77, &[]);
+                story.execute(a, 78, &[]);
+                story.all(a, &["SHOW WARNINGS", "ROLLBACK", "SHOW WARNINGS"]);
+            }
+        }
+    });
+}
+
 #[test]
 fn user_variables_are_flushed() {
     told_on_both(

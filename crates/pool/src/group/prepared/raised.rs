@@ -7,7 +7,8 @@
 //! warnings of the statement before, as after RESIGNAL. A question that the pool refuses because
 //! nobody knows its answer any more fails in the same way, as a SIGNAL does on both.
 
-use crate::client::Handled;
+use crate::backend::Purpose;
+use crate::client::{Client, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use reactor::{Key, Net};
@@ -29,10 +30,24 @@ impl<N: Net> Group<N> {
             Server::MySql(_) => Conditions::Asks,
             _ => Conditions::Leaves,
         };
+        if conditions == Conditions::Asks && self.reads_conditions_first(key) {
+            return self.wait_for_read_back(key);
+        }
         if let Some(client) = self.clients.get_mut(key) {
             client.last.disown(Reads::DIAGNOSTICS);
         }
         self.signal(key, &sql, Some(conditions))
+    }
+
+    /// Whether the SIGNAL would take conditions away that a client's backend alone has, as in a
+    /// transaction; then it is asked for them.
+    fn reads_conditions_first(&mut self, key: Key) -> bool {
+        let owed = |client: &&Client<N::Sock>| client.last.owed.warnings;
+        let owing = self.clients.get(key).filter(owed);
+        if let Some(lease) = owing.and_then(|client| client.lease()) {
+            self.read_warnings(lease, key);
+        }
+        self.is_being_asked(key, Purpose::Warnings)
     }
 
     /// Says that what the statement before left is gone: the statement's error, in every respect.
