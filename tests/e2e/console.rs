@@ -308,6 +308,13 @@ fn all_statements_are_logged_on_request() {
             line.contains("reason=client-closed") && line.contains(&server),
             "{line}"
         );
+        // One that leaves in the middle of its reply: its socket no longer says where it came from.
+        let mut left = login(&pool.address, &app());
+        let long = "SELECT REPEAT('a', 1000000) AS unread FROM information_schema.columns LIMIT 40";
+        left.send(&[(Command::Query, long.as_bytes())]).unwrap();
+        drop(left);
+        let line = logged(&pool, "AS unread FROM");
+        assert!(line.contains("client=127.0.0.1:"), "{line}");
         // The console changes it, until the settings are read again.
         let shown = "SELECT value, place FROM config WHERE name = 'statement_log'";
         console.must("SET statement_log = 'off'");

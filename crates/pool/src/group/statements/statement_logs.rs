@@ -17,7 +17,7 @@ use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::log::line_limit::LineLimit;
 use crate::log::statement::{StatementFacts, StatementLog, may_hold_secret};
-use crate::log::{Event, Facts, note_of};
+use crate::log::{Event, Facts, Peer, note_of};
 use reactor::{Address, Key, Net, Time};
 use session::reply_summary::ReplySummary;
 use sql::lex::LexMode;
@@ -35,6 +35,8 @@ const NO_TEXT: &str = "(a command without a text)";
 /// What is noted of a statement that runs.
 #[derive(Debug)]
 struct Note {
+    /// Where the client comes from: a socket that its client has closed no longer tells.
+    from: Peer,
     waited: Duration,
     sent: Time,
     /// The server's address, and its number of the connection.
@@ -112,6 +114,7 @@ impl<N: Net> Group<N> {
         };
         let slow_values = is_slow_log && self.settings.slow_statement_values;
         let note = Note {
+            from: client.transport.peer(&self.net).into(),
             waited,
             sent: self.net.now(),
             server: (self.backends.get(lease)).map(|backend| (backend.at.clone(), backend.thread)),
@@ -273,7 +276,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let facts = Facts {
-            client: Some(client.transport.peer(&self.net).into()),
+            client: Some(note.from),
             account: self.user_name(client).map(str::as_bytes),
             reason: end.reason,
             omitted,
@@ -314,6 +317,7 @@ impl<N: Net> Group<N> {
         let with_values = self.settings.statement_log == StatementLog::Literal;
         let text = self.text_of(client, message, with_values);
         let note = Note {
+            from: client.transport.peer(&self.net).into(),
             waited: Duration::ZERO,
             sent: self.net.now(),
             server: None,
