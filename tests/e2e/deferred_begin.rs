@@ -189,6 +189,60 @@ fn an_end_goes_to_the_server_where_it_may_do_more() {
 }
 
 #[test]
+fn what_a_transaction_leaves_is_told_as_the_server_tells_it() {
+    let work: [&[&str]; 7] = [
+        &["INSERT INTO t VALUES (NULL)"],
+        &[
+            "INSERT INTO t VALUES (NULL), (NULL)",
+            "SELECT id FROM t LIMIT 1",
+        ],
+        &["INSERT INTO t VALUES (4242)"],
+        &[
+            "INSERT INTO t VALUES (NULL)",
+            "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",
+        ],
+        &["INSERT INTO t VALUES (NULL)", "SELECT CAST('x' AS SIGNED)"],
+        &[
+            "INSERT INTO t VALUES (NULL)",
+            "INSERT INTO no_such_table VALUES (1)",
+        ],
+        &["SELECT LAST_INSERT_ID(7)", "SELECT 1 UNION SELECT 2"],
+    ];
+    let asked = [
+        "SELECT LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS()",
+        "SELECT FOUND_ROWS()",
+        "SHOW WARNINGS",
+        "SELECT @@warning_count, @@error_count",
+        "SELECT @@last_insert_id, @@identity",
+    ];
+    same_on_both("deferred_left", 1, |story| {
+        let other = story.join();
+        let create = "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB";
+        for who in accounts(&story.schema).map(|account| story.join_as(&account)) {
+            for (number, (work, end)) in work
+                .iter()
+                .flat_map(|work| ENDS.map(|end| (work, end)))
+                .enumerate()
+            {
+                for asked in asked {
+                    story.all(
+                        who,
+                        &["DROP TABLE IF EXISTS t", create, "SELECT 1", "BEGIN"],
+                    );
+                    story.all(who, work);
+                    story.sql(who, end);
+                    if number % 2 == 0 {
+                        story.sql(other, "SELECT 1");
+                    }
+                    story.all(who, &[asked, "INSERT INTO t VALUES (NULL)"]);
+                    story.command(who, Command::Ping, b"");
+                }
+            }
+        }
+    });
+}
+
+#[test]
 fn the_end_of_no_transaction_takes_no_backend() {
     for real in both_servers("ends_spared") {
         if direct() {

@@ -167,3 +167,34 @@ fn executions_of_many_clients_share_writes() {
         "each execution had a write of its own"
     );
 }
+
+/// What only a transaction's backend knows of its client is asked in the write that ends it.
+#[test]
+fn a_transactions_end_and_what_is_asked_of_it_are_one_write() {
+    let test = "a_transactions_end_and_what_is_asked_of_it_are_one_write";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = server(test) else { return };
+    real.execute(&[
+        "DROP TABLE IF EXISTS shop.ends",
+        "CREATE TABLE shop.ends (id INT AUTO_INCREMENT PRIMARY KEY)",
+    ]);
+    let watched = Watched::new(real);
+    let text = config(&watched.address, "backends_max = 1\ngroups = 1");
+    let file = config_file(real, "ends_in_one_write.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let mut client = login(&pool.address, &app());
+    let mut other = login(&pool.address, &app());
+    for end in ["COMMIT", "ROLLBACK"] {
+        client.must("BEGIN");
+        client.must("INSERT INTO shop.ends VALUES (NULL)");
+        let id = client.value("SELECT MAX(id) FROM shop.ends");
+        watched.take();
+        client.must(end);
+        assert_eq!(watched.take(), [[Command::Query; 2]], "{end}");
+        // The backend is free.
+        assert_eq!(other.value("SELECT 1"), "1");
+        assert_eq!(client.value("SELECT LAST_INSERT_ID()"), id);
+    }
+}

@@ -7,6 +7,9 @@
 //! answers it too; and so it does where none has begun at all, as behind each request of frameworks
 //! that roll back what they give back.
 //!
+//! A COMMIT or ROLLBACK that goes to the server gives its backend free. What only that backend
+//! knows of its client is asked in the same write ([`Group::ask_before_end`]).
+//!
 //! What servers do (MariaDB 10.11, MySQL 9.7): BEGIN takes no snapshot and no lock, leaves
 //! ROW_COUNT() 0 and keeps FOUND_ROWS(); MySQL clears conditions, MariaDB keeps them. COMMIT and
 //! ROLLBACK without a transaction do the same, and report nothing. BEGIN can fail where the server
@@ -18,11 +21,12 @@
 //! ([`Group::put_deferred_begin`]), and none of it shares a backend in flight
 //! ([`Client::shape`]).
 
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{Backend, InFlight, Purpose, Reports};
 use crate::client::{Client, Company, Handled};
 use crate::group::Group;
 use crate::group::session_state::trackers::told_to;
 use reactor::{Key, Net};
+use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Behind;
 use sql::lex::LexMode;
@@ -90,6 +94,15 @@ impl<S> Client<S> {
             && !IDLE_TIMEOUTS.iter().chain(&READ_ONLY).any(is_set)
     }
 
+    /// Whether its backend alone knows its LAST_INSERT_ID(), and nothing else of it.
+    fn owes_insert_id_alone(&self) -> bool {
+        let owed = &self.last.owed;
+        self.changed_properties() == Properties::INSERT_ID
+            && !(owed.warnings || owed.failed || self.is_held() || self.touched.is_some())
+            && !(self.last.has_conditions() || self.last.counts_unread())
+            && self.session.completes_plainly()
+    }
+
     /// Whether COMMIT and ROLLBACK do and report nothing, where no transaction is open for it.
     fn ends_nothing(&self) -> bool {
         let session = &self.session;
@@ -111,6 +124,9 @@ impl<N: Net> Group<N> {
         mode: LexMode,
     ) -> Option<Handled> {
         let edge = edge_of(sql)?;
+        if edge == Edge::End {
+            self.ask_before_end(key);
+        }
         let reports = self.reports_of_edge(key, edge)?;
         if self.is_about_to_leave(key) {
             return Some(self.wait_for_read_back(key));
@@ -142,6 +158,30 @@ impl<N: Net> Group<N> {
         }
         self.send_reporting_ok(key, &reports);
         Some(Handled::Used)
+    }
+
+    /// Asks what has to be known before the backend of a client may serve another one, in the same
+    /// write as the COMMIT or ROLLBACK that is to give it free, and in front of that: asked behind
+    /// it, the question would cost a round trip. Only where the text tells all that it does, and
+    /// where nothing is to be asked but LAST_INSERT_ID(), which it does not change.
+    fn ask_before_end(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let Some(lease) = client.lease().filter(|_| client.owes_insert_id_alone()) else {
+            return;
+        };
+        let wanted = told_to(client, &self.shared.server);
+        // In a transaction that it is told of, a question of the pool's own would show.
+        let tells = wanted.state || wanted.transactions.has_states();
+        let is_ready = |backend: &Backend<N::Sock>| {
+            let has_reports = backend.reports == Reports::Complete;
+            let rests = backend.flight().is_empty() && !backend.frozen;
+            rests && has_reports && backend.in_transaction()
+        };
+        if !tells && self.backends.get(lease).is_some_and(is_ready) {
+            self.read_back(lease, key, Properties::INSERT_ID);
+        }
     }
 
     /// What the answer to such a text reports. `None` where the client is to be told what only the
