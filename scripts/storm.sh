@@ -9,7 +9,7 @@
 # Restores: ends the server, the pool and the loads, and removes the folder.
 #
 # WORKING (200), STORM (50000), CALM (12, seconds before the storm) and TIME (60, seconds of the
-# whole run) may be set in the environment.
+# whole run) may be set in the environment; TLS=1 has all of them log in and work under TLS.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,12 +24,20 @@ time=${TIME:-60}
 get_ready --bin onramp
 
 start_server --innodb-flush-log-at-trx-commit=0
-start_pool "clients_max = $((storm + working + 1000))"
+secure=()
+pool_tls=()
+if [[ -n ${TLS:-} ]]; then
+    "$binary" tls init "$folder/tls" >/dev/null
+    secure=(--tls --ca "$folder/tls/ca.pem")
+    pool_tls=('[tls]' 'mode = "required"' "cert = \"$folder/tls/cert.pem\""
+        "key = \"$folder/tls/key.pem\"")
+fi
+start_pool "clients_max = $((storm + working + 1000))" "${pool_tls[@]}"
 grep 'groups' "$folder/pool.log"
 rows=100000
 make_tables --table-size "$rows"
 line=(load oltp_point_select run --table-size "$rows"
-    --target "mysql://app:app@127.0.0.1:$pool_port/sbtest")
+    --target "mysql://app:app@127.0.0.1:$pool_port/sbtest" "${secure[@]}")
 
 seconds_now() { date +%s.%N; }
 
