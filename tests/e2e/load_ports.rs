@@ -94,9 +94,10 @@ fn source_addresses_give_the_ports_that_one_address_lacks() {
         "{said}"
     );
 
+    // Two fifths of the ports of each address: four addresses for 150.
     let taken = narrow.load(150, &[]);
     assert_all_stood(150, &taken);
-    let from = "; from 127.0.0.2 to 127.0.0.4: 3 source addresses x 100 local ports";
+    let from = "; from 127.0.0.2 to 127.0.0.5: 4 source addresses x 100 local ports";
     assert!(taken.1.contains(from), "{}", taken.1);
 
     let given = narrow.load(150, &["--source-addresses", "127.0.0.7,127.0.0.9"]);
