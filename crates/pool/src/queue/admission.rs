@@ -1,14 +1,22 @@
 //! Connections that wait at the listeners, and when the next may come in.
 //!
-//! The pace alone; `arrivals.rs` accepts.
+//! The pace alone; `arrivals.rs` accepts. A login under TLS takes the place of several others
+//! ([`HANDSHAKE_LOGINS`]), because its handshake costs that much. Whether a connection wants TLS is
+//! known only after it has come in, so the ones behind it wait for longer.
 //!
-//! Invariant: what was not let in for longer than [`BURST`] is not made up for.
+//! Invariants: what was not let in for longer than [`BURST`] is not made up for, and nobody waits
+//! for handshakes for longer than [`DEBT_MAX`].
 
 use reactor::Time;
 use std::time::Duration;
 
 /// What was not let in for so long is not made up for.
 const BURST: Duration = Duration::from_millis(2);
+/// Logins without TLS that cost the machine as much as one with a full handshake: about 0.1 ms of
+/// CPU against 0.8 ms with a P-256 key, at both ends together (docs/performance.md, Storms).
+pub(crate) const HANDSHAKE_LOGINS: u32 = 8;
+/// The longest time that handshakes which have begun keep the next login out.
+const DEBT_MAX: Duration = Duration::from_millis(100);
 
 /// Who knocks, and when the next may come in.
 #[derive(Debug, Default)]
@@ -31,6 +39,12 @@ impl Arrivals {
         }
         self.next_at = self.next_at.max(now - BURST) + gap;
         true
+    }
+
+    /// A handshake has begun, of a login that was let in as one of those without.
+    pub(crate) fn handshake_began(&mut self, now: Time, gap: Duration) {
+        let owed = self.next_at.max(now - BURST) + gap * (HANDSHAKE_LOGINS - 1);
+        self.next_at = owed.min(now + DEBT_MAX);
     }
 }
 
@@ -61,6 +75,33 @@ mod tests {
             // What the last two milliseconds would have allowed comes on top at the start.
             assert!((1990..=2004).contains(&entered), "{micros} us: {entered}");
         }
+    }
+
+    #[test]
+    fn a_handshake_takes_the_place_of_several_logins() {
+        let (mut arrivals, mut now) = (Arrivals::default(), Time(5_000_000_000));
+        let (end, mut entered) = (now + Duration::from_secs(1), 0);
+        while now < end {
+            while arrivals.may_enter(now, GAP) {
+                entered += 1;
+                arrivals.handshake_began(now, GAP);
+            }
+            now = now + Duration::from_micros(300);
+        }
+        let paced = 2000 / HANDSHAKE_LOGINS;
+        assert!((paced - 2..=paced + 2).contains(&entered), "{entered}");
+    }
+
+    #[test]
+    fn handshakes_keep_nobody_out_for_long() {
+        let (mut arrivals, now) = (Arrivals::default(), Time(5_000_000_000));
+        for _ in 0..1000 {
+            arrivals.handshake_began(now, GAP);
+        }
+        assert!(!arrivals.may_enter(now + (DEBT_MAX - GAP), GAP));
+        assert!(arrivals.may_enter(now + DEBT_MAX, GAP));
+        arrivals.handshake_began(now, Duration::ZERO);
+        assert!(arrivals.may_enter(now, Duration::ZERO), "no pace");
     }
 
     #[test]

@@ -68,6 +68,12 @@ impl<N: Net> Group<N> {
         true
     }
 
+    /// A login has turned out to be one under TLS.
+    pub(crate) fn pace_handshake(&mut self) {
+        let (now, gap) = (self.net.now(), self.login_gap());
+        self.arrivals.handshake_began(now, gap);
+    }
+
     /// Time between two logins in this group: none while no statement has to wait anywhere.
     fn login_gap(&self) -> Duration {
         if !self.shared.fronts.anybody_waits(self.net.now()) {

@@ -56,6 +56,7 @@ impl<N: Net> Group<N> {
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
         let begun = client.transport.begin_tls(&mut self.net, tls, received);
         self.tls_bytes += client.transport.tls_bytes();
+        self.pace_handshake();
         if let Err(error) = begun {
             self.tls_failed(key, &error);
         }
