@@ -5,12 +5,13 @@ use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command as Program, Stdio};
 use testkit::client::{ANSWER_MAX, Client, ClientError};
 use testkit::onramp::{Pool, terminate};
 use testkit::real::{Flavour, Real, skipped};
 use testkit::reply::Outcome;
 use testkit::talk::{Account, USUAL};
+use wire::command::Command;
 use wire::errors::HANDSHAKE;
 use wire::handshake::{Greeting, Login};
 
@@ -423,7 +424,7 @@ fn haproxy(folder: &std::path::Path, pool: &Address, option: &str) -> Option<Hap
     );
     let file = folder.join(format!("{option}.cfg"));
     std::fs::write(&file, text).unwrap();
-    let child = Command::new("haproxy")
+    let child = Program::new("haproxy")
         .args(["-db", "-f"])
         .arg(&file)
         .stdin(Stdio::from(OwnedFd::from(listener)))
@@ -467,4 +468,98 @@ fn clients_behind_haproxy_are_seen_as_themselves() {
     let (_, said) = pool.wait();
     assert_eq!(said.matches("event=login-failed").count(), 3, "{said}");
     assert!(!said.contains("event=login-refused"), "{said}");
+}
+
+/// A server that takes headers from the pool, with a pool that sends them; `version` of them.
+fn pool_that_tells(real: &Real, version: &str) -> Pool {
+    let text = format!(
+        "groups = 1\nlisten = [\"127.0.0.1:0\"]\n{FROM_LOOPBACK}[backend]\naddress = \"{}\"\n\
+         proxy_protocol = \"{version}\"\n[[user]]\nname = \"told\"\npassword = \"told\"\n",
+        real.address()
+    );
+    let file = config_file(real, &format!("{version}.toml"), &text);
+    Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap()
+}
+
+/// A client at 127.0.0.`last`.
+fn at(pool: &Address, last: u8) -> Client {
+    let header = format!("PROXY TCP4 127.0.0.{last} 127.0.0.1 7 3306\r\n");
+    login(
+        &front(pool, header.as_bytes(), 100),
+        &Account::new("told", "told"),
+    )
+}
+
+#[test]
+fn the_server_is_told_where_clients_are() {
+    let test = "the_server_is_told_where_clients_are";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let networks = "--proxy-protocol-networks=127.0.0.1";
+    let Some(real) = found(Real::start(&[networks]), test) else {
+        return;
+    };
+    // Each of these accounts is for one address, and so is what it may do.
+    for last in [1, 2, 3] {
+        real.execute(&[
+            &format!("CREATE USER told@'127.0.0.{last}' IDENTIFIED BY 'told'"),
+            &format!("CREATE DATABASE of_{last}"),
+            &format!("GRANT ALL ON of_{last}.* TO told@'127.0.0.{last}'"),
+        ]);
+    }
+    let who = "SELECT CONCAT(USER(), ' ', CURRENT_USER())";
+    for version in ["v1", "v2"] {
+        let pool = pool_that_tells(&real, version);
+        let (mut two, mut three) = (at(&pool.address, 2), at(&pool.address, 3));
+        for _ in 0..3 {
+            assert_eq!(two.value(who), "told@127.0.0.2 told@127.0.0.2");
+            assert_eq!(three.value(who), "told@127.0.0.3 told@127.0.0.3");
+        }
+        two.must("CREATE TABLE of_2.t (a INT)");
+        two.must("DROP TABLE of_2.t");
+        let failure = three.failure("CREATE TABLE of_2.t (a INT)");
+        assert_eq!(failure.code, 1142, "{failure}");
+        assert!(failure.message.contains("'told'@'127.0.0.3'"), "{failure}");
+        // Another client at an address has backends of that address.
+        let mut other_two = at(&pool.address, 2);
+        let host = "SELECT HOST FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()";
+        assert_eq!(two.value(host), "127.0.0.2");
+        assert_eq!(other_two.value(host), "127.0.0.2");
+        // KILL goes as the backend's account does.
+        let running = two.talk().greeting.as_ref().unwrap().connection_id;
+        two.send(&[(Command::Query, b"SELECT SLEEP(60)")]).unwrap();
+        let sleeps = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+                      WHERE INFO = 'SELECT SLEEP(60)' AND HOST = '127.0.0.2'";
+        crate::metrics::until(|| match real.admin().value(sleeps).as_str() {
+            "1" => Ok(()),
+            other => Err(format!("{other} statements sleep")),
+        });
+        other_two.must(&format!("KILL QUERY {running}"));
+        two.receive().unwrap();
+        assert_eq!(two.value(who), "told@127.0.0.2 told@127.0.0.2");
+    }
+}
+
+#[test]
+fn a_server_that_expects_no_header_is_named_at_start() {
+    let test = "a_server_that_expects_no_header_is_named_at_start";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if let Some(real) = server(test) {
+        let text = format!(
+            "listen = [\"127.0.0.1:0\"]\n[backend]\naddress = \"{}\"\n\
+             proxy_protocol = \"v2\"\n[[user]]\nname = \"app\"\npassword = \"app\"\n",
+            real.address()
+        );
+        let file = config_file(real, "unexpected.toml", &text);
+        let output = Program::new(binary())
+            .args(["pool", "--config", file.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{said}");
+        assert!(said.contains("proxy_protocol_networks"), "{said}");
+    }
 }

@@ -433,6 +433,7 @@ impl Raw {
             users,
             tls,
             backend_tls,
+            server.proxy_protocol,
             console,
             shown,
             spool_folder_given,

@@ -10,6 +10,7 @@ use crate::backend::backend_pools::PoolKey;
 use crate::backend::dial::{account_of, refusal};
 use crate::config::Settings;
 use crate::server::backend_tls::{Asking, BackendTls, words_of};
+use crate::server::proxy_protocol::ProxyProtocol;
 use crate::server::rows::read_row;
 use crate::server::server_facts::{ServerFacts, ServerTimeouts};
 use crate::server::upstream::Upstream;
@@ -87,6 +88,17 @@ impl ProbeError {
             fault: Fault::Unreached,
         }
     }
+
+    /// The same of a server that was sent a PROXY header: each server that does not expect one says
+    /// something else, and MySQL that the packets are out of order.
+    fn about_header(self) -> ProbeError {
+        let why = format!(
+            "{}; backend.proxy_protocol sends a header, which the server takes only from addresses \
+             in its own proxy_protocol_networks (MySQL never does)",
+            self.why
+        );
+        ProbeError { why, ..self }
+    }
 }
 
 /// A stream that waits.
@@ -130,7 +142,12 @@ pub(crate) fn probe(
     settings: &Settings,
 ) -> Result<ServerFacts, ProbeError> {
     let mut connection = connect(upstream, settings)?;
-    let greeting = connection.log_in(key)?;
+    let greeting = connection
+        .log_in(key)
+        .map_err(|error| match settings.backend_proxy {
+            ProxyProtocol::Off => error,
+            _ => error.about_header(),
+        })?;
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
     let settings = connection.query(SETTINGS)?;
     let settings = settings.first().filter(|row| row.len() == 16);
@@ -243,8 +260,11 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
     let (at, socket) = upstream
         .connect(settings.backend_keepalive(), longest)
         .map_err(ProbeError::unreached)?;
-    let stream = into_stream(&at, socket, longest)
-        .map_err(|error| ProbeError::passing(format!("cannot use a connection: {error}")))?;
+    let cannot = |error| ProbeError::passing(format!("cannot use a connection: {error}"));
+    let mut stream = into_stream(&at, socket, longest).map_err(cannot)?;
+    // The pool asks for itself.
+    let header = settings.backend_proxy.header(None);
+    stream.write_all(&header).map_err(cannot)?;
     Ok(Connection {
         at,
         connection: blocking::Connection::new(stream),
@@ -305,6 +325,7 @@ pub(crate) fn log_in_as(
     password: Secret,
 ) -> Result<Connection, ProbeError> {
     let key = PoolKey {
+        client_address: None,
         capabilities: DEPRECATE_EOF,
         extended: 0,
         user,

@@ -294,6 +294,7 @@ fn ask_server(
 ) -> Result<Option<ServerFacts>, String> {
     let (user, password) = settings.first_account();
     let key = PoolKey {
+        client_address: None,
         capabilities: DEPRECATE_EOF,
         extended: 0,
         user,

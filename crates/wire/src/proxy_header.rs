@@ -3,7 +3,7 @@
 //! The problem: behind a proxy every connection comes from the proxy's address. The mechanism: the
 //! proxy sends a header in front of the first byte of its client, once. [`ProxyHeader::read`] takes
 //! the bytes that have come so far and says how long the header is and what it says, or that more
-//! of it has to come, or why it is none.
+//! of it has to come, or why it is none. [`Version::put`] writes one, for a server that takes them.
 //!
 //! Invariants:
 //! - what a front part of some bytes is found to be, header or not, all of them are found to be;
@@ -33,6 +33,52 @@ const V2_UNSPECIFIED: u8 = 0x00;
 const V2_TCP4: u8 = 0x11;
 const V2_TCP6: u8 = 0x21;
 const V2_UNIX: u8 = 0x31;
+
+/// The version of a header that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
+}
+
+impl Version {
+    /// Appends the header for a client at this address; `None`: who connects speaks for itself
+    /// (`UNKNOWN` in version 1, `LOCAL` in version 2).
+    ///
+    /// The ports are 0, and the destination is the unspecified address: several clients of one
+    /// address share a connection, and what it says of the way to it is nobody's.
+    pub fn put(self, client: Option<IpAddr>, out: &mut Vec<u8>) {
+        match (self, client.map(|address| address.to_canonical())) {
+            (Version::V1, None) => out.extend_from_slice(b"PROXY UNKNOWN\r\n"),
+            (Version::V1, Some(IpAddr::V4(client))) => {
+                let line = format!("PROXY TCP4 {client} {} 0 0\r\n", Ipv4Addr::UNSPECIFIED);
+                out.extend_from_slice(line.as_bytes());
+            }
+            (Version::V1, Some(IpAddr::V6(client))) => {
+                let line = format!("PROXY TCP6 {client} {} 0 0\r\n", Ipv6Addr::UNSPECIFIED);
+                out.extend_from_slice(line.as_bytes());
+            }
+            (Version::V2, None) => {
+                out.extend_from_slice(V2_START);
+                out.extend_from_slice(&[V2_LOCAL, V2_UNSPECIFIED, 0, 0]);
+            }
+            (Version::V2, Some(IpAddr::V4(client))) => {
+                out.extend_from_slice(V2_START);
+                out.extend_from_slice(&[V2_PROXY, V2_TCP4, 0, 12]);
+                out.extend_from_slice(&client.octets());
+                out.extend_from_slice(&[0; 4 + 2 + 2]);
+            }
+            (Version::V2, Some(IpAddr::V6(client))) => {
+                out.extend_from_slice(V2_START);
+                out.extend_from_slice(&[V2_PROXY, V2_TCP6, 0, 36]);
+                out.extend_from_slice(&client.octets());
+                out.extend_from_slice(&[0; 16 + 2 + 2]);
+            }
+        }
+    }
+}
 
 /// Where a connection comes from, as a header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,6 +359,36 @@ mod tests {
             (v2(V2_LOCAL, V2_TCP4, &TCP4), Source::Unknown),
             (v2(V2_LOCAL, 0x77, b"abc"), Source::Unknown),
         ]
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let v4 = Some(IpAddr::from([192, 0, 2, 1]));
+        let v6 = "2001:db8::7".parse().ok();
+        let mapped = "::ffff:192.0.2.1".parse().ok();
+        let cases = [
+            (Version::V1, None, &b"PROXY UNKNOWN\r\n"[..]),
+            (Version::V1, v4, b"PROXY TCP4 192.0.2.1 0.0.0.0 0 0\r\n"),
+            (Version::V1, mapped, b"PROXY TCP4 192.0.2.1 0.0.0.0 0 0\r\n"),
+            (Version::V1, v6, b"PROXY TCP6 2001:db8::7 :: 0 0\r\n"),
+            (Version::V2, None, &v2(V2_LOCAL, 0, &[])),
+            (
+                Version::V2,
+                v4,
+                &v2(V2_PROXY, V2_TCP4, &[192, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0]),
+            ),
+        ];
+        for (version, client, expected) in cases {
+            let mut out = Vec::new();
+            version.put(client, &mut out);
+            assert_eq!(out, expected, "{version:?} {client:?}");
+        }
+        for (version, client) in [Version::V1, Version::V2].map(|version| (version, v6)) {
+            let mut out = Vec::new();
+            version.put(client, &mut out);
+            let (len, source) = (out.len(), at("[2001:db8::7]:0"));
+            assert_eq!(ProxyHeader::read(&out), ProxyHeader::Whole { len, source });
+        }
     }
 
     #[test]

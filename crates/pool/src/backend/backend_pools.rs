@@ -1,7 +1,8 @@
 //! A group's backends, in one pool for each account and set of capabilities.
 //!
-//! A [`PoolKey`] is an account, the capabilities that change results, and the version of the
-//! server's privileges at the login of its clients (`privileges.rs`). A client's statements run
+//! A [`PoolKey`] is an account, the capabilities that change results, the version of the server's
+//! privileges at the login of its clients (`privileges.rs`), and their address where the server is
+//! told it ([`CLIENT_ADDRESSES_MAX`]). A client's statements run
 //! only on backends of its pool. Each pool has lanes of clients that wait. What bounds the number
 //! of backends is the budget of all groups (`budget.rs`).
 //!
@@ -17,6 +18,7 @@ use crate::queue::lane::Lanes;
 use crate::server::begins::Begins;
 use reactor::{Key, Time};
 use session::text::Text;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::attributes::Form;
@@ -27,9 +29,15 @@ pub(crate) const BACK_OFF_MIN: Duration = Duration::from_millis(50);
 /// Longest wait between dials.
 pub(crate) const BACK_OFF_MAX: Duration = Duration::from_secs(2);
 
+/// Pools of backends that say a client's address, at most, in a group. A turn looks at each pool
+/// several times.
+pub(crate) const CLIENT_ADDRESSES_MAX: usize = 1024;
+
 /// What a backend logs in with, and what it can be used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PoolKey {
+    /// Where its clients are, if the server is told so and they have an address.
+    pub(crate) client_address: Option<IpAddr>,
     /// Capabilities that change results, a subset of [`wire::capabilities::BACKEND_KEY`].
     pub capabilities: u32,
     /// The same of MariaDB's extended ones, of [`wire::capabilities::EXTENDED_OFFERED`].
@@ -143,14 +151,23 @@ impl BackendPools {
         self.pools.iter().position(|pool| pool.key == *key)
     }
 
-    /// The index of a pool for a new key. A pool of an older version of the privileges that has
-    /// neither clients (`is_used`) nor backends any more is used again, so there are never more
-    /// pools than accounts, sets of capabilities and clients call for.
+    /// Pools of backends that say a client's address.
+    pub(crate) fn addresses(&self) -> usize {
+        let told = |pool: &&BackendPool| pool.key.client_address.is_some();
+        self.pools.iter().filter(told).count()
+    }
+
+    /// The index of a pool for a new key. A pool of an older version of the privileges, or of a
+    /// client's address, that has neither clients (`is_used`) nor backends any more is used again,
+    /// so there are never more pools than accounts, sets of capabilities and clients call for.
     pub(crate) fn add(&mut self, key: PoolKey, is_used: impl Fn(usize) -> bool) -> usize {
         let now = key.privileges;
-        let left = self.pools.iter().enumerate().position(|(index, pool)| {
-            pool.key.privileges != now && pool.count == 0 && !is_used(index)
-        });
+        let passes = |key: &PoolKey| key.privileges != now || key.client_address.is_some();
+        let left = self
+            .pools
+            .iter()
+            .enumerate()
+            .position(|(index, pool)| passes(&pool.key) && pool.count == 0 && !is_used(index));
         let pool = BackendPool::new(key);
         match left {
             Some(index) => {
@@ -198,6 +215,7 @@ mod tests {
 
     fn key(capabilities: u32, user: &str, privileges: u32) -> PoolKey {
         PoolKey {
+            client_address: None,
             capabilities,
             extended: 0,
             user: user.into(),
@@ -215,6 +233,27 @@ mod tests {
         for other in [key(2, "app", 0), key(0, "other", 0), key(0, "app", 1)] {
             assert_eq!(pools.find(&other), None);
         }
+    }
+
+    #[test]
+    fn clients_of_two_addresses_share_nothing_and_an_address_without_clients_goes() {
+        let at = |last: u8| PoolKey {
+            client_address: Some(IpAddr::from([192, 0, 2, last])),
+            ..key(0, "app", 0)
+        };
+        let mut pools = BackendPools::default();
+        let a = pools.add(at(1), |_| true);
+        assert_eq!(pools.find(&at(1)), Some(a));
+        assert_eq!(
+            (pools.find(&at(2)), pools.find(&key(0, "app", 0))),
+            (None, None)
+        );
+        let b = pools.add(at(2), |_| true);
+        assert_ne!(a, b);
+        pools.dial_begins(a);
+        let c = pools.add(at(3), |_| false);
+        assert_eq!(c, b, "it has neither clients nor backends");
+        assert_eq!(pools.addresses(), 2);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub(crate) struct Dial {
     login: ClientLogin,
     secure: bool,
     asking: Asking,
+    /// What the connection begins with, until that has been sent: a PROXY header, or nothing.
+    header: Vec<u8>,
     /// The greeting that is answered once TLS stands, and the number of the request for it.
     greeted: Option<(u8, Vec<u8>)>,
     /// The server's number of this connection, once it has greeted.
@@ -68,9 +70,22 @@ impl Dial {
             login: ClientLogin::new(),
             secure,
             asking,
+            header: Vec::new(),
             greeted: None,
             thread: None,
         }
+    }
+
+    /// The same, with these bytes in front of everything.
+    #[must_use]
+    pub(crate) fn behind(self, header: Vec<u8>) -> Dial {
+        Dial { header, ..self }
+    }
+
+    /// What goes out as soon as the connection stands: once, and mostly nothing.
+    #[must_use]
+    pub(crate) fn take_header(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.header)
     }
 
     /// Takes the server's next packet, numbered `seq`.

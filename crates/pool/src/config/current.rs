@@ -90,6 +90,7 @@ impl Settings {
         self.compare_passwords(old, &mut changes);
         (self.backend, self.monitor) = (old.backend.clone(), old.monitor.clone());
         (self.tls, self.backend_tls) = (old.tls.clone(), old.backend_tls.clone());
+        self.backend_proxy = old.backend_proxy;
         self.console = old.console.clone();
         self.spool_folder_given = old.spool_folder_given;
         self.follow_shown(old, &mut changes);

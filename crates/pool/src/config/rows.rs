@@ -16,6 +16,7 @@ use crate::log::{Level, LogFormat};
 use crate::queue::priority::{Mode, Priority};
 use crate::queue::running_limit::Oversubscribe;
 use crate::server::backend_tls::{BackendTls, BackendTlsMode};
+use crate::server::proxy_protocol::ProxyProtocol;
 use crate::server::upstream::Place;
 use reactor::{Address, accounts};
 use std::net::SocketAddr;
@@ -45,6 +46,8 @@ table! {
             tls: Option<Arc<ClientTls>>,
             /// TLS towards the server, if there is any.
             backend_tls: Option<Arc<BackendTls>>,
+            /// What connections to the server begin with.
+            backend_proxy: ProxyProtocol,
             /// The console, if there is one.
             console: Option<ConsoleSettings>,
             /// Every setting with its value, to be shown.
@@ -656,6 +659,16 @@ table! {
                 .or_nothing("the host in `address`")
                 .fixed()
             }
+
+            /// Tell the server clients' addresses, by a header of the PROXY protocol in front of
+            /// each connection, of version 1 or 2. The server has to take it from the pool's
+            /// address (`proxy_protocol_networks` of MariaDB and Percona Server). Clients of
+            /// different addresses then share no backend. See
+            /// [To the server](proxy-protocol.md#to-the-server).
+            proxy_protocol: ProxyProtocol {
+                .of(Kind::OneOf(&["off", "v1", "v2"])).or(Absent::Text("off"))
+                .fixed()
+            }
         }
         section "Stored code" {
             /// The account with which the pool reads stored code and watches the server.
@@ -838,6 +851,12 @@ pub(crate) fn console_rows() -> impl Iterator<Item = &'static Row> {
 /// The keys of `[[user]]`.
 pub(crate) fn user_rows() -> impl Iterator<Item = &'static Row> {
     USER_ROWS.iter().chain(LIMIT_ROWS)
+}
+
+impl FromValue for ProxyProtocol {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, ProxyProtocol::from_name)
+    }
 }
 
 impl FromValue for BackendTlsMode {

@@ -41,6 +41,11 @@ pub(crate) enum Refusal {
     },
     /// Its address, or its network, has as many connections as it may.
     AddressLimit(Met),
+    /// The server is told clients' addresses, and clients of too many are connected.
+    ClientAddresses {
+        /// How many a group takes.
+        max: usize,
+    },
     /// Too many passwords wait to be checked already.
     PasswordChecks {
         /// How many wait in that line.
@@ -302,6 +307,7 @@ impl Refusal {
             Refusal::UserClients { .. } => "user-clients",
             Refusal::Memory { .. } => "memory",
             Refusal::AddressLimit(met) => met.name(),
+            Refusal::ClientAddresses { .. } => "client-addresses",
             Refusal::PasswordChecks { .. } => "password-checks",
             Refusal::LaneFull { .. } => "lane-full",
             Refusal::LaneBytes { .. } => "lane-bytes",
@@ -350,6 +356,7 @@ impl Refusal {
             Refusal::Clients { .. }
             | Refusal::GroupFull { .. }
             | Refusal::AddressLimit(_)
+            | Refusal::ClientAddresses { .. }
             | Refusal::PasswordChecks { .. } => errors::CON_COUNT,
             Refusal::UserClients { .. } => errors::TOO_MANY_USER_CONNECTIONS,
             Refusal::Memory { .. } => errors::OUT_OF_RESOURCES,
@@ -403,6 +410,7 @@ impl fmt::Display for Refusal {
             Refusal::Clients { .. }
             | Refusal::GroupFull { .. }
             | Refusal::AddressLimit(_)
+            | Refusal::ClientAddresses { .. }
             | Refusal::UserClients { .. }
             | Refusal::Memory { .. }
             | Refusal::PasswordChecks { .. }
@@ -569,6 +577,11 @@ impl Refusal {
                  clients; raise the descriptor limit, clients_max or groups)"
             ),
             Refusal::AddressLimit(met) => write!(f, "Too many connections (onramp: {met})"),
+            Refusal::ClientAddresses { max } => write!(
+                f,
+                "Too many connections (onramp: clients of {max} addresses are connected to this \
+                 group, and backend.proxy_protocol gives each address backends of its own)"
+            ),
             Refusal::UserClients { user, max } => write!(
                 f,
                 "User {user} already has more than 'max_user_connections' active connections \

@@ -61,6 +61,10 @@ impl<N: Net> Group<N> {
             return self.dial_failed(key, &why, DialEnd::Unreached);
         }
         backend.transport.note(event);
+        let header = backend.dial.as_mut().map(|dial| dial.take_header());
+        if let Some(header) = header.filter(|header| !header.is_empty()) {
+            self.send_backend(key, &header);
+        }
         if event.writable {
             self.flush_backend(key);
         }

@@ -551,7 +551,11 @@ impl<N: Net> Group<N> {
                 let Some(onward) = onward else {
                     return self.close_later(key);
                 };
-                let pool = self.pool_of(capabilities, onward);
+                if let Err(refusal) = self.make_place_for_address(key) {
+                    return self.refuse_and_leave(key, &refusal);
+                }
+                let from = self.told_address(key);
+                let pool = self.pool_of(capabilities, onward, from);
                 self.put_in_pool(key, pool);
                 if !self.count_user(key, user) {
                     return;

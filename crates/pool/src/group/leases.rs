@@ -603,7 +603,10 @@ impl<N: Net> Group<N> {
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
         let tls = self.settings.backend_tls.as_deref();
+        let client = self.backend_pools.pools[pool].key.client_address;
+        let header = self.settings.backend_proxy.header(client);
         let mut backend = Backend::dialling(sock, pool, now, session, address, tls);
+        backend.dial = backend.dial.map(|dial| Box::new(dial.behind(header)));
         backend.epoch = self.epoch;
         backend.form = self.backend_pools.pools[pool].key.form();
         backend.eofs = self.backend_pools.pools[pool].key.sends_eofs();

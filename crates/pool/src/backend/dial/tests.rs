@@ -11,6 +11,7 @@ const NONCE: Nonce = *b"abcdefghijklmnopqrst";
 
 fn pool_key() -> PoolKey {
     PoolKey {
+        client_address: None,
         capabilities: cap::FOUND_ROWS,
         extended: 0,
         user: "app".into(),

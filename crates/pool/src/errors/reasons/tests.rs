@@ -60,10 +60,11 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::InsecureTransport => 45,
         Refusal::ProxyHeader(_) => 46,
         Refusal::AddressLimit(_) => 25,
+        Refusal::ClientAddresses { .. } => 47,
     }
 }
 
-const NUMBERS: usize = 47;
+const NUMBERS: usize = 48;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -83,6 +84,10 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         (
             Refusal::AddressLimit(Met::example()),
             "onramp-address-limit",
+        ),
+        (
+            Refusal::ClientAddresses { max: 1024 },
+            "onramp-client-addresses",
         ),
         (
             Refusal::UserClients {

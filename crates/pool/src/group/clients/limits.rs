@@ -14,7 +14,7 @@
 
 use crate::auth::account::{Account, ClientsMax, Counted};
 use crate::auth::credential::Credential;
-use crate::backend::backend_pools::{BackendPool, PoolKey};
+use crate::backend::backend_pools::{BackendPool, CLIENT_ADDRESSES_MAX, PoolKey};
 use crate::backend::{BackendState, Purpose};
 use crate::buffers::memory::{meminfo, memory_of};
 use crate::client::Proof;
@@ -23,6 +23,7 @@ use crate::group::Group;
 use crate::shared::Shared;
 use reactor::{Key, Net, Time};
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -289,13 +290,54 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// The pool of a client that has proven its account now.
+    /// What the server is told of where a client is.
+    pub(crate) fn told_address(&self, key: Key) -> Option<IpAddr> {
+        let client = self.clients.get(key)?;
+        let peer = client.transport.peer(&self.net);
+        peer.filter(|_| self.settings.backend_proxy.tells())
+            .map(|peer| peer.ip().to_canonical())
+    }
+
+    /// That there is a place for backends of a client's address. Where clients have left one, its
+    /// backends are closed for that.
+    ///
+    /// # Errors
+    /// [`Refusal::ClientAddresses`]: clients of as many others are connected as may be.
+    pub(crate) fn make_place_for_address(&mut self, key: Key) -> Result<(), Refusal> {
+        let Some(address) = self.told_address(key) else {
+            return Ok(());
+        };
+        let pools = &self.backend_pools;
+        let is_its = |pool: &BackendPool| pool.key.client_address == Some(address);
+        if pools.pools.iter().any(is_its) || pools.addresses() < CLIENT_ADDRESSES_MAX {
+            return Ok(());
+        }
+        let used = self.kinds_in_use();
+        let all = self.backend_pools.pools.iter().enumerate();
+        let left = all.filter(|(index, pool)| {
+            let is_idle = pool.idle.len() == pool.count;
+            pool.key.client_address.is_some() && is_idle && !used.contains(index)
+        });
+        let Some(idle) = left.map(|(_, pool)| pool.idle.clone()).next() else {
+            let max = CLIENT_ADDRESSES_MAX;
+            return Err(Refusal::ClientAddresses { max });
+        };
+        for lease in idle {
+            self.let_go(lease);
+        }
+        Ok(())
+    }
+
+    /// The pool of a client that has proven its account now; `from`: what the server is told of
+    /// where it is.
     pub(crate) fn pool_of(
         &mut self,
         (capabilities, extended): (u32, u32),
         onward: Onward,
+        from: Option<IpAddr>,
     ) -> usize {
         let key = PoolKey {
+            client_address: from,
             capabilities,
             extended,
             user: onward.user,
@@ -345,6 +387,7 @@ impl<N: Net> Group<N> {
             return;
         }
         let PoolKey {
+            client_address,
             capabilities,
             extended,
             user,
@@ -361,7 +404,7 @@ impl<N: Net> Group<N> {
             credential: now.unwrap_or(credential),
             account,
         };
-        let pool = self.pool_of((capabilities, extended), onward);
+        let pool = self.pool_of((capabilities, extended), onward, client_address);
         if let Some(client) = self.clients.get_mut(key) {
             client.pool = u32::try_from(pool).unwrap_or(0);
         }

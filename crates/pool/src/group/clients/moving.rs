@@ -241,7 +241,8 @@ impl<N: Net> Group<N> {
             self.seat(key);
         }
         let capabilities = (arrived.capabilities & BACKEND_KEY, arrived.extended.into());
-        let pool = self.pool_of(capabilities, onward);
+        let from = self.told_address(key);
+        let pool = self.pool_of(capabilities, onward, from);
         self.put_in_pool(key, pool);
         self.count_arrived(key, user);
         if let Some(gtid) = arrived.gtid {

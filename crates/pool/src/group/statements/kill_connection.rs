@@ -57,11 +57,13 @@ impl<N: Net> Group<N> {
         let is_local = matches!(*job.at, Address::Unix(_));
         let tls = self.settings.backend_tls.as_ref();
         let asking = tls.map_or(Asking::Off, |tls| tls.asking(&job.at));
+        let client = self.backend_pools.pools[job.pool].key.client_address;
+        let header = self.settings.backend_proxy.header(client);
         self.kill_connection = Some(KillConnection {
             transport: Transport::plain(sock, is_local),
             key,
             pool: job.pool,
-            dial: Dial::new(is_local, asking),
+            dial: Dial::new(is_local, asking).behind(header),
             job,
             since: self.net.now(),
             stands: false,
@@ -104,6 +106,7 @@ impl<N: Net> Group<N> {
                 return self.kill_failed(why);
             }
             connection.stands = true;
+            connection.output.extend(connection.dial.take_header());
         }
         connection.transport.note(event);
         if event.writable {
