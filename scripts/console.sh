@@ -27,7 +27,7 @@ printf 'console\n' >"$folder/password"
 chmod 600 "$folder/password"
 start_pool "clients_max = $((connections + 1000))" 'backends_max = 2' 'wait_ms_max = 3600000' \
     "waiting_max = $connections" '[console]' "listen = \"127.0.0.1:$console_port\"" \
-    "admin_password_file = \"$folder/password\""
+    'admin_user = "admin"' "admin_password_file = \"$folder/password\""
 
 # The lock lasts as long as what holds this end of the pipe.
 mkfifo "$folder/lock"
