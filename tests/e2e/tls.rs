@@ -4,7 +4,7 @@
 use crate::compare::{same, same_on};
 use crate::compressed::tell_of_everything;
 use crate::world::{
-    HOLD, SHA_PASSWORD, app, direct, fresh_schema, login, mysql, server, start_pool,
+    HOLD, SHA_PASSWORD, app, both_servers, direct, fresh_schema, login, mysql, server, start_pool,
     start_pool_with, through, tls,
 };
 use reactor::Address;
@@ -872,4 +872,89 @@ fn pymysql_verifies_the_certificate() {
         "all passed\n",
         "{said}"
     );
+}
+
+const PASSWORD_ITSELF: &str = r#"
+import ssl, struct, sys, pymysql
+port, ca = int(sys.argv[1]), sys.argv[2]
+context = ssl.create_default_context(cafile=ca)
+def connect(password, tls=context, user='clear'):
+    return pymysql.connect(host='localhost', port=port, user=user, password=password, ssl=tls)
+c = connect("it's itself")
+c.cursor().execute('SELECT 1')
+# A change of user asks for it too.
+def change(password):
+    c = connect('app', user='app')
+    c.user, c.password = b'clear', password
+    c._execute_command(0x11, b'clear\0\0\0' + struct.pack('<H', 45) + b'mysql_native_password\0')
+    packet = c._read_packet()
+    assert packet.is_auth_switch_request()
+    packet.read_uint8()
+    name = packet.read_string()
+    assert name == b'mysql_clear_password', name
+    c._process_auth(name, packet)
+    c.cursor().execute('SELECT 1')
+change(b"it's itself")
+for wrong in (lambda: connect('its itself'), lambda: connect(''), lambda: change(b'wrong'),
+              lambda: connect("it's itself", None)):
+    try:
+        wrong()
+    except pymysql.err.OperationalError as error:
+        assert error.args[0] == 1045, error
+    else:
+        raise SystemExit('a wrong login was taken')
+print('all passed')
+"#;
+
+#[test]
+fn the_password_itself_is_taken_under_tls_alone() {
+    let test = "the_password_itself_is_taken_under_tls_alone";
+    if direct() {
+        return skipped(test, "it is about the pool's settings");
+    }
+    for real in both_servers(test) {
+        let user = "[[user]]\nname = \"clear\"\npassword = \"it's itself\"\n\
+                    auth = \"mysql_clear_password\"\nrequire = \"ssl\"\n\
+                    backend_user = \"app\"\nbackend_password = \"app\"\n";
+        let extra = format!(
+            "groups = 1\nbackends_max = 2\n{}\n{user}",
+            tls(real, "optional")
+        );
+        let pool = start_pool(real, &format!("{test}.toml"), &extra);
+        let port = port_of(&pool.address);
+        let ca = real.folder().join("cert.pem").display().to_string();
+        // MariaDB's own client sends it when it is asked to.
+        let mariadb = Program::new("mariadb")
+            .args([
+                "--no-defaults",
+                "--protocol=tcp",
+                "-hlocalhost",
+                "-N",
+                "-P",
+                &port,
+            ])
+            .args(["-uclear", "-pit's itself", "--ssl", "-e", "SELECT 41 + 1"])
+            .stdin(Stdio::null())
+            .output();
+        match mariadb {
+            Ok(output) => assert_eq!(output.stdout, b"42\n", "{output:?}"),
+            Err(_) => skipped(test, "the mariadb command line is not installed"),
+        }
+        let python = Program::new("python3")
+            .args(["-c", PASSWORD_ITSELF, &port, &ca])
+            .output();
+        let python = match python {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return skipped(test, "python3 is not installed");
+            }
+            output => output.unwrap(),
+        };
+        if String::from_utf8_lossy(&python.stderr).contains("ModuleNotFoundError") {
+            return skipped(test, "python3 cannot import pymysql");
+        }
+        assert_eq!(python.stdout, b"all passed\n", "{python:?}");
+        let line = pool.wait_for("reason=tls-required").unwrap();
+        assert!(line.contains("account=\"clear\""), "{line}");
+        assert!(!pool.said().contains("it's itself"), "{}", pool.said());
+    }
 }

@@ -16,7 +16,7 @@ mod page;
 mod row;
 mod rows;
 
-use crate::auth::account::Account;
+use crate::auth::account::{Account, Method};
 use crate::auth::address_limits::{AddressRules, Limit};
 use crate::auth::certificate::{ClientTls, ClientTlsKeys};
 use crate::auth::requirement::Requirement;
@@ -35,7 +35,7 @@ use std::path::Path;
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use wire::auth::{Plugin, native};
+use wire::auth::native;
 
 /// Where every setting is described.
 pub(crate) const PAGE: &str = "docs/pool/settings.md";
@@ -124,8 +124,8 @@ pub struct User {
     pub name: String,
     /// What proves the password.
     pub verifier: Verifier,
-    /// Plugin that clients must use; `None`: either.
-    pub plugin: Option<Plugin>,
+    /// What clients are asked for; `None`: the answer of either plugin.
+    pub method: Option<Method>,
     /// What its clients have to prove besides.
     pub require: Requirement,
     /// The account on the server.
@@ -144,7 +144,7 @@ impl User {
         let of = |user: &User| {
             let onward = (user.backend_user.clone(), user.backend_password.clone());
             (
-                user.plugin,
+                user.method,
                 user.require.clone(),
                 onward,
                 user.limits.clone(),
@@ -197,7 +197,7 @@ pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
         user: index,
         name: user.name.clone(),
         verifier: user.verifier.clone(),
-        plugin: user.plugin,
+        method: user.method,
         learnt: Arc::default(),
         of_server: None,
     };
@@ -896,7 +896,7 @@ fn server_accounts(top: &Keys) -> Result<User, String> {
         origin: Origin::Server,
         name: SERVER_ACCOUNTS.into(),
         verifier: Verifier::of_nobody(),
-        plugin: None,
+        method: None,
         require: Requirement::default(),
         backend_user: String::new(),
         backend_password: Secret::default(),
@@ -927,6 +927,12 @@ fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<Use
         }
     };
     let require = requirement(&mut typed);
+    if typed.auth == Some(Method::ClearPassword) && !require.tls {
+        return Err(format!(
+            "user '{name}': expected require = \"ssl\" or \"x509\" beside auth = \
+             \"mysql_clear_password\": clients send the password itself, which only TLS hides"
+        ));
+    }
     let backend_password = typed.backend_password.or(typed.password).ok_or_else(|| {
         format!(
             "user '{name}': expected backend_password: a hash proves the client's password to \
@@ -944,7 +950,7 @@ fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<Use
         origin: Origin::Settings,
         name,
         verifier,
-        plugin: typed.auth,
+        method: typed.auth,
         require,
         backend_user,
         backend_password,
@@ -958,6 +964,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
+    use wire::auth::Plugin;
 
     const GOOD: &str = r#"
         listen = ["127.0.0.1:6033", "/run/onramp.sock"]
@@ -1002,7 +1009,10 @@ mod tests {
         let seconds = |s| Some(Duration::from_secs(s));
         assert_eq!(settings.backend_silence_max, seconds(15));
         assert_eq!(settings.client_silence_max, seconds(300));
-        assert_eq!(settings.users[1].plugin, Some(Plugin::CachingSha2));
+        assert_eq!(
+            settings.users[1].method,
+            Some(Method::Plugin(Plugin::CachingSha2))
+        );
     }
 
     #[test]
@@ -1253,5 +1263,26 @@ mod tests {
         assert_eq!(settings.client_silence_max, None);
         assert_eq!(settings.stored_code_refresh, None);
         assert_eq!(settings.spool_bytes_max, 0);
+    }
+
+    #[test]
+    fn the_password_itself_needs_tls() {
+        let of = |require: &str| {
+            let text = format!(
+                "listen = [\"127.0.0.1:1\"]\n[backend]\naddress = \"127.0.0.1:2\"\n[[user]]\n\
+                 name = \"app\"\npassword = \"x\"\nauth = \"mysql_clear_password\"\n{require}"
+            );
+            let checked = Raw::parse(&text).and_then(Raw::check);
+            checked.unwrap_err().to_string()
+        };
+        for require in ["", "require = \"none\"\n"] {
+            let said = of(require);
+            assert!(
+                said.contains("user 'app': expected require = \"ssl\""),
+                "{said}"
+            );
+        }
+        let said = of("require = \"ssl\"\n");
+        assert!(said.contains("no client can use TLS"), "{said}");
     }
 }

@@ -15,6 +15,29 @@ use wire::auth::caching_sha2::{self, Cached};
 use wire::auth::{Plugin, native};
 use wire::wiped::wipe;
 
+/// What clients are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// An answer to a nonce, which does not tell the password.
+    Plugin(Plugin),
+    /// The password itself (`mysql_clear_password`), under TLS alone: for programs whose own
+    /// directory or token service keeps no hash that an answer could be made from.
+    ClearPassword,
+}
+
+/// `mysql_clear_password` on the wire.
+pub(crate) const CLEAR_PASSWORD: &str = "mysql_clear_password";
+
+impl Method {
+    /// The method of a name, in the settings.
+    pub(crate) fn from_name(name: &str) -> Option<Method> {
+        match name {
+            CLEAR_PASSWORD => Some(Method::ClearPassword),
+            name => Plugin::from_name(name.as_bytes()).map(Method::Plugin),
+        }
+    }
+}
+
 /// What a user must prove, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
@@ -23,8 +46,8 @@ pub(crate) struct Account {
     pub(crate) name: String,
     /// What proves the password.
     pub(crate) verifier: Verifier,
-    /// The plugin that clients must use; `None`: either.
-    pub(crate) plugin: Option<Plugin>,
+    /// What clients are asked for; `None`: the answer of either plugin.
+    pub(crate) method: Option<Method>,
     /// What logins have taught of its password.
     pub(crate) learnt: Arc<Learnt>,
     /// What the server says of it; `None`: it stands in the settings.
@@ -34,7 +57,7 @@ pub(crate) struct Account {
 impl Account {
     /// Whether whoever has proven to be the one has proven to be the other.
     pub(crate) fn proves_like(&self, other: &Account) -> bool {
-        let of = |account: &Account| (account.user, account.plugin);
+        let of = |account: &Account| (account.user, account.method);
         of(self) == of(other) && self.verifier.is_like(&other.verifier)
     }
 
@@ -45,8 +68,8 @@ impl Account {
         }
         let native = || self.learnt.native.get().copied().map(Credential::Native);
         let sha2 = || Some(Credential::CachingSha2(self.learnt.sha2()?.once?));
-        match self.plugin {
-            Some(Plugin::CachingSha2) => sha2(),
+        match self.method {
+            Some(Method::Plugin(Plugin::CachingSha2)) => sha2(),
             _ => native(),
         }
     }

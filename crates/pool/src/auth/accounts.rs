@@ -11,7 +11,7 @@
 //! `caching_sha2_password`; what logins teach is kept with the account, for all
 //! groups ([`crate::auth::account::Learnt`]).
 
-use crate::auth::account::Account;
+use crate::auth::account::{Account, Method};
 use crate::auth::host_pattern::ClientHost;
 use crate::auth::server_accounts::ServerAccounts;
 use crate::auth::stand_ins::StandIns;
@@ -80,7 +80,7 @@ impl Accounts {
             user: 0,
             name: String::new(),
             verifier: Verifier::of_nobody(),
-            plugin: Some(Plugin::Native),
+            method: Some(Method::Plugin(Plugin::Native)),
             learnt: Arc::default(),
             of_server: None,
         };

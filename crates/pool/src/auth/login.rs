@@ -13,8 +13,11 @@
 //! authentication, is known; else the client sends the password itself, encrypted with our RSA key
 //! (which a worker decrypts: [`crate::auth::password_checks`]), or in clear over a Unix socket or
 //! the loopback interface, where nobody listens in between.
+//!
+//! `mysql_clear_password` is the password itself, of accounts that say so. It is asked for under
+//! TLS alone: elsewhere the login ends before the password is sent.
 
-use crate::auth::account::Account;
+use crate::auth::account::{Account, CLEAR_PASSWORD, Method};
 use crate::auth::accounts::{Identity, LoginContext, Proof, Sent};
 use crate::auth::host_pattern::ClientHost;
 use crate::auth::password_checks::Waits;
@@ -64,6 +67,8 @@ enum Stage {
     Answer(Plugin),
     /// The next answer is the password, or a request for the public key.
     Password,
+    /// The next answer is the password, with a NUL behind it.
+    ClearPassword,
 }
 
 /// One exchange.
@@ -83,7 +88,9 @@ pub(crate) struct Login {
     pub(crate) secure: bool,
     /// What the server does for who logs in (`init_connect`) was not known when it was proven.
     pub(crate) begins_late: bool,
-    /// Of the certificate that was shown to the client, under TLS.
+    /// The connection is under TLS.
+    pub(crate) is_tls: bool,
+    /// Of the certificate that was shown to the client, in the login under TLS.
     pub(crate) fingerprint: Option<Fingerprint>,
     /// It is a change of user: what the connection goes back to where a server lets it live on.
     pub(crate) before: Option<Before>,
@@ -103,6 +110,7 @@ impl Login {
             name: Vec::new(),
             secure,
             begins_late: false,
+            is_tls: false,
             fingerprint: None,
             before: None,
         }
@@ -121,8 +129,13 @@ impl Login {
     ) -> Outcome {
         self.name = cut(login.user, NAME_MAX);
         let identity = login_context.accounts.find(login.user, host);
-        let wanted = identity.like.plugin;
+        let wanted = identity.like.method;
         self.identity = Some(identity);
+        let wanted = match wanted {
+            Some(Method::ClearPassword) => return self.ask_in_clear(fresh, seq),
+            Some(Method::Plugin(plugin)) => Some(plugin),
+            None => None,
+        };
         let given = if login.plugin.is_empty() {
             Some(Plugin::Native)
         } else {
@@ -154,12 +167,31 @@ impl Login {
     ) -> Outcome {
         self.name = cut(name, NAME_MAX);
         let identity = login_context.accounts.find(name, host);
-        let wanted = identity.like.plugin;
+        let wanted = identity.like.method;
         self.identity = Some(identity);
-        match wanted.unwrap_or(Plugin::Native) {
-            Plugin::Native => self.switch(Plugin::Native, greeted, seq),
-            Plugin::CachingSha2 => self.switch(Plugin::CachingSha2, fresh, seq),
+        match wanted.unwrap_or(Method::Plugin(Plugin::Native)) {
+            Method::Plugin(Plugin::Native) => self.switch(Plugin::Native, greeted, seq),
+            Method::Plugin(Plugin::CachingSha2) => self.switch(Plugin::CachingSha2, fresh, seq),
+            Method::ClearPassword => self.ask_in_clear(fresh, seq),
         }
+    }
+
+    /// Asks for the password itself, unless somebody could listen in.
+    fn ask_in_clear(&mut self, fresh: Nonce, seq: u8) -> Outcome {
+        if !self.is_tls {
+            return Outcome::Denied(seq, false);
+        }
+        self.stage = Stage::ClearPassword;
+        let mut out = Vec::new();
+        // Its nonce has no meaning; clients expect that there is one.
+        handshake::put_auth_switch(&mut out, seq, CLEAR_PASSWORD, &fresh);
+        Outcome::Send(out)
+    }
+
+    /// Whether the account asks for the password itself, and the connection is not under TLS.
+    pub(crate) fn lacks_tls(&self) -> bool {
+        let method = self.account().and_then(|account| account.method);
+        method == Some(Method::ClearPassword) && !self.is_tls
     }
 
     fn switch(&mut self, plugin: Plugin, fresh: Nonce, seq: u8) -> Outcome {
@@ -182,6 +214,7 @@ impl Login {
             Stage::Answer(Plugin::Native) => self.answer_native(answer, seq),
             Stage::Answer(Plugin::CachingSha2) => self.answer_sha2(answer, seq),
             Stage::Password => self.answer_password(login_context, answer, seq),
+            Stage::ClearPassword => self.answer_in_clear(answer, seq),
         }
     }
 
@@ -200,6 +233,19 @@ impl Login {
             let _ = like.learnt.native.set(once);
         }
         self.verdict(right, Vec::new(), seq, with_password)
+    }
+
+    fn answer_in_clear(&self, answer: &[u8], seq: u8) -> Outcome {
+        let password = answer.strip_suffix(&[0]).unwrap_or(answer);
+        let verifier = self
+            .identity
+            .as_ref()
+            .map(|identity| &identity.like.verifier);
+        let right = verifier.is_some_and(|verifier| {
+            // As of the plugins, one that is too long is wrong.
+            password.len() <= PASSWORD_MAX && verifier.is_password(password)
+        });
+        self.verdict(right, Vec::new(), seq, !password.is_empty())
     }
 
     /// The account that has been proven, or would have to be.

@@ -14,7 +14,7 @@
 //! server; an account that cannot be logged in to through the pool says why, and is never taken for
 //! another one.
 
-use crate::auth::account::{Account, ClientsMax, Counted, Learnt, ServerAccount, Unusable};
+use crate::auth::account::{Account, ClientsMax, Counted, Learnt, Method, ServerAccount, Unusable};
 use crate::auth::host_pattern::{ClientHost, HostPattern, HostRules, Rank};
 use crate::auth::requirement::Requirement;
 use crate::auth::stand_ins::StandIns;
@@ -179,7 +179,7 @@ fn entry_of(read: Read, before: &ServerAccounts, user: usize, rules: HostRules) 
         user,
         name: read.user,
         verifier: verifier.unwrap_or_else(Verifier::of_nobody),
-        plugin: Some(plugin.unwrap_or(Plugin::Native)),
+        method: Some(Method::Plugin(plugin.unwrap_or(Plugin::Native))),
         learnt,
         of_server: Some(ServerAccount {
             counted,

@@ -3,18 +3,18 @@
 //! The problem: a login is asked for the plugin of its account, and an unknown name must be asked
 //! as a known one is, always the same, also while accounts come and go on the server.
 //!
-//! The mechanism: what can be told of an account from outside is its plugin, and by the time of a
-//! wrong password the work that its check takes: a server's hash for `caching_sha2_password` has
-//! its own number of rounds. Accounts of one plugin and one work are of one kind. Names are spread
-//! over kinds as accounts are, by a hash: a kind says nothing of whether its name is known. One
-//! account more moves the names near the borders alone, so that who asks before and after it
-//! learns next to nothing.
+//! The mechanism: what can be told of an account from outside is what its clients are asked for,
+//! and by the time of a wrong password the work that its check takes: a server's hash for
+//! `caching_sha2_password` has its own number of rounds. Accounts of one method and one work are of
+//! one kind. Names are spread over kinds as accounts are, by a hash: a kind says nothing of whether
+//! its name is known. One account more moves the names near the borders alone, so that who asks
+//! before and after it learns next to nothing.
 //!
 //! Who never stands in: accounts that a server makes for itself. Their names are known to
 //! everybody, so they hide nobody, and the number of rounds of theirs need not be that of any
 //! account that has a password.
 
-use crate::auth::account::Account;
+use crate::auth::account::{Account, Method};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use wire::auth::Plugin;
@@ -26,20 +26,21 @@ const RESERVED: [&str; 2] = ["mysql.", "mariadb."];
 /// What can be told of an account by a wrong password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
-    /// The place of its plugin.
-    plugin: u8,
+    /// The place of its method.
+    method: u8,
     work: Option<Work>,
 }
 
 impl Kind {
     fn of(account: &Account) -> Kind {
-        let plugin = match account.plugin {
-            Some(Plugin::Native) => 0,
-            Some(Plugin::CachingSha2) => 1,
+        let method = match account.method {
+            Some(Method::Plugin(Plugin::Native)) => 0,
+            Some(Method::Plugin(Plugin::CachingSha2)) => 1,
             None => 2,
+            Some(Method::ClearPassword) => 3,
         };
         let work = account.verifier.work();
-        Kind { plugin, work }
+        Kind { method, work }
     }
 }
 
@@ -108,7 +109,7 @@ mod tests {
                 user: number,
                 name: String::new(),
                 verifier: Verifier::of_nobody(),
-                plugin: Some(plugin),
+                method: Some(Method::Plugin(plugin)),
                 learnt: Arc::default(),
                 of_server: None,
             }));
@@ -120,10 +121,10 @@ mod tests {
     /// there are the others instead.
     fn asked(before: [&StandIns; 2], after: [&StandIns; 2]) -> (usize, usize) {
         let hashes = (0..1000).map(|number| number * (u32::MAX / 1000));
-        let plugin = |of: [&StandIns; 2], hash| of[0].choose(of[1], hash).unwrap().plugin;
+        let plugin = |of: [&StandIns; 2], hash| of[0].choose(of[1], hash).unwrap().method;
         hashes.fold((0, 0), |(native, moved), hash| {
             let (was, is) = (plugin(before, hash), plugin(after, hash));
-            let is_native = was == Some(Plugin::Native);
+            let is_native = was == Some(Method::Plugin(Plugin::Native));
             (
                 native + usize::from(is_native),
                 moved + usize::from(was != is),
@@ -152,7 +153,7 @@ mod tests {
             user: number,
             name: format!("user{number}"),
             verifier,
-            plugin: Some(Plugin::CachingSha2),
+            method: Some(Method::Plugin(Plugin::CachingSha2)),
             learnt: Arc::default(),
             of_server: None,
         })

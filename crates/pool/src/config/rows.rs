@@ -8,6 +8,7 @@
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
 use super::{AccountSource, ConsoleSettings, ShownSetting, StoredCode, User};
+use crate::auth::account::{CLEAR_PASSWORD, Method};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
 use crate::auth::network::Network;
 use crate::auth::secret::Secret;
@@ -23,7 +24,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::auth::Plugin;
 
 const SERVER: &str = "the server's address ([backend] address = \"HOST:PORT\", or --backend \
                       'mysql://USER@HOST:PORT?password_file=FILE')";
@@ -720,9 +720,13 @@ table! {
                 .of(Kind::Text("* and 40 hexadecimal digits")).or_nothing("")
             }
 
-            /// plugin that clients must use: `mysql_native_password` or `caching_sha2_password`
-            auth: Option<Plugin> {
-                .of(Kind::OneOf(&["mysql_native_password", "caching_sha2_password"]))
+            /// plugin that clients must use: `mysql_native_password`, `caching_sha2_password`, or
+            /// `mysql_clear_password` (the password itself; needs `require = "ssl"`). See
+            /// [logins](logins.md#the-password-itself)
+            auth: Option<Method> {
+                .of(Kind::OneOf(&[
+                    "mysql_native_password", "caching_sha2_password", CLEAR_PASSWORD,
+                ]))
                 .or_nothing("either")
             }
 
@@ -1104,8 +1108,8 @@ impl FromValue for Priority {
     }
 }
 
-impl FromValue for Plugin {
+impl FromValue for Method {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
-        named(row, value, |name| Plugin::from_name(name.as_bytes()))
+        named(row, value, Method::from_name)
     }
 }

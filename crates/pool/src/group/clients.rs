@@ -526,7 +526,10 @@ impl<N: Net> Group<N> {
                 self.send_client(key, &front);
             }
         } else if let Outcome::Denied(..) = &outcome {
-            bar = login.account().and_then(|account| unusable(account));
+            bar = match login.lacks_tls() {
+                true => Some(Bar::Denied("tls-required")),
+                false => login.account().and_then(|account| unusable(account)),
+            };
         }
         let Some(client) = self.clients.get_mut(key) else {
             return;

@@ -32,7 +32,12 @@ fn users() -> Vec<User> {
         name = "open"
         password = ""
     "#;
-    Raw::parse(text).unwrap().check().unwrap().users
+    let mut users = Raw::parse(text).unwrap().check().unwrap().users;
+    let mut clear = users[1].clone();
+    clear.name = "clear".into();
+    clear.method = Some(Method::ClearPassword);
+    users.push(clear);
+    users
 }
 
 struct Fixture {
@@ -264,7 +269,7 @@ fn what_a_worker_is_given_is_bounded_and_what_is_too_long_is_wrong() {
     let stored = format!("$A$001$01234567890123456789{digits}");
     let mut account = accounts_of(&users()).remove(0);
     account.verifier = Verifier::from_stored(Plugin::CachingSha2, stored.as_bytes());
-    account.plugin = Some(Plugin::CachingSha2);
+    account.method = Some(Method::Plugin(Plugin::CachingSha2));
     let name = account.name.clone();
     let fixture = Fixture {
         accounts: Accounts::new(vec![account]),
@@ -441,5 +446,80 @@ fn a_change_of_user_asks_native_passwords_with_the_nonce_of_the_greeting() {
             .answer(b"secret", &nonce);
         let outcome = login.answer(&login_context, &answer, 3);
         assert!(matches!(outcome, Outcome::Welcome(..)));
+    }
+}
+
+/// What clients are asked for the password itself with: a nonce without meaning behind the name.
+const ASKED_IN_CLEAR: &[u8] = b"\x2b\0\0\x02\xfemysql_clear_password\0ABCDEFGHIJ9876543210\0";
+
+#[test]
+fn the_password_itself_is_asked_for_under_tls_alone() {
+    let fixture = Fixture::new();
+    for first in [Plugin::Native, Plugin::CachingSha2] {
+        let mut login = Login::new(NONCE, true);
+        let outcome = fixture.begin(&mut login, "clear", first, "secret");
+        assert_eq!(
+            outcome,
+            Outcome::Denied(2, false),
+            "a Unix socket is no TLS"
+        );
+        assert!(login.lacks_tls());
+        login.is_tls = true;
+        assert!(!login.lacks_tls());
+        let asked = fixture.begin(&mut login, "clear", first, "secret");
+        assert_eq!(asked, Outcome::Send(ASKED_IN_CLEAR.to_vec()));
+    }
+    let mut login = Login::new(NONCE, false);
+    let context = fixture.login_context();
+    let outcome = login.change(&context, (b"clear", &HERE), (NONCE, FRESH), 2);
+    assert_eq!(outcome, Outcome::Denied(2, false));
+    login.is_tls = true;
+    let outcome = login.change(&context, (b"clear", &HERE), (NONCE, FRESH), 2);
+    assert_eq!(outcome, Outcome::Send(ASKED_IN_CLEAR.to_vec()));
+}
+
+#[test]
+fn the_password_itself_is_compared_whole() {
+    let fixture = Fixture::new();
+    let long = [b"secret".as_slice(), &[b'x'; PASSWORD_MAX]].concat();
+    let all: [(&[u8], Outcome); 8] = [
+        (b"secret\0", Outcome::Welcome(4, vec![], 4)),
+        (b"secret", Outcome::Welcome(4, vec![], 4)),
+        (b"secret\0\0", Outcome::Denied(4, true)),
+        (b"secre\0", Outcome::Denied(4, true)),
+        (b"secrets\0", Outcome::Denied(4, true)),
+        (b"\0", Outcome::Denied(4, false)),
+        (b"", Outcome::Denied(4, false)),
+        (&long, Outcome::Denied(4, true)),
+    ];
+    for (answer, expected) in all {
+        let mut login = Login::new(NONCE, false);
+        login.is_tls = true;
+        let _ = fixture.begin(&mut login, "clear", Plugin::Native, "secret");
+        assert_eq!(
+            fixture.answer(&mut login, answer, 4),
+            expected,
+            "{answer:?}"
+        );
+    }
+    assert_eq!(fixture.learnt("clear"), None, "nothing is kept of it");
+}
+
+/// Where all users are asked for it, an unknown one is too, and is denied whatever it sends.
+#[test]
+fn an_unknown_user_is_asked_for_the_password_itself_as_a_known_one_is() {
+    let mut users = users();
+    users.retain(|user| user.name == "clear");
+    let fixture = Fixture::of(&users);
+    for (name, right) in [("clear", true), ("nobody", false)] {
+        let mut login = Login::new(NONCE, false);
+        login.is_tls = true;
+        let asked = fixture.begin(&mut login, name, Plugin::Native, "secret");
+        assert_eq!(asked, Outcome::Send(ASKED_IN_CLEAR.to_vec()), "{name}");
+        let outcome = fixture.answer(&mut login, b"secret\0", 4);
+        assert_eq!(matches!(outcome, Outcome::Welcome(..)), right, "{name}");
+        let mut login = Login::new(NONCE, false);
+        let outcome = fixture.begin(&mut login, name, Plugin::Native, "secret");
+        assert_eq!(outcome, Outcome::Denied(2, false), "{name}");
     }
 }

@@ -134,6 +134,7 @@ impl<N: Net> Group<N> {
         client.session = self.sessions.intern(session);
         let greeted = nonce_of_connection(&nonce_key, client.id);
         let mut login = Login::new(fresh, client.transport.is_secure());
+        login.is_tls = client.transport.is_tls();
         login.before = Some(Before {
             session: before,
             pool: client.pool,

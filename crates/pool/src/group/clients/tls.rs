@@ -51,6 +51,7 @@ impl<N: Net> Group<N> {
             return self.close_later(key);
         };
         if let Some(login) = &mut client.login {
+            login.is_tls = true;
             login.fingerprint = Some(shown.fingerprint);
         }
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
