@@ -8,7 +8,7 @@
 //! also has to get over what the scripts before left. A seed that fails is told again to a pool of
 //! its own, cut down, and printed as a test to be pasted into this folder.
 
-use crate::world::{found, start_pool};
+use crate::world::{found, start_pool, tls};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -60,7 +60,8 @@ impl Oracle<'_> {
     fn fresh(&self) -> Pair {
         let name = format!("oracle{}.toml", POOLS.fetch_add(1, Ordering::Relaxed));
         let backends = BACKENDS + 2;
-        let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 20000");
+        let tls = tls(self.real, "optional");
+        let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 20000\n{tls}");
         let pool = start_pool(self.real, &name, &extra);
         let mut admin = self.real.admin();
         // It empties tables while the server may still be at rolling back for who has vanished.

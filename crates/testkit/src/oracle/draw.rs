@@ -99,7 +99,24 @@ pub fn draw(seed: u64, backends: usize, flavour: Flavour) -> Vec<Step> {
         drawing.next();
     }
     hurry(seed, &mut drawing.steps);
+    secure(seed, &mut drawing.steps);
     drawing.steps
+}
+
+/// Says which clients are under TLS: a quarter of those of every other script, on both ways. It is
+/// drawn apart too.
+fn secure(seed: u64, steps: &mut [Step]) {
+    let mut random = Random::new(seed.rotate_left(32) ^ 1);
+    if random.chance(500) {
+        return;
+    }
+    for step in steps {
+        if let Act::Join(login) = &mut step.act
+            && random.chance(250)
+        {
+            login.with |= cap::SSL;
+        }
+    }
 }
 
 /// Says which steps come at once, before the pool has its answers about the step before, and which
@@ -417,6 +434,7 @@ fn act(name: &str, value: &str, text: &str) -> Option<Act> {
         "attribute" => Act::Attribute(text.into()),
         "bulk" => Act::Bulk(slot(), text.split('|').map(row).collect()),
         "ping" => Act::Ping,
+        "statistics" => Act::Statistics,
         "reset" => Act::Reset,
         "leave" => Act::Leave,
         "vanish" => Act::Vanish,

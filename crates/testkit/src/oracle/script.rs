@@ -69,6 +69,8 @@ pub enum Act {
     InitDb(String),
     /// COM_PING
     Ping,
+    /// COM_STATISTICS, whose text is not compared: it is of the server's whole life.
+    Statistics,
     /// COM_RESET_CONNECTION
     Reset,
     /// COM_SET_OPTION: multi-statements on or off.
@@ -277,6 +279,7 @@ fn lines(step: &Step) -> Vec<String> {
         }
         Act::InitDb(name) => format!("story.command(c{who}, Command::InitDb, b{name:?});"),
         Act::Ping => format!("story.command(c{who}, Command::Ping, b\"\");"),
+        Act::Statistics => format!("story.unheard(c{who}, Command::Statistics);"),
         Act::Reset => format!("story.command(c{who}, Command::ResetConnection, b\"\");"),
         Act::MultiStatements(on) => {
             let byte = u8::from(!on);

@@ -10,6 +10,7 @@
 //! - what a transaction has done so far, in reports of its state: the pool's own questions within
 //!   it show there as a read or a result (docs/pool/limits.md); that one has begun and that it has
 //!   ended are compared;
+//! - the text of COM_STATISTICS, which is of the server's whole life;
 //! - the flag SESSION_STATE_CHANGED without a report: MariaDB sets it for clients that cannot read
 //!   reports, and for a schema that a prepared statement enters and leaves again.
 
@@ -192,6 +193,10 @@ impl Teller<'_> {
             }
             Act::InitDb(name) => client.run(Command::InitDb, name.as_bytes()),
             Act::Ping => client.run(Command::Ping, b""),
+            Act::Statistics => client.run(Command::Statistics, b"").map(|outcomes| {
+                assert!(matches!(outcomes[..], [Outcome::Text(_)]), "{outcomes:?}");
+                Vec::new()
+            }),
             Act::Reset => client.run(Command::ResetConnection, b""),
             Act::MultiStatements(on) => client.run(Command::SetOption, &[u8::from(!on), 0]),
             Act::ChangeUser(login) => {

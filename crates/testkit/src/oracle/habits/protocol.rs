@@ -21,6 +21,22 @@ pub(super) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
+        "statistics",
+        2,
+        On::Both,
+        &[
+            "<statistics>",
+            "INSERT INTO {t} (v) VALUES ({k}), ({n}) ;; <statistics> ;; SELECT ROW_COUNT()",
+            "SELECT 1 UNION SELECT 2 ;; <statistics> ;; SELECT FOUND_ROWS(), ROW_COUNT()",
+            "INSERT INTO {t} (v) VALUES ({k}) ;; <statistics> ;; SELECT LAST_INSERT_ID()",
+            "SELECT CAST('x{n}' AS SIGNED) ;; <statistics> ;; SHOW WARNINGS",
+            "SELECT * FROM no_such_table ;; <statistics> ;; SHOW ERRORS",
+            "<opens>BEGIN ;; INSERT INTO {t} (v) VALUES ({k}) ;; <statistics> ;; \
+             SELECT ROW_COUNT() ;; <closes>COMMIT",
+            "SET @a = {n} ;; <statistics> ;; SELECT @a",
+        ],
+    ),
+    habit(
         "interrupts_itself",
         1,
         On::Both,
