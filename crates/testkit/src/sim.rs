@@ -14,6 +14,7 @@ pub(crate) mod random;
 mod script;
 mod settings;
 mod standing;
+mod tls;
 mod world;
 
 pub use settings::facts;
@@ -24,6 +25,8 @@ use wire::auth::caching_sha2::KeyPair;
 pub struct Seen {
     /// Replies that clients judged.
     pub answered: u64,
+    /// The same of clients under TLS.
+    pub secured: u64,
     /// Turns of the groups.
     pub turns: u64,
     /// Backends that a group gave up because another lacked one.

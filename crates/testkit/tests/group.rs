@@ -46,6 +46,7 @@ fn no_client_notices_the_pool() {
         };
         keys = again;
         sum.answered += seen.answered;
+        sum.secured += seen.secured;
         sum.turns += seen.turns;
         sum.killed += seen.killed;
         sum.lent += seen.lent;
@@ -64,6 +65,10 @@ fn no_client_notices_the_pool() {
     }
     eprintln!("{sum:?}");
     assert!(failed.is_empty(), "failed seeds: {failed:?}");
+    assert!(
+        sum.secured > 0 || count < SEEDS,
+        "no client under TLS was answered: {sum:?}"
+    );
     let both = sum.unrestored.iter().all(|times| *times > 0);
     assert!(
         sum.spooled > 0 && sum.stalled > 0 || count < SEEDS,

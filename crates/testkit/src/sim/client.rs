@@ -17,6 +17,7 @@ use super::random::Random;
 use super::script::{Belief, Held, Kind, PREPARED, USER, choose, is_poisoned};
 use super::settings::HASHED;
 use super::standing::Standing;
+use super::tls::{Heard, SimTls};
 use crate::frames::Frames;
 use crate::reply::{Failure, Outcome, Prepared};
 use crate::talk::{Account, Happened, Talk};
@@ -48,6 +49,8 @@ pub(crate) struct Manners {
     pub(crate) guesses: bool,
     /// Some clients speak in compressed frames.
     pub(crate) packs: bool,
+    /// Some are under TLS.
+    pub(crate) secures: bool,
     /// Some stop amid a command.
     pub(crate) stalls: bool,
     /// They ask for long replies, and stop amid them.
@@ -102,6 +105,8 @@ pub(crate) struct SimClient {
     /// Variables that its login has set; a reset goes back to them.
     login_variables: BTreeMap<String, String>,
     talk: Talk,
+    /// Its TLS, if it is one that asks for that.
+    tls: Option<SimTls>,
     /// Its frames, once it is in and they were agreed on.
     frames: Option<Frames>,
     /// What came of its login and is no whole packet yet.
@@ -177,6 +182,12 @@ impl SimClient {
         if manners.packs && id.is_multiple_of(2) {
             account = account.with(cap::COMPRESS);
         }
+        let secures = manners.secures && (id / 2).is_multiple_of(2);
+        if secures {
+            account = account.with(cap::SSL);
+        }
+        let schema = account.schema.as_ref().map_or(0, |_| cap::CONNECT_WITH_DB);
+        let tls = secures.then(|| SimTls::new(account.capabilities | schema));
         SimClient {
             id,
             wire: None,
@@ -192,6 +203,7 @@ impl SimClient {
                 ..Belief::default()
             },
             talk: Talk::new(account, false),
+            tls,
             frames: None,
             raw: Vec::new(),
             guesses,
@@ -266,11 +278,19 @@ impl SimClient {
     ) -> String {
         let mut said = Vec::new();
         let words = self.speak(random, manners, leaving, prey, &mut said);
-        match &mut self.frames {
-            Some(frames) if !said.is_empty() => out.extend(frames.pack(&said, true)),
-            _ => out.extend(said),
+        if let Some(frames) = self.frames.as_mut().filter(|_| !said.is_empty()) {
+            said = frames.pack(&said, true);
         }
+        self.send(&said, out);
         words
+    }
+
+    /// What goes over the wire for these bytes.
+    fn send(&mut self, said: &[u8], out: &mut Vec<u8>) {
+        match &mut self.tls {
+            Some(tls) => tls.say(said, out),
+            None => out.extend_from_slice(said),
+        }
     }
 
     fn speak(
@@ -353,7 +373,22 @@ impl SimClient {
     /// Bytes have come; answers to the login go to `out`. The words are for the trace.
     pub(crate) fn hear(&mut self, db: &Db, manners: &Manners, bytes: &[u8], out: &mut Vec<u8>) {
         self.has_taken = true;
-        let mut bytes = bytes.to_vec();
+        let words = match &mut self.tls {
+            None => bytes.to_vec(),
+            Some(tls) => match tls.hear(bytes, out) {
+                Heard::Words(words) => words,
+                Heard::Greeting(greeting) => {
+                    self.talk.is_under_tls();
+                    greeting
+                }
+            },
+        };
+        let mut said = Vec::new();
+        self.hear_words(db, manners, words, &mut said);
+        self.send(&said, out);
+    }
+
+    fn hear_words(&mut self, db: &Db, manners: &Manners, mut bytes: Vec<u8>, out: &mut Vec<u8>) {
         if let Some(frames) = &mut self.frames {
             bytes = frames
                 .unpack(&bytes)
@@ -374,7 +409,7 @@ impl SimClient {
             self.hear_on(db, manners, out);
             if self.frames.is_some() {
                 let rest = std::mem::take(&mut self.raw);
-                return self.hear(db, manners, &rest, out);
+                return self.hear_words(db, manners, rest, out);
             }
         }
     }
@@ -418,6 +453,11 @@ impl SimClient {
             .greeting
             .as_ref()
             .map(|greeting| greeting.connection_id)
+    }
+
+    /// Whether its words go over the wire in records of TLS.
+    pub(crate) fn is_under_tls(&self) -> bool {
+        self.tls.as_ref().is_some_and(SimTls::has_begun)
     }
 
     /// The number of those that it has asked to kill, and whether wholly, since it was asked last.

@@ -4,6 +4,7 @@
 //! them. Invariant: every text that is drawn is one that the pool accepts.
 
 use super::random::Random;
+use super::tls::{CERT, KEY};
 use pool::{ServerFacts, ServerTimeouts};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -58,6 +59,7 @@ pub(super) fn settings_text(
          backends_reserved = {reserved}\nlogins_per_s_max = {logins}\n\
          server_down_fail_ms = {down}\n\
          dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\
+         [tls]\ncert = \"{CERT}\"\nkey = \"{KEY}\"\n\
          [backend]\naddress = \"127.0.0.1:3306\"\n\
          [[user]]\nname = \"app\"\npassword = \"secret\"\n{}",
         DRAIN_MAX.as_millis(),

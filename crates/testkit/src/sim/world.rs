@@ -125,6 +125,7 @@ impl World {
             guesses: random.chance(200),
             // The order of statements is read off their bytes, and frames are numbered by turns.
             packs: seed.is_multiple_of(3) && !ordered && !pipelined,
+            secures: seed % 4 == 1 && !ordered,
             stalls: seed.is_multiple_of(2),
             readers_stop,
             kinds: if ordered { 1 } else { random.between(1, 3) },
@@ -634,6 +635,7 @@ impl World {
         for client in &self.clients {
             client.check_log(&self.db);
             self.seen.answered += client.answered;
+            self.seen.secured += u64::from(client.is_under_tls()) * client.answered;
             self.seen.unrestored[0] += client.unrestored[0];
             self.seen.unrestored[1] += client.unrestored[1];
         }
