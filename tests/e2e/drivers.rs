@@ -3,10 +3,11 @@
 //! A program there connects, pools, commits, rolls back, meets a deadlock, prepares, moves a value
 //! of 6 MiB, cancels, loses a connection, and lets sixteen workers run in one crowd, each with
 //! session state of its own; it prints facts. Both ways must print the same, and the pool has four
-//! backends for all of it. `scripts/drivers.sh` fetches and builds; what it could not have is
+//! backends for all of it. Then it does all of that once more under TLS, in front of a pool that
+//! takes nothing else. `scripts/drivers.sh` fetches and builds; what it could not have is
 //! skipped here by name, with its reason. `ONRAMP_DRIVERS_MYSQL=1` does it all on MySQL too.
 
-use crate::world::{app, direct, found, fresh_schema, login, server, through};
+use crate::world::{app, direct, found, fresh_schema, login, server, start_pool, through, tls};
 use reactor::Address;
 use std::io::Read;
 use std::path::Path;
@@ -20,11 +21,15 @@ const BACKENDS: usize = 4;
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// What a program printed, and how it ended.
-fn run(program: &Path, address: &Address, schema: &str) -> String {
+fn run(program: &Path, address: &Address, schema: &str, is_tls: bool) -> String {
     let Address::Tcp(address) = address else {
         panic!("{address} has no port");
     };
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    if is_tls {
+        command.env("DRIVER_TLS", "1");
+    }
+    let mut child = command
         .args([&address.port().to_string(), schema])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -67,15 +72,24 @@ fn wait(child: &mut Child) -> Option<i32> {
 /// One driver on both ways to one server.
 fn works_on(real: &Real, program: &Path, schema: &str) {
     fresh_schema(real, schema);
-    let expected = run(program, &real.address(), schema);
+    let expected = run(program, &real.address(), schema, false);
     assert!(expected.contains("crowd: 0 16 320\n"), "{expected}");
     if direct() {
         return;
     }
     fresh_schema(real, schema);
     let way = through(real, BACKENDS);
-    let found = run(program, &way, schema);
+    let found = run(program, &way, schema, false);
     assert_eq!(found, expected, "through the pool and directly");
+    drop(way);
+    fresh_schema(real, schema);
+    let extra = format!(
+        "backends_max = {BACKENDS}\ngroups = 1\n{}",
+        tls(real, "required")
+    );
+    let pool = start_pool(real, &format!("{schema}-tls.toml"), &extra);
+    let found = run(program, &pool.address, schema, true);
+    assert_eq!(found, expected, "through the pool under TLS and directly");
 }
 
 fn works(driver: &str) {

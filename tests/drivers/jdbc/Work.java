@@ -35,10 +35,11 @@ public final class Work {
     }
 
     private Work(String driver, String port, String schema) {
+        boolean tls = System.getenv("DRIVER_TLS") != null;
         String options = driver.equals("mysql")
-            ? "useServerPrepStmts=true&cachePrepStmts=true&sslMode=DISABLED"
+            ? "useServerPrepStmts=true&cachePrepStmts=true&sslMode=" + (tls ? "REQUIRED" : "DISABLED")
                 + "&allowPublicKeyRetrieval=true&rewriteBatchedStatements=true&useCursorFetch=true"
-            : "useServerPrepStmts=true&cachePrepStmts=true&sslMode=disable";
+            : "useServerPrepStmts=true&cachePrepStmts=true&sslMode=" + (tls ? "trust" : "disable");
         url = "jdbc:" + driver + "://127.0.0.1:" + port + "/" + schema + "?" + options;
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl(url);

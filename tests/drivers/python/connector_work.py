@@ -4,7 +4,7 @@ import datetime
 
 import mysql.connector
 from mysql.connector.pooling import MySQLConnectionPool
-from work import SETTINGS, WORKERS, one, say, work
+from work import SETTINGS, TLS, WORKERS, one, say, work
 
 
 class Driver:
@@ -14,7 +14,7 @@ class Driver:
         self.pool = None
 
     def connect(self, **more):
-        settings = {"charset": "utf8mb4", "ssl_disabled": True, **SETTINGS, **more}
+        settings = {"charset": "utf8mb4", "ssl_disabled": TLS is None, **SETTINGS, **more}
         return mysql.connector.connect(**settings)
 
     def pooled(self):
@@ -57,7 +57,7 @@ class Driver:
         say("prepared rows:", one(connection, "SELECT COUNT(*) FROM t WHERE name LIKE 'p%'"))
         connection.close()
         # Sixteen connections stay open, and are reset each time they are given back.
-        settings = {"charset": "utf8mb4", "ssl_disabled": True, **SETTINGS}
+        settings = {"charset": "utf8mb4", "ssl_disabled": TLS is None, **SETTINGS}
         self.pool = MySQLConnectionPool(pool_name="crowd", pool_size=WORKERS, **settings)
         connection = self.pool.get_connection()
         cursor = connection.cursor()

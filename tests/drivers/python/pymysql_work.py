@@ -1,14 +1,14 @@
 """PyMySQL's part of work.py. It has no pool and no statements prepared by the server."""
 
 import pymysql
-from work import SETTINGS, one, say, work
+from work import SETTINGS, TLS, one, say, work
 
 
 class Driver:
     Error = pymysql.MySQLError
 
     def connect(self, **more):
-        return pymysql.connect(**{"charset": "utf8mb4", **SETTINGS, **more})
+        return pymysql.connect(**{"charset": "utf8mb4", "ssl": TLS, **SETTINGS, **more})
 
     pooled = connect
 

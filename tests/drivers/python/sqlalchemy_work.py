@@ -4,7 +4,7 @@ import pymysql
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, select
 from sqlalchemy import event, func, text
 from sqlalchemy.orm import Session, declarative_base
-from work import PORT, SCHEMA, WORKERS, say, work
+from work import PORT, SCHEMA, TLS, WORKERS, say, work
 
 BASE = declarative_base()
 
@@ -20,7 +20,7 @@ class Driver:
 
     def __init__(self):
         url = f"mysql+pymysql://app:app@127.0.0.1:{PORT}/{SCHEMA}?charset=utf8mb4"
-        options = dict(pool_size=WORKERS, max_overflow=4, pool_pre_ping=True)
+        options = dict(pool_size=WORKERS, max_overflow=4, pool_pre_ping=True, connect_args={"ssl": TLS})
         self.engine = create_engine(url, **options)
 
     def connect(self, charset=None):

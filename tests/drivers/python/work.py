@@ -7,6 +7,8 @@ each program: the port, and the schema. What depends on a server's ids or clock 
 import datetime
 import decimal
 import hashlib
+import os
+import ssl
 import sys
 import threading
 import time
@@ -14,6 +16,12 @@ import time
 PORT, SCHEMA = int(sys.argv[1]), sys.argv[2]
 WORKERS = 16
 SETTINGS = dict(host="127.0.0.1", port=PORT, user="app", password="app", database=SCHEMA)
+# Under TLS where DRIVER_TLS is set; the certificate is nobody's.
+TLS = None
+if os.environ.get("DRIVER_TLS"):
+    TLS = ssl.create_default_context()
+    TLS.check_hostname = False
+    TLS.verify_mode = ssl.CERT_NONE
 
 
 def say(*facts):

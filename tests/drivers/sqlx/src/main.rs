@@ -242,13 +242,17 @@ async fn crowd(pool: &MySqlPool) -> Done {
 #[tokio::main]
 async fn main() -> Done {
     let arguments: Vec<String> = std::env::args().collect();
+    let mode = match std::env::var_os("DRIVER_TLS") {
+        Some(_) => MySqlSslMode::Required,
+        None => MySqlSslMode::Disabled,
+    };
     let options = MySqlConnectOptions::new()
         .host("127.0.0.1")
         .port(arguments[1].parse()?)
         .username("app")
         .password("app")
         .database(&arguments[2])
-        .ssl_mode(MySqlSslMode::Disabled);
+        .ssl_mode(mode);
     let pool = MySqlPoolOptions::new().max_connections(WORKERS);
     let pool = pool.connect_with(options.clone()).await?;
     session(&options).await?;
