@@ -11,6 +11,7 @@ use testkit::certificates::{Authority, Valid, put};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real, skipped};
+use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::packet::HEADER_LEN;
 
@@ -177,6 +178,54 @@ fn every_connection_of_the_pool_is_under_tls() {
             "tls = \"off\"",
             &["refuses the pool's account"],
         );
+    }
+}
+
+/// What a reply holds, its columns too.
+fn told(client: &mut Client, sql: &str) -> String {
+    let outcomes = client.query(sql).unwrap();
+    let columns = outcomes.iter().map(|outcome| match outcome {
+        Outcome::Rows(rows) => format!("{:?}", rows.columns),
+        _ => String::new(),
+    });
+    format!("{outcomes:?} {:?}", columns.collect::<Vec<_>>())
+}
+
+/// The form of a reply follows from what was agreed on, which servers take from the request for TLS.
+#[test]
+fn clients_of_every_kind_are_served_over_tls() {
+    for scene in Scene::both("backend-tls-kinds", &[]) {
+        let pool = scene.pool(&scene.real.address(), "tls = \"required\"");
+        let pool = pool.unwrap();
+        let metadata = cap::EXTENDED_METADATA;
+        for account in [
+            app(),
+            app().without(cap::DEPRECATE_EOF),
+            app().without(cap::SESSION_TRACK),
+            app().with(cap::FOUND_ROWS),
+            app().with(cap::MULTI_STATEMENTS),
+            app().with(cap::COMPRESS),
+            app().extended(cap::EXTENDED_BULK),
+            app().extended(metadata),
+            // As MariaDB's client library.
+            app()
+                .extended(cap::EXTENDED_BULK | metadata)
+                .without(cap::DEPRECATE_EOF),
+        ] {
+            let both = [scene.real.address(), pool.address.clone()];
+            let mut both = both.map(|address| login(&address, &account));
+            for sql in [
+                "SELECT 1 AS one, 'x' AS two",
+                "SELECT JSON_OBJECT('a', 1) AS document, POINT(1, 2) AS place",
+                "SELECT 1 UNION SELECT 2",
+                "DO 1",
+                "SELECT CAST('x' AS SIGNED)",
+                "SELECT nothing",
+            ] {
+                let [direct, pooled] = both.each_mut().map(|client| told(client, sql));
+                assert_eq!(direct, pooled, "{account:?}: {sql}");
+            }
+        }
     }
 }
 

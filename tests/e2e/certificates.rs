@@ -252,7 +252,16 @@ fn certificate_of(address: &Address) -> Vec<u8> {
     greeting.resize(usize::from(greeting[0]), 0);
     stream.read_exact(&mut greeting).unwrap();
     let mut request = Vec::new();
-    assert!(put_tls_request(testkit::talk::USUAL | cap::SSL, 0, &greeting, &mut request).unwrap());
+    assert!(
+        put_tls_request(
+            testkit::talk::USUAL | cap::SSL,
+            0,
+            0,
+            &greeting,
+            &mut request
+        )
+        .unwrap()
+    );
     stream.write_all(&request).unwrap();
     let mut stream = StreamOwned::new(testkit::tls::client(rustls::DEFAULT_VERSIONS), stream);
     while stream.conn.is_handshaking() {

@@ -271,7 +271,7 @@ impl Raw {
         let greeting = Greeting::read(&payload).unwrap();
         let mut request = Vec::new();
         let wanted = testkit::talk::USUAL | cap::SSL;
-        assert!(put_tls_request(wanted, 0, &payload, &mut request).unwrap());
+        assert!(put_tls_request(wanted, 0, 0, &payload, &mut request).unwrap());
         Raw {
             stream,
             greeting,

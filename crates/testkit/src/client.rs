@@ -161,8 +161,11 @@ impl Client {
         {
             // MySQL goes by what the request says, and not by the login behind it.
             let schema = account.schema.as_ref().map_or(0, |_| cap::CONNECT_WITH_DB);
-            let (greeting, begun) =
-                tls::begin(plain, account.capabilities | schema, account.tls12)?;
+            let (greeting, begun) = tls::begin(
+                plain,
+                (account.capabilities | schema, account.extended),
+                account.tls12,
+            )?;
             stream = match begun {
                 Begun::Plain(plain) => Stream::Tcp(plain),
                 Begun::Tls(tls) => {

@@ -76,7 +76,7 @@ pub(crate) enum Begun {
 /// The system's, or why there is no TLS.
 pub(crate) fn begin(
     mut stream: TcpStream,
-    capabilities: u32,
+    (capabilities, extended): (u32, u32),
     tls12: bool,
 ) -> io::Result<(Vec<u8>, Begun)> {
     let mut greeting = vec![0; HEADER_LEN];
@@ -88,7 +88,9 @@ pub(crate) fn begin(
     let payload = &greeting[HEADER_LEN..];
     let refused = payload.first() == Some(&ERR);
     let malformed = |error| io::Error::other(format!("{error}"));
-    if refused || !put_tls_request(capabilities, 0, payload, &mut request).map_err(malformed)? {
+    if refused
+        || !put_tls_request(capabilities, extended, 0, payload, &mut request).map_err(malformed)?
+    {
         return Ok((greeting, Begun::Plain(stream)));
     }
     stream.write_all(&request)?;

@@ -219,11 +219,7 @@ impl ClientLogin {
         self.plugin = who.credential.plugin().unwrap_or(offered_plugin);
         self.nonce = greeting.nonce;
         self.stage = Stage::Answered;
-        let extended = who.extended & greeting.extended;
-        let mut capabilities = who.wanted & (offered | cap::LONG_PASSWORD);
-        if extended != 0 {
-            capabilities &= !cap::LONG_PASSWORD;
-        }
+        let (capabilities, extended) = agreed(who.wanted, who.extended, &greeting);
         self.capabilities = capabilities;
         let login = Login {
             capabilities,
@@ -312,28 +308,43 @@ impl ClientLogin {
     }
 }
 
-/// Appends the packet behind which a client that asks for `wanted` begins TLS, in answer to the
-/// greeting numbered `seq`; what comes under TLS goes on behind its number. False, and nothing,
-/// where the server does not offer TLS.
+/// What is in use on a connection to who greets so: the capabilities, and MariaDB's extended ones,
+/// of which LONG_PASSWORD says that there are none.
+fn agreed(wanted: u32, extended: u32, greeting: &Greeting) -> (u32, u32) {
+    let extended = extended & greeting.extended;
+    let capabilities = wanted & (greeting.capabilities | cap::LONG_PASSWORD);
+    match extended {
+        0 => (capabilities, 0),
+        _ => (capabilities & !cap::LONG_PASSWORD, extended),
+    }
+}
+
+/// Appends the packet behind which a client that asks for `wanted` and for `extended` begins TLS,
+/// in answer to the greeting numbered `seq`; what comes under TLS goes on behind its number. False,
+/// and nothing, where the server does not offer TLS.
+///
+/// Both must be what the login behind it asks for: servers go by what stands here.
 ///
 /// # Errors
 /// The greeting is cut or garbled.
 pub fn put_tls_request(
     wanted: u32,
+    extended: u32,
     seq: u8,
     greeting: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<bool, Malformed> {
-    let offered = Greeting::read(greeting)?.capabilities;
-    if offered & cap::SSL == 0 {
+    let greeting = Greeting::read(greeting)?;
+    if greeting.capabilities & cap::SSL == 0 {
         return Ok(false);
     }
-    let capabilities = (wanted | cap::SSL) & (offered | cap::LONG_PASSWORD);
+    let (capabilities, extended) = agreed(wanted | cap::SSL, extended, &greeting);
     put_short(out, seq.wrapping_add(1), |out| {
         out.extend_from_slice(&capabilities.to_le_bytes());
         out.extend_from_slice(&(1u32 << 30).to_le_bytes());
         out.push(COLLATION);
-        out.extend_from_slice(&[0; 23]);
+        out.extend_from_slice(&[0; 19]);
+        out.extend_from_slice(&extended.to_le_bytes());
     });
     Ok(true)
 }

@@ -98,7 +98,8 @@ impl Dial {
             self.thread = Some(greeting.connection_id);
             let mut request = Vec::new();
             if self.asking != Asking::Off
-                && put_tls_request(account.wanted, seq, payload, &mut request) == Ok(true)
+                && put_tls_request(account.wanted, account.extended, seq, payload, &mut request)
+                    == Ok(true)
             {
                 self.greeted = Some((seq.wrapping_add(1), payload.to_vec()));
                 return DialStep::BeginTls(request);

@@ -80,7 +80,7 @@ impl SimTls {
                     total,
                     "something stands behind the greeting"
                 );
-                let offered = put_tls_request(self.capabilities, 0, payload, out);
+                let offered = put_tls_request(self.capabilities, 0, 0, payload, out);
                 assert!(offered.expect("a greeting"), "the pool does not offer TLS");
                 let mut connection = client(rustls::DEFAULT_VERSIONS);
                 put_records(&mut connection, out);

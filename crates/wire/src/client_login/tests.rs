@@ -205,3 +205,46 @@ fn nonsense_is_an_error() {
         assert!(login.on_packet(&who, 0, payload, &mut Vec::new()).is_err());
     }
 }
+
+/// Servers go by the request for TLS: MariaDB sends no extended metadata to who has not asked there.
+#[test]
+fn a_request_for_tls_says_what_the_login_behind_it_says() {
+    let both = cap::EXTENDED_BULK | cap::EXTENDED_METADATA;
+    for (asked, offered, bytes) in [
+        (0, 0, [0, 0, 0, 0]),
+        (both, 0, [0, 0, 0, 0]),
+        (0, both, [0, 0, 0, 0]),
+        (both, cap::EXTENDED_METADATA, [8, 0, 0, 0]),
+        (both, both, [12, 0, 0, 0]),
+    ] {
+        let greeting = Greeting {
+            version: b"5.5.5-10.11.14-MariaDB".to_vec(),
+            connection_id: 7,
+            nonce: NONCE,
+            capabilities: (cap::OFFERED | cap::DEPRECATE_EOF | cap::SSL) & !cap::LONG_PASSWORD,
+            extended: offered,
+            collation: 45,
+            status: 2,
+            plugin: b"mysql_native_password".to_vec(),
+        };
+        let mut payload = Vec::new();
+        greeting.put(&mut payload);
+        let payload = payload.split_off(HEADER_LEN);
+        let mut who = who("secret", false);
+        who.wanted |= cap::SSL;
+        who.extended = asked;
+        let mut request = Vec::new();
+        let offers = put_tls_request(who.wanted, who.extended, 0, &payload, &mut request);
+        assert_eq!(offers, Ok(true));
+        assert_eq!(request[..HEADER_LEN], [32, 0, 0, 1]);
+        let (_, login) = step(&mut ClientLogin::new(), &who, 1, &payload);
+        assert_eq!(
+            request[HEADER_LEN..],
+            login[..32],
+            "{asked:#x} {offered:#x}"
+        );
+        assert_eq!(request[HEADER_LEN + 28..], bytes);
+        // LONG_PASSWORD says that there are no extended capabilities.
+        assert_eq!(request[HEADER_LEN] & 1 == 1, bytes == [0; 4]);
+    }
+}
