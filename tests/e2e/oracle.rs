@@ -5,14 +5,16 @@
 //! that differ are cut down, and then all seeds are told (docs/oracle.md). Some are told at the
 //! same time, each to a server of its own: what a script does to a whole server (its global
 //! variables, its read lock) must meet nobody else. Server and pool stay up across seeds, so a pool
-//! also has to get over what the scripts before left. A seed that fails is told again to a pool of
+//! also has to get over what the scripts before left. The seeds with odd numbers have a pool that
+//! reaches the server under TLS. A seed that fails is told again to a pool of
 //! its own, cut down, and printed as a test to be pasted into this folder.
 
-use crate::world::{found, start_pool, tls};
+use crate::world::{binary, config_file, config_to, found, tls};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use testkit::onramp::Pool;
 use testkit::oracle::{Difference, Pair, Step, Verdict, draw, ground, legal, shrink, story};
 use testkit::real::{Flavour, Real};
 
@@ -53,6 +55,8 @@ static POOLS: AtomicUsize = AtomicUsize::new(1);
 
 struct Oracle<'a> {
     real: &'a Real,
+    /// The pool reaches the server under TLS.
+    is_tls: bool,
 }
 
 impl Oracle<'_> {
@@ -62,7 +66,15 @@ impl Oracle<'_> {
         let backends = BACKENDS + 2;
         let tls = tls(self.real, "optional");
         let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 20000\n{tls}");
-        let pool = start_pool(self.real, &name, &extra);
+        let to_server = if self.is_tls {
+            "tls = \"required\"\n"
+        } else {
+            ""
+        };
+        let text = config_to(&self.real.address(), to_server, &extra);
+        let file = config_file(self.real, &name, &text);
+        let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]);
+        let pool = pool.unwrap_or_else(|why| panic!("{why}"));
         let mut admin = self.real.admin();
         // It empties tables while the server may still be at rolling back for who has vanished.
         admin.must("SET SESSION innodb_lock_wait_timeout = 50, SESSION lock_wait_timeout = 50");
@@ -180,10 +192,21 @@ fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
     let next = AtomicU64::new(first);
     let failures = AtomicUsize::new(0);
     let started = Instant::now();
+    let folder = std::env::temp_dir().join(format!("onramp-oracle-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (cert, key) = testkit::tls::files(&folder);
+    let shown = [
+        format!("--ssl-cert={}", cert.display()),
+        format!("--ssl-key={}", key.display()),
+    ];
     let tellers = TELLERS.min(last + 1 - first);
     let findings: Vec<Findings> = thread::scope(|scope| {
         let tell = || {
             let arguments = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
+            let arguments = arguments
+                .into_iter()
+                .chain(shown.iter().map(String::as_str));
+            let arguments: Vec<&str> = arguments.collect();
             let real = found(start(&arguments), name)?;
             Some(tell_seeds(&real, (&next, last), &failures))
         };
@@ -259,15 +282,18 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
     for sql in ground::statements() {
         admin.must(&sql);
     }
-    let oracle = Oracle { real };
-    let mut pair = oracle.fresh();
-    let mut before = Vec::new();
+    let oracles = [false, true].map(|is_tls| Oracle { real, is_tls });
+    let mut pairs = oracles.each_ref().map(Oracle::fresh);
+    let mut befores = [Vec::new(), Vec::new()];
     let mut findings = Findings::default();
     while failures.load(Ordering::Relaxed) < patience().0 {
         let seed = next.fetch_add(1, Ordering::Relaxed);
         if seed > last {
             break;
         }
+        let place = usize::from(seed % 2 == 1);
+        let (oracle, pair) = (&oracles[place], &mut pairs[place]);
+        let before = &mut befores[place];
         let script = draw(seed, BACKENDS, real.flavour());
         findings.seeds += 1;
         findings.steps += script.len();
@@ -292,13 +318,13 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
                 eprintln!("seed {seed} differs: {difference}");
                 let failed_before = failures.fetch_add(1, Ordering::Relaxed);
                 if cuts_max().is_none_or(|max| failed_before < max) {
-                    let report = oracle.report(seed, &before, &script);
+                    let report = oracle.report(seed, before, &script);
                     let once = || format!("seed {seed} differed once: {difference}");
                     eprintln!("{}", report.unwrap_or_else(once));
                 }
                 findings.failed.push(seed);
                 before.clear();
-                pair = oracle.fresh();
+                *pair = oracle.fresh();
             }
         }
         before.push(script);

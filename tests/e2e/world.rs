@@ -79,8 +79,13 @@ pub(crate) fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Opti
 
 /// A configuration for every account of the tests; `extra` are lines of its top level.
 pub(crate) fn config(backend: &Address, extra: &str) -> String {
+    config_to(backend, "", extra)
+}
+
+/// The same with more settings below `[backend]`.
+pub(crate) fn config_to(backend: &Address, more: &str, extra: &str) -> String {
     format!(
-        "{extra}\n[backend]\naddress = \"{backend}\"\n\
+        "{extra}\n[backend]\naddress = \"{backend}\"\n{more}\
          [[user]]\nname = \"app\"\npassword = \"app\"\n\
          [[user]]\nname = \"other\"\npassword = \"other's\"\n\
          [[user]]\nname = \"small\"\npassword = \"small\"\n\
