@@ -191,7 +191,8 @@ fn told(client: &mut Client, sql: &str) -> String {
     format!("{outcomes:?} {:?}", columns.collect::<Vec<_>>())
 }
 
-/// The form of a reply follows from what was agreed on, which servers take from the request for TLS.
+/// The form of a reply follows from what was agreed on, which servers take from the request for
+/// TLS.
 #[test]
 fn clients_of_every_kind_are_served_over_tls() {
     for scene in Scene::both("backend-tls-kinds", &[]) {

@@ -206,7 +206,8 @@ fn nonsense_is_an_error() {
     }
 }
 
-/// Servers go by the request for TLS: MariaDB sends no extended metadata to who has not asked there.
+/// Servers go by the request for TLS: MariaDB sends no extended metadata to who has not asked for
+/// them there.
 #[test]
 fn a_request_for_tls_says_what_the_login_behind_it_says() {
     let both = cap::EXTENDED_BULK | cap::EXTENDED_METADATA;
