@@ -2,7 +2,7 @@
 #
 # What: fetches a real MySQL server into target/mysql (or the folder that is named), beside whatever
 #   the machine runs: get-mysql.sh [FOLDER]. FOLDER/run starts its programs, with the C library that
-#   came along: FOLDER/run mysqld --no-defaults ...
+#   came along: FOLDER/run mysqld --no-defaults ...; FOLDER/run mysql is its command line.
 #   get-mysql.sh --eight [FOLDER] fetches MySQL 8.0.15 into target/mysql8 instead.
 # Why: the tests compare the pool with MySQL too, and Debian's stable suites have only MariaDB. The
 #   packages are those of Debian's unstable suite, from the mirror that apt uses on this machine.
@@ -83,9 +83,10 @@ apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/list" -o Dir::Etc::sourceparts=/d
     -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache"
     -o "Dir::State::status=$work/status" -o APT::Install-Recommends=0 -o Debug::NoLocking=1)
 
-say "fetching mysql-server-core of Debian's unstable suite into $folder"
+say "fetching mysql-server-core and mysql-client-core of Debian's unstable suite into $folder"
 "${apt[@]}" update >/dev/null || fail "the lists could not be fetched from $mirror"
-"${apt[@]}" -y --download-only install mysql-server-core >/dev/null ||
+"${apt[@]}" -y --download-only install mysql-server-core mysql-client-core \
+    >/dev/null ||
     fail "mysql-server-core could not be fetched from $mirror"
 for package in "$work"/cache/archives/*.deb; do
     dpkg -x "$package" "$folder"

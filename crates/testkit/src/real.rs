@@ -418,5 +418,7 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 mod mysql;
+
+pub use mysql::mysql_command_line;
 #[cfg(test)]
 mod tests;

@@ -142,6 +142,13 @@ impl Login {
             Plugin::from_name(login.plugin)
         };
         match (given, wanted) {
+            // The greeting names the other plugin, so this answers no nonce: MySQL 9's library,
+            // which has nothing but this plugin, waits to be asked for it, as servers do.
+            (Some(Plugin::CachingSha2), None | Some(Plugin::CachingSha2))
+                if login.answer.is_empty() =>
+            {
+                self.switch(Plugin::CachingSha2, fresh, seq)
+            }
             (Some(given), None) => {
                 self.stage = Stage::Answer(given);
                 self.answer(login_context, login.answer, seq)
@@ -265,7 +272,8 @@ impl Login {
         let Some(Identity { user, like }) = &self.identity else {
             return Outcome::Denied(seq, !answer.is_empty());
         };
-        if answer.is_empty() {
+        // MySQL's library says by a NUL that there is no password.
+        if answer.is_empty() || answer == [0] {
             return self.verdict(like.verifier.empty, Vec::new(), seq, false);
         }
         let learnt = like.learnt.sha2().map(|learnt| learnt.cached);

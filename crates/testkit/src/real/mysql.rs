@@ -59,6 +59,21 @@ impl Real {
     }
 }
 
+/// MySQL's own command line, to be given its arguments.
+///
+/// # Errors
+/// That it is not installed.
+pub fn mysql_command_line() -> Result<Command, String> {
+    let missing = "MySQL's command line is not installed (scripts/get-mysql.sh fetches it)";
+    let (run, _) = in_folder("ONRAMP_MYSQL", "mysql")?.ok_or(missing)?;
+    if !run.with_file_name("usr/bin/mysql").is_file() {
+        return Err(missing.into());
+    }
+    let mut command = Command::new(run);
+    command.arg("mysql");
+    Ok(command)
+}
+
 /// The program in the folder that this variable names, or in this folder of `target`.
 fn in_folder(variable: &str, fetched: &str) -> Result<Option<(PathBuf, Vec<String>)>, String> {
     let named = std::env::var_os(variable).map(PathBuf::from);

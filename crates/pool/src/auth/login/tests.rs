@@ -417,14 +417,42 @@ fn an_unknown_user_is_denied_with_the_password_of_its_stand_in() {
 #[test]
 fn an_account_without_password_takes_no_password() {
     let fixture = Fixture::new();
+    let mut login = Login::new(NONCE, false);
+    let outcome = fixture.begin(&mut login, "open", Plugin::Native, "");
+    assert_eq!(outcome, Outcome::Welcome(3, vec![], 2));
+    for no_password in [&b""[..], b"\0"] {
+        let asked = fixture.begin(&mut login, "open", Plugin::CachingSha2, "");
+        assert!(matches!(asked, Outcome::Send(_)), "{asked:?}");
+        let outcome = fixture.answer(&mut login, no_password, 4);
+        assert_eq!(outcome, Outcome::Welcome(3, vec![], 4), "{no_password:?}");
+    }
     for plugin in [Plugin::Native, Plugin::CachingSha2] {
-        let mut login = Login::new(NONCE, false);
-        assert!(matches!(
-            fixture.begin(&mut login, "open", plugin, ""),
-            Outcome::Welcome(3, ..)
-        ));
         let wrong = fixture.begin(&mut login, "open", plugin, "x");
         assert!(!matches!(wrong, Outcome::Welcome(..)));
+    }
+}
+
+/// The first answer of a client that has no plugin but this one, to a greeting with the other.
+#[test]
+fn an_empty_first_answer_in_the_other_plugin_is_asked_for_again() {
+    let fixture = Fixture::new();
+    for (user, place) in [("any", 0), ("sha2", 1)] {
+        for (password, right) in [("secret", true), ("wrong", false), ("", false)] {
+            let mut login = Login::new(NONCE, false);
+            let Outcome::Send(out) = fixture.begin(&mut login, user, Plugin::CachingSha2, "")
+            else {
+                panic!("{user} has to be asked");
+            };
+            let switch = handshake::AuthSwitch::read(&out[4..]).unwrap();
+            assert_eq!(switch.plugin, b"caching_sha2_password");
+            assert_eq!(switch.nonce(), Some(FRESH));
+            let answer = Plugin::CachingSha2.answer(password.as_bytes(), &FRESH);
+            let outcome = fixture.answer(&mut login, &answer, 4);
+            match outcome {
+                Outcome::Welcome(found, _, 5) => assert!(right && found == place),
+                other => assert!(!right, "{other:?}"),
+            }
+        }
     }
 }
 
