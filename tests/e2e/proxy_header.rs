@@ -541,6 +541,105 @@ fn the_server_is_told_where_clients_are() {
     }
 }
 
+/// A server that takes headers, with the account of `pool_that_tells` for all addresses.
+fn server_that_is_told(test: &str) -> Option<Real> {
+    if direct() {
+        skipped(test, "it is about the pool");
+        return None;
+    }
+    let real = found(Real::start(&["--proxy-protocol-networks=127.0.0.1"]), test)?;
+    real.execute(&[
+        "CREATE USER told@'%' IDENTIFIED BY 'told'",
+        "GRANT ALL ON *.* TO told@'%'",
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.t (a INT)",
+    ]);
+    Some(real)
+}
+
+#[test]
+fn clients_go_to_the_next_process_with_the_address_that_is_told() {
+    let test = "clients_go_to_the_next_process_with_the_address_that_is_told";
+    let Some(real) = server_that_is_told(test) else {
+        return;
+    };
+    let old = pool_that_tells(&real, "v2");
+    let [mut two, mut three] = [2, 3].map(|last| at(&old.address, last));
+    assert_eq!(two.value("SELECT USER()"), "told@127.0.0.2");
+    assert_eq!(three.value("SELECT USER()"), "told@127.0.0.3");
+    three.must("BEGIN");
+    three.must("INSERT INTO shop.t VALUES (1)");
+    let file = real.folder().join("v2.toml");
+    let new = old.succeed(binary(), &["--config", file.to_str().unwrap()]);
+    let new = new.unwrap_or_else(|why| panic!("{why}"));
+    let (status, said) = old.wait();
+    assert!(status.success(), "{said}");
+    assert_eq!(
+        three.value("SELECT CONCAT(USER(), COUNT(*)) FROM shop.t"),
+        "told@127.0.0.31"
+    );
+    three.must("COMMIT");
+    for (client, told) in [(&mut two, "told@127.0.0.2"), (&mut three, "told@127.0.0.3")] {
+        assert_eq!(client.value("SELECT USER()"), told);
+    }
+    assert_eq!(at(&new.address, 4).value("SELECT USER()"), "told@127.0.0.4");
+}
+
+/// Logs in with this header in front, and gives the connection and the first byte of the answer.
+fn logged_in_from(pool: &Address, address: Ipv4Addr) -> (TcpStream, u8, String) {
+    let mut stream = connected(pool, 1);
+    let header = format!("PROXY TCP4 {address} 127.0.0.1 7 3306\r\n");
+    stream.write_all(header.as_bytes()).unwrap();
+    let packet = |stream: &mut TcpStream| {
+        let mut header = [0; 4];
+        stream.read_exact(&mut header).unwrap();
+        let mut payload = vec![0; usize::from(header[0]) + (usize::from(header[1]) << 8)];
+        stream.read_exact(&mut payload).unwrap();
+        payload
+    };
+    packet(&mut stream);
+    stream.write_all(&bare_login()).unwrap();
+    let answer = packet(&mut stream);
+    let words = String::from_utf8_lossy(&answer[1..]).into_owned();
+    (stream, answer[0], words)
+}
+
+#[test]
+fn clients_of_more_addresses_than_can_be_told_are_refused() {
+    let test = "clients_of_more_addresses_than_can_be_told_are_refused";
+    let Some(real) = server_that_is_told(test) else {
+        return;
+    };
+    let text = format!(
+        "groups = 1\nlisten = [\"127.0.0.1:0\"]\n{FROM_LOOPBACK}[backend]\naddress = \"{}\"\n\
+         proxy_protocol = \"v1\"\n[[user]]\nname = \"bare\"\npassword = \"\"\n\
+         backend_user = \"told\"\nbackend_password = \"told\"\n",
+        real.address()
+    );
+    let file = config_file(&real, "many.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let address = |number: u32| Ipv4Addr::from(0x0A00_0000 + number);
+    let mut held: Vec<TcpStream> = (0..1024)
+        .map(|number| {
+            let (stream, first, words) = logged_in_from(&pool.address, address(number));
+            assert_eq!(first, 0, "client {number}: {words}");
+            stream
+        })
+        .collect();
+    let (_, first, words) = logged_in_from(&pool.address, address(1024));
+    assert_eq!(first, 0xFF);
+    assert!(words.starts_with("\u{10}\u{4}#08004"), "{words}");
+    assert!(words.contains("1024"), "{words}");
+    // Another client at an address that is told is let in.
+    assert_eq!(logged_in_from(&pool.address, address(7)).1, 0);
+    // And so is one at a new address, once another is not needed any more.
+    drop(held.pop());
+    crate::metrics::until(|| match logged_in_from(&pool.address, address(1025)) {
+        (_, 0, _) => Ok(()),
+        (_, _, words) => Err(words),
+    });
+}
+
 #[test]
 fn a_server_that_expects_no_header_is_named_at_start() {
     let test = "a_server_that_expects_no_header_is_named_at_start";
