@@ -12,7 +12,9 @@
 
 use crate::auth::{Credential, Nonce, Plugin, caching_sha2};
 use crate::capabilities as cap;
-use crate::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login, ZSTD_LEVEL_USUAL};
+use crate::handshake::{
+    AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login, ZSTD_LEVEL_USUAL, put_login_start,
+};
 use crate::packet::{Malformed, put_short};
 use crate::reply::{ERR, ErrPacket, OK};
 use std::fmt;
@@ -340,11 +342,7 @@ pub fn put_tls_request(
     }
     let (capabilities, extended) = agreed(wanted | cap::SSL, extended, &greeting);
     put_short(out, seq.wrapping_add(1), |out| {
-        out.extend_from_slice(&capabilities.to_le_bytes());
-        out.extend_from_slice(&(1u32 << 30).to_le_bytes());
-        out.push(COLLATION);
-        out.extend_from_slice(&[0; 19]);
-        out.extend_from_slice(&extended.to_le_bytes());
+        put_login_start(out, capabilities, extended, COLLATION);
     });
     Ok(true)
 }

@@ -218,12 +218,7 @@ impl<'a> Login<'a> {
     /// Appends the login as a packet numbered `seq`.
     pub fn put(&self, out: &mut Vec<u8>, seq: u8) {
         put_short(out, seq, |out| {
-            out.extend_from_slice(&self.capabilities.to_le_bytes());
-            out.extend_from_slice(&(1u32 << 30).to_le_bytes());
-            out.push(self.collation);
-            out.extend_from_slice(&[0; 19]);
-            let extended = if_extended(self.capabilities, self.extended);
-            out.extend_from_slice(&extended.to_le_bytes());
+            put_login_start(out, self.capabilities, self.extended, self.collation);
             out.extend_from_slice(self.user);
             out.push(0);
             put_lenenc_bytes(out, self.answer);
@@ -307,6 +302,16 @@ impl<'a> AuthSwitch<'a> {
     pub fn nonce(&self) -> Option<Nonce> {
         self.data.first_chunk::<NONCE_LEN>().copied()
     }
+}
+
+/// What a login and the request for TLS in front of it begin with. `extended` counts without
+/// LONG_PASSWORD alone.
+pub(crate) fn put_login_start(out: &mut Vec<u8>, capabilities: u32, extended: u32, collation: u8) {
+    out.extend_from_slice(&capabilities.to_le_bytes());
+    out.extend_from_slice(&(1u32 << 30).to_le_bytes());
+    out.push(collation);
+    out.extend_from_slice(&[0; 19]);
+    out.extend_from_slice(&if_extended(capabilities, extended).to_le_bytes());
 }
 
 /// Appends a request to use `plugin` with `nonce`.
