@@ -554,10 +554,10 @@ impl<N: Net> Group<N> {
                 let Some(onward) = onward else {
                     return self.close_later(key);
                 };
-                if let Err(refusal) = self.make_place_for_address(key) {
-                    return self.refuse_and_leave(key, &refusal);
-                }
-                let from = self.told_address(key);
+                let from = match self.make_place_for_address(key) {
+                    Ok(from) => from,
+                    Err(refusal) => return self.refuse_and_leave(key, &refusal),
+                };
                 let pool = self.pool_of(capabilities, onward, from);
                 self.put_in_pool(key, pool);
                 if !self.count_user(key, user) {

@@ -298,19 +298,19 @@ impl<N: Net> Group<N> {
             .map(|peer| peer.ip().to_canonical())
     }
 
-    /// That there is a place for backends of a client's address. Where clients have left one, its
-    /// backends are closed for that.
+    /// What the server is told of where a client is, once there is a place for backends of that
+    /// address. Where clients have left one, its backends are closed for that.
     ///
     /// # Errors
     /// [`Refusal::ClientAddresses`]: clients of as many others are connected as may be.
-    pub(crate) fn make_place_for_address(&mut self, key: Key) -> Result<(), Refusal> {
+    pub(crate) fn make_place_for_address(&mut self, key: Key) -> Result<Option<IpAddr>, Refusal> {
         let Some(address) = self.told_address(key) else {
-            return Ok(());
+            return Ok(None);
         };
         let pools = &self.backend_pools;
         let is_its = |pool: &BackendPool| pool.key.client_address == Some(address);
         if pools.pools.iter().any(is_its) || pools.addresses() < CLIENT_ADDRESSES_MAX {
-            return Ok(());
+            return Ok(Some(address));
         }
         let used = self.kinds_in_use();
         let all = self.backend_pools.pools.iter().enumerate();
@@ -325,7 +325,7 @@ impl<N: Net> Group<N> {
         for lease in idle {
             self.let_go(lease);
         }
-        Ok(())
+        Ok(Some(address))
     }
 
     /// The pool of a client that has proven its account now; `from`: what the server is told of
