@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use testkit::onramp::Pool;
 use testkit::oracle::{Difference, Pair, Step, Verdict, draw, ground, legal, shrink, story};
 use testkit::real::{Flavour, Real};
+use testkit::tls::{CERT_FILE, KEY_FILE};
 
 const SEEDS: u64 = 500;
 const MYSQL_SEEDS: u64 = 500;
@@ -192,12 +193,9 @@ fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
     let next = AtomicU64::new(first);
     let failures = AtomicUsize::new(0);
     let started = Instant::now();
-    let folder = std::env::temp_dir().join(format!("onramp-oracle-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (cert, key) = testkit::tls::files(&folder);
     let shown = [
-        format!("--ssl-cert={}", cert.display()),
-        format!("--ssl-key={}", key.display()),
+        format!("--ssl-cert={CERT_FILE}"),
+        format!("--ssl-key={KEY_FILE}"),
     ];
     let tellers = TELLERS.min(last + 1 - first);
     let findings: Vec<Findings> = thread::scope(|scope| {

@@ -470,7 +470,16 @@ fn clients_behind_haproxy_are_seen_as_themselves() {
     assert!(!said.contains("event=login-refused"), "{said}");
 }
 
-/// A server that takes headers from the pool, with a pool that sends them; `version` of them.
+/// A server that takes headers from the pool.
+fn server_that_takes_headers(test: &str) -> Option<Real> {
+    if direct() {
+        skipped(test, "it is about the pool");
+        return None;
+    }
+    found(Real::start(&["--proxy-protocol-networks=127.0.0.1"]), test)
+}
+
+/// A pool that sends the server headers of this version.
 fn pool_that_tells(real: &Real, version: &str) -> Pool {
     let text = format!(
         "groups = 1\nlisten = [\"127.0.0.1:0\"]\n{FROM_LOOPBACK}[backend]\naddress = \"{}\"\n\
@@ -493,11 +502,7 @@ fn at(pool: &Address, last: u8) -> Client {
 #[test]
 fn the_server_is_told_where_clients_are() {
     let test = "the_server_is_told_where_clients_are";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let networks = "--proxy-protocol-networks=127.0.0.1";
-    let Some(real) = found(Real::start(&[networks]), test) else {
+    let Some(real) = server_that_takes_headers(test) else {
         return;
     };
     // Each of these accounts is for one address, and so is what it may do.
@@ -541,13 +546,9 @@ fn the_server_is_told_where_clients_are() {
     }
 }
 
-/// A server that takes headers, with the account of `pool_that_tells` for all addresses.
+/// The same with the account of `pool_that_tells` for all addresses.
 fn server_that_is_told(test: &str) -> Option<Real> {
-    if direct() {
-        skipped(test, "it is about the pool");
-        return None;
-    }
-    let real = found(Real::start(&["--proxy-protocol-networks=127.0.0.1"]), test)?;
+    let real = server_that_takes_headers(test)?;
     real.execute(&[
         "CREATE USER told@'%' IDENTIFIED BY 'told'",
         "GRANT ALL ON *.* TO told@'%'",
@@ -585,7 +586,8 @@ fn clients_go_to_the_next_process_with_the_address_that_is_told() {
     assert_eq!(at(&new.address, 4).value("SELECT USER()"), "told@127.0.0.4");
 }
 
-/// Logs in with this header in front, and gives the connection and the first byte of the answer.
+/// Logs in from this address by a header; the connection, the first byte of the answer, and its
+/// rest.
 fn logged_in_from(pool: &Address, address: Ipv4Addr) -> (TcpStream, u8, String) {
     let mut stream = connected(pool, 1);
     let header = format!("PROXY TCP4 {address} 127.0.0.1 7 3306\r\n");

@@ -12,7 +12,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConnection, Stream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::process::{Command as Program, Stdio};
+use std::process::{Command as Program, Output, Stdio};
 use testkit::client::{ANSWER_MAX, Client, ClientError};
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
@@ -765,6 +765,20 @@ fn openssl_changes_keys_and_is_refused_another_handshake() {
     assert_eq!(login(&pool.address, &secured()).value("SELECT 1"), "1");
 }
 
+/// MariaDB's command line, over TCP to this port.
+fn mariadb(port: &str, more: &[&str]) -> std::io::Result<Output> {
+    let usual = [
+        "--no-defaults",
+        "--protocol=tcp",
+        "-hlocalhost",
+        "-N",
+        "-P",
+        port,
+    ];
+    let mut command = Program::new("mariadb");
+    command.args(usual).args(more).stdin(Stdio::null()).output()
+}
+
 #[test]
 fn the_mariadb_command_line_verifies_the_certificate() {
     let test = "the_mariadb_command_line_verifies_the_certificate";
@@ -775,18 +789,7 @@ fn the_mariadb_command_line_verifies_the_certificate() {
     let pool = start_tls_pool(real, test, "required");
     let port = port_of(&pool.address);
     let ca = format!("--ssl-ca={}", real.folder().join("cert.pem").display());
-    let run = |more: &[&str]| {
-        let mut command = Program::new("mariadb");
-        command.args([
-            "--no-defaults",
-            "--protocol=tcp",
-            "-hlocalhost",
-            "-N",
-            "-P",
-            &port,
-        ]);
-        command.args(more).stdin(Stdio::null()).output()
-    };
+    let run = |more: &[&str]| mariadb(&port, more);
     let long = "SELECT LENGTH(REPEAT('x', 300000)), REPEAT('y', 300000)";
     for more in [
         &["--ssl"][..],
@@ -845,6 +848,30 @@ for words in ({}, {'ssl': {'ca': None}}):
 print('all passed')
 ";
 
+/// Runs a program that uses PyMySQL and has to print that all passed. False, and said, where that
+/// cannot be run.
+fn passes(test: &str, program: &str, arguments: &[&str]) -> bool {
+    let mut command = Program::new("python3");
+    let output = match command.args(["-c", program]).args(arguments).output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            skipped(test, "python3 is not installed");
+            return false;
+        }
+        output => output.unwrap(),
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("ModuleNotFoundError") {
+        skipped(test, "python3 cannot import pymysql");
+        return false;
+    }
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "all passed\n",
+        "{said}"
+    );
+    true
+}
+
 #[test]
 fn pymysql_verifies_the_certificate() {
     let test = "pymysql_verifies_the_certificate";
@@ -853,25 +880,8 @@ fn pymysql_verifies_the_certificate() {
         return skipped(test, "it is about the pool");
     }
     let pool = start_tls_pool(real, test, "required");
-    let ca = real.folder().join("cert.pem");
-    let mut command = Program::new("python3");
-    command.args(["-c", PYMYSQL, &port_of(&pool.address)]);
-    command.arg(&ca).arg(SHA_PASSWORD);
-    let output = match command.output() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return skipped(test, "python3 is not installed");
-        }
-        output => output.unwrap(),
-    };
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if said.contains("ModuleNotFoundError") {
-        return skipped(test, "python3 cannot import pymysql");
-    }
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "all passed\n",
-        "{said}"
-    );
+    let ca = real.folder().join("cert.pem").display().to_string();
+    passes(test, PYMYSQL, &[&port_of(&pool.address), &ca, SHA_PASSWORD]);
 }
 
 const PASSWORD_ITSELF: &str = r#"
@@ -924,35 +934,14 @@ fn the_password_itself_is_taken_under_tls_alone() {
         let port = port_of(&pool.address);
         let ca = real.folder().join("cert.pem").display().to_string();
         // MariaDB's own client sends it when it is asked to.
-        let mariadb = Program::new("mariadb")
-            .args([
-                "--no-defaults",
-                "--protocol=tcp",
-                "-hlocalhost",
-                "-N",
-                "-P",
-                &port,
-            ])
-            .args(["-uclear", "-pit's itself", "--ssl", "-e", "SELECT 41 + 1"])
-            .stdin(Stdio::null())
-            .output();
-        match mariadb {
+        let login = ["-uclear", "-pit's itself", "--ssl", "-e", "SELECT 41 + 1"];
+        match mariadb(&port, &login) {
             Ok(output) => assert_eq!(output.stdout, b"42\n", "{output:?}"),
             Err(_) => skipped(test, "the mariadb command line is not installed"),
         }
-        let python = Program::new("python3")
-            .args(["-c", PASSWORD_ITSELF, &port, &ca])
-            .output();
-        let python = match python {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return skipped(test, "python3 is not installed");
-            }
-            output => output.unwrap(),
-        };
-        if String::from_utf8_lossy(&python.stderr).contains("ModuleNotFoundError") {
-            return skipped(test, "python3 cannot import pymysql");
+        if !passes(test, PASSWORD_ITSELF, &[&port, &ca]) {
+            return;
         }
-        assert_eq!(python.stdout, b"all passed\n", "{python:?}");
         let line = pool.wait_for("reason=tls-required").unwrap();
         assert!(line.contains("account=\"clear\""), "{line}");
         assert!(!pool.said().contains("it's itself"), "{}", pool.said());

@@ -22,6 +22,11 @@ pub const CERT_PEM: &str = include_str!("../tls/cert.pem");
 /// Its key.
 pub const KEY_PEM: &str = include_str!("../tls/key.pem");
 
+/// The files of both, which everybody can read: for servers, which do not mind.
+pub const CERT_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tls/cert.pem");
+/// The key's.
+pub const KEY_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tls/key.pem");
+
 /// Writes both into a folder; their paths.
 ///
 /// # Panics
