@@ -930,7 +930,8 @@ fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<Use
     if typed.auth == Some(Method::ClearPassword) && !require.tls {
         return Err(format!(
             "user '{name}': expected require = \"ssl\" or \"x509\" beside auth = \
-             \"mysql_clear_password\": clients send the password itself, which only TLS hides"
+             \"mysql_clear_password\": clients send the password in clear text, which only TLS \
+             hides"
         ));
     }
     let backend_password = typed.backend_password.or(typed.password).ok_or_else(|| {

@@ -721,8 +721,8 @@ table! {
             }
 
             /// plugin that clients must use: `mysql_native_password`, `caching_sha2_password`, or
-            /// `mysql_clear_password` (the password itself; needs `require = "ssl"`). See
-            /// [logins](logins.md#the-password-itself)
+            /// `mysql_clear_password` (the password in clear text; needs `require = "ssl"`). See
+            /// [logins](logins.md#cleartext-passwords)
             auth: Option<Method> {
                 .of(Kind::OneOf(&[
                     "mysql_native_password", "caching_sha2_password", CLEAR_PASSWORD,
