@@ -73,6 +73,50 @@ fn a_transaction_is_told_as_the_server_tells_it() {
     });
 }
 
+/// The server can tell of the end of a transaction with an OK only, and an error may end one.
+#[test]
+fn a_transaction_that_an_error_has_ended_is_told_as_the_server_tells_it() {
+    same_on_both("ended_by_an_error", 1, |story| {
+        // Servers set the flag here, and say of what in no block.
+        story.changes_alone = true;
+        let all = accounts(&story.schema).map(|account| story.join_as(&account));
+        story.sql(all[0], "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+        let fails = "CREATE TABLE t (id INT)";
+        for who in all {
+            for next in [
+                &["BEGIN", "COMMIT"][..],
+                &["BEGIN", "SELECT 1", "COMMIT"],
+                &["BEGIN -- waits for nothing", "ROLLBACK"],
+                &["START TRANSACTION", "DO 1", "COMMIT"],
+                &["COMMIT AND CHAIN", "COMMIT"],
+                &["SELECT 1", "BEGIN", "COMMIT"],
+                &["DO 1", "BEGIN", "COMMIT"],
+                &["COMMIT", "BEGIN", "COMMIT"],
+                &[fails, "BEGIN", fails, "BEGIN", "COMMIT"],
+                &["USE mysql", "BEGIN", "COMMIT"],
+            ] {
+                story.all(who, &["BEGIN", fails]);
+                story.all(who, next);
+                let own = format!("USE {}", story.schema);
+                story.sql(who, &own);
+            }
+        }
+        // A statement with rows ends one too, and has no OK for clients without DEPRECATE_EOF.
+        for who in all {
+            story.all(who, &["BEGIN", "ANALYZE TABLE t", "BEGIN", "COMMIT"]);
+            story.all(who, &["BEGIN", "ANALYZE TABLE t", "SELECT 1", "BEGIN"]);
+            story.all(who, &["COMMIT", "BEGIN", "ANALYZE TABLE t", "COMMIT"]);
+        }
+        // Others' statements come between.
+        for who in all {
+            story.all(who, &["BEGIN", fails]);
+        }
+        for who in all {
+            story.all(who, &["BEGIN", "SELECT COUNT(*) FROM t", "COMMIT"]);
+        }
+    });
+}
+
 #[test]
 fn what_is_answered_in_place_of_the_server_tells_of_the_transaction() {
     same_on_both("deferred_answered", 1, |story| {

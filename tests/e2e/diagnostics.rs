@@ -669,6 +669,58 @@ fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
 /// COM_INIT_DB is sent in whatever schema a backend is. Where it fails, the session's own schema is
 /// set in front of what follows, which clears what the error has left.
 #[test]
+fn a_schema_that_is_not_there_comes_behind_the_conditions_of_before() {
+    same_on_both("behind_conditions", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for before in [
+            "SELECT * FROM nothing",
+            "SELECT CAST('x' AS SIGNED)",
+            "DO 1",
+        ] {
+            story.sql(a, before);
+            story.sql(b, "SELECT CAST('another' AS SIGNED)");
+            story.command(a, Command::InitDb, b"no_such_schema");
+            story.all(a, &["SHOW WARNINGS LIMIT 1, 2", "SHOW WARNINGS"]);
+            story.sql(b, "SHOW WARNINGS");
+            story.all(a, &["SHOW COUNT(*) ERRORS", "SELECT @@warning_count"]);
+        }
+    });
+}
+
+#[test]
+fn a_show_that_fails_leaves_no_count_that_is_wrong() {
+    same_on_both("failing_shows", 1, |story| {
+        let a = story.join();
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY)");
+        for fails in [
+            "DESCRIBE nothing",
+            "SHOW COLUMNS FROM nothing",
+            "SHOW INDEX FROM nothing",
+            "SHOW TABLES FROM nothing",
+            "SHOW CREATE TABLE nothing",
+            "EXPLAIN SELECT * FROM nothing",
+        ] {
+            story.all(a, &["SELECT 1", fails, "SELECT ROW_COUNT()"]);
+            // After a statement that counts, MariaDB's number is the one that stays or -1.
+            story.all(a, &["INSERT IGNORE INTO t VALUES (1), (2)", fails]);
+            story.may_be_gone(a, "SELECT ROW_COUNT()");
+        }
+    });
+}
+
+#[test]
+fn conditions_are_shown_in_the_collation_of_now() {
+    same_on_both("shown_in_collation", 1, |story| {
+        story.columns = true;
+        let a = story.join();
+        story.all(a, &["SET NAMES latin1", "SELECT * FROM nothing"]);
+        story.sql(a, "SET NAMES latin1 COLLATE latin1_bin");
+        story.may_be_gone(a, "SHOW WARNINGS");
+        story.all(a, &["SELECT * FROM nothing", "SHOW WARNINGS"]);
+    });
+}
+
+#[test]
 fn what_a_schema_that_is_not_there_leaves_is_known_on_a_new_backend() {
     same_on_both("init_db_anew", 1, |story| {
         let account = app().schema(&story.schema).without(cap::SESSION_TRACK);

@@ -1,8 +1,7 @@
 //! What MySQL tells its clients and MariaDB does not, told through the pool as by the server.
 
 use crate::compare::same_on;
-use crate::world::{app, login, mysql, through};
-use testkit::reply::Outcome;
+use crate::world::{app, mysql};
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -132,26 +131,6 @@ fn commands_count_the_conditions_of_the_clients_last_statement() {
         story.command(a, Command::ResetConnection, b"");
         story.command(a, Command::Ping, b"");
     });
-}
-
-/// What Limits says of a transaction that an error has ended: the next one is told of, and MySQL
-/// does not tell.
-#[test]
-fn a_transaction_behind_one_that_an_error_has_ended_is_told_of() {
-    let test = "a_transaction_behind_one_that_an_error_has_ended_is_told_of";
-    let Some(real) = mysql(test) else { return };
-    let way = through(real, 2);
-    for (address, told) in [(&real.address(), false), (&*way, true)] {
-        let mut client = login(address, &app());
-        client.must("BEGIN");
-        client
-            .query("ALTER TABLE shop.no_such_table RENAME shop.another")
-            .unwrap();
-        match &client.query("START TRANSACTION").unwrap()[..] {
-            [Outcome::Done(done)] => assert_eq!(!done.changes.is_empty(), told, "{done:?}"),
-            other => panic!("{other:?}"),
-        }
-    }
 }
 
 /// COM_INIT_DB's OK counts what an error has brought with it, also of a client that is pinned.

@@ -33,6 +33,7 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         _ if found.multi || hides => Conditions::Raises,
         Verb::Diagnostics if found.reads.intersects(Reads::DIAGNOSTICS) => Conditions::Asks,
         Verb::Diagnostics => Conditions::Raises,
+        Verb::Show | Verb::Explain if !server.is_mysql() => Conditions::MayCount,
         _ => Conditions::Leaves,
     };
     Statement {

@@ -446,7 +446,10 @@ impl LastStatement {
             || conditions == Conditions::Uncounted
             || (conditions == Conditions::Asks && summary.warnings > 0);
         if odd || !conditions.keep_counts() {
+            let stays = failed && conditions == Conditions::MayCount;
             self.row_count = match summary.affected {
+                // Where it was the same before, it does not matter whether it stays.
+                _ if stays && self.row_count != RowCount::NONE => RowCount::UNKNOWN,
                 Some(0) if conditions == Conditions::RaisesOrAsks && !odd => RowCount::UNKNOWN,
                 Some(rows) if !odd => RowCount(i64::try_from(rows).unwrap_or(i64::MAX)),
                 _ => RowCount::NONE,
@@ -465,7 +468,9 @@ impl LastStatement {
         }
         let raised = summary.error.as_ref();
         let raised = raised.is_some_and(|error| is_raised(error.0));
-        let follows = asks && (!failed || summary.is_error(NO_HANDLER) || raised);
+        // MySQL's COM_INIT_DB clears none: its error comes behind them.
+        let behind = failed && statement.counts_before;
+        let follows = behind || asks && (!failed || summary.is_error(NO_HANDLER) || raised);
         self.owed.warnings = true;
         if follows && !self.is_native(Reads::DIAGNOSTICS) {
             self.told.follows = true;

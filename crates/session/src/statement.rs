@@ -23,6 +23,9 @@ pub enum Conditions {
     Leaves,
     /// Nothing; and if it succeeds, ROW_COUNT() stays.
     Counts,
+    /// Nothing; and where it fails, ROW_COUNT() may stay: MariaDB finds before it runs SHOW COLUMNS
+    /// or DESCRIBE that the table is not there, and while it runs SHOW CREATE TABLE.
+    MayCount,
     /// Nothing; and it counts no rows, so that ROW_COUNT() is -1 (a command without an OK).
     Uncounted,
     /// It asks for those of the statement before, or raises one behind them: GET DIAGNOSTICS,

@@ -154,6 +154,42 @@ pub fn put_bound(out: &mut Vec<u8>, bound: Bound) {
     put_lenenc_bytes(out, &body);
 }
 
+/// Takes `block` out of `blocks`; whether it was among them.
+fn take_out(blocks: &mut Vec<u8>, block: &[u8]) -> Result<bool, Malformed> {
+    let mut start = 0;
+    while start < blocks.len() {
+        let mut reader = Reader::new(&blocks[start..]);
+        reader.u8("a tracker type")?;
+        reader.lenenc_bytes("a tracker block")?;
+        let end = blocks.len() - reader.rest().len();
+        if blocks[start..end] == *block {
+            blocks.drain(start..end);
+            return Ok(true);
+        }
+        start = end;
+    }
+    Ok(false)
+}
+
+/// For a client of [`Transactions::Bounds`]: takes the end of a transaction out of the `older`
+/// blocks, which it has not been told of yet, and the beginning of the next one out of `blocks`.
+/// It was told of the first beginning, so that nothing has changed for it (seen on MySQL 9.7).
+/// Whether there were both.
+///
+/// # Errors
+/// [`Malformed`] as from [`changes`].
+pub fn join_transactions(older: &mut Vec<u8>, blocks: &mut Vec<u8>) -> Result<bool, Malformed> {
+    let (mut end, mut beginning) = (Vec::new(), Vec::new());
+    put_bound(&mut end, Bound::Outside);
+    put_bound(&mut beginning, Bound::Inside);
+    let joined = take_out(blocks, &beginning)?;
+    if joined && !take_out(older, &end)? {
+        blocks.extend_from_slice(&beginning);
+        return Ok(false);
+    }
+    Ok(joined)
+}
+
 /// Whether these blocks say which schema is the default.
 ///
 /// # Errors
@@ -409,6 +445,37 @@ mod tests {
                 Change::TransactionState(b"T_______"),
             ]
         );
+    }
+
+    #[test]
+    fn an_end_that_was_not_told_and_a_beginning_are_no_change() {
+        const END: &[u8] = b"\x05\x09\x08________";
+        const BEGINNING: &[u8] = b"\x05\x09\x08T_______";
+        const SCHEMA: &[u8] = b"\x01\x05\x04test";
+        let join = |older: &[&[u8]], blocks: &[&[u8]]| {
+            let (mut older, mut blocks) = (older.concat(), blocks.concat());
+            let joined = join_transactions(&mut older, &mut blocks).unwrap();
+            (joined, older, blocks)
+        };
+        let none = Vec::new;
+        assert_eq!(join(&[END], &[BEGINNING]), (true, none(), none()));
+        assert_eq!(
+            join(&[SCHEMA, END], &[BEGINNING, SCHEMA]),
+            (true, SCHEMA.to_vec(), SCHEMA.to_vec())
+        );
+        for (older, blocks) in [
+            (&[SCHEMA][..], &[BEGINNING][..]),
+            (&[END], &[SCHEMA]),
+            (&[END], &[END]),
+            (&[BEGINNING], &[END]),
+            (&[], &[BEGINNING]),
+        ] {
+            assert_eq!(
+                join(older, blocks),
+                (false, older.concat(), blocks.concat())
+            );
+        }
+        assert!(join_transactions(&mut none(), &mut vec![5, 9, 8]).is_err());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, Reader, put_short};
 use wire::reply::{END, EOF_LEN, OK, OkPacket, Reply, Role, Step};
 use wire::status;
-use wire::track::{self, Bound, Wanted};
+use wire::track::{self, Bound, Transactions, Wanted};
 
 /// Packets that must be whole are at most this long; the longest are OK packets with the new value
 /// of a long variable.
@@ -82,15 +82,27 @@ impl PendingChanges {
         self.0.as_ref().map_or(&[], |bytes| bytes)
     }
 
-    /// Adds them to the changes that an OK reports.
-    pub(crate) fn put(&mut self, changes: &mut Vec<u8>, mysql: bool) -> Result<(), Malformed> {
+    /// Adds them to the changes that an OK reports to a client that wants `told` of transactions.
+    /// `true` where a change of its own is none for the client, with what it has not been told.
+    ///
+    /// # Errors
+    /// [`Malformed`] when they cannot be read.
+    pub(crate) fn put(
+        &mut self,
+        changes: &mut Vec<u8>,
+        told: Transactions,
+        mysql: bool,
+    ) -> Result<bool, Malformed> {
         if !mysql && changes.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
-        match self.0.take() {
-            Some(older) => track::add_older(&older, changes),
-            None => Ok(()),
-        }
+        let Some(mut older) = self.0.take() else {
+            return Ok(false);
+        };
+        let bounds = told == Transactions::Bounds;
+        let joined = bounds && track::join_transactions(&mut older, changes)?;
+        track::add_older(&older, changes)?;
+        Ok(joined)
     }
 }
 
@@ -372,9 +384,10 @@ impl Relay<'_> {
             changed = true;
         }
         let eof = first == END && !self.shape.deprecate_eof;
-        if !eof && self.shape.track.is_some() {
-            self.pending_changes.put(&mut changes, self.shape.mysql)?;
-            changed |= !changes.is_empty();
+        if let Some(wanted) = self.shape.track.filter(|_| !eof) {
+            let pending = &mut self.pending_changes;
+            let joined = pending.put(&mut changes, wanted.transactions, self.shape.mysql)?;
+            changed = !changes.is_empty() || changed && !joined;
         } else if eof {
             self.pending_changes.add(&changes)?;
         }

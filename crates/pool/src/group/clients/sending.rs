@@ -298,6 +298,7 @@ impl<N: Net> Group<N> {
         (warnings, info, reports): (u16, &[u8], &[u8]),
     ) {
         let mut status = self.status_of(key);
+        let server = &self.shared.server;
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -307,13 +308,14 @@ impl<N: Net> Group<N> {
         let modern = client.capabilities & capabilities::DEPRECATE_EOF != 0;
         let tracks = client.capabilities & capabilities::SESSION_TRACK != 0;
         let mut changes = if tracks { reports.to_vec() } else { Vec::new() };
-        let mysql = self.shared.server.flavour.is_mysql();
+        let mysql = server.flavour.is_mysql();
         // These bytes have been read before, so they can be.
-        if tracks
-            && (first == OK || modern)
-            && client.pending_changes.put(&mut changes, mysql).is_err()
-        {
-            return self.close_later(key);
+        if tracks && (first == OK || modern) {
+            let told = told_to(client, server).transactions;
+            let pending = &mut client.pending_changes;
+            if pending.put(&mut changes, told, mysql).is_err() {
+                return self.close_later(key);
+            }
         }
         if !changes.is_empty() {
             status |= status::SESSION_STATE_CHANGED;

@@ -29,7 +29,9 @@ impl<N: Net> Group<N> {
     /// conditions of the statement before.
     pub(crate) fn is_read_back_now(&self, key: Key, reads: Reads) -> bool {
         let conditions = reads.intersects(Reads::DIAGNOSTICS);
-        conditions && self.is_being_asked(key, Purpose::Warnings)
+        // Conditions are shown in the collation of results.
+        let shown_by = || self.is_reading(key, Properties::COLLATION);
+        conditions && (self.is_being_asked(key, Purpose::Warnings) || shown_by())
             || reads.intersects(Reads::FOUND_ROWS) && self.is_counting(key)
     }
 

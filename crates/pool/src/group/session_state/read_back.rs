@@ -194,6 +194,7 @@ impl<N: Net> Group<N> {
         let Some((column, Some(collation))) = answer.of(Properties::COLLATION).next() else {
             return;
         };
+        let described_before = client.session.results_collation.clone();
         // The two may differ by now: COM_SET_OPTION changes the client's alone.
         for session in [&mut client.session, &mut backend.session] {
             let mut changed = (**session).clone();
@@ -201,6 +202,11 @@ impl<N: Net> Group<N> {
             let results = collation_of(column, &changed);
             changed.results_collation = self.shared.server.results_in(results);
             *session = self.sessions.intern(changed);
+        }
+        // Conditions of an earlier statement were shown in the collation of before.
+        let anew = client.session.results_collation != described_before;
+        if anew && client.last.kept().is_some() && client.last.conditions == 0 {
+            client.last.lose_conditions();
         }
     }
 }

@@ -34,6 +34,13 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CAST('{w}' AS SIGNED) ;; GET STACKED DIAGNOSTICS @n = NUMBER ;; <ping> ;; \
              <init>oracle_b ;; <ping>",
             "SELECT * FROM no_such_table ;; <init>oracle_b ;; <ping> ;; <init>oracle_a",
+            "SELECT CAST('{w}' AS SIGNED) ;; <init>no_such_schema ;; SHOW WARNINGS",
+            "SELECT * FROM no_such_table ;; <init>no_such_schema ;; SHOW WARNINGS LIMIT 1, 2",
+            "SELECT CAST('{w}' AS SIGNED) ;; SET NAMES latin1 COLLATE latin1_bin ;; SHOW WARNINGS",
+            "SHOW COLUMNS FROM no_such_table ;; SELECT ROW_COUNT()",
+            "UPDATE {t} SET name = '{w}' ;; DESCRIBE no_such_table ;; SHOW WARNINGS ;; \
+             SELECT ROW_COUNT()",
+            "UPDATE {t} SET v = {k} ;; SHOW CREATE TABLE no_such_table ;; SELECT ROW_COUNT()",
         ],
     ),
     habit(
