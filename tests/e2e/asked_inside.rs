@@ -407,6 +407,38 @@ fn behind_a_warning_code_asks_where_nobody_else_has_been() {
     });
 }
 
+/// A backend is closed for a client that it cannot serve, which has no default schema, while the
+/// question of the one that it served last waits behind that client (WordPress on few backends).
+#[test]
+fn a_backend_that_makes_room_is_asked_first_for_a_client_that_waits() {
+    for real in both_servers("asks_room") {
+        fresh_schema(real, "asks_room");
+        let pool = start_pool(real, "asks_room.toml", "backends_max = 1\ngroups = 1");
+        let account = app().schema("asks_room");
+        let [mut holds, mut asks] = [(); 2].map(|()| login(&pool.address, &account));
+        let mut schemaless = login(&pool.address, &app());
+        holds.must("CREATE TABLE t (id INT PRIMARY KEY)");
+        holds.must("INSERT INTO t VALUES (1), (2), (3)");
+        holds.must(HOLD);
+        let texts: [(Command, &[u8]); 2] = [
+            (
+                Command::Query,
+                b"SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",
+            ),
+            (Command::Query, b"SELECT FOUND_ROWS()"),
+        ];
+        asks.send(&texts).unwrap();
+        pool.wait_for_census("waiting: 1,").unwrap();
+        schemaless.send(&[(Command::Query, b"SELECT 7")]).unwrap();
+        pool.wait_for_census("waiting: 2,").unwrap();
+        holds.must("COMMIT");
+        asks.receive().unwrap();
+        let found = format!("{:?}", asks.receive().unwrap());
+        assert!(found.contains("[\"3\"]"), "{found}");
+        schemaless.receive().unwrap();
+    }
+}
+
 /// As long as there may be one more backend, nobody takes that of a client that has been warned.
 #[test]
 fn a_client_that_has_been_warned_keeps_its_backend() {

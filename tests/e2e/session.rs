@@ -1,7 +1,8 @@
 //! Two clients with different session states share one backend, and neither can tell.
 
 use crate::compare::{Story, same};
-use crate::world::{app, direct, login, server, start_pool, through};
+use crate::metrics::{figures, place_of, until};
+use crate::world::{app, both_servers, direct, fresh_schema, login, server, start_pool, through};
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -521,4 +522,46 @@ fn ignore_space_of_the_login_is_part_of_the_sql_mode() {
     let mut changed = login(&way, &account);
     changed.change_user(&account).unwrap();
     assert_eq!(changed.value("SELECT @@sql_mode"), usual);
+}
+
+/// Applications in PHP log in, set their session, and choose a schema then.
+#[test]
+fn clients_that_choose_their_schema_late_take_connections_that_are_there() {
+    for real in both_servers("late_schema") {
+        fresh_schema(real, "late_schema");
+        let settings = "backends_max = 2\ngroups = 1\nhttp = \"127.0.0.1:0\"\n";
+        let pool = start_pool(real, "late_schema.toml", settings);
+        let place = place_of(&pool);
+        let mut other = login(&pool.address, &app().schema("late_schema"));
+        other.must("CREATE TABLE t (id INT)");
+        for number in 0..12 {
+            let mut client = login(&pool.address, &app());
+            client.must("SET NAMES utf8mb4");
+            client.must("SELECT @@SESSION.sql_mode");
+            client.run(Command::InitDb, b"late_schema").unwrap();
+            client.must(&format!("INSERT INTO t VALUES ({number})"));
+            assert_eq!(client.value("SELECT DATABASE()"), "late_schema");
+            let mut stranger = login(&pool.address, &app());
+            let nothing = stranger.run(Command::InitDb, b"no_such_schema").unwrap();
+            assert!(format!("{nothing:?}").contains("1049"), "{nothing:?}");
+            let failed = stranger.query("SELECT COUNT(*) FROM t").unwrap();
+            assert!(format!("{failed:?}").contains("1046"), "{failed:?}");
+            stranger.must("BEGIN");
+            stranger.run(Command::InitDb, b"no_such_schema").unwrap();
+            let failed = stranger.query("SELECT COUNT(*) FROM t").unwrap();
+            assert!(format!("{failed:?}").contains("1046"), "{failed:?}");
+            stranger.must("COMMIT");
+            assert_eq!(other.value("SELECT DATABASE()"), "late_schema");
+        }
+        assert_eq!(other.value("SELECT COUNT(*) FROM t"), "12");
+        // The figures are as old as those of the statements that they count.
+        until(|| match figures(&place) {
+            figures if figures["onramp_pool_statements_total"] < 80.0 => Err("old".to_owned()),
+            figures => {
+                let dials = figures["onramp_pool_dials_total"];
+                assert!(dials <= 4.0, "{dials}");
+                Ok(())
+            }
+        });
+    }
 }

@@ -100,6 +100,18 @@ impl<N: Net> Group<N> {
         let last_used = || idle.iter().rev().filter_map(|lease| alive(*lease));
         let homes = idle.iter().rev().take(looked_at);
         let mut homes = homes.filter_map(|lease| alive(*lease));
+        // Nothing takes a default schema away again: the backends without one are for the clients
+        // without one, as long as there are others, and whoever chooses its first schema does so
+        // on another.
+        let has_schema = |b: &Backend<N::Sock>| b.session.schema.is_some();
+        let chooses = session.schema.is_none() && self.may_choose_schema(client);
+        if chooses
+            && let Some((lease, _)) = last_used().find(|(_, b)| {
+                has_schema(b) && self.is_clean(client, b) && self.affinity(b) != Affinity::Only
+            })
+        {
+            return Some(lease);
+        }
         if let Some(home) = homes.find(|(_, b)| b.last_client == home && self.can_serve(client, b))
         {
             return Some(home.0);
@@ -121,6 +133,7 @@ impl<N: Net> Group<N> {
             .flatten();
         counted_alike
             .or_else(|| last_used().find(|(_, b)| same(b) && clean(b) && free(b)))
+            .or_else(|| last_used().find(|(_, b)| has_schema(b) && fits(b)))
             .or_else(|| last_used().find(|(_, b)| fits(b)))
             .or_else(asked_least)
             .or_else(|| last_used().find(|(_, b)| self.can_serve(client, b)))

@@ -212,7 +212,7 @@ impl Drawing {
 
     fn join(&mut self, who: usize) -> Step {
         let mut login = Login {
-            schema: !self.random.chance(100),
+            schema: !self.random.chance(200),
             other: self.random.chance(50),
             ..Login::default()
         };

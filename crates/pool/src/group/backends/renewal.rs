@@ -33,6 +33,7 @@ use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::OnBackend;
 use session::reply_summary::ReplySummary;
 use session::roles::has_roles;
+use session::standing::Standing;
 use session::state::{CHARSET_VARIABLES, Session, can_restore};
 use session::text::Text;
 use session::user_variables::{name_of, results_collation};
@@ -168,10 +169,19 @@ impl<N: Net> Group<N> {
         !backend.had.has_any_of(client.unset(), own)
     }
 
+    /// Whether a client's command sets its default schema on a backend with any: where that fails,
+    /// the client may go on elsewhere.
+    pub(crate) fn may_choose_schema(&self, client: &Client<N::Sock>) -> bool {
+        client.statement.standing == Standing::NewSchema
+            && !client.is_begin_deferred()
+            && !client.is_held()
+    }
+
     /// Whether a backend can be brought into the state that a client's command needs.
     pub(crate) fn can_serve(&self, client: &Client<N::Sock>, backend: &Backend<N::Sock>) -> bool {
         let renews = self.begun.init_connect().is_empty();
-        can_restore(&backend.session, &client.session) && (renews || self.is_clean(client, backend))
+        (self.may_choose_schema(client) || can_restore(&backend.session, &client.session))
+            && (renews || self.is_clean(client, backend))
     }
 
     /// Whether a client has a session that a backend is brought into by a reset only.

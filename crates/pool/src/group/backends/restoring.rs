@@ -37,7 +37,7 @@ use session::known_good::is_sure_between;
 use session::reply_summary::ReplySummary;
 use session::roles::{is_sure, switch};
 use session::standing::{Behind, Front, Joined, Standing, is_one_statement};
-use session::state::{Session, put_multi, restore, restore_as_text};
+use session::state::{Session, can_restore, put_multi, restore, restore_as_text};
 use session::statement::Owed;
 use session::text::{Text, mentions};
 use sql::lex::Server;
@@ -121,6 +121,10 @@ impl<N: Net> Group<N> {
         backend.astray = false;
         let (session, there) = (&client.session, &backend.session);
         if client.statement.standing != Standing::NewSchema || session.schema == there.schema {
+            debug_assert!(
+                can_restore(there, session),
+                "no command takes a schema away"
+            );
             return Some(session.clone());
         }
         let mut elsewhere = (**session).clone();

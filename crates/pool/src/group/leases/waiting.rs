@@ -16,6 +16,7 @@ use crate::group::statements::is_answered_here;
 use crate::queue::lane::Waiting;
 use reactor::{Key, Net};
 use session::read_back::Properties;
+use session::state::can_restore;
 use wire::command::Command;
 use wire::packet::HEADER_LEN;
 
@@ -31,7 +32,8 @@ impl<N: Net> Group<N> {
         };
         let reports = |command: &InFlight| matches!(command.purpose, Purpose::Reports(_));
         let asks = !backend.flight().is_empty();
-        let unsure = backend.astray || backend.flight().iter().any(reports);
+        let elsewhere = backend.astray || !can_restore(&backend.session, &client.session);
+        let unsure = elsewhere || backend.flight().iter().any(reports);
         let ends = asks && !client.is_held() && !backend.in_transaction();
         let pool = client.pool as usize;
         asks && unsure || ends && self.front_of(pool).is_some()

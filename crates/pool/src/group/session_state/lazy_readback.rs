@@ -267,7 +267,9 @@ impl<N: Net> Group<N> {
             .get(lease)
             .is_some_and(|backend| backend.state() == BackendState::Idle);
         let owes = self.clients.get(key).is_some_and(|client| {
-            let free = client.lease().is_none() && !client.place.is_in_lane() && !client.closing;
+            // Its next statement may wait already, behind one that the backend cannot serve.
+            let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
+            let free = client.lease().is_none() && waits && !client.closing;
             free && client.last.number == sent && !client.last.questions(server).is_none()
         });
         idle && owes && self.bind(key, lease) && self.ask_for(lease, key)
