@@ -1,7 +1,9 @@
 //! KILL and CONNECTION_ID(): a client's own number, and whom it reaches.
 
+use crate::compare::same_on_both;
 use crate::world::{HOLD, app, direct, login, mysql, server, start_pool, through};
 use testkit::client::Client;
+use testkit::oracle::Kill;
 use testkit::real::{Flavour, Real};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
@@ -211,6 +213,42 @@ fn a_kill_of_ones_own_ends_as_on_a_server() {
     }
     assert_eq!(client.failure(&format!("KILL HARD {id}")).code, 1927);
     assert!(is_gone(&mut client));
+}
+
+/// MariaDB keeps conditions behind a KILL that goes well, and MySQL clears them.
+#[test]
+fn a_kill_leaves_the_conditions_that_the_server_leaves() {
+    same_on_both("kill_leaves", 2, |story| {
+        let (a, b, other) = (story.join(), story.join(), story.join());
+        for before in [
+            "SELECT CAST('x' AS SIGNED)",
+            "SELECT * FROM nothing",
+            "DO 1",
+        ] {
+            // MySQL 9.7 knows no command for it.
+            let commands = if story.mysql() { 1 } else { 2 };
+            for kill in [Kill::Query, Kill::Command].into_iter().take(commands) {
+                for asks in ["SHOW WARNINGS", "SELECT @@warning_count, @@error_count"] {
+                    for late in [false, true] {
+                        story.sql(a, before);
+                        if late {
+                            story.let_pool_finish();
+                            story.sql(other, "SELECT CAST('another' AS SIGNED)");
+                        }
+                        match kill {
+                            // It ends its victim's connection.
+                            Kill::Command => {
+                                let victim = story.join();
+                                story.kill(a, victim, kill);
+                            }
+                            _ => story.kill(a, b, kill),
+                        }
+                        story.all(a, &[asks, "SELECT ROW_COUNT()"]);
+                    }
+                }
+            }
+        }
+    });
 }
 
 #[test]

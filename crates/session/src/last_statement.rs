@@ -355,8 +355,12 @@ impl LastStatement {
         self.disown(Reads::DIAGNOSTICS);
     }
 
-    /// A KILL was answered, well or with an error.
-    pub fn answered_kill(&mut self, went: bool) {
+    /// A KILL was answered, well or with an error. One that goes well keeps the conditions before
+    /// it on MariaDB, and clears them on MySQL (seen on 10.11 and 9.7).
+    pub fn answered_kill(&mut self, went: bool, mysql: bool) {
+        if went && !mysql {
+            return self.answered_uncounted(0);
+        }
         // What is still to be read of the statement before is not asked for any more.
         self.owed.warnings &= self.owed.failed;
         self.read_back = ReadBack::Outdated;

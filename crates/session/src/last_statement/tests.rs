@@ -299,12 +299,12 @@ fn what_was_lost_meanwhile_stays_lost() {
 fn a_kill_outdates_what_is_on_its_way() {
     let meter = Meter::default();
     let mut last = after(insert(), &warned(1));
-    last.answered_kill(true);
+    last.answered_kill(true, MYSQL);
     assert!(!last.owed.warnings, "it is not asked for any more");
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     assert!(!last.has_conditions());
     assert_eq!((last.row_count.get(), last.conditions), (Some(0), 0));
-    last.answered_kill(false);
+    last.answered_kill(false, MYSQL);
     assert!(last.has_unknown_conditions());
     assert_eq!(last.conditions, 1);
     last.sent();
@@ -314,6 +314,9 @@ fn a_kill_outdates_what_is_on_its_way() {
         last.kept().is_some(),
         "those of the next statement are kept"
     );
+    last.answered_kill(true, MARIADB);
+    assert!(last.kept().is_some(), "MariaDB keeps them");
+    assert_eq!((last.row_count.get(), last.conditions), (Some(0), 0));
 }
 
 #[test]

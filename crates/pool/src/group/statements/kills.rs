@@ -262,10 +262,11 @@ impl<N: Net> Group<N> {
     }
 
     fn tell_killer(&mut self, key: Key, end: &KillEnd) {
+        let mysql = self.shared.server.flavour.is_mysql();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.last.answered_kill(*end == KillEnd::Done);
+        client.last.answered_kill(*end == KillEnd::Done, mysql);
         let error = |this: &mut Self, code: ErrorCode, text: &str| this.send_error(key, code, text);
         match end {
             KillEnd::Done => {
