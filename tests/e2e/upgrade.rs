@@ -10,7 +10,7 @@ use crate::world::{
 };
 use reactor::Address;
 use reactor::handover;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use testkit::client::Client;
@@ -967,6 +967,138 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
     }
 }
 
+/// The last that a process does that is to be succeeded, before it dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastOfOld {
+    Accepts,
+    SpeaksAnotherVersion,
+    Welcomes,
+    HearsThatItIsReady,
+    SaysThatItGoesOn,
+    ReachesGroup,
+    GivesListeners,
+    GivesClientsInPart,
+    GivesNonsense,
+}
+
+impl LastOfOld {
+    const ALL: [LastOfOld; 9] = [
+        LastOfOld::Accepts,
+        LastOfOld::SpeaksAnotherVersion,
+        LastOfOld::Welcomes,
+        LastOfOld::HearsThatItIsReady,
+        LastOfOld::SaysThatItGoesOn,
+        LastOfOld::ReachesGroup,
+        LastOfOld::GivesListeners,
+        LastOfOld::GivesClientsInPart,
+        LastOfOld::GivesNonsense,
+    ];
+
+    /// What the new process says when it does not take over; `None`: it serves.
+    fn refusal(self) -> Option<&'static str> {
+        match self {
+            LastOfOld::Accepts => Some("it has closed the connection"),
+            LastOfOld::SpeaksAnotherVersion => Some("speaks version 9 of the hand-over"),
+            LastOfOld::SaysThatItGoesOn => Some("goes on as before: a group has failed"),
+            _ => None,
+        }
+    }
+
+    /// What a process does up to here that listens at `address`; then all its sockets are closed.
+    fn play(self, main: &OwnedFd, address: &Address) {
+        let socket = accept(main);
+        let successor = handover::peer(&socket).unwrap().pid;
+        let mut none = Vec::new();
+        hear(&socket, HELLO, &mut none);
+        let refused = |why: &str| {
+            let why = [&[u8::try_from(why.len()).unwrap()], why.as_bytes()].concat();
+            say(&socket, REFUSED, &why, &[]);
+        };
+        match self {
+            LastOfOld::Accepts => return,
+            LastOfOld::SpeaksAnotherVersion => {
+                return refused("it speaks version 9 of the hand-over, not 1");
+            }
+            _ => {}
+        }
+        let text = address.to_string();
+        let len = u8::try_from(text.len()).unwrap();
+        // One group, one address of TCP, none of Unix.
+        let welcome = [&[1, 1, len], text.as_bytes(), &[0]].concat();
+        say(&socket, WELCOME, &welcome, &[]);
+        if self == LastOfOld::Welcomes {
+            return;
+        }
+        hear(&socket, READY, &mut none);
+        match self {
+            LastOfOld::HearsThatItIsReady => return,
+            LastOfOld::SaysThatItGoesOn => return refused("a group has failed"),
+            _ => {}
+        }
+        let group = handover::dial(&format!("onramp-pool-{successor}-group-0")).unwrap();
+        if self == LastOfOld::ReachesGroup {
+            return;
+        }
+        let listener = std::net::TcpListener::bind(&text).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        say(&group, LISTENERS, &[0, 0], &[listener.as_fd()]);
+        hear(&group, TAKEN, &mut none);
+        match self {
+            // A record of nine bytes, of which two have come.
+            LastOfOld::GivesClientsInPart => {
+                let sent = [12, 0, 0, 0, CLIENTS, 1, 9];
+                handover::send(&group, &sent, &[listener.as_fd()]).unwrap();
+            }
+            LastOfOld::GivesNonsense => {
+                say(&group, CLIENTS, &[1, 1, 255, 0], &[listener.as_fd()]);
+                // It is refused as one that cannot be read, or as a message.
+                hear_one_of(&group, &[TAKEN, REFUSED], &mut none);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Before it is ready, the new process ends and says why; from then on it serves whoever comes.
+#[test]
+fn a_process_that_dies_while_it_hands_over_leaves_one_that_serves() {
+    let test = "a_process_that_dies_while_it_hands_over";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let text = config(&real.address(), "backends_max = 4\ngroups = 1");
+    let file = config_file(real, "upgrade-predecessor.toml", &text);
+    let arguments = ["--config", file.to_str().unwrap()];
+    let own = std::process::id();
+    for last in LastOfOld::ALL {
+        eprintln!("{last:?}");
+        let address = testkit::onramp::loopback(testkit::onramp::free_port());
+        let main = handover::listen_at(&format!("onramp-pool-{own}")).unwrap();
+        let new = std::thread::scope(|scope| {
+            let new = scope.spawn(|| Pool::in_place_of((own, &address), binary(), &arguments));
+            last.play(&main, &address);
+            drop(main);
+            new.join().unwrap()
+        });
+        match (last.refusal(), new) {
+            (Some(why), Err(said)) => assert!(said.contains(why), "{last:?}: {said}"),
+            (None, Ok(pool)) => {
+                pool.wait_for("event=upgrade-failed").unwrap();
+                let mut client = login(&pool.address, &app());
+                assert_eq!(client.value("SELECT 1"), "1");
+                drop(client);
+                // It can be succeeded in its turn.
+                let next = pool.succeed(binary(), &arguments).unwrap();
+                let mut client = login(&next.address, &app());
+                assert_eq!(client.value("SELECT 1"), "1");
+            }
+            (expected, Err(said)) => panic!("{last:?}: expected {expected:?}: {said}"),
+            (expected, Ok(pool)) => panic!("{last:?}: expected {expected:?}: {}", pool.said()),
+        }
+    }
+}
+
 /// At the name of the first group of this process. Tests run at once, and have one name.
 fn listen_as_group() -> OwnedFd {
     let name = format!("onramp-pool-{}-group-0", std::process::id());
@@ -991,12 +1123,30 @@ fn accept(listener: &OwnedFd) -> OwnedFd {
     }
 }
 
-/// Kinds of messages of an old group.
+/// Kinds of messages.
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+const READY: u8 = 3;
+const REFUSED: u8 = 5;
 const LISTENERS: u8 = 6;
 const CLIENTS: u8 = 8;
+const TAKEN: u8 = 9;
 
-/// Hears a group out until a whole message of this kind has come.
+/// Says a message of this kind.
+fn say(socket: &OwnedFd, kind: u8, body: &[u8], descriptors: &[BorrowedFd<'_>]) {
+    let len = u32::try_from(body.len()).unwrap();
+    let message = [&len.to_le_bytes(), &[kind][..], body].concat();
+    let sent = handover::send(socket, &message, descriptors).unwrap();
+    assert_eq!(sent, message.len());
+}
+
+/// Hears the other end out until a whole message of this kind has come.
 fn hear(socket: &OwnedFd, kind: u8, descriptors: &mut Vec<OwnedFd>) {
+    hear_one_of(socket, &[kind], descriptors);
+}
+
+/// The same, of one of these kinds.
+fn hear_one_of(socket: &OwnedFd, kinds: &[u8], descriptors: &mut Vec<OwnedFd>) {
     let stop = std::time::Instant::now() + LIMIT;
     let mut buffer = vec![0; 1 << 20];
     let mut heard = Vec::new();
@@ -1006,7 +1156,7 @@ fn hear(socket: &OwnedFd, kind: u8, descriptors: &mut Vec<OwnedFd>) {
             if heard.len() < 5 + len {
                 break;
             }
-            if header[4] == kind {
+            if kinds.contains(&header[4]) {
                 return;
             }
             heard.drain(..5 + len);

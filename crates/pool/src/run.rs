@@ -28,7 +28,6 @@ use crate::operations::service;
 use crate::operations::site;
 use crate::operations::spool_threads::start_spool;
 use crate::operations::text_readers::start_readers;
-use crate::operations::upgrade::STEP_MAX;
 use crate::operations::upgrade::predecessor::{Predecessor, say_goodbye};
 use crate::operations::upgrade::successor::{Before, Started};
 use crate::operations::watch::Watcher;
@@ -45,7 +44,7 @@ use signal_hook::iterator::Signals;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::mpsc::{self, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
@@ -189,8 +188,7 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         successor: successor.clone(),
     };
     if let Some(before) = &mut before {
-        before.ready()?;
-        await_listeners(&listening, shared.groups)?;
+        before.await_listeners(&listening, &group_threads.orders)?;
     }
     if let Err(why) = predecessor.keep_waiting() {
         note(
@@ -216,18 +214,6 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         for listener in &listeners {
             listener.remove_file();
         }
-    }
-    Ok(())
-}
-
-/// Waits until all groups have the listeners of their predecessors.
-fn await_listeners(
-    listening: &mpsc::Receiver<Result<(), String>>,
-    groups: usize,
-) -> Result<(), String> {
-    for _ in 0..groups {
-        let told = listening.recv_timeout(STEP_MAX);
-        told.map_err(|_| "upgrade: the process before has not handed over its listeners")??;
     }
     Ok(())
 }

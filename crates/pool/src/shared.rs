@@ -331,7 +331,7 @@ pub enum Order {
     Look,
     /// Hand listeners and clients to this process.
     Give(Peer),
-    /// That process takes no more: keep what is here, and accept again.
+    /// The other process takes no more, or gives no more: keep what is here, and accept.
     Keep,
     /// All groups have handed over their clients: end.
     Leave,

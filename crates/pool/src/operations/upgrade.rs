@@ -14,7 +14,8 @@
 //!
 //! Invariants: until a batch is acknowledged the old process has every client of it, and afterwards
 //! the new one has; what ends a hand-over in the middle makes the old process accept and serve
-//! again, whatever the reason; no step waits longer than [`STEP_MAX`].
+//! again, whatever the reason; an old process that ends in the middle leaves a new one that serves
+//! what it has taken, at the same addresses; no step waits longer than [`STEP_MAX`].
 
 pub(crate) mod giving;
 pub(crate) mod part;
@@ -29,6 +30,8 @@ use std::time::Duration;
 
 /// The longest that a process waits for the next word of the other one.
 pub(crate) const STEP_MAX: Duration = Duration::from_secs(10);
+/// How often the other process is listened to meanwhile.
+pub(crate) const LISTEN_EVERY: Duration = Duration::from_millis(20);
 
 /// Where a process waits for its successor.
 fn name_of_process(pid: u32) -> String {

@@ -125,6 +125,8 @@ impl Channel {
                 Ok(0) => return Ok(Come::End),
                 Ok(count) => self.received.extend_from_slice(&self.buffer[..count]),
                 Err(error) if blocked(&error) => return Ok(Come::Nothing),
+                // It has ended and had not read all that was sent to it.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(Come::End),
                 Err(error) => return Err(error.to_string()),
             }
         }

@@ -63,6 +63,9 @@ impl Part {
             Order::Keep => {
                 self.leaves = false;
                 self.give_up(group);
+                if let Some(taking) = &mut self.taking {
+                    taking.listen_alone(group);
+                }
             }
             Order::Leave => self.leaves = true,
             _ => {}

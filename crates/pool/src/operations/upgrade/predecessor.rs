@@ -7,7 +7,7 @@
 //! the next one may try.
 
 use crate::log::{Event, note};
-use crate::operations::upgrade::{Progress, STEP_MAX, name_of_process};
+use crate::operations::upgrade::{LISTEN_EVERY, Progress, STEP_MAX, name_of_process};
 use crate::shared::{Order, Shared};
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{Frame, VERSION};
@@ -20,8 +20,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often the successor is listened to while clients go.
-const LISTEN_EVERY: Duration = Duration::from_millis(20);
 /// How often the log says how many clients are still here.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 

@@ -7,21 +7,27 @@
 //! Invariant: nothing is asked of the old process before the new one could serve.
 
 use crate::log::{Event, note};
-use crate::operations::upgrade::{STEP_MAX, name_of_process};
+use crate::operations::upgrade::{LISTEN_EVERY, STEP_MAX, name_of_process};
+use crate::shared::Order;
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{Frame, VERSION};
 use reactor::handover::{self, Peer};
+use reactor::{Sender, Time};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 /// The option by which a process is told whose place it takes.
 const OPTION: &str = "--upgrade";
 /// systemd says in it which process feeds the watchdog: not the new one.
 const WATCHDOG_PID: &str = "WATCHDOG_PID";
+/// How long the other process is listened to while the groups begin.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// How this process was started.
 #[derive(Clone, Debug)]
@@ -125,6 +131,8 @@ pub(crate) struct Before {
     pub(crate) tcp: Vec<SocketAddr>,
     pub(crate) unix: Vec<(PathBuf, Arc<OwnedFd>)>,
     channel: Channel,
+    /// The last that it has said, where that came before all groups listened.
+    last: Option<Come>,
 }
 
 impl Before {
@@ -162,6 +170,7 @@ impl Before {
                     tcp,
                     unix: unix.into_iter().zip(sockets).collect(),
                     channel,
+                    last: None,
                 })
             }
             Come::Frame(Frame::Refused { why }, _) => Err(wrong(why)),
@@ -174,13 +183,57 @@ impl Before {
         }
     }
 
-    /// The groups wait for what they are given.
+    /// The groups wait for what they are given: says so, and waits until all of them listen. Where
+    /// the other process ends before it has handed over its listeners, nobody else would serve
+    /// those who come: the groups open their own then.
     ///
     /// # Errors
-    /// The other process is gone.
-    pub(crate) fn ready(&mut self) -> Result<(), String> {
-        let sent = self.channel.send(&Frame::Ready, &[]);
-        sent.map_err(|error| format!("upgrade: process {} is gone: {error}", self.peer.pid))
+    /// Why they do not listen: the other process goes on, or an address cannot be had.
+    pub(crate) fn await_listeners(
+        &mut self,
+        listening: &Receiver<Result<(), String>>,
+        groups: &[Sender<Order>],
+    ) -> Result<(), String> {
+        let wrong = |why: &str| format!("upgrade: process {} {why}", self.peer.pid);
+        // Where it is gone already, that is what is received.
+        let _ = self.channel.send(&Frame::Ready, &[]);
+        let glance = self.channel.wait_at_most(Some(GLANCE));
+        glance.map_err(|error| error.to_string())?;
+        let stop = Time::now() + STEP_MAX;
+        let mut listen = 0;
+        while listen < groups.len() {
+            match listening.recv_timeout(LISTEN_EVERY) {
+                Ok(told) => {
+                    told?;
+                    listen += 1;
+                }
+                Err(RecvTimeoutError::Timeout) if Time::now() < stop => {}
+                Err(_) => return Err(wrong("has not handed over its listeners")),
+            }
+            if listen == groups.len() || self.last.is_some() {
+                continue;
+            }
+            match self.channel.receive().map_err(|why| wrong(&why))? {
+                Come::Nothing => continue,
+                Come::End => {
+                    note(
+                        Event::Warning,
+                        format_args!(
+                            "{}: those that are missing are opened here",
+                            wrong("has ended before it had handed over all of its listeners")
+                        ),
+                    );
+                    Order::Keep.tell_all(groups);
+                    self.last = Some(Come::End);
+                }
+                Come::Frame(Frame::Refused { why }, _) => {
+                    return Err(wrong(&format!("goes on as before: {why}")));
+                }
+                // All is given already.
+                done => self.last = Some(done),
+            }
+        }
+        Ok(())
     }
 
     /// Waits in a thread of its own for the end of the other process, and says how it went.
@@ -191,7 +244,8 @@ impl Before {
         let words = |error: std::io::Error| error.to_string();
         self.channel.wait_at_most(None).map_err(words)?;
         let pid = self.peer.pid;
-        let work = move || match self.channel.receive() {
+        let last = self.last.take();
+        let work = move || match last.map_or_else(|| self.channel.receive(), Ok) {
             Ok(Come::Frame(Frame::Done { clients, pause_us }, _)) => note(
                 Event::Upgraded,
                 format_args!(

@@ -125,7 +125,11 @@ impl Taking {
             channel.flush().map_err(|error| error.to_string())?;
             match channel.receive()? {
                 Come::Nothing => return Ok(true),
-                Come::End => return Ok(false),
+                Come::End => {
+                    self.channel = None;
+                    // Without listeners it waits for [`Taking::listen_alone`].
+                    return Ok(self.listens.is_some());
+                }
                 Come::Frame(Frame::Listeners { greeted, again }, sockets) => {
                     group.count_on(greeted, again);
                     self.listen(group, sockets)?;
@@ -142,8 +146,27 @@ impl Taking {
         }
     }
 
+    /// The other process is gone: without its listeners the group opens its own.
+    pub(crate) fn listen_alone(&mut self, group: &mut Group<RealNet>) {
+        if self.listens.is_none() {
+            return;
+        }
+        let opened = self.open(group, Vec::new());
+        if let Some(listens) = self.listens.take() {
+            let _ = listens.send(opened);
+        }
+    }
+
+    fn listen(&mut self, group: &mut Group<RealNet>, sockets: Vec<OwnedFd>) -> Result<(), String> {
+        self.open(group, sockets)?;
+        if let Some(listens) = self.listens.take() {
+            let _ = listens.send(Ok(()));
+        }
+        self.answer(Vec::new())
+    }
+
     /// Listens where the settings say: at a socket that was handed over where there is one.
-    fn listen(
+    fn open(
         &mut self,
         group: &mut Group<RealNet>,
         mut sockets: Vec<OwnedFd>,
@@ -160,10 +183,6 @@ impl Taking {
                 None => at.open(net, self.backlog, token),
             };
             opened.map_err(|error| format!("a group cannot listen: {error}"))?;
-        }
-        self.answer(Vec::new())?;
-        if let Some(listens) = self.listens.take() {
-            let _ = listens.send(Ok(()));
         }
         Ok(())
     }
