@@ -80,6 +80,7 @@ mod session;
 mod sharing;
 mod silence;
 mod slow;
+mod spared_set;
 mod stages;
 mod statements;
 mod status;

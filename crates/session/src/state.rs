@@ -26,9 +26,10 @@ pub use user::{UserVariables, is_tricky};
 pub use written::quoted_variable;
 
 use crate::aside::{Accepted, Aside};
-use crate::begun::Begun;
+use crate::begun::{Begun, alias_of};
 use crate::text::Text;
 use sql::lex::{Charset, LexMode, Server};
+use sql::plain_set::Assignment;
 use sql::tracking::Tracked;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -136,6 +137,11 @@ pub struct Session {
     pub accepted: Accepted,
     /// How its texts are cut, once that was asked: it is asked for each statement.
     lex_mode: Aside<Option<LexMode>>,
+}
+
+/// Whether a value of which servers report is `value`; a switch may stand there as a number.
+fn is_same(has: &[u8], value: &[u8]) -> bool {
+    has == value || matches!((has, value), (b"1", b"ON") | (b"0", b"OFF"))
 }
 
 /// A variable cannot be named in a SET.
@@ -461,6 +467,39 @@ impl Session {
     #[must_use]
     pub fn completes_plainly(&self) -> bool {
         matches!(self.value(COMPLETION), Some(b"NO_CHAIN" | b"0"))
+    }
+
+    /// Whether an assignment would leave it as it is, for certain. `described` is what
+    /// [`Session::results_collation`] is under a collation of this name.
+    #[must_use]
+    pub fn stands_at(
+        &self,
+        assignment: &Assignment<'_>,
+        described: impl Fn(&[u8]) -> Option<Text>,
+    ) -> bool {
+        match *assignment {
+            Assignment::Variable(name, value) => {
+                let names = [Some(name.as_bytes()), alias_of(name.as_bytes())];
+                let mut known = names.into_iter().flatten().filter_map(|n| self.value(n));
+                let first = known.next();
+                first
+                    .into_iter()
+                    .chain(known)
+                    .all(|has| is_same(has, value))
+                    && first.is_some()
+            }
+            Assignment::Names(charset, collation) => {
+                let wanted = [charset, charset, charset, collation];
+                let results = described(&collation.to_ascii_lowercase());
+                let is_at = |(name, wanted): (&str, &[u8])| {
+                    let has = self.variable(name.as_bytes());
+                    has.is_some_and(|has| has.eq_ignore_ascii_case(wanted))
+                };
+                CHARSET_VARIABLES.into_iter().zip(wanted).all(is_at)
+                    && results.is_some()
+                    && results == self.results_collation
+            }
+        }
     }
 
     /// Whether its `sql_mode` is known and has this word.

@@ -22,6 +22,7 @@ pub mod kill;
 pub mod lex;
 pub mod nested_kill;
 pub mod own_id;
+pub mod plain_set;
 pub mod sqlstate;
 pub mod text;
 pub mod text_prepared;

@@ -320,8 +320,9 @@ table! {
 
             /// Answer a plain BEGIN in the pool, and send it in front of the transaction's first
             /// statement. A client that begins a transaction and then waits holds no backend.
-            /// COMMIT and ROLLBACK without a transaction are answered too. See
-            /// [Transactions](sessions.md#transactions).
+            /// COMMIT and ROLLBACK without a transaction are answered too, and SET of variables to
+            /// the values that they have. See [Transactions](sessions.md#transactions) and
+            /// [SET](sessions.md#set-of-the-value-that-is-there).
             defer_begin: bool { .of(Kind::Switch).or(Absent::Switch(true)) }
 
             /// A statement of the low lane that has waited for this long is in line with those of

@@ -71,6 +71,8 @@ pub struct Counts {
     pub transactions_unsent: u64,
     /// COMMIT and ROLLBACK without a transaction that the server has not seen.
     pub ends_spared: u64,
+    /// SET of variables to the values that they have, which the server has not seen.
+    pub sets_spared: u64,
     /// Questions about a session that were asked behind a statement.
     pub questions: u64,
     /// Properties that they asked for: each would be a round trip, asked alone.
@@ -121,6 +123,7 @@ impl AddAssign<&Counts> for Counts {
         self.transactions_deferred += other.transactions_deferred;
         self.transactions_unsent += other.transactions_unsent;
         self.ends_spared += other.ends_spared;
+        self.sets_spared += other.sets_spared;
         self.questions += other.questions;
         self.properties_asked += other.properties_asked;
         self.renewed += other.renewed;

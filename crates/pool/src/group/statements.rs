@@ -16,6 +16,7 @@ pub(crate) mod deferred_begin;
 pub(crate) mod endings;
 pub(crate) mod kill_connection;
 pub(crate) mod kills;
+pub(crate) mod spared_set;
 pub(crate) mod statement_logs;
 
 use crate::backend::relay::{Middle, Relay, Shape, Told};
@@ -218,6 +219,9 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.on_edge_of_transaction(key, sql, mode) {
             return handled;
         }
+        if let Some(handled) = self.on_spared_set(key, sql, mode) {
+            return handled;
+        }
         if let Some(handled) = self.on_asked(key, sql, mode) {
             return handled;
         }
@@ -404,7 +408,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The digest of a text that a client runs now; 0 where nobody counts them.
-    fn digest_of(&mut self, sql: &[u8], mode: LexMode) -> u64 {
+    pub(crate) fn digest_of(&mut self, sql: &[u8], mode: LexMode) -> u64 {
         if !self.figures.digests.are_counted() {
             return 0;
         }

@@ -525,6 +525,9 @@ metrics! {
     Counter Pool "onramp_pool_ends_spared_total" []
         "COMMIT and ROLLBACK without a transaction: the pool has answered them."
         |pool, out| out.set(&[], pool.total.census.counts.ends_spared);
+    Counter Pool "onramp_pool_sets_spared_total" []
+        "SET of variables to the values that they have: the pool has answered them."
+        |pool, out| out.set(&[], pool.total.census.counts.sets_spared);
     Counter Pool "onramp_pool_read_backs_total" []
         "Questions about a session that were asked behind a statement."
         |pool, out| out.set(&[], pool.total.census.counts.questions);

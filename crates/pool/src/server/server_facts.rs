@@ -82,6 +82,14 @@ impl ServerFacts {
         Some(name.clone())
     }
 
+    /// The same of a collation's name, where a login can choose it.
+    #[must_use]
+    pub(crate) fn results_by_name(&self, collation: &[u8]) -> Option<Text> {
+        let is_it = |(_, [.., name]): &(&u8, &[Text; 4])| **name == *collation;
+        let (number, _) = self.charsets.iter().find(is_it)?;
+        self.results_in(Some(u16::from(*number)))
+    }
+
     /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login
     /// (seen on 10.11), MySQL to the global ones (its manual).
     #[must_use]

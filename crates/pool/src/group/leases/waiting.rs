@@ -88,7 +88,7 @@ impl<N: Net> Group<N> {
             .as_ref()
             .and_then(|input| input.get(HEADER_LEN));
         let command = byte.and_then(|&byte| Command::from_byte(byte));
-        if !command.is_some_and(is_answered_here) && !self.waits_at_edge(key) {
+        if !command.is_some_and(is_answered_here) && !self.may_need_no_backend(key) {
             let len = client.command_len();
             if self.wait_in_lane(key, len) == Handled::Kept {
                 return;

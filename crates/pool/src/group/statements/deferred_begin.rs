@@ -52,7 +52,7 @@ const IDLE_TIMEOUTS: [&[u8]; 3] = [
 /// What MySQL may report with any COMMIT.
 const GTIDS: &[u8] = b"session_track_gtids";
 /// With all variables tracked, MySQL reports this one with every statement.
-const STATEMENT_ID: &[u8] = b"statement_id";
+pub(crate) const STATEMENT_ID: &[u8] = b"statement_id";
 /// Sessions whose transactions are read-only are told so, where they begin.
 const READ_ONLY: [&[u8]; 2] = [b"transaction_read_only", b"tx_read_only"];
 
@@ -131,16 +131,9 @@ impl<N: Net> Group<N> {
         if self.is_about_to_leave(key) {
             return Some(self.wait_for_read_back(key));
         }
-        let client = self.clients.get(key)?;
-        // What clears its conditions on MySQL would count there, where its count is to be asked.
-        let uncounted = mode.server.is_mysql() && client.last.counts_unread();
-        if uncounted || !client.may_begin_alone() {
+        if !self.may_answer_alone(key, mode) {
             return None;
         }
-        let digest = self.digest_of(sql, mode);
-        self.figures.digests.sent(digest, Duration::ZERO);
-        (self.figures.digests).answered(digest, Duration::ZERO, false, 0);
-        self.counts.transactions_deferred += u64::from(edge == Edge::Begin);
         let client = self.clients.get_mut(key)?;
         let begun = client.is_begin_deferred();
         client.company = match edge {
@@ -148,16 +141,36 @@ impl<N: Net> Group<N> {
             Edge::End => Company::Any,
         };
         match edge {
-            Edge::Begin => {}
+            Edge::Begin => self.counts.transactions_deferred += 1,
             Edge::End if begun => self.counts.transactions_unsent += 1,
             Edge::End => self.counts.ends_spared += 1,
         }
-        match mode.server.is_mysql() {
-            true => client.last.answered_clean(0),
-            false => client.last.answered_uncounted(0),
-        }
-        self.send_reporting_ok(key, &reports);
+        self.answer_alone(key, sql, mode, &reports);
         Some(Handled::Used)
+    }
+
+    /// Whether a client stands so that a text that needs no server may be answered here.
+    pub(crate) fn may_answer_alone(&self, key: Key, mode: LexMode) -> bool {
+        self.clients.get(key).is_some_and(|client| {
+            // What clears its conditions on MySQL would count there, where its count is to be
+            // asked.
+            let uncounted = mode.server.is_mysql() && client.last.counts_unread();
+            !uncounted && client.may_begin_alone()
+        })
+    }
+
+    /// Answers a text that changes nothing of a session and goes well, as the server would.
+    pub(crate) fn answer_alone(&mut self, key: Key, sql: &[u8], mode: LexMode, reports: &[u8]) {
+        let digest = self.digest_of(sql, mode);
+        self.figures.digests.sent(digest, Duration::ZERO);
+        (self.figures.digests).answered(digest, Duration::ZERO, false, 0);
+        if let Some(client) = self.clients.get_mut(key) {
+            match mode.server.is_mysql() {
+                true => client.last.answered_clean(0),
+                false => client.last.answered_uncounted(0),
+            }
+        }
+        self.send_reporting_ok(key, reports);
     }
 
     /// Asks what has to be known before the backend of a client may serve another one, in the same
@@ -217,7 +230,7 @@ impl<N: Net> Group<N> {
 
     /// Whether a client's lease lasts only until the pool's questions behind its last statement
     /// are answered.
-    fn is_about_to_leave(&self, key: Key) -> bool {
+    pub(crate) fn is_about_to_leave(&self, key: Key) -> bool {
         let client = self.clients.get(key).filter(|client| !client.is_held());
         let lease = client.and_then(|client| client.lease());
         let backend = lease.and_then(|lease| self.backends.get(lease));
@@ -225,8 +238,8 @@ impl<N: Net> Group<N> {
     }
 
     /// Whether a command that waits in a client's input may be answered as
-    /// [`Group::on_edge_of_transaction`] does.
-    pub(crate) fn waits_at_edge(&self, key: Key) -> bool {
+    /// [`Group::on_edge_of_transaction`] or [`Group::on_spared_set`] does.
+    pub(crate) fn may_need_no_backend(&self, key: Key) -> bool {
         let Some(client) = self.clients.get(key) else {
             return false;
         };
@@ -239,9 +252,12 @@ impl<N: Net> Group<N> {
             return false;
         };
         let header = header_len(Form::of(client.capabilities), arguments).unwrap_or(0);
-        let edge = edge_of(&arguments[header..]);
+        let sql = &arguments[header..];
+        let edge = edge_of(sql);
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let needs_none = |edge| self.reports_of_edge(key, edge).is_some();
         byte == Command::Query.byte()
-            && edge.is_some_and(|edge| self.reports_of_edge(key, edge).is_some())
+            && (edge.is_some_and(needs_none) || self.sets_nothing(key, sql, mode))
     }
 
     /// Writes the BEGIN that a client's statement is to stand behind.

@@ -392,3 +392,56 @@ fn an_unread_mode_is_that_of_fresh_sessions() {
     assert!(unknown.no_backslash_escapes && !unknown.ansi_quotes);
     assert_eq!(unknown.server, server);
 }
+
+#[test]
+fn a_set_of_the_value_that_is_there_changes_nothing_for_certain() {
+    let begun = begun(&[
+        ("autocommit", "ON"),
+        ("tx_isolation", "REPEATABLE-READ"),
+        ("sql_mode", ""),
+        ("wait_timeout", "100"),
+    ]);
+    let mut session = under(&begun);
+    session.results_collation = Some(text("255"));
+    let stands = |session: &Session, name: &'static str, value: &str| {
+        session.stands_at(&Assignment::Variable(name, value.as_bytes()), |_| None)
+    };
+    for (name, value, same) in [
+        ("autocommit", "ON", true),
+        ("autocommit", "OFF", false),
+        ("sql_mode", "", true),
+        ("sql_mode", "ANSI_QUOTES", false),
+        ("wait_timeout", "100", true),
+        ("wait_timeout", "0100", false),
+        // By its other name.
+        ("transaction_isolation", "REPEATABLE-READ", true),
+        ("transaction_isolation", "SERIALIZABLE", false),
+        // It is not known.
+        ("foreign_key_checks", "ON", false),
+    ] {
+        assert_eq!(stands(&session, name, value), same, "{name} {value}");
+    }
+    // Of two names with two values nobody knows which counts.
+    session.put(b"transaction_isolation", b"SERIALIZABLE");
+    assert!(!stands(&session, "tx_isolation", "REPEATABLE-READ"));
+    session.put(b"autocommit", b"0");
+    assert!(stands(&session, "autocommit", "OFF"));
+    let names = |session: &Session, charset: &str, collation: &str, described: Option<&str>| {
+        let names = Assignment::Names(charset.as_bytes(), collation.as_bytes());
+        session.stands_at(&names, |name| {
+            assert_eq!(name, collation.to_ascii_lowercase().as_bytes());
+            described.map(text)
+        })
+    };
+    let own = "UTF8MB4_general_ci";
+    assert!(names(&session, "utf8mb4", own, Some("255")));
+    assert!(!names(&session, "utf8mb4", own, Some("45")));
+    assert!(!names(&session, "utf8mb4", own, None));
+    assert!(!names(&session, "latin1", own, Some("255")));
+    assert!(!names(&session, "utf8mb4", "utf8mb4_bin", Some("255")));
+    session.results_collation = None;
+    assert!(!names(&session, "utf8mb4", own, None));
+    session.results_collation = Some(text("255"));
+    session.put(b"character_set_results", b"latin1");
+    assert!(!names(&session, "utf8mb4", own, Some("255")));
+}

@@ -23,6 +23,27 @@ pub(super) const HABITS: &[Habit] = &[
             "SET sql_mode = 'TRADITIONAL,NO_AUTO_VALUE_ON_ZERO'",
         ],
     ),
+    // To what they are already; of the second SET of a row that is certain.
+    habit(
+        "values_that_are_there",
+        4,
+        On::Both,
+        &[
+            "<automatic>SET autocommit = 1",
+            "<automatic>SET @@session.autocommit = ON ;; SELECT ROW_COUNT(), FOUND_ROWS()",
+            "SET foreign_key_checks = 1, unique_checks = 1 ;; \
+             SET foreign_key_checks = 1, unique_checks = 1",
+            "SET time_zone = '+03:00' ;; SELECT 1 UNION SELECT 2 ;; SET time_zone = '+03:00' ;; \
+             SELECT FOUND_ROWS(), ROW_COUNT(), LAST_INSERT_ID()",
+            "SET sql_mode = '' ;; SELECT CAST('{w}' AS SIGNED) ;; SET sql_mode = '' ;; \
+             SHOW WARNINGS",
+            "SET wait_timeout = 10000 ;; SELECT no_such_column ;; SET wait_timeout = 10000 ;; \
+             SHOW WARNINGS ;; SELECT @@wait_timeout",
+            "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci ;; SELECT '{w}' ;; \
+             SET NAMES utf8mb4 COLLATE utf8mb4_general_ci ;; SELECT '{w}'",
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        ],
+    ),
     habit(
         "sql_mode_shows",
         5,
