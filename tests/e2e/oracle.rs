@@ -2,7 +2,9 @@
 //!
 //! `ONRAMP_ORACLE_SEEDS` says how many seeds ([`SEEDS`] unless it is set, [`MYSQL_SEEDS`] on MySQL)
 //! or which, as in `501-1500`; `ONRAMP_ORACLE_SEED` runs one; `ONRAMP_ORACLE_CUT` bounds how many
-//! that differ are cut down, and then all seeds are told (docs/oracle.md). Some are told at the
+//! that differ are cut down, and then all seeds are told (docs/oracle.md). `ONRAMP_ORACLE_BACKENDS`
+//! gives the pools another number of backends: with one for each client, who is refused would have
+//! been refused without need. Some are told at the
 //! same time, each to a server of its own: what a script does to a whole server (its global
 //! variables, its read lock) must meet nobody else. Server and pool stay up across seeds, so a pool
 //! also has to get over what the scripts before left. The seeds with odd numbers have a pool that
@@ -64,7 +66,7 @@ impl Oracle<'_> {
     /// A pool that nobody has used, and the server behind it.
     fn fresh(&self) -> Pair {
         let name = format!("oracle{}.toml", POOLS.fetch_add(1, Ordering::Relaxed));
-        let backends = BACKENDS + 2;
+        let backends = backends_max();
         let tls = tls(self.real, "optional");
         let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 20000\n{tls}");
         let to_server = if self.is_tls {
@@ -158,6 +160,15 @@ fn cuts_max() -> Option<usize> {
     let name = "ONRAMP_ORACLE_CUT";
     let text = std::env::var(name).ok()?;
     Some(usize::try_from(number(name, &text)).unwrap_or(usize::MAX))
+}
+
+/// How many backends a pool has, unless somebody has said how many.
+fn backends_max() -> usize {
+    let name = "ONRAMP_ORACLE_BACKENDS";
+    let Ok(text) = std::env::var(name) else {
+        return BACKENDS + 2;
+    };
+    usize::try_from(number(name, &text)).unwrap_or(usize::MAX)
 }
 
 /// The seeds to be told: the first and the last.

@@ -10,8 +10,10 @@
 //! has found anything, where MariaDB tells what the thread's last session found; on MariaDB,
 //! warnings that are older than a text which does not tell whether it leaves them; a change of user
 //! with a role, which MariaDB lets stay with an account that was never granted it; a variable
-//! that was never set, first named in a transaction or while its client is pinned; and a
-//! COM_SET_OPTION in a transaction whose states its client is told.
+//! that was never set, first named in a transaction or while its client is pinned; a
+//! COM_SET_OPTION in a transaction whose states its client is told; and
+//! `session_track_transaction_info` set to OFF while its client holds a backend, or to anything
+//! else while it holds one for more than a transaction that BEGIN has begun.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -57,7 +59,12 @@ struct Held {
 
 impl Held {
     fn any(self) -> bool {
-        self.pinned || self.taken > 0 || self.transaction || self.manual
+        self.keeps() || self.transaction
+    }
+
+    /// More than a transaction that BEGIN has begun.
+    fn keeps(self) -> bool {
+        self.pinned || self.taken > 0 || self.manual
     }
 
     /// Notes what a text makes of later questions; `false` if it is itself one that comes too early
@@ -72,7 +79,11 @@ impl Held {
         }
         self.named |= names;
         if sql.contains(TOLD) {
-            self.told = !sql.ends_with("OFF");
+            let on = !sql.ends_with("OFF");
+            if self.keeps() || !on && self.transaction {
+                return false;
+            }
+            self.told = on;
         }
         let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));
         self.found |= begins(&FINDS);
@@ -306,11 +317,38 @@ mod tests {
             claims(0, Claim::Closes),
             option(),
             claims(0, Claim::Opens),
+            claims(0, Claim::Closes),
             Step::sql(0, "SET session_track_transaction_info = OFF"),
+            claims(0, Claim::Opens),
             option(),
         ];
         let left = legal(&steps, 3);
-        let kept = [0, 1, 2, 3, 5, 6, 7, 8, 9].map(|at| &steps[at]);
+        let kept = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11].map(|at| &steps[at]);
+        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
+    }
+
+    #[test]
+    fn what_is_told_of_transactions_is_set_outside_of_what_is_kept() {
+        let set = |value: &str| Step::sql(0, format!("SET {TOLD} = {value}"));
+        let steps = [
+            join(0),
+            claims(0, Claim::Opens),
+            set("STATE"),
+            set("OFF"),
+            claims(0, Claim::Closes),
+            set("OFF"),
+            claims(0, Claim::Manual),
+            set("STATE"),
+            claims(0, Claim::Automatic),
+            claims(0, Claim::Takes),
+            set("CHARACTERISTICS"),
+            claims(0, Claim::GivesBack),
+            set("CHARACTERISTICS"),
+            claims(0, Claim::Pins),
+            set("STATE"),
+        ];
+        let left = legal(&steps, 3);
+        let kept = [0, 1, 2, 4, 5, 6, 8, 9, 11, 12, 13].map(|at| &steps[at]);
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
 

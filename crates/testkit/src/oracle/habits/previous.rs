@@ -91,8 +91,10 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>DO GET_LOCK('{l}', 0) ;; SHOW WARNINGS ;; SHOW ERRORS ;; <reset>",
             "UPDATE {t} SET name = '{w}' ;; <pins>CALL resignalling_procedure() ;; \
              SHOW WARNINGS ;; <reset>",
-            "UPDATE {t} SET name = '{w}' ;; <pins>CALL diagnosing_procedure() ;; \
-             SELECT @number, @words ;; <reset>",
+            // A condition that is not there leaves a variable as it was. One that was never set is
+            // not compared where it is first named while its client is pinned.
+            "SET @words = NULL ;; UPDATE {t} SET name = '{w}' ;; \
+             <pins>CALL diagnosing_procedure() ;; SELECT @number, @words ;; <reset>",
             "UPDATE {t} SET name = '{w}' ;; <pins>SHOW WARNINGS; CALL resignalling_procedure(); \
              SHOW ERRORS ;; SHOW WARNINGS ;; <reset>",
         ],
