@@ -692,13 +692,54 @@ fn a_show_that_fails_leaves_no_count_that_is_wrong() {
     same_on_both("failing_shows", 1, |story| {
         let a = story.join();
         story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY)");
+        story.all(
+            a,
+            &[
+                "CREATE TABLE gone (id INT)",
+                "CREATE VIEW invalid AS SELECT id FROM gone",
+                "DROP TABLE gone",
+            ],
+        );
+        let b = story.join();
         for fails in [
             "DESCRIBE nothing",
+            "DESC `nothing` id",
+            "DESCRIBE invalid",
+            "EXPLAIN nothing",
             "SHOW COLUMNS FROM nothing",
+            "SHOW FULL COLUMNS FROM nothing FROM no_such_schema",
             "SHOW INDEX FROM nothing",
-            "SHOW TABLES FROM nothing",
+            "SHOW FIELDS FROM invalid",
+            "SHOW TABLES FROM no_such_schema",
+            "SHOW TRIGGERS FROM no_such_schema",
+            "SHOW TABLES WHERE nothing = 1",
             "SHOW CREATE TABLE nothing",
+            "SHOW CREATE VIEW nothing",
+            "SHOW GRANTS FOR nobody",
+        ] {
+            // What stays is this client's own, wherever it was counted.
+            for before in ["SELECT 1", "INSERT IGNORE INTO t VALUES (1), (2)", "DO 1"] {
+                story.all(a, &[before, fails, "SELECT ROW_COUNT()"]);
+                story.sql(a, before);
+                story.all(
+                    b,
+                    &[
+                        "UPDATE t SET id = id + 100",
+                        "SELECT id FROM t WHERE id = 1",
+                    ],
+                );
+                story.all(a, &[fails, "SELECT ROW_COUNT()"]);
+                story.sql(a, before);
+                story.sql(b, "DELETE FROM t");
+                story.sql(a, fails);
+                story.sql(b, "INSERT INTO t VALUES (1), (2), (3)");
+                story.sql(a, "SELECT ROW_COUNT()");
+            }
+        }
+        for fails in [
             "EXPLAIN SELECT * FROM nothing",
+            "SHOW EXPLAIN FOR 4294967295",
+            "SHOW TABLES WHERE (SELECT 1 FROM nothing)",
         ] {
             story.all(a, &["SELECT 1", fails, "SELECT ROW_COUNT()"]);
             // After a statement that counts, MariaDB's number is the one that stays or -1.

@@ -33,7 +33,18 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         _ if found.multi || hides => Conditions::Raises,
         Verb::Diagnostics if found.reads.intersects(Reads::DIAGNOSTICS) => Conditions::Asks,
         Verb::Diagnostics => Conditions::Raises,
-        Verb::Show | Verb::Explain if !server.is_mysql() => Conditions::MayCount,
+        Verb::Show if found.marks.contains(Marks::NO_QUERY) => Conditions::Leaves,
+        Verb::Show | Verb::Explain if server.is_mysql() => Conditions::Leaves,
+        // A query inside of it may be what fails.
+        Verb::Show | Verb::Explain
+            if found.marks.contains(Marks::COUNTED)
+                && !found
+                    .marks
+                    .intersects(Marks::FROM_INSIDE.union(Marks::SELECT_INSIDE)) =>
+        {
+            Conditions::LooksUp
+        }
+        Verb::Show | Verb::Explain => Conditions::MayCount,
         _ => Conditions::Leaves,
     };
     Statement {

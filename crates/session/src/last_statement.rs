@@ -32,6 +32,17 @@ const NO_HANDLER: u16 = 1645;
 const NO_CONDITION: u16 = 1758;
 /// GET STACKED DIAGNOSTICS when handler not active
 const NO_HANDLER_STACKED: u16 = 3004;
+/// What MariaDB finds before it runs a SHOW that looks up: no such schema, no such table, a view
+/// that is not valid.
+const NOT_THERE: [u16; 3] = [1049, 1146, 1356];
+
+/// What becomes of ROW_COUNT() and of the GTID that go with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counts {
+    New,
+    Stay,
+    MayStay,
+}
 
 /// Whose conditions the answer to SHOW WARNINGS on a client's behalf will be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -224,7 +235,7 @@ impl LastStatement {
 
     /// Whether its last backend knows more of it than is kept.
     pub fn alone_knows(&self) -> bool {
-        self.kept().is_some() || self.found_rows.get().is_none()
+        self.kept().is_some() || self.found_rows.get().is_none() || self.row_count.get().is_none()
     }
 
     /// Nobody will know their words any more.
@@ -430,7 +441,7 @@ impl LastStatement {
         let kept = self.count_found(statement, summary, rows, (alone, mysql));
         // A backend that knows nothing of the statement before does not learn it by this one.
         let own = self.is_native(Reads::ROW_COUNT);
-        let counts = alone && (own || failed || !statement.conditions.keep_counts());
+        let counts = alone && (own || counts_after(statement, summary) == Counts::New);
         self.set_native(COUNTS, counts);
         kept
     }
@@ -443,22 +454,22 @@ impl LastStatement {
     }
 
     fn count_rows(&mut self, statement: &Statement, summary: &ReplySummary) {
-        let failed = summary.error.is_some();
-        // GET DIAGNOSTICS with a warning is one that asked for what there is not.
         let conditions = statement.conditions;
-        let odd = failed
-            || conditions == Conditions::Uncounted
-            || (conditions == Conditions::Asks && summary.warnings > 0);
-        if odd || !conditions.keep_counts() {
-            let stays = failed && conditions == Conditions::MayCount;
-            self.row_count = match summary.affected {
-                // Where it was the same before, it does not matter whether it stays.
-                _ if stays && self.row_count != RowCount::NONE => RowCount::UNKNOWN,
-                Some(0) if conditions == Conditions::RaisesOrAsks && !odd => RowCount::UNKNOWN,
-                Some(rows) if !odd => RowCount(i64::try_from(rows).unwrap_or(i64::MAX)),
-                _ => RowCount::NONE,
-            };
+        let after = counts_after(statement, summary);
+        // GET DIAGNOSTICS with a warning is one that asked for what there is not.
+        let in_vain = conditions == Conditions::Asks && summary.warnings > 0;
+        if after == Counts::Stay && !in_vain {
+            return;
         }
+        let failed = summary.error.is_some();
+        let odd = failed || conditions == Conditions::Uncounted || in_vain;
+        self.row_count = match summary.affected {
+            // Where it was the same before, it does not matter whether it stays.
+            _ if after == Counts::MayStay && self.row_count != RowCount::NONE => RowCount::UNKNOWN,
+            Some(0) if conditions == Conditions::RaisesOrAsks && !odd => RowCount::UNKNOWN,
+            Some(rows) if !odd => RowCount(i64::try_from(rows).unwrap_or(i64::MAX)),
+            _ => RowCount::NONE,
+        };
     }
 
     fn note_conditions(&mut self, statement: &Statement, summary: &ReplySummary, alone: bool) {
@@ -559,6 +570,16 @@ impl LastStatement {
 /// Whether an error stands nowhere but in its packet.
 fn is_unlisted(statement: &Statement, summary: &ReplySummary) -> bool {
     statement.conditions == Conditions::Asks && summary.is_error(NO_HANDLER_STACKED)
+}
+
+/// What a finished statement makes of the counts.
+fn counts_after(statement: &Statement, summary: &ReplySummary) -> Counts {
+    match (statement.conditions, &summary.error) {
+        (Conditions::LooksUp, Some((code, _))) if NOT_THERE.contains(code) => Counts::Stay,
+        (Conditions::MayCount, Some(_)) => Counts::MayStay,
+        (conditions, None) if conditions.keep_counts() => Counts::Stay,
+        _ => Counts::New,
+    }
 }
 
 /// What an error makes of FOUND_ROWS(). On MySQL a statement counts when it has succeeded; on

@@ -23,8 +23,10 @@ pub enum Conditions {
     Leaves,
     /// Nothing; and if it succeeds, ROW_COUNT() stays.
     Counts,
-    /// Nothing; and where it fails, ROW_COUNT() may stay: MariaDB finds before it runs SHOW COLUMNS
-    /// or DESCRIBE that the table is not there, and while it runs SHOW CREATE TABLE.
+    /// Nothing; and ROW_COUNT() stays where it names what is not there: MariaDB finds that before
+    /// it runs SHOW COLUMNS or DESCRIBE, and while it runs SHOW CREATE TABLE.
+    LooksUp,
+    /// Nothing; and where it fails, ROW_COUNT() may stay.
     MayCount,
     /// Nothing; and it counts no rows, so that ROW_COUNT() is -1 (a command without an OK).
     Uncounted,

@@ -364,7 +364,7 @@ impl Marks {
     /// SELECT that is not the first word.
     pub const SELECT_INSIDE: Self = Self(32);
     /// SELECT as the first word, or SHOW of what the server looks up as a query does (tables,
-    /// variables, COUNT(\*)): the rows count as FOUND_ROWS().
+    /// variables, COUNT(\*)): the rows count as FOUND_ROWS(). DESCRIBE of a table looks up as well.
     pub const COUNTED: Self = Self(64);
     /// SHOW of what is no query: FOUND_ROWS() stays.
     pub const NO_QUERY: Self = Self(128);

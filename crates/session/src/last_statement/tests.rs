@@ -134,6 +134,29 @@ fn all_is_native_alone_and_nothing_where_others_ride_behind() {
 }
 
 #[test]
+fn what_is_looked_up_and_is_not_there_leaves_the_count_of_before() {
+    let of = |conditions| Statement {
+        conditions,
+        ..statement(Area::Clears, Found::Keeps)
+    };
+    for (conditions, code, count, native) in [
+        (Conditions::LooksUp, 1146, Some(7), false),
+        (Conditions::LooksUp, 1049, Some(7), false),
+        (Conditions::LooksUp, 1054, Some(-1), true),
+        (Conditions::MayCount, 1146, None, false),
+        (Conditions::Leaves, 1146, Some(-1), true),
+    ] {
+        let mut last = after(insert(), &changed(7));
+        last.moved(None);
+        last.ended(&of(conditions), &failed(code), 0, (true, MARIADB));
+        assert_eq!(last.row_count.get(), count, "{conditions:?} {code}");
+        assert_eq!(last.is_native(COUNTS), native, "{conditions:?} {code}");
+        let unknown = count.is_none();
+        assert!(!unknown || last.alone_knows());
+    }
+}
+
+#[test]
 fn a_question_that_keeps_the_counts_does_not_make_them_native() {
     let asks = Statement {
         conditions: Conditions::Counts,

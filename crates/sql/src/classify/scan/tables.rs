@@ -8,7 +8,7 @@
 //!
 //! Invariant: what is not known for certain is neither cleared nor kept.
 
-use super::super::verbs::Stage;
+use super::super::verbs::{self, Stage};
 use super::Scan;
 use crate::classify::{Marks, Verb};
 use crate::lex::{Kind, Token};
@@ -165,7 +165,11 @@ impl Scan<'_> {
     /// A word or name right behind EXPLAIN, DESCRIBE or ANALYZE.
     fn explained(&mut self, token: Token) {
         let query = self.is_any(token, &[b"SELECT", b"VALUES"]);
-        self.tables.some |= !query && !self.is_any(token, &EXPLAINS);
+        let other = !query && !self.is_any(token, &EXPLAINS);
+        self.tables.some |= other;
+        if other && verbs::first(self.text(token)).is_none() {
+            self.marked(Marks::COUNTED);
+        }
     }
 
     /// A statement that EXPLAIN is about.
@@ -209,6 +213,9 @@ impl Scan<'_> {
     /// A name in quotes, where a word could stand.
     pub(super) fn table_name(&mut self, token: Token) {
         let explains = self.current == Verb::Explain && self.last[0].start == self.verb.start;
-        self.tables.some |= explains && token.kind == Kind::Name;
+        if explains && token.kind == Kind::Name {
+            self.tables.some = true;
+            self.marked(Marks::COUNTED);
+        }
     }
 }
