@@ -461,6 +461,33 @@ fn a_client_that_has_been_warned_keeps_its_backend() {
     }
 }
 
+/// Where a trigger asks, a count keeps the backend of its client too, though it is known.
+#[test]
+fn where_code_asks_a_client_that_has_counted_keeps_its_backend() {
+    for real in both_servers("asks_counted") {
+        fresh_schema(real, "asks_counted");
+        let pool = start_pool(real, "asks_counted.toml", "backends_max = 3\ngroups = 1");
+        let account = app().schema("asks_counted");
+        let mut clients: Vec<_> = (0..3).map(|_| login(&pool.address, &account)).collect();
+        clients[0].must("CREATE TABLE t (id INT)");
+        clients[0].must("CREATE TABLE counted_rows (a INT, c INT)");
+        clients[0].must(
+            "CREATE TRIGGER counts BEFORE INSERT ON counted_rows FOR EACH ROW \
+             SET NEW.c = ROW_COUNT()",
+        );
+        clients[0].must("INSERT INTO t VALUES (1), (2)");
+        let opened = pool.wait_for_census("backends_idle: 2");
+        opened.expect("one more is opened");
+        clients[0].must("UPDATE t SET id = id + 2");
+        for other in [1, 2, 1] {
+            clients[other].must("SELECT id FROM t");
+        }
+        clients[0].must("INSERT INTO counted_rows (a) VALUES (1)");
+        let stored = clients[1].query("SELECT c FROM counted_rows").unwrap();
+        assert!(format!("{stored:?}").contains("[\"2\"]"), "{stored:?}");
+    }
+}
+
 /// A session that starts over has counted nothing; its backend has, whatever the pool has said
 /// there since.
 #[test]

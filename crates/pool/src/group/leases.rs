@@ -163,12 +163,18 @@ impl<N: Net> Group<N> {
             && pools.dialling < self.settings.dials_max
             && self.net.now() >= kept.dial_at
             && self.busy + kept.idle.len() < self.busy_max();
-        let only = |lease: &Key| {
+        // Where triggers or views ask, every count may be asked for in a form that only the backend
+        // of its statement can answer.
+        let kept_for = match self.code_seen.names.any_asks(false) {
+            true => Affinity::Counts,
+            false => Affinity::Only,
+        };
+        let is_kept = |lease: &Key| {
             let backend = self.backends.get(*lease);
-            backend.is_some_and(|b| self.affinity(b) == Affinity::Only)
+            backend.is_some_and(|b| self.affinity(b) >= kept_for)
         };
         // Looking at each backend comes last: it is done each time that one becomes free.
-        let lacks = || !kept.idle.is_empty() && kept.idle.iter().all(only);
+        let lacks = || !kept.idle.is_empty() && kept.idle.iter().all(is_kept);
         if may && self.shared.budget.by_right(self.index) > 0 && self.has_room() && lacks() {
             self.dial(pool);
         }
