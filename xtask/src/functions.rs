@@ -22,6 +22,52 @@ pub(crate) struct Function {
     pub(crate) parameters: usize,
 }
 
+/// The types that a file has `impl` blocks of, each with how many functions of that block have a
+/// body. Blocks of traits count for the type as well: their functions are its methods.
+pub(crate) fn methods(code: &str, is_test: impl Fn(usize) -> bool) -> Vec<(String, usize)> {
+    let blocks = find_words(code, "impl").filter_map(|at| {
+        // Elsewhere it is a type, as in `which: impl Fn()`.
+        let is_item =
+            code[..at].trim_end().ends_with(['}', ';', ']']) || code[..at].trim().is_empty();
+        let open = body_brace(code, at).filter(|_| is_item && !is_test(line_of(code, at)))?;
+        let inside = &code[open..closing_brace(code, open)];
+        Some((
+            type_of(&code[at + "impl".len()..open])?,
+            functions(inside).len(),
+        ))
+    });
+    blocks.collect()
+}
+
+/// The type that the header of an `impl` block is for, without its module and its parameters.
+fn type_of(header: &str) -> Option<String> {
+    let header = header.split(" where ").next()?;
+    let subject = match header.split_once(" for ") {
+        Some((_, subject)) => subject,
+        None => skip_generics(header),
+    };
+    let name = subject.trim().trim_start_matches('&').split('<').next()?;
+    let name = name.trim().rsplit("::").next()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// What comes behind the parameters at the front of a header, if it has any.
+fn skip_generics(header: &str) -> &str {
+    let mut depth = 0;
+    for (at, c) in header.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 && !c.is_whitespace() {
+            let skipped = if c == '>' { at + 1 } else { at };
+            return &header[skipped..];
+        }
+    }
+    header
+}
+
 /// All functions of masked code, in order.
 pub(crate) fn functions(code: &str) -> Vec<Function> {
     find_words(code, "fn")

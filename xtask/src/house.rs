@@ -6,7 +6,7 @@
 //!
 //! Lines are those of the program; tests do not count.
 
-use crate::functions::{Function, functions};
+use crate::functions::{Function, functions, methods};
 use crate::modules::{self, Cycle, Modules};
 use crate::offence::Offence;
 use crate::source::Source;
@@ -119,6 +119,19 @@ fn report_crate(out: &mut String, name: &str, modules: &Modules, sources: &[&Sou
         out,
         "lines, modules that import it, modules that it imports",
         &mut sizes,
+    );
+
+    let mut of_types: BTreeMap<String, usize> = BTreeMap::new();
+    for source in sources {
+        for (name, count) in methods(&source.code, |line| source.is_test_line(line)) {
+            *of_types.entry(name).or_default() += count;
+        }
+    }
+    let mut of_types: Vec<_> = of_types.into_iter().map(|(name, n)| (n, name)).collect();
+    list(
+        out,
+        "methods of a type, in all of its `impl` blocks",
+        &mut of_types,
     );
 
     let all: Vec<(&str, Function)> = sources
@@ -248,6 +261,33 @@ mod tests {
         );
         assert!(report.contains("import cycle of 2: b c\n"), "{report}");
         assert_eq!(super::report(&cyclic(), Some("z")), "");
+    }
+
+    #[test]
+    fn reports_the_methods_of_a_type_over_all_files() {
+        let file = |name: &str, text: &str| Source::new(&format!("crates/a/src/{name}"), text);
+        let sources = [
+            file(
+                "b.rs",
+                "impl<N: Net<Sock = X>> A<N> {\n    fn a() {}\n    fn b() {}\n}\n",
+            ),
+            file(
+                "c.rs",
+                "impl<N> fmt::Debug for crate::A<N>\nwhere\n N: X,\n{\n fn c() {}\n}\n\
+                          fn f(x: impl Fn() -> u8) -> u8 {\n x()\n}\n",
+            ),
+            file(
+                "d.rs",
+                "impl B {\n    fn d() {}\n}\n\
+                          #[cfg(test)]\nmod tests {\n impl B {\n fn e() {}\n }\n}\n",
+            ),
+        ];
+        let report = report(&sources, Some("a"));
+        let types = report.split("`impl` blocks\n").nth(1).unwrap();
+        assert!(
+            types.starts_with("       3  A\n       1  B\n  lines"),
+            "{types}"
+        );
     }
 
     #[test]
