@@ -233,7 +233,7 @@ pub(crate) struct Backend<S> {
     pub dial: Option<Box<Dial>>,
     /// The server session's state.
     pub session: Rc<Session>,
-    /// The role of its login (see [`crate::group::session_state::roles`]), if it can be given back.
+    /// The role of its login (see [`crate::pair::roles`]), if it can be given back.
     pub(crate) login_role: Option<Text>,
     /// The server's number of it.
     pub(crate) thread: u32,

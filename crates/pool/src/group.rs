@@ -19,6 +19,7 @@
 pub(crate) mod backends;
 pub(crate) mod clients;
 pub(crate) mod leases;
+pub(crate) mod pairs;
 pub(crate) mod prepared;
 pub(crate) mod session_state;
 pub(crate) mod statements;

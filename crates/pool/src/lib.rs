@@ -24,6 +24,7 @@ mod group;
 mod listing;
 mod log;
 mod operations;
+mod pair;
 mod probe;
 mod queue;
 mod run;

@@ -4,6 +4,7 @@
 //! a copy of them over, together with the census of the moment, and sums are made of the copies.
 
 use crate::backend::BackendState;
+use crate::errors::reasons::PinReason;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
@@ -87,6 +88,13 @@ pub struct Counts {
     pub accept_failures: u64,
     /// Clients pinned, by reason.
     pub pins: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    /// A client is pinned for this from now on.
+    pub(crate) fn pinned_for(&mut self, reason: PinReason) {
+        *self.pins.entry(reason.name()).or_default() += 1;
+    }
 }
 
 impl AddAssign<&Counts> for Counts {

@@ -23,7 +23,7 @@ use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::group::Group;
-use crate::group::session_state::trackers::told_to;
+use crate::pair::trackers::told_to;
 use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
 use reactor::{Event, Key, Net, Read};
@@ -332,7 +332,6 @@ impl<N: Net> Group<N> {
             return 0;
         };
         let relayed = command.purpose == Purpose::Statement;
-        let told = self.told(command.owner.filter(|_| relayed));
         let Some(backend) = self.backends.get_mut(key) else {
             return 0;
         };
@@ -342,6 +341,8 @@ impl<N: Net> Group<N> {
             .owner
             .filter(|_| relayed)
             .and_then(|k| self.clients.get_mut(k));
+        let told = client.as_ref().map(|client| client.told());
+        let told = told.unwrap_or_default();
         let (mut own_seq, mut summary) = (0, std::mem::take(&mut backend.summary));
         let mut wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
         if backend.astray {
@@ -537,13 +538,24 @@ impl<N: Net> Group<N> {
         if !self.may_go_on(key, &command) {
             return;
         }
-        self.note_reports(key, &command, &summary);
-        self.note_conditions_left(key, &command, &summary);
+        let client = command.owner.and_then(|owner| self.clients.get(owner));
+        if let Some(backend) = self.backends.get_mut(key) {
+            let mysql = self.shared.server.flavour.is_mysql();
+            backend.note_reports(&command, &summary, client, mysql);
+            let area = client.map(|client| client.statement.area);
+            backend.note_conditions_left(&command, &summary, area);
+        }
         match command.purpose {
             Purpose::Prepare(fresh) => self.prepared(key, fresh, &summary, &collected),
             Purpose::Restore(last) => self.restored(key, command.owner, last, &summary),
             Purpose::Joined(last) => self.joined(key, command.owner, last, &summary),
-            Purpose::Schema => self.schema_set(key, &summary),
+            Purpose::Schema => {
+                if let Some(backend) = self.backends.get_mut(key)
+                    && summary.error.is_some()
+                {
+                    backend.schema_not_set(&mut self.sessions);
+                }
+            }
             Purpose::Begin => self.deferred_begin_answered(key, command.owner, &summary),
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &summary, &collected),
             Purpose::Statement => self.statement_done(key, &command, &summary),
@@ -576,8 +588,13 @@ impl<N: Net> Group<N> {
         if !last {
             return;
         }
-        self.note_schema_sent(key, owner, summary);
-        self.note_accepted(key);
+        let Some(mut pair) = self.pair(owner, key) else {
+            return;
+        };
+        if let Err(why) = pair.note_schema_sent(summary) {
+            return self.lose(key, why);
+        }
+        pair.backend.note_accepted(Some(pair.client));
         if self.stands_restored(owner) {
             self.pump(owner);
             self.settle(key);

@@ -38,6 +38,7 @@ use crate::errors::reasons::Refusal;
 use crate::group::clients::admission::{Bar, unusable};
 use crate::group::{CLIENT, Group, SCRATCH_LEN};
 use crate::log::{self, Facts};
+use crate::pair::roles::role_after_change;
 use reactor::{Address, Event, Key, Net, Read, Token};
 use session::own_commands::OwnCommands;
 use session::state::Session;
@@ -564,8 +565,11 @@ impl<N: Net> Group<N> {
                     return;
                 }
                 let before = login.before.as_ref();
-                let role = before
-                    .and_then(|b| self.role_after_change(&b.session, (b.pool as usize, pool)));
+                let role = before.and_then(|b| {
+                    let pools = &self.backend_pools.pools;
+                    let pools = (&pools[b.pool as usize], &pools[pool]);
+                    role_after_change(&b.session, pools, self.shared.server.flavour)
+                });
                 if let Some(client) = self.clients.get_mut(key) {
                     if role.is_some() {
                         let mut session = (*client.session).clone();

@@ -104,10 +104,10 @@ impl<N: Net> Group<N> {
         // without one, as long as there are others, and whoever chooses its first schema does so
         // on another.
         let has_schema = |b: &Backend<N::Sock>| b.session.schema.is_some();
-        let chooses = session.schema.is_none() && self.may_choose_schema(client);
+        let chooses = session.schema.is_none() && client.may_choose_schema();
         if chooses
             && let Some((lease, _)) = last_used().find(|(_, b)| {
-                has_schema(b) && self.is_clean(client, b) && self.affinity(b) != Affinity::Only
+                has_schema(b) && client.is_clean_on(b) && self.affinity(b) != Affinity::Only
             })
         {
             return Some(lease);
@@ -121,7 +121,7 @@ impl<N: Net> Group<N> {
         let may_count = matches!(client.statement.found, Found::Unsure | Found::Matched);
         let alike = |b: &Backend<N::Sock>| self.found_ahead(b) == number;
         let same = |b: &Backend<N::Sock>| Rc::ptr_eq(&b.session, session);
-        let clean = |b: &Backend<N::Sock>| self.is_clean(client, b);
+        let clean = |b: &Backend<N::Sock>| client.is_clean_on(b);
         let free = |b: &Backend<N::Sock>| self.affinity(b) == Affinity::None;
         let asked_least = || {
             let fits = last_used().filter(|(_, b)| clean(b) && self.can_serve(client, b));
@@ -267,7 +267,10 @@ impl<N: Net> Group<N> {
     /// Ends the lease of a client that holds nothing on its backend, and serves the next.
     pub(crate) fn release(&mut self, lease: Key) {
         let now = self.net.now();
-        self.note_accepted(lease);
+        if let Some(backend) = self.backends.get(lease) {
+            let owner = backend.lease().and_then(|owner| self.clients.get(owner));
+            backend.note_accepted(owner);
+        }
         let owner = self.free(lease);
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
@@ -402,7 +405,7 @@ impl<N: Net> Group<N> {
             && client.lease().is_none()
             && self.shapes.trusts(client.shape())
             && self.is_judged(client.statement.judged)
-            && self.is_prepared(key, lease, message)
+            && client.is_prepared_on(backend, message, &self.shared.server)
     }
 
     /// Where a client whose command waits in its input may ride: on this backend, or, if that has

@@ -5,14 +5,10 @@
 //! property: the questions that it sends to a backend, and what it does with the answers.
 
 pub(crate) mod diagnostics;
-pub(crate) mod found;
 pub(crate) mod globals;
 pub(crate) mod lazy_readback;
 pub(crate) mod pinning;
 pub(crate) mod read_back;
 pub(crate) mod reports;
-pub(crate) mod roles;
-pub(crate) mod trackers;
 pub(crate) mod triggers_and_views;
 pub(crate) mod untracked_changes;
-pub(crate) mod user_variables;

@@ -27,17 +27,18 @@ use crate::errors::reasons::Refusal;
 use crate::figures::digests::TEXT_MAX;
 use crate::group::Group;
 use crate::group::prepared::named::{PreparedText, Spoken};
-use crate::group::session_state::diagnostics::{Previous, is_refused_whole};
-use crate::group::session_state::trackers::told_to;
+use crate::group::session_state::diagnostics::Previous;
 use crate::log::statement::StatementLog;
+use crate::pair::conditions::is_refused_whole;
+use crate::pair::trackers::told_to;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
 use session::found::hides_reads;
 use session::last_statement::RowCount;
+use session::read_back::Properties;
 use session::shapes;
 use session::shapes::Ride;
 use session::standing::{Front, standing_of, standing_of_execution};
-use session::state::Session;
 use session::statement::{Code, Statement};
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::{LexMode, Server};
@@ -137,19 +138,29 @@ impl<N: Net> Group<N> {
 
     /// Whether the pool cannot carry out a command before it knows what it asks just now.
     fn needs_read_back(&mut self, key: Key, command: Command) -> bool {
-        let reports = self.is_being_asked(key, Purpose::Reports(true));
+        let reports = self
+            .client_view(key)
+            .is_some_and(|view| view.is_being_asked(Purpose::Reports(true)));
         match command {
             Command::ResetConnection | Command::ChangeUser => {
-                reports || self.is_reading_role(key) || self.asks_before_leaving(key)
+                reports
+                    || self
+                        .client_view(key)
+                        .is_some_and(|view| view.is_reading(Properties::ROLE))
+                    || self.asks_before_leaving(key)
             }
             // Behind an error the server's answer tells the status, which these tell. MySQL's OK of
             // COM_INIT_DB counts the conditions before it.
             Command::InitDb if self.shared.server.flavour.is_mysql() => {
-                self.is_being_asked(key, Purpose::Warnings) || self.counts_conditions(key)
+                self.client_view(key)
+                    .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
+                    || self.counts_conditions(key)
             }
             _ if is_answered_here(command) => {
                 reports
-                    || self.is_being_asked(key, Purpose::Warnings)
+                    || self
+                        .client_view(key)
+                        .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
                     || self.counts_conditions(key)
             }
             _ => false,
@@ -171,15 +182,10 @@ impl<N: Net> Group<N> {
     }
 
     fn on_ping(&mut self, key: Key) {
-        self.note_answered(key, 0);
-        self.send_warned_ok(key, OK);
-    }
-
-    /// The pool answers a command itself, which leaves this ROW_COUNT() and nothing else.
-    pub(crate) fn note_answered(&mut self, key: Key, row_count: i64) {
         if let Some(client) = self.clients.get_mut(key) {
-            client.last.answered(row_count);
+            client.last.answered(0);
         }
+        self.send_warned_ok(key, OK);
     }
 
     /// Switches multi-statements, in the session that follows the client.
@@ -206,7 +212,9 @@ impl<N: Net> Group<N> {
         let mut session = (*client.session).clone();
         session.multi_statements = multi_statements;
         client.session = self.sessions.intern(session);
-        self.note_answered(key, -1);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.last.answered(-1);
+        }
         self.send_warned_ok(key, END);
     }
 
@@ -215,7 +223,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         if let Some(handled) = self.on_edge_of_transaction(key, sql, mode) {
             return handled;
         }
@@ -270,20 +281,30 @@ impl<N: Net> Group<N> {
         if !told && self.lose_to_hidden_names(key) {
             return self.wait_for_read_back(key);
         }
-        let lacks = !told && self.lacks_conditions(key, found);
-        let lacks = lacks || self.stacks_conditions(key, found);
+        let lacks = self.clients.get(key).is_some_and(|client| {
+            !told && client.lacks_conditions(found) || client.stacks_conditions(found, mode.server)
+        });
         let runs = !is_refused_whole(found, &session);
         if lacks || runs && self.asks_inside(key, (sql, mode), &class, schema) {
             return self.previous_gone(key);
         }
-        let mut instead = self.retrack(key, sql, mode, &class);
+        let retracks = class.causes.contains(PinCause::SessionTracking);
+        let client = self.clients.get_mut(key).filter(|_| retracks);
+        let mut instead = client.and_then(|client| {
+            let backend = client.lease().and_then(|lease| self.backends.get(lease));
+            let transaction = backend.map_or_else(Default::default, |b| b.transaction);
+            client.retrack((sql, mode), &class, transaction, &self.shared.server)
+        });
         if instead.is_some() {
             class.causes.remove(PinCause::SessionTracking);
             class.pin = class.causes.iter().next();
         }
         let found = &class;
         if instead.is_none() && told && found.reads.intersects(elsewhere) {
-            if self.is_read_back_now(key, found.reads) {
+            if self
+                .client_view(key)
+                .is_some_and(|view| view.is_read_back_now(found.reads))
+            {
                 return self.wait_for_read_back(key);
             }
             match self.previous(key, sql, mode, found) {
@@ -305,14 +326,19 @@ impl<N: Net> Group<N> {
             known.mark(&mut statement);
         }
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
-        self.touch(key, sql, mode, found);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.touch(sql, mode, found);
+        }
         self.touch_by_code(key, known.as_ref());
         statement.standing = standing_of(found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
-            instead = self.with_own_id(key, sql, mode);
+            instead = self.clients.get(key).and_then(|c| c.with_own_id(sql, mode));
         }
         if let Some(text) = instead {
-            let rewritten = self.reworded(key, message, &text);
+            let Some(client) = self.clients.get(key) else {
+                return Handled::Used;
+            };
+            let rewritten = client.reworded(message, &text);
             return self.start(key, &rewritten, statement);
         }
         self.start(key, message, statement)
@@ -327,7 +353,7 @@ impl<N: Net> Group<N> {
         };
         let sql = &text.sql;
         let (session, capabilities) = (client.session.clone(), client.capabilities);
-        let mode = self.lex_mode(&text.session, capabilities);
+        let mode = self.shared.server.lex_mode(&text.session, capabilities);
         // A server looks names up where they were prepared, or where it is now.
         let schema = text.session.schema.as_deref();
         let schema = schema.filter(|schema| session.schema.as_deref() == Some(*schema));
@@ -339,7 +365,8 @@ impl<N: Net> Group<N> {
         if !told && self.lose_to_hidden_names(key) {
             return self.wait_for_read_back(key);
         }
-        let lacks = !told && self.lacks_conditions(key, found);
+        let client = self.clients.get(key).filter(|_| !told);
+        let lacks = client.is_some_and(|client| client.lacks_conditions(found));
         if lacks || self.asks_inside(key, (sql, mode), found, schema) {
             return self.previous_gone(key);
         }
@@ -350,19 +377,26 @@ impl<N: Net> Group<N> {
         let as_it_is = Rc::ptr_eq(&text.session, &session) && !sql.contains(&b'?');
         let mut instead = None;
         if told && found.reads.intersects(client.reads_elsewhere()) {
-            if self.is_read_back_now(key, found.reads) {
+            if self
+                .client_view(key)
+                .is_some_and(|view| view.is_read_back_now(found.reads))
+            {
                 return self.wait_for_read_back(key);
             }
             match self.previous(key, sql, mode, found) {
                 Previous::Answered => {
-                    self.forget_command(key);
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.forget_command();
+                    }
                     return Handled::Used;
                 }
                 Previous::Text(text_instead) if as_it_is || !text.immediate => {
                     instead = Some(text_instead);
                 }
                 Previous::Text(_) | Previous::Gone => {
-                    self.forget_command(key);
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.forget_command();
+                    }
                     return self.previous_gone(key);
                 }
                 Previous::Same => {}
@@ -379,15 +413,22 @@ impl<N: Net> Group<N> {
             known.mark(&mut statement);
         }
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
-        self.touch(key, sql, mode, found);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.touch(sql, mode, found);
+        }
         self.touch_by_code(key, known.as_ref());
         let Some(instead) = instead else {
             return self.start(key, message, statement);
         };
         if as_it_is {
-            self.forget_command(key);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.forget_command();
+            }
             statement.standing = standing_of(found);
-            let message = self.reworded(key, message, &instead);
+            let Some(client) = self.clients.get(key) else {
+                return Handled::Used;
+            };
+            let message = client.reworded(message, &instead);
             return self.start(key, &message, statement);
         }
         self.execute_instead(key, &instead, text);
@@ -422,33 +463,6 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         let text = || sql::digest::normalized(sql, mode, TEXT_MAX);
         self.figures.digests.came(digest, now, text);
-    }
-
-    fn forget_command(&mut self, key: Key) {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.forget_command();
-        }
-    }
-
-    /// The text with the client's own id for CONNECTION_ID(), when that is what it asks for.
-    pub(crate) fn with_own_id(&self, key: Key, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
-        let id = self.own_id_in(key)?;
-        if sql::unscoped::sets(sql, mode, b"pseudo_thread_id") {
-            return None;
-        }
-        sql::own_id::with_own_id(sql, mode, id)
-    }
-
-    /// A client's own id, where that is what CONNECTION_ID() means.
-    pub(crate) fn own_id_in(&self, key: Key) -> Option<u32> {
-        let client = self.clients.get(key)?;
-        // Among the server's lists of connections its own ids are meant; and a client that has set
-        // @@pseudo_thread_id gets that from the server.
-        let schema = client.session.schema.as_deref().unwrap_or_default();
-        const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
-        let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
-        let set = client.session.variable(b"pseudo_thread_id").is_some();
-        (!lists && !set).then_some(client.id)
     }
 
     /// Sends a kept reply, in the form that this client understands.
@@ -486,16 +500,6 @@ impl<N: Net> Group<N> {
         debug_assert!(fed.is_ok());
         self.send_client(key, &out);
         self.lent = out;
-    }
-
-    /// How this session's texts are cut.
-    pub(crate) fn lex_mode(&self, session: &Session, capabilities: u32) -> LexMode {
-        let server = &self.shared.server;
-        let mode = session.lex_mode(&server.sql_mode, server.flavour);
-        LexMode {
-            ignore_space: mode.ignore_space || capabilities & cap::IGNORE_SPACE != 0,
-            ..mode
-        }
     }
 
     /// Runs a command on the client's backend, on another one, or later.
@@ -542,12 +546,12 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         self.judge_again(key, lease, message);
         let runs = *front == Front::Sure;
-        if runs {
-            self.note_pins(key);
-        }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        if runs {
+            client.note_pins(now, &mut self.counts);
+        }
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -577,14 +581,17 @@ impl<N: Net> Group<N> {
         let statement = client.statement;
         self.note_statement((key, lease), message, waited);
         if statement.code == Code::Unread {
-            self.hide_names(key, lease);
-        }
-        if let Front::Joined(joined) = front {
-            self.expect_joined(key, lease, joined);
+            let out = self.pair(key, lease).map(|mut pair| pair.hide_names());
+            if let Some(out) = out.filter(|out| !out.is_empty()) {
+                self.send_backend(lease, &out);
+            }
         }
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
+        if let Front::Joined(joined) = front {
+            backend.expect_joined(key, joined);
+        }
         let kept = match first || shape == 0 {
             true => 0,
             false => backend.riders.keep(message),
@@ -603,11 +610,14 @@ impl<N: Net> Group<N> {
         let known = !unread && statement.code != Code::None;
         self.counts.code_known += u64::from(known);
         self.counts.code_unread += u64::from(unread);
-        if runs {
-            self.note_touched(key);
+        if runs && let Some(client) = self.clients.get_mut(key) {
+            client.note_touched(Some(backend), (now, &mut self.counts));
         }
         match front {
-            Front::Joined(joined) => self.send_joined(lease, message, joined),
+            Front::Joined(joined) => {
+                backend.put_joined(message, joined);
+                self.send_backend(lease, b"");
+            }
             _ => self.send_command(key, lease, message),
         }
         self.count_busy(lease);

@@ -6,11 +6,11 @@
 
 use session::state::Session;
 use session::text::Text;
-use sql::lex::Server;
+use sql::lex::{LexMode, Server};
 use sql::tracking::Tracked;
 use std::collections::HashMap;
 use std::time::Duration;
-use wire::capabilities::INTERACTIVE;
+use wire::capabilities::{IGNORE_SPACE, INTERACTIVE};
 
 /// What the server said of itself before the pool began to serve.
 #[derive(Clone, Debug)]
@@ -88,6 +88,15 @@ impl ServerFacts {
         let is_it = |(_, [.., name]): &(&u8, &[Text; 4])| **name == *collation;
         let (number, _) = self.charsets.iter().find(is_it)?;
         self.results_in(Some(u16::from(*number)))
+    }
+
+    /// How the texts of a session are cut, of a client with these capabilities.
+    pub(crate) fn lex_mode(&self, session: &Session, capabilities: u32) -> LexMode {
+        let mode = session.lex_mode(&self.sql_mode, self.flavour);
+        LexMode {
+            ignore_space: mode.ignore_space || capabilities & IGNORE_SPACE != 0,
+            ..mode
+        }
     }
 
     /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login

@@ -237,8 +237,8 @@ impl<N: Net> Group<N> {
         // A lease that lasts only until something of an earlier client is read back.
         let lent = owners.is_empty() && backend.reports == Reports::Complete;
         owners.extend(backend.lease().filter(|lease| !owners.contains(lease)));
-        if let Some(owner) = may_run {
-            self.note_runs(owner);
+        if let Some(mut pair) = may_run.and_then(|owner| self.pair(owner, key)) {
+            pair.note_runs();
         }
         self.retire(key);
         let lent_to = owners.first().filter(|_| lent);

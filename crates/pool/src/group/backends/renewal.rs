@@ -132,56 +132,44 @@ impl<S> Client<S> {
         let touching = self.touching.as_ref();
         touching.map_or(&[], |touching| &touching.unset)
     }
-}
 
-impl<N: Net> Group<N> {
-    /// User variables that a client's text names and that it has never set.
-    pub(crate) fn unset_by(
-        &self,
-        key: Key,
-        sql: &[u8],
-        mode: LexMode,
-        found: &Statement,
-    ) -> Vec<Text> {
-        let client = self.clients.get(key).filter(|_| found.user_variables);
-        client.map_or(Vec::new(), |client| {
-            unset_in(sql, mode, found, |name| client.may_have(name))
-        })
-    }
-
-    /// A client's command prepares this text: a server looks at the variables that it names.
-    pub(crate) fn touch_to_prepare(
-        &mut self,
-        key: Key,
-        sql: &[u8],
-        mode: LexMode,
-        found: &Statement,
-    ) {
-        let unset = self.unset_by(key, sql, mode, found);
-        if let Some(client) = self.clients.get_mut(key).filter(|_| !unset.is_empty()) {
-            client.touching = Some(Box::new(Touched::needing(unset)));
+    /// User variables that its text names and that it has never set.
+    pub(crate) fn unset_by(&self, sql: &[u8], mode: LexMode, found: &Statement) -> Vec<Text> {
+        match found.user_variables {
+            true => unset_in(sql, mode, found, |name| self.may_have(name)),
+            false => Vec::new(),
         }
     }
 
-    /// Whether a client's command finds nothing on a backend that it must not find there.
-    pub(crate) fn is_clean(&self, client: &Client<N::Sock>, backend: &Backend<N::Sock>) -> bool {
-        let own = |name: &[u8]| client.may_have(name);
-        !backend.had.has_any_of(client.unset(), own)
+    /// Its command prepares this text: a server looks at the variables that it names.
+    pub(crate) fn touch_to_prepare(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
+        let unset = self.unset_by(sql, mode, found);
+        if !unset.is_empty() {
+            self.touching = Some(Box::new(Touched::needing(unset)));
+        }
     }
 
-    /// Whether a client's command sets its default schema on a backend with any: where that fails,
-    /// the client may go on elsewhere.
-    pub(crate) fn may_choose_schema(&self, client: &Client<N::Sock>) -> bool {
-        client.statement.standing == Standing::NewSchema
-            && !client.is_begin_deferred()
-            && !client.is_held()
+    /// Whether its command finds nothing on a backend that it must not find there.
+    pub(crate) fn is_clean_on(&self, backend: &Backend<S>) -> bool {
+        let own = |name: &[u8]| self.may_have(name);
+        !backend.had.has_any_of(self.unset(), own)
     }
 
+    /// Whether its command sets its default schema on a backend with any: where that fails,
+    /// it may go on elsewhere.
+    pub(crate) fn may_choose_schema(&self) -> bool {
+        self.statement.standing == Standing::NewSchema
+            && !self.is_begin_deferred()
+            && !self.is_held()
+    }
+}
+
+impl<N: Net> Group<N> {
     /// Whether a backend can be brought into the state that a client's command needs.
     pub(crate) fn can_serve(&self, client: &Client<N::Sock>, backend: &Backend<N::Sock>) -> bool {
         let renews = self.begun.init_connect().is_empty();
-        (self.may_choose_schema(client) || can_restore(&backend.session, &client.session))
-            && (renews || self.is_clean(client, backend))
+        (client.may_choose_schema() || can_restore(&backend.session, &client.session))
+            && (renews || client.is_clean_on(backend))
     }
 
     /// Whether a client has a session that a backend is brought into by a reset only.
@@ -196,7 +184,7 @@ impl<N: Net> Group<N> {
     /// where it does not, or where the client holds its backend.
     pub(crate) fn renew(&mut self, key: Key, lease: Key) -> Option<Handled> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
-        if self.is_clean(client, backend) && !self.needs_reset(client, backend) {
+        if client.is_clean_on(backend) && !self.needs_reset(client, backend) {
             return None;
         }
         if client.is_held() || backend.in_transaction() {

@@ -47,7 +47,10 @@ impl<N: Net> Group<N> {
             Some(Command::StmtPrepare) => None,
             _ => return false,
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         let read = input.text().is_some_and(|read| read.mode() == mode);
         if total <= max || total > allowed || read {
             return false;

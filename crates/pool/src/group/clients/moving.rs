@@ -440,7 +440,7 @@ impl<N: Net> Group<N> {
         if let Some(known) = self.definitions.find(&like) {
             return known;
         }
-        let mode = self.lex_mode(session, capabilities);
+        let mode = self.shared.server.lex_mode(session, capabilities);
         let class = classify(sql, mode);
         self.define(sql, session, class)
     }

@@ -11,7 +11,7 @@ use crate::client::{Client, ClientState, Output};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::clients::slow_readers::NextOfSpool;
-use crate::group::session_state::trackers::told_to;
+use crate::pair::trackers::told_to;
 use crate::queue::bulk::Piece;
 use reactor::{Key, Net, Write};
 use session::last_statement::RowCount;
@@ -107,6 +107,19 @@ impl<N: Net> Group<N> {
         if let Some(backend) = self.backends.get_mut(key) {
             backend.output.last().extend_from_slice(bytes);
             self.write_at_end_of_turn(key);
+        }
+    }
+
+    /// Sends a client's command to its backend, in the words that the backend knows.
+    pub(crate) fn send_command(&mut self, key: Key, lease: Key, message: &[u8]) {
+        let prepared = (self.clients.get_mut(key)).and_then(|client| client.prepared.as_mut());
+        let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.take()) else {
+            return self.send_message(lease, message);
+        };
+        let share = self.shared.prepared_of_backend(&self.settings);
+        if let Some(mut pair) = self.pair(key, lease) {
+            let out = pair.put_prepared(under_way, message, share);
+            self.send_backend(lease, &out);
         }
     }
 
@@ -221,7 +234,12 @@ impl<N: Net> Group<N> {
     pub(crate) fn refuse(&mut self, key: Key, refusal: &Refusal) {
         *self.counts.refusals.entry(refusal.name()).or_default() += 1;
         let text = refusal.to_string();
-        self.drop_refused(key);
+        // An execution was refused, and is over for its client: so is the long data for it.
+        if let Some(client) = self.clients.get_mut(key)
+            && let Some(id) = client.under_way().map(|under_way| under_way.id)
+        {
+            self.long_data -= client.drop_long_data(id);
+        }
         self.send_error(key, refusal.code(), &text);
     }
 

@@ -15,7 +15,6 @@ use crate::group::Group;
 use crate::group::statements::is_answered_here;
 use crate::queue::lane::Waiting;
 use reactor::{Key, Net};
-use session::read_back::Properties;
 use session::state::can_restore;
 use wire::command::Command;
 use wire::packet::HEADER_LEN;
@@ -44,24 +43,6 @@ impl<N: Net> Group<N> {
         self.backends
             .get(lease)
             .is_some_and(|backend| backend.frozen)
-    }
-
-    /// Whether its backend is asked this on the client's behalf, and has not answered yet.
-    pub(crate) fn is_being_asked(&self, key: Key, purpose: Purpose) -> bool {
-        self.has_in_flight(key, |command| command.purpose == purpose)
-    }
-
-    /// Whether its backend is asked for this property of its session, and has not answered yet.
-    pub(crate) fn is_reading(&self, key: Key, property: Properties) -> bool {
-        self.has_in_flight(key, |command| command.reads(property))
-    }
-
-    /// Whether such a command of a client's is in flight on its backend.
-    fn has_in_flight(&self, key: Key, is_such: impl Fn(&InFlight) -> bool) -> bool {
-        let lease = self.clients.get(key).and_then(|client| client.lease());
-        let backend = lease.and_then(|lease| self.backends.get(lease));
-        let own = |command: &InFlight| command.owner == Some(key) && is_such(command);
-        backend.is_some_and(|backend| backend.flight().iter().any(own))
     }
 
     /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it

@@ -9,21 +9,15 @@
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares again, and says what that said.
 
-use crate::backend::{InFlight, Purpose};
-use crate::client::{Client, ClientState, Handled};
-use crate::errors::reasons::{PinReason, Refusal, Unprepared};
+use crate::client::{ClientState, Handled};
+use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
 use reactor::{Key, Net};
-use session::prepared::UnderWay;
 use session::prepared::names::Named;
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
-use session::state::Session;
-use sql::text_prepared::put_prepare;
 use std::rc::Rc;
-use wire::attributes::put_query;
-use wire::command::{Command, ReplyShape, put_command};
 
 impl<N: Net> Group<N> {
     /// Prepares what a client's execution needs and its backend lacks; `None` when that is nothing.
@@ -33,24 +27,20 @@ impl<N: Net> Group<N> {
         lease: Key,
         message: &[u8],
     ) -> Option<Handled> {
-        if self.prepares_unread(key) {
+        let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
+        if client.prepares_unread() {
             return Some(self.read_back_ahead(key, lease));
         }
-        if self.is_prepared(key, lease, message) {
+        if client.is_prepared_on(backend, message, &self.shared.server) {
             return None;
         }
-        if self.is_full(lease) {
+        let share = self.shared.prepared_of_backend(&self.settings);
+        if backend.prepared.is_full(share) {
             return Some(self.refuse_to_prepare(key));
         }
-        let client = self.clients.get(key)?;
-        let definition = client
-            .prepared
-            .as_ref()?
-            .under_way
-            .as_ref()?
-            .definition
-            .clone();
-        let Some(session) = self.session_to_prepare_in(key, &definition.session) else {
+        let definition = client.under_way()?.definition.clone();
+        let session = client.session_to_prepare_in(&definition.session, &mut self.sessions);
+        let Some(session) = session else {
             return Some(self.no_session_to_prepare_in(key));
         };
         let client = self.clients.get(key)?;
@@ -68,53 +58,10 @@ impl<N: Net> Group<N> {
         let session = session.with_unread_of(&client.session);
         let session = self.sessions.intern(session);
         let mut out = Vec::new();
-        self.put_restore((key, lease), &session, Standing::Anywhere, &mut out)?;
-        let client = self.clients.get_mut(key)?;
-        let mut under_way = client.prepared.as_mut()?.under_way.take()?;
-        under_way.ahead = true;
-        let closed = self.make_room_for(lease, &under_way, &mut out);
-        self.note_deallocations(key, lease, closed, 0);
-        let shape = self.put_ahead(key, lease, &under_way, &mut out);
-        let command = InFlight::own(Some(key), Purpose::Ahead, shape);
-        self.backends.get_mut(lease)?.expect(command);
-        let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
-        prepared.under_way = Some(under_way);
+        let mut pair = self.pair(key, lease)?;
+        pair.put_restore(&session, Standing::Anywhere, &mut out);
+        pair.prepare_ahead(share, &mut out)?;
         Some(self.send_restore(key, lease, &out))
-    }
-
-    /// Writes the command that prepares a definition; gives how it is answered.
-    fn put_ahead(
-        &self,
-        key: Key,
-        lease: Key,
-        under_way: &UnderWay,
-        out: &mut Vec<u8>,
-    ) -> ReplyShape {
-        let definition = &under_way.definition;
-        let (Some(client), Some(Named::Execute(name))) = (self.clients.get(key), &under_way.named)
-        else {
-            put_command(out, Command::StmtPrepare, &definition.sql);
-            return ReplyShape::Prepared;
-        };
-        let mode = self.lex_mode(&definition.session, client.capabilities);
-        let mut text = Vec::new();
-        put_prepare(&mut text, name, &definition.sql, mode);
-        let form = self.form_of(lease);
-        put_query(out, form, &text);
-        ReplyShape::Results
-    }
-
-    /// Whether a client prepares a statement in a session that is not known whole.
-    fn prepares_unread(&self, key: Key) -> bool {
-        let unread = |client: &&Client<N::Sock>| {
-            client.last.owed.changed.intersects(Properties::COLLATION)
-                && !client.is_pinned_for(PinReason::WideCharset)
-        };
-        let Some(client) = self.clients.get(key).filter(unread) else {
-            return false;
-        };
-        let under_way = client.prepared.as_ref().and_then(|p| p.under_way.as_ref());
-        under_way.is_some_and(|under_way| under_way.command == Command::StmtPrepare)
     }
 
     /// Keeps a command until the session that it needs to be known has been read back.
@@ -157,22 +104,6 @@ impl<N: Net> Group<N> {
             return;
         }
         self.return_to_idle(key);
-    }
-
-    /// The session in which a definition can be prepared for this client: its own, but without a
-    /// schema it can be any where the client now has one, since the text names none.
-    fn session_to_prepare_in(&mut self, key: Key, session: &Rc<Session>) -> Option<Rc<Session>> {
-        let now = self.clients.get(key)?.session.schema.clone();
-        match (&session.schema, now) {
-            (None, Some(schema)) => {
-                let mut with_schema = (**session).clone();
-                with_schema.schema = Some(schema);
-                Some(self.sessions.intern(with_schema))
-            }
-            // There would be no way back to a session without a schema.
-            (Some(_), None) => None,
-            _ => Some(session.clone()),
-        }
     }
 
     fn no_session_to_prepare_in(&mut self, key: Key) -> Handled {
@@ -230,7 +161,7 @@ impl<N: Net> Group<N> {
             return self.close_later(owner);
         }
         if summary.error.is_some() {
-            self.drop_command(owner);
+            self.long_data -= client.drop_command();
             self.replay(owner, collected);
             if let Some(client) = self.clients.get_mut(owner) {
                 client.last.failed_ahead(summary);
@@ -250,11 +181,11 @@ impl<N: Net> Group<N> {
         if !under_way.is_some_and(|under_way| under_way.ahead) {
             return false;
         }
-        self.drop_command(owner);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return true;
         };
+        self.long_data -= client.drop_command();
         let moved = client.change_state(ClientState::Idle, now);
         self.counts.refused += 1;
         self.refuse(owner, &Refusal::Restore(format!("error {code}: {text}")));
@@ -264,18 +195,5 @@ impl<N: Net> Group<N> {
             self.pump(owner);
         }
         true
-    }
-
-    /// The command at the front of a client's input is answered.
-    fn drop_command(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let len = client.command_len();
-        client.drop_input(len);
-        let under_way = client.prepared.as_mut().and_then(|p| p.under_way.take());
-        if let Some(under_way) = under_way {
-            self.drop_long_data(key, under_way.id);
-        }
     }
 }

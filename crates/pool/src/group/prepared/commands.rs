@@ -10,19 +10,19 @@
 
 use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
-use crate::errors::reasons::{PinReason, Refusal, Unprepared};
+use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
+use crate::pair::prepared::{head_of, put_closes};
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of};
 use session::diagnostics::area_of;
 use session::found::{Found, hides_reads};
 use session::known_code::Known;
-use session::prepared::{Definition, Held, UnderWay};
+use session::prepared::{Definition, UnderWay};
 use session::shapes::Ride;
 use session::standing::{Standing, standing_of_execution};
 use session::state::Session;
 use session::statement::{Conditions, Statement};
-use session::text::mentions;
 use sql::classify::{self, Reads, Verb};
 use sql::kill::Kill;
 use sql::lex::Server;
@@ -35,10 +35,8 @@ use wire::capabilities::EXTENDED_BULK;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::errors;
 use wire::execution::{
-    EXECUTE_FIXED, LAST_PREPARED, Types, only_number, set_statement_id, statement_id, types,
-    wants_cursor,
+    EXECUTE_FIXED, LAST_PREPARED, Types, only_number, statement_id, types, wants_cursor,
 };
-use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
 use wire::reply::OK;
 
 /// Long data that the clients of one group may have under way, in bytes.
@@ -70,7 +68,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         let seen = self.seen_in(message, sql, mode, false);
         let (class, hides_kill) = (seen.class, seen.hides_kill);
         // Prepared, it kills nobody yet.
@@ -82,7 +83,7 @@ impl<N: Net> Group<N> {
         }
         let session = client.session.clone();
         let own = (class.reads.intersects(Reads::CONNECTION_ID))
-            .then(|| self.with_own_id(key, sql, mode))
+            .then(|| client.with_own_id(sql, mode))
             .flatten();
         if let Some(own) = own {
             let mut rewritten = Vec::new();
@@ -111,9 +112,11 @@ impl<N: Net> Group<N> {
             self.refuse(key, &Refusal::Prepared(full.into()));
             return Handled::Used;
         }
-        let mode = self.lex_mode(&session, client.capabilities);
-        self.pin_without_schema(key, &session, (sql, &class));
-        self.touch_to_prepare(key, sql, mode, &class);
+        let mode = self.shared.server.lex_mode(&session, client.capabilities);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.pin_without_schema(&session, (sql, &class));
+            client.touch_to_prepare(sql, mode, &class);
+        }
         let definition = self.define(sql, &session, class);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -129,21 +132,6 @@ impl<N: Net> Group<N> {
             statement.area = area_of(&class, self.shared.server.flavour);
         }
         self.start(key, message, statement)
-    }
-
-    /// Pins a client whose text asks for the default schema, or sets one, when it has none.
-    pub(super) fn pin_without_schema(
-        &mut self,
-        key: Key,
-        session: &Session,
-        (sql, class): (&[u8], &classify::Statement),
-    ) {
-        let names_schema =
-            || mentions(sql, b"database") || mentions(sql, b"schema") || class.verb == Verb::Use;
-        if session.schema.is_none() && names_schema() {
-            // No command takes a schema away again, so only here can it be prepared without one.
-            self.pin_by(key, PinReason::PreparedSchema, sql);
-        }
     }
 
     /// The definition of a text in a session.
@@ -243,13 +231,19 @@ impl<N: Net> Group<N> {
         let none = client.is_some_and(|client| client.shows_none(&class, server));
         let asks = elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere));
         if told && asks && !none {
-            if self.is_read_back_now(key, class.reads) {
+            if self
+                .client_view(key)
+                .is_some_and(|view| view.is_read_back_now(class.reads))
+            {
                 return self.wait_for_read_back(key);
             }
             return self.execute_reading(key, id, &definition, message);
         }
         if let Some(client) = self.clients.get(key) {
-            let mode = self.lex_mode(&definition.session, client.capabilities);
+            let mode = self
+                .shared
+                .server
+                .lex_mode(&definition.session, client.capabilities);
             // A server looks names up where they were prepared, or where it is now.
             let schema = definition.session.schema.as_deref();
             let schema = schema.filter(|schema| client.session.schema.as_deref() == Some(*schema));
@@ -264,7 +258,10 @@ impl<N: Net> Group<N> {
     /// What is known of the stored code that an execution runs.
     fn known_in_definition(&mut self, key: Key, definition: &Definition) -> Option<Known> {
         let client = self.clients.get(key)?;
-        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&definition.session, client.capabilities);
         let now = client.session.clone();
         // A server looks names up where they were prepared, or where it is now.
         let schema = definition.session.schema.as_deref();
@@ -295,20 +292,26 @@ impl<N: Net> Group<N> {
         if rides || self.figures.digests.are_counted() {
             statement.digest = self.digest_of_definition(key, &definition);
         }
-        if rides && self.is_whole(key, command, id) {
+        let whole = |client: &Client<N::Sock>| client.executes_whole(command, id);
+        if rides && self.clients.get(key).is_some_and(whole) {
             statement.ride = Ride::Execution;
         }
         if let Some(known) = &known {
             known.mark(&mut statement);
         }
         if let Some(client) = self.clients.get(key) {
-            let mode = self.lex_mode(&definition.session, client.capabilities);
+            let mode = self
+                .shared
+                .server
+                .lex_mode(&definition.session, client.capabilities);
             // A server looks names up where they were prepared, or where it is now.
             let now = client.session.schema.clone();
             let schema = definition.session.schema.as_deref();
             let schema = schema.filter(|schema| now.as_deref() == Some(*schema));
             self.plan_pins(key, &definition.sql, (mode, &class), schema, &mut statement);
-            self.touch(key, &definition.sql, mode, &class);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.touch(&definition.sql, mode, &class);
+            }
             self.touch_by_code(key, known.as_ref());
         }
         let Some(client) = self.clients.get_mut(key) else {
@@ -326,18 +329,13 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return 0;
         };
-        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&definition.session, client.capabilities);
         let digest = definition.digest(mode);
         self.note_digest(digest, &definition.sql, mode);
         digest
-    }
-
-    /// Whether nothing more than its own command belongs to an execution.
-    fn is_whole(&self, key: Key, command: Command, id: u32) -> bool {
-        let client = self.clients.get(key);
-        let held = client.and_then(|client| client.prepared.as_ref()?.get(id));
-        command == Command::StmtExecute
-            && held.is_some_and(|held| !held.cursor && held.long.is_none())
     }
 
     /// An execution that reads what the statement before left, on a backend that does not know. A
@@ -352,7 +350,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         let session = client.session.clone();
         let mut class = definition.class;
         let values = self.values_of(key, &class);
@@ -387,7 +388,11 @@ impl<N: Net> Group<N> {
             Ok(id) => id,
             Err(handled) => return handled,
         };
-        if self.goes_to_cursor(key, Command::StmtFetch, id) {
+        if self
+            .clients
+            .get_mut(key)
+            .is_some_and(|c| c.goes_to_cursor(Command::StmtFetch, id))
+        {
             let statement = Statement::plain(Command::StmtFetch.reply());
             return self.start(key, message, statement);
         }
@@ -406,7 +411,11 @@ impl<N: Net> Group<N> {
             Err(handled) => return handled,
         };
         self.drop_long_data(key, id);
-        if self.goes_to_cursor(key, Command::StmtReset, id) {
+        if self
+            .clients
+            .get_mut(key)
+            .is_some_and(|c| c.goes_to_cursor(Command::StmtReset, id))
+        {
             let statement = Statement::plain(Command::StmtReset.reply());
             return self.start(key, message, statement);
         }
@@ -420,28 +429,17 @@ impl<N: Net> Group<N> {
         Handled::Used
     }
 
-    /// Notes that a command goes to the backend where a statement's cursor is open, if it is.
-    fn goes_to_cursor(&mut self, key: Key, command: Command, id: u32) -> bool {
-        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
-        let Some(Some(prepared)) = prepared else {
-            return false;
-        };
-        let Some(definition) = prepared.cursor_of(id).cloned() else {
-            return false;
-        };
-        prepared.under_way = Some(UnderWay::new(command, id, definition));
-        true
-    }
-
     /// COM_STMT_CLOSE: an unknown id is nothing to a server either.
     fn on_statement_close(&mut self, key: Key, payload: &[u8]) {
-        let Some(id) = statement_id(payload).and_then(|id| self.meant(key, id)) else {
-            return;
-        };
-        self.drop_long_data(key, id);
+        let mysql = self.shared.server.flavour.is_mysql();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        let Some(id) = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))
+        else {
+            return;
+        };
+        self.long_data -= client.drop_long_data(id);
         let Some(prepared) = &mut client.prepared else {
             return;
         };
@@ -462,20 +460,26 @@ impl<N: Net> Group<N> {
         };
         if let Some(sent_to) = backend.prepared.with_cursor((&definition, id)) {
             backend.prepared.take(&definition, sent_to);
-            self.close_on(lease, &[sent_to]);
+            let mut out = Vec::new();
+            put_closes(&mut out, &[sent_to]);
+            self.send_backend(lease, &out);
         }
         self.settle(lease);
     }
 
     /// COM_STMT_SEND_LONG_DATA: kept for the execution; mistakes in it are the server's to find.
     fn on_long_data(&mut self, key: Key, message: &[u8], payload: &[u8]) {
-        let Some(id) = statement_id(payload).and_then(|id| self.meant(key, id)) else {
+        let server = &self.shared.server;
+        let (max, mysql) = (server.max_allowed_packet, server.flavour.is_mysql());
+        let all = self.long_data;
+        let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let max = self.shared.server.max_allowed_packet;
-        let all = self.long_data;
-        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
-        let Some(Some(prepared)) = prepared else {
+        let Some(id) = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))
+        else {
+            return;
+        };
+        let Some(prepared) = &mut client.prepared else {
             return;
         };
         let kept = prepared.long_len();
@@ -499,23 +503,10 @@ impl<N: Net> Group<N> {
         Handled::Used
     }
 
-    /// An execution was refused, and is over for its client: so is the long data for it.
-    pub(crate) fn drop_refused(&mut self, key: Key) {
-        let client = self.clients.get(key);
-        let under_way = client.and_then(|client| client.prepared.as_ref()?.under_way.as_ref());
-        if let Some(under_way) = under_way {
-            self.drop_long_data(key, under_way.id);
-        }
-    }
-
     /// Forgets long data that was to be executed with.
     pub(crate) fn drop_long_data(&mut self, key: Key, id: u32) {
-        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
-        if let Some(Some(prepared)) = prepared
-            && let Some(held) = prepared.get_mut(id)
-        {
-            held.overlong = false;
-            self.long_data -= held.long.take().map_or(0, |long| long.len());
+        if let Some(client) = self.clients.get_mut(key) {
+            self.long_data -= client.drop_long_data(id);
         }
     }
 
@@ -526,7 +517,9 @@ impl<N: Net> Group<N> {
             self.refuse_malformed(key);
             return Err(Handled::Used);
         };
-        if let Some(meant) = self.meant(key, id) {
+        let mysql = self.shared.server.flavour.is_mysql();
+        let client = self.clients.get(key);
+        if let Some(meant) = client.and_then(|client| client.statement_meant(id, mysql)) {
             return Ok(meant);
         }
         // A server looks at what the client has negotiated before it looks for the statement.
@@ -545,56 +538,12 @@ impl<N: Net> Group<N> {
         let text = format!("Unknown prepared statement handler ({id}) given to {what}");
         Err(self.raise(key, errors::UNKNOWN_STATEMENT, &text))
     }
-
-    /// The client's statement that an id means.
-    fn meant(&self, key: Key, id: u32) -> Option<u32> {
-        let prepared = self.clients.get(key)?.prepared.as_ref()?;
-        let mysql = self.shared.server.flavour.is_mysql();
-        let id = match prepared.last {
-            Some(last) if id == LAST_PREPARED && !mysql => last,
-            _ => id,
-        };
-        prepared.get(id).map(|held: &Held| held.id)
-    }
-
-    /// Closes statements on a backend; the server does not answer that.
-    pub(super) fn close_on(&mut self, lease: Key, ids: &[u32]) {
-        let mut out = Vec::with_capacity(9 * ids.len());
-        put_closes(&mut out, ids);
-        if !out.is_empty() {
-            self.send_backend(lease, &out);
-        }
-    }
 }
 
 /// Whether another message of long data is kept, of a client that has `kept` bytes in a group that
 /// has `all`. More than the server takes is for the server to refuse.
 fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -> bool {
     all + len <= LONG_DATA_MAX && kept + len <= 2 * packet_max
-}
-
-/// Appends COM_STMT_CLOSE for each id.
-pub(super) fn put_closes(out: &mut Vec<u8>, ids: &[u32]) {
-    for id in ids {
-        wire::command::put_command(out, Command::StmtClose, &id.to_le_bytes());
-    }
-}
-
-/// Appends messages of long data, with the server's id in each.
-pub(super) fn put_long_data(out: &mut Vec<u8>, messages: &[u8], id: u32) {
-    let mut at = 0;
-    while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(&messages[at..]) {
-        let start = out.len();
-        out.extend_from_slice(&messages[at..at + total]);
-        set_statement_id(&mut out[start..], id);
-        at += total;
-    }
-}
-
-/// The payload's first packet, which is where everything stands that is looked at here.
-pub(super) fn head_of(message: &[u8]) -> &[u8] {
-    let end = message.len().min(HEADER_LEN + PAYLOAD_MAX);
-    &message[HEADER_LEN..end]
 }
 
 #[cfg(test)]

@@ -16,17 +16,17 @@
 //! Invariants: a name on a backend means what [`OnBackend`] says, or belongs to the pinned client
 //! that has the backend; names count in the backend's share of `prepared_max`.
 
-use crate::backend::{Backend, BackendState, InFlight, Purpose};
-use crate::client::{Client, Handled};
+use crate::backend::{Backend, BackendState, Purpose};
+use crate::client::Handled;
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
+use crate::pair::prepared::{hides, put_closes};
 use reactor::{Key, Net};
 use session::holds::void::Void;
 use session::last_statement::LEFT_BY_STATEMENT;
-use session::prepared::names::{Named, NamedEntry};
-use session::prepared::{Definition, UnderWay};
+use session::prepared::UnderWay;
+use session::prepared::names::Named;
 use session::read_back::Properties;
-use session::reply_summary::ReplySummary;
 use session::standing::Standing;
 use session::state::Session;
 use session::statement::Statement;
@@ -38,7 +38,6 @@ use sql::nested_kill::hides_kill;
 use sql::text::Text;
 use sql::text_prepared::{Name, TextPrepared, put_prepare, read};
 use std::rc::Rc;
-use wire::attributes::{Form, put_query};
 use wire::command::{Command, ReplyShape};
 use wire::reply::OK;
 
@@ -63,15 +62,6 @@ pub(crate) enum Spoken {
     Handled(Handled),
     /// It runs this text.
     Runs(PreparedText),
-}
-
-/// Whether a name must not be there while code runs for a client that nobody has read: all but the
-/// client's own, and these too unless it stays.
-fn hides<S>(client: &Client<S>, entry: &NamedEntry) -> bool {
-    let own = client.prepared.as_ref().filter(|_| client.pins.is_unread());
-    let known = own.and_then(|own| own.named(&entry.name));
-    let there = entry.definition.as_ref();
-    there.is_some_and(|there| known.is_none_or(|known| *there != *known))
 }
 
 impl<N: Net> Group<N> {
@@ -135,7 +125,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         if hides_kill(&text, mode, &classify(&text, mode)) {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
@@ -151,11 +144,16 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         let class = classify(&text, mode);
         let session = client.session.clone();
-        self.pin_without_schema(key, &session, (&text, &class));
-        self.touch_to_prepare(key, &text, mode, &class);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.pin_without_schema(&session, (&text, &class));
+            client.touch_to_prepare(&text, mode, &class);
+        }
         let ended = self.clients.get(key).is_some_and(|client| {
             // What the pool did not know under this name is replaced.
             client.pins.has(PinCause::TextPrepare, &name)
@@ -164,7 +162,9 @@ impl<N: Net> Group<N> {
             let mut holdings = Holdings::default();
             let end = Ended::One(PinCause::TextPrepare, name.clone());
             holdings.ended.push(end);
-            self.plan_more(key, sql, holdings, Void::Never);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.plan_more(sql, holdings, Void::Never);
+            }
         }
         let definition = self.define(&text, &session, class);
         let under_way = UnderWay::named(Command::StmtPrepare, definition, Named::Prepare(name));
@@ -183,7 +183,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Spoken::Handled(Handled::Used);
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         let Some(variable) = name_of(variable, mode) else {
             return Spoken::Handled(self.prepare_unread(key, message, sql, name));
         };
@@ -201,7 +204,10 @@ impl<N: Net> Group<N> {
         };
         let mut literal = Vec::new();
         put_prepare(&mut literal, &name, &text, mode);
-        let rewritten = self.reworded(key, message, &literal);
+        let Some(client) = self.clients.get(key) else {
+            return Spoken::Handled(Handled::Used);
+        };
+        let rewritten = client.reworded(message, &literal);
         Spoken::Handled(self.prepare_named(key, &rewritten, sql, (name, text)))
     }
 
@@ -233,7 +239,9 @@ impl<N: Net> Group<N> {
         }
         let mut holdings = Holdings::default();
         holdings.taken.push((PinCause::TextPrepare, name.clone()));
-        self.plan_more(key, sql, holdings, Void::Failed);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.plan_more(sql, holdings, Void::Failed);
+        }
         let session = Rc::<Session>::default();
         let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
         let named = Named::PrepareUnread(name);
@@ -281,7 +289,10 @@ impl<N: Net> Group<N> {
 
     /// DEALLOCATE PREPARE: what a backend has stays there for others.
     fn deallocate(&mut self, key: Key, message: &[u8], sql: &[u8], name: Name) -> Spoken {
-        if self.is_being_asked(key, Purpose::Warnings) {
+        if self
+            .client_view(key)
+            .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
+        {
             // What comes back is of the statement before.
             return Spoken::Handled(self.wait_for_read_back(key));
         }
@@ -309,7 +320,9 @@ impl<N: Net> Group<N> {
             let mut holdings = Holdings::default();
             let end = Ended::One(PinCause::TextPrepare, name.clone());
             holdings.ended.push(end);
-            self.plan_more(key, sql, holdings, Void::Never);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.plan_more(sql, holdings, Void::Never);
+            }
             let session = Rc::<Session>::default();
             let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
             let under_way = UnderWay::named(Command::Query, nothing, Named::Deallocate(name));
@@ -353,88 +366,8 @@ impl<N: Net> Group<N> {
             return false;
         }
         client.last.disown(LEFT_BY_STATEMENT);
-        self.is_read_back_now(key, LEFT_BY_STATEMENT)
-    }
-
-    /// Takes from a client's backend the names that code which nobody has read could meet there, or
-    /// take away itself: others', and the client's own unless it stays.
-    pub(crate) fn hide_names(&mut self, key: Key, lease: Key) {
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get_mut(lease))
-        else {
-            return;
-        };
-        let mut out = Vec::new();
-        let mut count = 0;
-        let form = backend.form;
-        backend.prepared.named.retain(|entry| {
-            let keep = !hides(client, entry);
-            if !keep {
-                put_deallocate(&mut out, form, &entry.name);
-                count += 1;
-            }
-            keep
-        });
-        if count > 0 {
-            self.note_deallocations(key, lease, count, 0);
-            self.send_backend(lease, &out);
-        }
-    }
-
-    /// Writes what must be gone from a backend before a command about a name, and notes what the
-    /// command does to the names there. Gives how many commands with a reply were written.
-    pub(super) fn put_for_named(
-        &mut self,
-        lease: Key,
-        under_way: &UnderWay,
-        out: &mut Vec<u8>,
-    ) -> usize {
-        let Some(named) = &under_way.named else {
-            return 0;
-        };
-        let (name, prepares) = match named {
-            Named::Prepare(name) | Named::PrepareUnread(name) => (name, true),
-            Named::Absent(name) => (name, false),
-            Named::Execute(_) | Named::Deallocate(_) => return 0,
-        };
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return 0;
-        };
-        let had = backend.prepared.has_name(name);
-        // A PREPARE takes the old one away itself, even if it fails.
-        backend.prepared.set_named(name, None);
-        if !prepares {
-            if had {
-                put_deallocate(out, backend.form, name);
-            }
-            return usize::from(had);
-        }
-        self.put_room(lease, out)
-    }
-
-    /// Closes what was not used for longest until a backend may prepare another; gives how many
-    /// commands with a reply were written.
-    pub(super) fn put_room(&mut self, lease: Key, out: &mut Vec<u8>) -> usize {
-        let share = self.shared.prepared_of_backend(&self.settings);
-        let mut deallocated = 0;
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return 0;
-        };
-        let prepared = &mut backend.prepared;
-        while prepared.count() >= share {
-            let oldest = prepared.oldest_use();
-            match prepared.oldest_name() {
-                Some((used, name)) if oldest.is_none_or(|oldest| used < oldest) => {
-                    prepared.set_named(&name, None);
-                    put_deallocate(out, backend.form, &name);
-                    deallocated += 1;
-                }
-                _ => match prepared.take_oldest() {
-                    Some(id) => super::commands::put_closes(out, &[id]),
-                    None => break,
-                },
-            }
-        }
-        deallocated
+        self.client_view(key)
+            .is_some_and(|view| view.is_read_back_now(LEFT_BY_STATEMENT))
     }
 
     /// Closes what idle backends have prepared beyond their share: that of each is smaller since
@@ -453,7 +386,7 @@ impl<N: Net> Group<N> {
             while backend.prepared.count() > share
                 && let Some(id) = backend.prepared.take_oldest()
             {
-                super::commands::put_closes(&mut out, &[id]);
+                put_closes(&mut out, &[id]);
             }
             // The rest are names, whose end has a reply.
             if backend.prepared.count() > share {
@@ -463,62 +396,4 @@ impl<N: Net> Group<N> {
             }
         }
     }
-
-    /// Notes commands that were written in front of one whose place in the queue is `before` from
-    /// its end.
-    pub(super) fn note_deallocations(&mut self, key: Key, lease: Key, count: usize, before: usize) {
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return;
-        };
-        for _ in 0..count {
-            let command = InFlight::own(Some(key), Purpose::Restore(false), ReplyShape::Status);
-            backend.expect_before(before, command);
-        }
-    }
-
-    /// The reply to a command about a name is complete.
-    pub(super) fn note_named(
-        &mut self,
-        lease: Key,
-        owner: Option<Key>,
-        under_way: &UnderWay,
-        definition: Option<Rc<Definition>>,
-        summary: &ReplySummary,
-    ) {
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return;
-        };
-        let went = summary.error.is_none();
-        if let Some(Named::Prepare(name) | Named::PrepareUnread(name)) = &under_way.named
-            && let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
-            && let Some(prepared) = &mut client.prepared
-        {
-            // A PREPARE that has run takes the old one away, even if it fails.
-            prepared.forget_name(name);
-            client.forget_command();
-        }
-        match &under_way.named {
-            Some(Named::Prepare(name)) if went => {
-                let definition = definition.unwrap_or_else(|| under_way.definition.clone());
-                let entry = Some(definition.clone());
-                backend.prepared.set_named(name, Some(entry));
-                let client = owner.and_then(|owner| self.clients.get_mut(owner));
-                if let Some(client) = client {
-                    let prepared = client.prepared.get_or_insert_default();
-                    prepared.named.push((name.clone(), definition));
-                }
-            }
-            Some(Named::PrepareUnread(name)) if went => {
-                backend.prepared.set_named(name, Some(None));
-            }
-            Some(Named::Deallocate(name)) if went => backend.prepared.set_named(name, None),
-            Some(Named::Execute(name)) => backend.prepared.use_named(name),
-            _ => {}
-        }
-    }
-}
-
-fn put_deallocate(out: &mut Vec<u8>, form: Form, name: &[u8]) {
-    let text = [b"DEALLOCATE PREPARE `", name, b"`"].concat();
-    put_query(out, form, &text);
 }

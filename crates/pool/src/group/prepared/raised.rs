@@ -47,7 +47,8 @@ impl<N: Net> Group<N> {
         if let Some(lease) = owing.and_then(|client| client.lease()) {
             self.read_warnings(lease, key);
         }
-        self.is_being_asked(key, Purpose::Warnings)
+        self.client_view(key)
+            .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
     }
 
     /// Says that what the statement before left is gone: the statement's error, in every respect.
@@ -55,7 +56,11 @@ impl<N: Net> Group<N> {
         let refusal = Refusal::PreviousGone;
         self.counts.refused += 1;
         *self.counts.refusals.entry(refusal.name()).or_default() += 1;
-        self.drop_refused(key);
+        if let Some(client) = self.clients.get_mut(key)
+            && let Some(id) = client.under_way().map(|under_way| under_way.id)
+        {
+            self.long_data -= client.drop_long_data(id);
+        }
         let ErrorCode { code, state } = refusal.code();
         let sql =
             format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{refusal}'");
@@ -68,7 +73,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         let form = Form::of(client.capabilities);
         let class = classify(sql.as_bytes(), mode);
         let mut statement = statement_of(&class, mode.server);

@@ -10,35 +10,25 @@
 //!
 //! Most statements clear the warnings before them, some leave them, and whether one has tables
 //! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
-//! and MySQL 9.7, statement by statement. FOUND_ROWS() has a file of its own, `found.rs`.
+//! and MySQL 9.7, statement by statement. FOUND_ROWS() has a file of its own,
+//! [`crate::pair::found`].
 //!
-//! A backend notes whose conditions it may hold. Before another client's command goes out on it, a
-//! statement that clears them does, in the same write ([`Group::put_clearing`]).
+//! Whose conditions a backend holds is noted in [`crate::pair::conditions`].
 //!
-//! Invariants: what is not known for certain is [`Previous::Gone`], never a guess; no client's
-//! statement runs where another client's conditions stand.
+//! Invariant: what is not known for certain is [`Previous::Gone`], never a guess.
 
-use crate::backend::{InFlight, Purpose};
 use crate::client::Client;
 use crate::group::Group;
+use crate::pair::conditions::is_refused_whole;
 use reactor::{Key, Net};
 use session::conditions::{absent_condition, number_in};
 use session::diagnostics::{Area, Diagnostics, area_of, in_binary};
 use session::last_gtid::LastGtid;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT};
-use session::reply_summary::ReplySummary;
-use session::state::Session;
 use sql::asked::{Question, Which, question};
 use sql::classify::{self, Marks, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server};
 use sql::own_id::{Values, with_values};
-use wire::attributes::put_query;
-use wire::command::ReplyShape;
-
-/// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
-const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
-/// Clears MySQL's, as any statement does that does not ask for them.
-const CLEARS_MYSQL: &str = "DO 0";
 
 impl<S> Client<S> {
     /// Whether a text shows conditions where there are none: none stand on its backend either, once
@@ -79,137 +69,7 @@ fn counts_itself(found: &classify::Statement, server: Server) -> bool {
     queries && !server.is_mysql()
 }
 
-/// Whether a server refuses a text of several statements before it runs any of them, so that
-/// nothing in it asks: its client may send one statement only.
-pub(crate) fn is_refused_whole(found: &classify::Statement, session: &Session) -> bool {
-    let one = matches!(found.verb, Verb::Select | Verb::Show | Verb::Diagnostics);
-    found.multi && one && !session.multi_statements
-}
-
 impl<N: Net> Group<N> {
-    /// Whether a text that begins with a question about conditions cannot have it answered from
-    /// what was kept, because of code that it runs behind, and there are some, elsewhere.
-    pub(crate) fn lacks_conditions(&self, key: Key, found: &classify::Statement) -> bool {
-        let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
-        let client = self.clients.get(key).filter(|_| asks);
-        let client = client.filter(|client| !is_refused_whole(found, &client.session));
-        client.is_some_and(|client| {
-            client.last.has_conditions()
-                && found
-                    .reads
-                    .of(client.reads_lost())
-                    .intersects(Reads::DIAGNOSTICS)
-        })
-    }
-
-    /// Whether a text that its server refuses whole would leave conditions that nobody can count:
-    /// to MySQL it is a question about them as soon as its first word says so, and the syntax error
-    /// comes behind those of before.
-    pub(crate) fn stacks_conditions(&self, key: Key, found: &classify::Statement) -> bool {
-        let mysql = self.shared.server.flavour.is_mysql();
-        let asks = match found.verb {
-            Verb::Show => found.reads.intersects(Reads::DIAGNOSTICS),
-            verb => verb == Verb::Diagnostics,
-        };
-        let client = self.clients.get(key).filter(|_| mysql && asks);
-        client.is_some_and(|client| {
-            is_refused_whole(found, &client.session) && client.last.has_conditions()
-        })
-    }
-
-    /// A backend has answered a command: notes whose conditions it may hold from now on.
-    pub(crate) fn note_conditions_left(
-        &mut self,
-        lease: Key,
-        command: &InFlight,
-        summary: &ReplySummary,
-    ) {
-        if !matches!(
-            command.purpose,
-            Purpose::Statement
-                | Purpose::Ahead
-                | Purpose::Joined(_)
-                | Purpose::Restore(_)
-                | Purpose::Schema
-        ) {
-            return;
-        }
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return;
-        };
-        if summary.error.is_some() || summary.warned {
-            backend.conditions_of = command.owner.or(backend.conditions_of);
-            return;
-        }
-        let area = |owner| Some(self.clients.get(owner)?.statement.area);
-        let clears = command.owner.and_then(area) == Some(Area::Clears);
-        if clears && command.purpose == Purpose::Statement {
-            backend.conditions_of = None;
-        }
-    }
-
-    /// The pool asks a backend for FOUND_ROWS() on behalf of a client: on MySQL that leaves a
-    /// warning, which is no client's.
-    pub(crate) fn note_deprecation(&mut self, lease: Key, client: Key) {
-        if self.shared.server.flavour.is_mysql()
-            && let Some(backend) = self.backends.get_mut(lease)
-        {
-            backend.conditions_of = Some(client);
-        }
-    }
-
-    /// Writes what clears the conditions of a backend that are not those of its client's statement
-    /// before: no client is to read another's, whatever its text, or code that it calls, asks for.
-    pub(crate) fn put_clearing(&mut self, key: Key, lease: Key, out: &mut Vec<u8>) {
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(key), self.backends.get_mut(lease))
-        else {
-            return;
-        };
-        // What the last statement has left here, if with fewer conditions than are kept of it.
-        let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT].map(|what| client.last.is_native(what));
-        let own = backend.conditions_of == Some(key) && here != [false; 2];
-        // Within a transaction nobody else has been here.
-        if backend.conditions_of.is_none() || own || backend.in_transaction() {
-            return;
-        }
-        let sql = match self.shared.server.flavour {
-            Server::MariaDb(_) => CLEARS_MARIADB,
-            _ => {
-                backend.found = None;
-                client.last.disown(Reads::FOUND_ROWS);
-                CLEARS_MYSQL
-            }
-        };
-        backend.conditions_of = None;
-        client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
-        let command = InFlight::own(Some(key), Purpose::Clearing, ReplyShape::Results);
-        backend.expect(command);
-        put_query(out, backend.form, sql.as_bytes());
-    }
-
-    /// SHOW WARNINGS on a client's behalf has been answered.
-    pub(crate) fn keep_warnings(
-        &mut self,
-        owner: Option<Key>,
-        summary: &ReplySummary,
-        collected: Vec<u8>,
-    ) {
-        let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
-            return;
-        };
-        let answer = match summary.error {
-            Some(_) => Err(()),
-            None => Ok(collected),
-        };
-        let session = &client.session;
-        let stored_max = session.value(b"max_error_count");
-        let stored_max = stored_max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
-        let stored_max = stored_max.unwrap_or(self.shared.server.conditions_max);
-        let charset = session.variable(b"character_set_results");
-        (client.last).keep_conditions(answer, charset, stored_max, &self.warnings);
-    }
-
     /// Answers a text that reads what the statement before left, where its client's backend does
     /// not know.
     pub(crate) fn previous(
@@ -305,7 +165,10 @@ impl<N: Net> Group<N> {
             Previous::Text(text) => text,
             _ => return Previous::Gone,
         };
-        let rewritten = self.with_own_id(key, rest, mode);
+        let rewritten = self
+            .clients
+            .get(key)
+            .and_then(|c| c.with_own_id(rest, mode));
         text.extend_from_slice(rewritten.as_deref().unwrap_or(rest));
         Previous::Text(text)
     }
@@ -316,7 +179,7 @@ impl<N: Net> Group<N> {
             return Values::default();
         };
         let mut values = Values {
-            id: self.own_id_in(key),
+            id: client.own_id(),
             asked: found.reads.of(client.reads_elsewhere()),
             row_count: client.last.row_count.get(),
             found_rows: client.last.found_rows.get(),

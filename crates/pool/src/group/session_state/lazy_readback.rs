@@ -140,7 +140,9 @@ impl<N: Net> Group<N> {
         }
         columns.push_str(" LIMIT 1");
         put(true, &columns);
-        self.note_deprecation(lease, key);
+        if let Some(backend) = self.backends.get_mut(lease) {
+            backend.note_deprecation(key, self.shared.server.flavour);
+        }
         self.send_backend(lease, &out);
         self.count_busy(lease);
         if waits {
@@ -277,7 +279,7 @@ impl<N: Net> Group<N> {
 
     /// Whether FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
     pub(crate) fn asks_before_leaving(&mut self, key: Key) -> bool {
-        if self.is_counting(key) {
+        if self.client_view(key).is_some_and(|view| view.is_counting()) {
             return true;
         }
         let Some(client) = self

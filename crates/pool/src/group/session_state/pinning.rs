@@ -11,10 +11,9 @@ use crate::group::Group;
 use reactor::{Key, Net};
 use session::holds::only_calls;
 use session::holds::void::{Void, void_of};
-use session::read_back::{Answer, Properties};
 use session::shapes::Ride;
 use sql::classify::{PinCause, Statement, Verb};
-use sql::holdings::{Ended, Holdings, Name, holdings};
+use sql::holdings::{Ended, Holdings, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 
 impl<S> Client<S> {
@@ -26,6 +25,17 @@ impl<S> Client<S> {
     /// Whether this is among its reasons, or among those that its command may give it.
     pub(crate) fn is_pinned_for(&self, reason: PinReason) -> bool {
         self.pins.is_pinned_for(reason)
+    }
+
+    /// Plans that it is pinned for this, from the moment that the statement is sent.
+    pub(crate) fn pin_by(&mut self, reason: PinReason, sql: &[u8]) {
+        self.pins.plan(sql).reasons.push(reason);
+    }
+
+    /// Plans that its statement takes, or gives back, something that its text does not show.
+    pub(crate) fn plan_more(&mut self, sql: &[u8], holdings: Holdings, void: Void) {
+        let plan = self.pins.plan(sql);
+        (plan.holdings, plan.void) = (holdings, void);
     }
 
     /// Whether nothing pins it but what may have ended unnoticed.
@@ -63,28 +73,9 @@ fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
 impl<N: Net> Group<N> {
     /// Notes that a client keeps its backend for good from now on, for what it did before.
     pub(crate) fn pin(&mut self, key: Key, reason: PinReason) {
-        self.pin_for(key, reason, None);
-    }
-
-    /// Notes that it does as long as it has something of this name.
-    pub(crate) fn pin_while(&mut self, key: Key, reason: PinReason, name: &[u8]) {
-        self.pin_for(key, reason, Some(name.into()));
-    }
-
-    fn pin_for(&mut self, key: Key, reason: PinReason, name: Option<Name>) {
-        let since = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.pins.add(reason, name, since.0) {
-            *self.counts.pins.entry(reason.name()).or_default() += 1;
-        }
-    }
-
-    /// The same for a statement, from the moment that it is sent.
-    pub(crate) fn pin_by(&mut self, key: Key, reason: PinReason, sql: &[u8]) {
+        let now = self.net.now();
         if let Some(client) = self.clients.get_mut(key) {
-            client.pins.plan(sql).reasons.push(reason);
+            client.pin(reason, None, (now, &mut self.counts));
         }
     }
 
@@ -167,49 +158,13 @@ impl<N: Net> Group<N> {
         }
         statement.ride = Ride::Never;
         match self.settings.stored_code {
-            StoredCode::Pin => self.pin_by(key, PinReason::TriggersAndViews, text.0),
+            StoredCode::Pin => {
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.pin_by(PinReason::TriggersAndViews, text.0);
+                }
+            }
             StoredCode::Transaction => statement.spoils = true,
             StoredCode::Trust => {}
-        }
-    }
-
-    /// Plans that a statement takes, or gives back, something that its text does not show.
-    pub(crate) fn plan_more(&mut self, key: Key, sql: &[u8], holdings: Holdings, void: Void) {
-        if let Some(client) = self.clients.get_mut(key) {
-            let plan = client.pins.plan(sql);
-            (plan.holdings, plan.void) = (holdings, void);
-        }
-    }
-
-    /// A client's command goes out.
-    pub(crate) fn note_pins(&mut self, key: Key) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        for reason in client.pins.sent(now.0) {
-            *self.counts.pins.entry(reason.name()).or_default() += 1;
-        }
-    }
-
-    /// The server has said which of what a client holds are still there.
-    pub(crate) fn holdings_told(&mut self, key: Key, owner: Key, answer: &Answer) {
-        let alone = self
-            .backends
-            .get(key)
-            .is_some_and(|backend| backend.flight().is_empty());
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        if alone {
-            let told = answer.of(Properties::HOLDINGS);
-            let row: Vec<_> = told
-                .map(|(_, value)| value.map_or(&b""[..], |v| v))
-                .collect();
-            client.pins.end_as_told(&row);
-        } else {
-            // A statement went out behind the question, and may have taken a lock again.
-            client.pins.ask_again();
         }
     }
 }

@@ -166,7 +166,7 @@ impl<N: Net> Group<N> {
             }
             None => return,
         };
-        let mode = self.lex_mode(&session, client.capabilities);
+        let mode = self.shared.server.lex_mode(&session, client.capabilities);
         let found = classify(&sql, mode);
         // The text that EXECUTE IMMEDIATE runs is not at hand any more.
         let within = found.causes.contains(PinCause::TextPrepare);
@@ -178,8 +178,10 @@ impl<N: Net> Group<N> {
                 .is_none();
         if within || unknown || self.runs_triggers_or_views((&sql, mode), &found, schema) {
             let policy = self.settings.stored_code;
-            if policy == StoredCode::Pin {
-                self.pin_by(key, PinReason::TriggersAndViews, &sql);
+            if policy == StoredCode::Pin
+                && let Some(client) = self.clients.get_mut(key)
+            {
+                client.pin_by(PinReason::TriggersAndViews, &sql);
             }
             if let Some(client) = self.clients.get_mut(key) {
                 client.statement.spoils |= policy == StoredCode::Transaction;

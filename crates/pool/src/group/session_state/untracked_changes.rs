@@ -7,7 +7,7 @@
 //! `sql_mode`. Before the lease ends, the clock is read: if that is not what was reported a moment
 //! ago, it goes on.
 //!
-//! User variables are noted here too; `user_variables.rs` reads them back.
+//! User variables are noted here too; [`crate::pair::user_variables`] reads them back.
 //!
 //! Invariants: a client's next command waits until what its session stands at is known; a backend
 //! about which something is still to be asked serves nobody else.
@@ -18,7 +18,6 @@ use crate::errors::reasons::PinReason;
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::reply_summary::ReplySummary;
-use session::state::CLOCK;
 use session::statement::Explanation;
 use sql::classify::Reads;
 
@@ -71,33 +70,5 @@ impl<N: Net> Group<N> {
             Some(_) => self.pin(owner, PinReason::UnexplainedChange),
         }
         self.settle(key);
-    }
-
-    /// The clock of a client's session was read.
-    pub(crate) fn clock_told(&mut self, key: Key, owner: Key, now: &[u8]) {
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(owner), self.backends.get_mut(key))
-        else {
-            return;
-        };
-        let Some(touched) = &mut client.touched else {
-            return;
-        };
-        touched.awaited = touched.awaited.saturating_sub(1);
-        let seconds = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
-        let before = client.session.variable(CLOCK).and_then(seconds);
-        let stands = before.is_some() && before == seconds(now);
-        touched.clock = if stands { 0 } else { touched.clock - 1 };
-        if !stands {
-            let again = touched.clock > 0;
-            for session in [&mut client.session, &mut backend.session] {
-                let mut changed = (**session).clone();
-                changed.unset(CLOCK);
-                if again {
-                    changed.put(CLOCK, now);
-                }
-                *session = self.sessions.intern(changed);
-            }
-        }
     }
 }

@@ -13,10 +13,10 @@
 //! variables, types of parameters) has no attribute in it.
 
 use crate::buffers::message::payload_of;
-use crate::client::Handled;
+use crate::client::{Client, Handled};
 use crate::group::Group;
 use reactor::{Key, Net};
-use sql::lex::Server;
+use sql::lex::{LexMode, Server};
 use wire::attributes::{Form, header_len, put_reworded};
 
 impl<N: Net> Group<N> {
@@ -48,22 +48,36 @@ impl<N: Net> Group<N> {
         let text = format!("Malformed communication packet{end}");
         self.send_error(key, wire::errors::MALFORMED_PACKET, &text);
     }
+}
 
-    /// A client's text in other words, with the query attributes that it came with.
-    pub(crate) fn reworded(&self, key: Key, message: &[u8], sql: &[u8]) -> Vec<u8> {
-        let client = self.clients.get(key);
-        let form = client.map_or(Form::Plain, |client| Form::of(client.capabilities));
+impl<S> Client<S> {
+    /// Its text in other words, with the query attributes that it came with.
+    pub(crate) fn reworded(&self, message: &[u8], sql: &[u8]) -> Vec<u8> {
         let payload = payload_of(message);
         let arguments = payload.get(1..).unwrap_or_default();
-        let len = header_len(form, arguments).unwrap_or(0);
+        let len = header_len(Form::of(self.capabilities), arguments).unwrap_or(0);
         let mut out = Vec::with_capacity(sql.len() + len + 8);
         put_reworded(&mut out, &arguments[..len], sql);
         out
     }
 
-    /// How commands are written on a backend.
-    pub(crate) fn form_of(&self, lease: Key) -> Form {
-        let backend = self.backends.get(lease);
-        backend.map_or(Form::Plain, |backend| backend.form)
+    /// The text with its own id for CONNECTION_ID(), when that is what it asks for.
+    pub(crate) fn with_own_id(&self, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
+        let id = self.own_id()?;
+        if sql::unscoped::sets(sql, mode, b"pseudo_thread_id") {
+            return None;
+        }
+        sql::own_id::with_own_id(sql, mode, id)
+    }
+
+    /// Its own id, where that is what CONNECTION_ID() means.
+    pub(crate) fn own_id(&self) -> Option<u32> {
+        // Among the server's lists of connections its own ids are meant; and a client that has set
+        // @@pseudo_thread_id gets that from the server.
+        let schema = self.session.schema.as_deref().unwrap_or_default();
+        const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
+        let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
+        let set = self.session.variable(b"pseudo_thread_id").is_some();
+        (!lists && !set).then_some(self.id)
     }
 }

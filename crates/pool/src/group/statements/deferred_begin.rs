@@ -18,27 +18,28 @@
 //!
 //! Invariants: BEGIN is deferred only for a client that has no backend, no pin and nothing
 //! announced; no statement of such a client is sent but behind its BEGIN
-//! ([`Group::put_deferred_begin`]), and none of it shares a backend in flight
+//! ([`crate::pair::restoring`]), and none of it shares a backend in flight
 //! ([`Client::shape`]).
 
-use crate::backend::{Backend, InFlight, Purpose, Reports};
+use crate::backend::{Backend, Reports};
 use crate::client::{Client, Company, Handled};
 use crate::group::Group;
-use crate::group::session_state::trackers::told_to;
+use crate::pair::restoring::BEGIN;
+use crate::pair::trackers::told_to;
 use reactor::{Key, Net};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Behind;
 use sql::lex::LexMode;
 use std::time::Duration;
-use wire::attributes::{Form, header_len, put_query};
+use wire::attributes::{Form, header_len};
 use wire::capabilities::SESSION_TRACK;
-use wire::command::{Command, ReplyShape};
+use wire::command::Command;
 use wire::packet::HEADER_LEN;
 use wire::track::{Bound, Change, Transactions, changes, keep, put_bound};
 
 /// Texts that begin a transaction and say nothing else of it.
-const BEGINS: [&[u8]; 3] = [b"BEGIN", b"START TRANSACTION", b"BEGIN WORK"];
+const BEGINS: [&[u8]; 3] = [BEGIN, b"START TRANSACTION", b"BEGIN WORK"];
 /// Texts that end one and do nothing else, unless `completion_type` says so.
 const ENDS: [&[u8]; 4] = [b"COMMIT", b"ROLLBACK", b"COMMIT WORK", b"ROLLBACK WORK"];
 /// Time limits of MariaDB for clients that begin a transaction and say nothing: the server keeps
@@ -254,27 +255,13 @@ impl<N: Net> Group<N> {
         let header = header_len(Form::of(client.capabilities), arguments).unwrap_or(0);
         let sql = &arguments[header..];
         let edge = edge_of(sql);
-        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&client.session, client.capabilities);
         let needs_none = |edge| self.reports_of_edge(key, edge).is_some();
         byte == Command::Query.byte()
             && (edge.is_some_and(needs_none) || self.sets_nothing(key, sql, mode))
-    }
-
-    /// Writes the BEGIN that a client's statement is to stand behind.
-    pub(crate) fn put_deferred_begin(&mut self, key: Key, lease: Key, out: &mut Vec<u8>) {
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(key), self.backends.get_mut(lease))
-        else {
-            return;
-        };
-        if !client.is_begin_deferred() {
-            return;
-        }
-        client.company = Company::Any;
-        put_query(out, backend.form, BEGINS[0]);
-        backend.expect(InFlight::own(Some(key), Purpose::Begin, ReplyShape::Status));
-        // From here on the backend is its client's, whatever it answers.
-        backend.transaction.note_begin_sent();
     }
 
     /// That BEGIN was answered.

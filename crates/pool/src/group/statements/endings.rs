@@ -12,7 +12,7 @@ use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
 use crate::client::{Client, ClientState, Company};
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
-use crate::group::session_state::trackers::PINNED;
+use crate::pair::prepared::put_closes;
 use reactor::{Key, Net};
 use session::diagnostics::Diagnostics;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, RowCount};
@@ -20,49 +20,13 @@ use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::shapes::Ending;
 use session::standing::Standing;
-use session::state::{CHARSET_VARIABLES, CLOCK, Session, is_paired_collation};
-use session::statement::{Code, Explanation, Owed, Trace, Untracked};
-use sql::classify::PinCause;
+use session::statement::{Code, Explanation, Owed, Trace};
 use sql::classify::Reads;
 use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
-use wire::track::{Change, changes};
 
 const WARNINGS: &[u8] = b"SHOW WARNINGS";
-
-/// Reported behind each write, and no setting (see [`session::last_gtid`]).
-const LAST_GTID: &[u8] = b"last_gtid";
-/// Variables that servers report by themselves: each statement has its own.
-const RECREATED: [&[u8]; 5] = [
-    b"statement_id",
-    b"last_insert_id",
-    b"identity",
-    b"warning_count",
-    b"error_count",
-];
-/// Variables that a statement uses up; reported when they are set.
-const USED_UP: [&[u8]; 4] = [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
-
-/// Causes of pins of clients whose text sets one of these.
-const USED: [PinCause; 2] = [PinCause::VariableInUse, PinCause::SpecialVariable];
-
-/// How variables begin that say what is tracked.
-const TRACKING: &[u8] = b"session_track_";
-/// The one of them that no backend has on for the pool.
-const TRACKING_GTIDS: &[u8] = b"session_track_gtids";
-/// Character sets in which ASCII is no single byte: a text that restores a session is read wrongly
-/// where its literals are in one, and the answers to the pool's questions come in one.
-const WIDE: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
-
-/// Whether a variable says that results or literals are in such a character set.
-fn is_wide(name: &[u8], value: &[u8]) -> bool {
-    let set = value.split(|&byte| byte == b'_').next().unwrap_or_default();
-    let named = CHARSET_VARIABLES
-        .iter()
-        .any(|charset| charset.as_bytes() == name);
-    named && WIDE.contains(&set)
-}
 
 /// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
 const TRACE: &[u8] = b"\x04Note\x044094";
@@ -92,43 +56,29 @@ impl<S> Client<S> {
             (own, _) => own,
         }
     }
-
-    /// Notes in its session what is reported of a variable. `false` where no text of its says so: a
-    /// trigger or a view has done it, and may have done more. What the next statement uses up
-    /// cannot be given back anyway.
-    fn take_variable(
-        &mut self,
-        session: &mut Session,
-        (name, value): (&[u8], &[u8]),
-        explains: bool,
-    ) -> bool {
-        let used_up = || {
-            USED.iter()
-                .any(|&used| self.is_pinned_for(PinReason::Text(used)))
-        };
-        let said = match name {
-            CLOCK => self.sets_clock(),
-            _ => !USED_UP.contains(&name) || used_up(),
-        };
-        let kept = session.set(name, value).is_ok();
-        let charset = CHARSET_VARIABLES
-            .iter()
-            .any(|charset| charset.as_bytes() == name);
-        self.last.owed.changed =
-            (self.last.owed.changed).union(Properties::COLLATION.when(charset));
-        kept && explains && said
-    }
 }
 
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
     pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) {
         self.counts.statements += 1;
-        if let Some(backend) = self.backends.get_mut(key) {
-            backend.served = true;
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        backend.served = true;
+        let preparing = backend.take_prepared(summary, &mut self.definitions);
+        let pair = command.owner.and_then(|owner| self.pair(owner, key));
+        let closed = pair.and_then(|mut pair| pair.note_prepared(preparing, summary));
+        if let Some(id) = closed {
+            let mut out = Vec::new();
+            put_closes(&mut out, &[id]);
+            self.send_backend(key, &out);
         }
-        self.note_prepared(key, command.owner, summary);
-        self.note_savepoint(key, command.owner, summary);
+        let owner = command.owner.and_then(|owner| self.clients.get(owner));
+        if let Some(backend) = self.backends.get_mut(key) {
+            let statement = owner.map(|client| &client.statement);
+            backend.note_savepoint(statement, summary.error.is_none());
+        }
         let contaminated = self.learn(key, command, summary);
         self.pass_lease_on(key);
         let Some(owner) = command
@@ -148,7 +98,9 @@ impl<N: Net> Group<N> {
         let explanation = self.clients.get(owner).map(Client::explanation);
         let explanation = explanation.unwrap_or_default().with_due(summary.due);
         self.note_changes(key, owner, summary, explanation);
-        self.note_retracked(key, owner, summary.error.is_none());
+        if let Some(mut pair) = self.pair(owner, key) {
+            pair.note_retracked(summary.error.is_none());
+        }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;
@@ -220,21 +172,6 @@ impl<N: Net> Group<N> {
             self.shared.errors.count(*number);
         }
         self.log_statement(owner, command, service, summary);
-    }
-
-    /// Notes what the statement has done to savepoints. Where its client has gone, nobody knows
-    /// what that may be.
-    fn note_savepoint(&mut self, key: Key, owner: Option<Key>, summary: &ReplySummary) {
-        let went = summary.error.is_none();
-        let statement = owner.and_then(|owner| Some(&self.clients.get(owner)?.statement));
-        let set = statement.is_none_or(|statement| {
-            statement.untracked.contains(Untracked::SAVEPOINT) && (went || statement.several)
-        });
-        let ended = statement
-            .is_some_and(|statement| statement.untracked.contains(Untracked::NO_SAVEPOINT));
-        if let Some(backend) = self.backends.get_mut(key) {
-            backend.transaction.note_savepoint(set, ended && went);
-        }
     }
 
     /// Learns whether statements of this shape may ride; `true` when this one has changed the
@@ -337,110 +274,9 @@ impl<N: Net> Group<N> {
         if summary.changes.is_empty() {
             return;
         }
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(owner), self.backends.get_mut(key))
-        else {
-            return;
-        };
-        // Most changes are a transaction's beginning and end, which no session keeps.
-        let mut changed: Option<Session> = None;
-        let known = client.session.clone();
-        let passing = explanation == Explanation::Passing;
-        let explains = explanation == Explanation::Lasting;
-        let tracks = client.is_pinned_for(PINNED);
-        let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
-        let mut wide = false;
-        let (mut collations, mut charset) = (Vec::new(), false);
-        let read = changes(&summary.changes, |change| match change {
-            Change::Variable { name, value } if name == LAST_GTID => {
-                self.gtids.entry(owner).or_default().set(value)
-            }
-            // SET STATEMENT: reported as if it lasted.
-            Change::Variable { .. } if passing => {}
-            Change::Variable { name, .. } if RECREATED.contains(&name) => {}
-            // The pool's own.
-            Change::Variable { name, .. }
-                if name.starts_with(TRACKING) && name != TRACKING_GTIDS && !tracks => {}
-            // SET STATEMENT gives the value back behind its answer, and it is reported later, to
-            // whoever is there.
-            Change::Variable { name, value }
-                if explanation == Explanation::None
-                    && client.statement.code == Code::None
-                    && known.value(name) == Some(value) =>
-            {
-                explained = true;
-            }
-            Change::Variable { name, value } => {
-                wide |= is_wide(name, value);
-                match is_paired_collation(name) {
-                    Some(true) => collations.push((name, value)),
-                    paired => charset |= paired.is_some(),
-                }
-                let session = changed.get_or_insert_with(|| (*known).clone());
-                if !client.take_variable(session, (name, value), explains) {
-                    pin = pin.or(Some(PinReason::UnexplainedChange));
-                }
-            }
-            Change::Schema(_) if backend.astray => explained = true,
-            Change::Schema(schema) => {
-                explained = true;
-                let session = changed.get_or_insert_with(|| (*known).clone());
-                session.use_schema((!schema.is_empty()).then(|| schema.into()));
-            }
-            Change::State => bare = true,
-            Change::TransactionState(state) => {
-                backend.transaction.note_state(state);
-            }
-            Change::TransactionCharacteristics(sql) => {
-                backend.transaction.note_characteristics(sql);
-            }
-            Change::Gtids(_) | Change::Other(_) => {}
-        });
-        if read.is_err() {
-            return self.lose(key, "the server sent session changes that cannot be read");
-        }
-        if let Some(mut changed) = changed {
-            // In a text of several nobody can tell which of the two was set last.
-            if charset && !collations.is_empty() && client.statement.several {
-                pin = pin.or(Some(PinReason::UnexplainedChange));
-            }
-            for (name, value) in collations {
-                // It was taken, so its name is one.
-                let _ = changed.set(name, value);
-            }
-            self.adopt(key, owner, changed);
-        }
-        if bare && !explained {
-            pin = pin.or(Some(PinReason::UnexplainedChange));
-        }
-        if let Some(pin) = pin {
-            self.pin(owner, pin);
-        }
-        if wide {
-            self.pin(owner, PinReason::WideCharset);
-        }
-    }
-
-    /// Client and backend have come to another session together.
-    fn adopt(&mut self, key: Key, owner: Key, changed: Session) {
-        let session = self.sessions.intern(changed);
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(owner), self.backends.get_mut(key))
-        else {
-            return;
-        };
-        let multi = backend.session.multi_statements;
-        backend.session = match backend.astray {
-            false => self.sessions.with_multi(&session, multi),
-            true => {
-                let mut elsewhere = (*session).clone();
-                (elsewhere.schema, elsewhere.multi_statements) = (None, multi);
-                self.sessions.intern(elsewhere)
-            }
-        };
-        client.session = session;
-        if let Some(schema) = client.schema_of_login() {
-            self.schemas.learn(client.pool as usize, schema);
+        let pair = self.pair(owner, key);
+        if let Some(Err(why)) = pair.map(|mut pair| pair.note_changes(summary, explanation)) {
+            self.lose(key, why);
         }
     }
 
@@ -462,7 +298,9 @@ impl<N: Net> Group<N> {
             let explanation = owed.unwrap_or_default().with_due(summary.due);
             self.note_changes(key, owner, summary, explanation);
             self.tell_later(key, owner, summary);
-            self.note_rolled_back(key, owner);
+            if let Some(mut pair) = self.pair(owner, key) {
+                pair.note_rolled_back();
+            }
             let known = self
                 .clients
                 .get(owner)
@@ -471,7 +309,9 @@ impl<N: Net> Group<N> {
                 self.pin(owner, PinReason::FailedCode);
             }
         }
-        self.keep_warnings(owner, summary, collected);
+        if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) {
+            client.keep_warnings(summary, collected, &self.shared.server, &self.warnings);
+        }
         if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
             && client.last.owed.trace.is_asked()
         {
@@ -479,20 +319,6 @@ impl<N: Net> Group<N> {
             client.last.owed.trace = Trace::Asked(u8::try_from(kept).unwrap_or(u8::MAX));
         }
         self.settle(key);
-    }
-
-    /// An error may have ended the transaction, of which servers tell late or in part. On MariaDB
-    /// what is left to be told is asked for; MySQL tells it in time.
-    fn note_rolled_back(&mut self, key: Key, owner: Key) {
-        let code = (self.clients.get(owner)).is_none_or(|c| c.statement.code != Code::None);
-        let mysql = self.shared.server.flavour.is_mysql();
-        if let Some(backend) = self.backends.get_mut(key)
-            && !code
-            && backend.transaction.rolled_back()
-            && !mysql
-        {
-            backend.reports = Reports::Due(Explanation::Lasting);
-        }
     }
 
     /// Nothing is in flight: decides what becomes of the lease.
@@ -504,7 +330,7 @@ impl<N: Net> Group<N> {
             return;
         }
         let Some(owner) = backend.lease() else { return };
-        let reports = self.owes_report(key);
+        let reports = backend.owes_report(self.shared.server.flavour.is_mysql());
         let (Some(backend), Some(client)) = (self.backends.get(key), self.clients.get_mut(owner))
         else {
             return;

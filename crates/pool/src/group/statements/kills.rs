@@ -111,7 +111,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let mode = self
+            .shared
+            .server
+            .lex_mode(&definition.session, client.capabilities);
         let Some(kill) = Kill::read_with(&definition.sql, mode, parameter) else {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
@@ -212,7 +215,10 @@ impl<N: Net> Group<N> {
     /// statement hears it from the server, as any error: it is asked about by the next statement.
     fn kill_self(&mut self, key: Key, message: &[u8], query: bool) -> Handled {
         if query {
-            let text = self.reworded(key, message, b"KILL QUERY CONNECTION_ID()");
+            let Some(client) = self.clients.get(key) else {
+                return Handled::Used;
+            };
+            let text = client.reworded(message, b"KILL QUERY CONNECTION_ID()");
             return self.start(key, &text, Statement::plain(ReplyShape::Status));
         }
         if self.shared.server.flavour.is_mysql() {

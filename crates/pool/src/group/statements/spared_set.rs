@@ -15,8 +15,8 @@
 
 use crate::client::Handled;
 use crate::group::Group;
-use crate::group::session_state::trackers::told_to;
 use crate::group::statements::deferred_begin::STATEMENT_ID;
+use crate::pair::trackers::told_to;
 use reactor::{Key, Net};
 use session::read_back::Properties;
 use session::state::CHARSET_VARIABLES;

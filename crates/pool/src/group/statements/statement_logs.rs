@@ -187,7 +187,7 @@ impl<N: Net> Group<N> {
             }
             _ => return None,
         };
-        let mode = self.lex_mode(session, client.capabilities);
+        let mode = self.shared.server.lex_mode(session, client.capabilities);
         Some(shown(sql, mode, with_values))
     }
 

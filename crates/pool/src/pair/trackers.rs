@@ -10,12 +10,12 @@
 
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
-use crate::group::Group;
+use crate::pair::Pair;
 use crate::server::server_facts::ServerFacts;
-use reactor::{Key, Net};
+use session::transaction::Transaction;
 use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::LexMode;
-use sql::tracking::{Retracked, Tracked, retracked};
+use sql::tracking::{Tracked, retracked};
 use std::ops::Deref;
 use std::rc::Rc;
 use wire::capabilities::SESSION_TRACK;
@@ -105,56 +105,42 @@ impl<S> Client<S> {
     }
 }
 
-impl<N: Net> Group<N> {
-    /// The text to run instead of a SET that says what its client is told; its settings count once
-    /// the server has answered.
+impl<S> Client<S> {
+    /// The text to run instead of a SET that says what it is told; its settings count once
+    /// the server has answered. `transaction` is that of its backend.
     pub(crate) fn retrack(
         &mut self,
-        key: Key,
-        sql: &[u8],
-        mode: LexMode,
+        (sql, mode): (&[u8], LexMode),
         found: &Statement,
+        transaction: Transaction,
+        server: &ServerFacts,
     ) -> Option<Vec<u8>> {
         let sets = found.verb == Verb::Set && !found.multi && !found.passing;
         if !sets || !found.causes.contains(PinCause::SessionTracking) {
             return None;
         }
-        let shared = self.shared.clone();
-        let backend = (self.clients.get(key)?.lease()).and_then(|lease| self.backends.get(lease));
-        let transaction = backend
-            .map(|backend| backend.transaction)
-            .unwrap_or_default();
-        let client = self.clients.get_mut(key)?;
         let mysql = mode.server.is_mysql();
-        let global = &shared.server.trackers;
-        let found = retracked(sql, mode, global, client.tracks(&shared.server)?, mysql)?;
+        let found = retracked(sql, mode, &server.trackers, self.tracks(server)?, mysql)?;
         // Of such a transaction nothing else tells, and the tracker is about to begin anew.
         if found.begins_anew && transaction.is_known_by_tracker_alone() {
             return None;
         }
-        let Retracked { sql, .. } = &found;
-        let sql = sql.clone();
-        client.retracking = Some(Box::new(found));
+        let sql = found.sql.clone();
+        self.retracking = Some(Box::new(found));
         Some(sql)
     }
+}
 
+impl<S> Pair<'_, S> {
     /// A statement is answered: what it said of trackers counts if it went well.
-    pub(crate) fn note_retracked(&mut self, lease: Key, owner: Key, went: bool) {
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(owner), self.backends.get_mut(lease))
-        else {
-            return;
-        };
-        let Some(retracking) = client.retracking.take().filter(|_| went) else {
+    pub(crate) fn note_retracked(&mut self, went: bool) {
+        let Some(retracking) = self.client.retracking.take().filter(|_| went) else {
             return;
         };
         if retracking.begins_anew {
-            backend.transaction.note_tracker_begun();
+            self.backend.transaction.note_tracker_begun();
         }
-        for session in [&mut client.session, &mut backend.session] {
-            let mut changed = (**session).clone();
-            changed.tracked = Some(Rc::new(retracking.then.clone()));
-            *session = self.sessions.intern(changed);
-        }
+        let tracked = Rc::new(retracking.then);
+        self.change_both(|session| session.tracked = Some(tracked.clone()));
     }
 }

@@ -25,12 +25,13 @@
 //!
 //! What the servers make of each literal was compared on MariaDB 10.11 and MySQL 9.7.
 
-use crate::backend::Purpose;
+use crate::backend::{Backend, Purpose};
 use crate::client::Client;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
-use crate::group::Group;
-use reactor::{Key, Net};
+use crate::figures::counts::Counts;
+use crate::pair::{Broken, Context, Pair};
+use reactor::Time;
 use session::read_back::{Answer, Properties};
 use session::state::{UserVariables, is_tricky};
 use session::text::Text;
@@ -69,48 +70,42 @@ impl<S> Client<S> {
         }
         can
     }
-}
 
-impl<N: Net> Group<N> {
-    /// A client's command is this text: notes what it may set, for when it is sent.
-    pub(crate) fn touch(&mut self, key: Key, sql: &[u8], mode: LexMode, found: &Statement) {
+    /// Its command is this text: notes what it may set, for when it is sent.
+    pub(crate) fn touch(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
         let others = found.untracked || found.sets_clock;
         if !(found.user_variables || others) {
             return;
         }
-        let unset = self.unset_by(key, sql, mode, found);
+        let unset = self.unset_by(sql, mode, found);
         let mut names = match found.user_variables {
             true => touched(sql, mode, found),
             false => Some(Vec::new()),
         };
         match &mut names {
-            None => self.pin_by(key, PinReason::Text(PinCause::UserVariable), sql),
+            None => self.pin_by(PinReason::Text(PinCause::UserVariable), sql),
             // A server with a binary log makes what such a statement reads, as NULL.
             Some(names) if names.is_empty() && found.verb != Verb::Select => {
                 names.extend(unset.iter().filter(|name| !name.is_empty()).cloned());
             }
             Some(_) => {}
         }
-        if let Some(client) = self.clients.get_mut(key) {
-            let mut touching = Touched::by(names.unwrap_or_default(), sql, mode, found);
-            touching.unset = unset;
-            let nothing = touching.sets_nothing() && touching.unset.is_empty();
-            client.touching = (!nothing).then(|| Box::new(touching));
-        }
+        let mut touching = Touched::by(names.unwrap_or_default(), sql, mode, found);
+        touching.unset = unset;
+        let nothing = touching.sets_nothing() && touching.unset.is_empty();
+        self.touching = (!nothing).then(|| Box::new(touching));
     }
 
-    /// A statement that may set these variables is about to be sent.
-    pub(crate) fn note_touched(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
+    /// Its statement, which may set these variables, is about to be sent to its backend.
+    pub(crate) fn note_touched(
+        &mut self,
+        backend: Option<&mut Backend<S>>,
+        counted: (Time, &mut Counts),
+    ) {
+        let Some(next) = self.touching.take().filter(|next| !next.sets_nothing()) else {
             return;
         };
-        let Some(next) = client.touching.take().filter(|next| !next.sets_nothing()) else {
-            return;
-        };
-        if let Some(backend) = client
-            .lease()
-            .and_then(|lease| self.backends.get_mut(lease))
-        {
+        if let Some(backend) = backend {
             for name in &next.names {
                 backend.had.add(name);
             }
@@ -121,27 +116,23 @@ impl<N: Net> Group<N> {
                 }
             }
         }
-        let touched = client.touched.get_or_insert_default();
+        let touched = self.touched.get_or_insert_default();
         touched.add(*next);
         if touched.names.len() > COUNT_MAX {
             touched.names = Vec::new();
-            self.pin(key, PinReason::Text(PinCause::UserVariable));
+            self.pin(PinReason::Text(PinCause::UserVariable), None, counted);
         }
     }
+}
 
+impl<S> Pair<'_, S> {
     /// The values have come back.
-    pub(crate) fn variables_told(&mut self, key: Key, owner: Key, answer: &Answer) {
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        let names = client.touched.as_mut();
+    pub(super) fn variables_told(&mut self, answer: &Answer) -> Result<(), Broken> {
+        let names = self.client.touched.as_mut();
         let names = names.map_or_else(Vec::new, |touched| std::mem::take(&mut touched.names));
         let columns: Vec<_> = answer.of(Properties::USER_VARIABLES).collect();
         if columns.len() != READ_COLUMNS * names.len() {
-            return self.lose(
-                key,
-                "the server gave other variables back than it was asked for",
-            );
+            return Err("the server gave other variables back than it was asked for");
         }
         let mut changes = Vec::with_capacity(names.len());
         for (name, read) in names.iter().zip(columns.chunks(READ_COLUMNS)) {
@@ -158,49 +149,40 @@ impl<N: Net> Group<N> {
             changes.extend(literal_of(&read).map(|literal| (name.clone(), literal)));
         }
         let exact = changes.len() == names.len();
-        match self.with_changes(owner, &changes).filter(|_| exact) {
-            Some(user) => self.carry_variables(key, owner, user),
-            None => self.keep_variables(owner, names),
+        match self.with_changes(&changes).filter(|_| exact) {
+            Some(user) => self.carry_variables(&user),
+            None => self.keep_variables(names),
         }
+        Ok(())
     }
 
-    /// A client's user variables with these changes; `None` when they are too much to carry.
-    fn with_changes(&mut self, owner: Key, changes: &[(Text, Vec<u8>)]) -> Option<UserVariables> {
-        let carried = self.clients.get(owner)?.session.user_variables().clone();
-        let user = carried.with(changes, &self.variables);
-        if self.variables.bytes() > GROUP_BYTES_MAX {
-            self.sessions.sweep();
+    /// The client's user variables with these changes; `None` when they are too much to carry.
+    fn with_changes(&mut self, changes: &[(Text, Vec<u8>)]) -> Option<UserVariables> {
+        let Context {
+            variables,
+            sessions,
+            server,
+            ..
+        } = &mut self.context;
+        let carried = self.client.session.user_variables().clone();
+        let user = carried.with(changes, variables);
+        if variables.bytes() > GROUP_BYTES_MAX {
+            sessions.sweep();
         }
-        let max = self.shared.server.max_allowed_packet;
-        fits(
-            (user.pairs().len(), user.bytes()),
-            max,
-            self.variables.bytes(),
-        )
-        .then_some(user)
+        let size = (user.pairs().len(), user.bytes());
+        fits(size, server.max_allowed_packet, variables.bytes()).then_some(user)
     }
 
     /// Client and backend have these from now on, and they follow the client.
-    fn carry_variables(&mut self, key: Key, owner: Key, user: UserVariables) {
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(owner), self.backends.get_mut(key))
-        else {
-            return;
-        };
-        for session in [&mut client.session, &mut backend.session] {
-            let mut changed = (**session).clone();
-            changed.set_user_variables(user.clone());
-            *session = self.sessions.intern(changed);
-        }
-        client.pins.end(PinCause::UserVariable, VALUES);
+    fn carry_variables(&mut self, user: &UserVariables) {
+        self.change_both(|session| session.set_user_variables(user.clone()));
+        self.client.pins.end(PinCause::UserVariable, VALUES);
     }
 
     /// They stay where they are, until the client's statements have made something else of them.
-    fn keep_variables(&mut self, owner: Key, names: Vec<Text>) {
-        self.pin_while(owner, PinReason::Text(PinCause::UserVariable), VALUES);
-        if let Some(client) = self.clients.get_mut(owner) {
-            client.touched.get_or_insert_default().names = names;
-        }
+    fn keep_variables(&mut self, names: Vec<Text>) {
+        self.pin_while(PinReason::Text(PinCause::UserVariable), VALUES);
+        self.client.touched.get_or_insert_default().names = names;
     }
 }
 

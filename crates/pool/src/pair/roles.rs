@@ -21,10 +21,10 @@
 //! role at their execution (tried on all three), so who prepared them makes no difference.
 
 use crate::backend::Backend;
+use crate::backend::backend_pools::BackendPool;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
-use crate::group::Group;
-use reactor::{Key, Net};
+use crate::pair::Pair;
 use session::read_back::Properties;
 use session::roles::{NONE, argument_of};
 use session::state::Session;
@@ -32,7 +32,6 @@ use session::statement::Untracked;
 use session::text::Text;
 use sql::classify::PinCause;
 use sql::lex::Server;
-use std::rc::Rc;
 
 impl<S> Backend<S> {
     /// It stands in another session now: where there is no way back to the role of its login, it
@@ -56,44 +55,27 @@ impl<S> Client<S> {
     }
 }
 
-impl<N: Net> Group<N> {
+impl<S> Pair<'_, S> {
     /// The role that a statement has set has come back.
-    pub(crate) fn role_told(&mut self, key: Key, owner: Key, current: &[u8]) {
-        let role = argument_of(current, self.shared.server.flavour);
+    pub(super) fn role_told(&mut self, current: &[u8]) {
+        let role = argument_of(current, self.context.server.flavour);
         if role.is_none() {
-            return self.pin(owner, PinReason::Text(PinCause::Role));
+            return self.pin(PinReason::Text(PinCause::Role));
         }
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(owner), self.backends.get_mut(key))
-        else {
-            return;
-        };
-        for session in [&mut client.session, &mut backend.session] {
-            if session.role != role {
-                let mut changed = (**session).clone();
-                changed.role.clone_from(&role);
-                *session = self.sessions.intern(changed);
-            }
-        }
-        backend.note_role();
+        self.change_both(|session| session.role.clone_from(&role));
+        self.backend.note_role();
     }
+}
 
-    /// Whether a client's role is about to be read back: it outlives the session.
-    pub(crate) fn is_reading_role(&self, key: Key) -> bool {
-        self.is_reading(key, Properties::ROLE)
-    }
-
-    /// A client has changed its user, to an account of this pool: the role before, where the server
-    /// lets it stay.
-    pub(crate) fn role_after_change(
-        &self,
-        before: &Rc<Session>,
-        pools: (usize, usize),
-    ) -> Option<Text> {
-        let [old, new] = [pools.0, pools.1].map(|pool| &self.backend_pools.pools[pool]);
-        let stays = matches!(self.shared.server.flavour, Server::MariaDb(_))
-            && old.key.user == new.key.user
-            && new.login_role.as_deref().unwrap_or(NONE) == NONE;
-        before.role.clone().filter(|_| stays)
-    }
+/// A client has changed its user, to an account of a pool that may be another: the role before,
+/// where the server lets it stay.
+pub(crate) fn role_after_change(
+    before: &Session,
+    (old, new): (&BackendPool, &BackendPool),
+    server: Server,
+) -> Option<Text> {
+    let stays = matches!(server, Server::MariaDb(_))
+        && old.key.user == new.key.user
+        && new.login_role.as_deref().unwrap_or(NONE) == NONE;
+    before.role.clone().filter(|_| stays)
 }

@@ -1,0 +1,43 @@
+//! The group's clients with their backends, looked up together.
+//!
+//! What concerns both is a matter of [`crate::pair`], which borrows the two from here; what follows
+//! for sockets, lanes and leases is done by the group, after the pair is gone.
+
+use crate::group::Group;
+use crate::pair::view::ClientView;
+use crate::pair::{Context, Pair};
+use reactor::{Key, Net};
+
+impl<N: Net> Group<N> {
+    /// A client and a backend, to be changed together; `None` where one of them is gone.
+    pub(crate) fn pair(&mut self, owner: Key, lease: Key) -> Option<Pair<'_, N::Sock>> {
+        let now = self.net.now();
+        Some(Pair {
+            owner,
+            client: self.clients.get_mut(owner)?,
+            backend: self.backends.get_mut(lease)?,
+            context: Context {
+                server: &self.shared.server,
+                sessions: &mut self.sessions,
+                variables: &self.variables,
+                statements: &self.statements,
+                long_data: &mut self.long_data,
+                schemas: &mut self.schemas,
+                gtids: &mut self.gtids,
+                counts: &mut self.counts,
+                epoch: self.epoch,
+                now,
+            },
+        })
+    }
+
+    /// A client and the backend that it has, if it has one, to be looked at.
+    pub(crate) fn client_view(&self, key: Key) -> Option<ClientView<'_, N::Sock>> {
+        let client = self.clients.get(key)?;
+        Some(ClientView {
+            key,
+            client,
+            backend: client.lease().and_then(|lease| self.backends.get(lease)),
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! A client and the backend that it has, as one value: what each knows of the other's session.
+//!
+//! The problem: most of what a reply says changes both, the session that the client keeps and the
+//! one that stands on its backend, and both must come to the same. The mechanism: [`Pair`] borrows
+//! both for the moment, with what a session is made of ([`Context`]). It reads replies, writes the
+//! commands that bring the backend into the client's session, and decides. It has no socket and no
+//! lane: what is to be done with the two follows from what it returns, and the group does it.
+//!
+//! | file | has |
+//! |---|---|
+//! | `answers.rs` | properties of a session that were read back, one function for each |
+//! | `changes.rs` | what trackers report of a session and its transaction |
+//! | `restoring.rs` | the commands that bring a backend into its client's session |
+//! | `conditions.rs` | whose conditions stand on a backend, and what clears them |
+//! | `reports.rs` | reports for which an EOF packet has no room |
+//! | `prepared.rs` | prepared statements of the client on its backend |
+//! | `roles.rs`, `found.rs`, `user_variables.rs`, `trackers.rs` | one property each |
+//!
+//! Invariant: a session that was read back or reported is that of both, or the pair says that the
+//! backend is to be closed.
+
+pub(crate) mod answers;
+pub(crate) mod changes;
+pub(crate) mod conditions;
+pub(crate) mod found;
+pub(crate) mod prepared;
+pub(crate) mod reports;
+pub(crate) mod restoring;
+pub(crate) mod roles;
+pub(crate) mod trackers;
+pub(crate) mod user_variables;
+pub(crate) mod view;
+
+use crate::backend::Backend;
+use crate::client::Client;
+use crate::errors::reasons::PinReason;
+use crate::figures::counts::Counts;
+use crate::server::schemas::Schemas;
+use crate::server::server_facts::ServerFacts;
+use reactor::{Key, Time};
+use session::last_gtid::LastGtid;
+use session::meter::Meter;
+use session::state::{Interner, Session};
+use sql::holdings::Name;
+use std::collections::BTreeMap;
+
+/// What the sessions of a group are made of, and what is counted of them.
+pub(crate) struct Context<'a> {
+    pub(crate) server: &'a ServerFacts,
+    pub(crate) sessions: &'a mut Interner,
+    /// What user variables hold.
+    pub(crate) variables: &'a Meter,
+    /// What lists of prepared statements hold, without the texts.
+    pub(crate) statements: &'a Meter,
+    /// Bytes of long data that wait for their executions.
+    pub(crate) long_data: &'a mut usize,
+    /// Schemas that a pool is known to have been let into.
+    pub(crate) schemas: &'a mut Schemas,
+    /// `@@last_gtid` of each client to which one was reported.
+    pub(crate) gtids: &'a mut BTreeMap<Key, LastGtid>,
+    pub(crate) counts: &'a mut Counts,
+    /// Counts up when another server may answer from here on (see [`session::known_good`]).
+    pub(crate) epoch: u64,
+    pub(crate) now: Time,
+}
+
+/// Why a backend is to be closed: its server has said something that makes no sense.
+pub(crate) type Broken = &'static str;
+
+/// A client and its backend.
+pub(crate) struct Pair<'a, S> {
+    /// The client's key.
+    pub(crate) owner: Key,
+    pub(crate) client: &'a mut Client<S>,
+    pub(crate) backend: &'a mut Backend<S>,
+    pub(crate) context: Context<'a>,
+}
+
+impl<S> Client<S> {
+    /// Notes that it keeps its backend from now on, for what it did before: as long as it has
+    /// something of this name, or for good.
+    pub(crate) fn pin(
+        &mut self,
+        reason: PinReason,
+        name: Option<Name>,
+        (now, counts): (Time, &mut Counts),
+    ) {
+        if self.pins.add(reason, name, now.0) {
+            counts.pinned_for(reason);
+        }
+    }
+
+    /// Its command goes out: what it pins for counts from now on.
+    pub(crate) fn note_pins(&mut self, now: Time, counts: &mut Counts) {
+        for reason in self.pins.sent(now.0) {
+            counts.pinned_for(reason);
+        }
+    }
+}
+
+impl<S> Pair<'_, S> {
+    /// The client keeps its backend for good from now on.
+    pub(crate) fn pin(&mut self, reason: PinReason) {
+        let counted = (self.context.now, &mut *self.context.counts);
+        self.client.pin(reason, None, counted);
+    }
+
+    /// The client keeps its backend as long as it has something of this name.
+    fn pin_while(&mut self, reason: PinReason, name: &[u8]) {
+        let counted = (self.context.now, &mut *self.context.counts);
+        self.client.pin(reason, Some(name.into()), counted);
+    }
+
+    /// The same change of both sessions, which may differ by what the client's alone has been told.
+    fn change_both(&mut self, change: impl Fn(&mut Session)) {
+        for session in [&mut self.client.session, &mut self.backend.session] {
+            let mut changed = (**session).clone();
+            change(&mut changed);
+            *session = self.context.sessions.intern(changed);
+        }
+    }
+}

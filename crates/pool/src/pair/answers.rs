@@ -1,0 +1,133 @@
+//! Properties of a session that were read back: what each answer makes of client and backend.
+//!
+//! Which properties there are, and how they are asked, stands in [`session::read_back`]; when they
+//! are asked, in [`crate::group::session_state::read_back`].
+//!
+//! Invariant: what was told is true of both, or the client keeps its backend for it.
+
+use crate::errors::reasons::PinReason;
+use crate::pair::{Broken, Pair};
+use session::read_back::{Answer, Properties};
+use session::state::CLOCK;
+use session::statement::Trace;
+use session::user_variables::collation_of;
+
+impl<S> Pair<'_, S> {
+    /// The server has told these properties of the session.
+    pub(crate) fn told(&mut self, asked: Properties, answer: &Answer) -> Result<(), Broken> {
+        if asked.intersects(Properties::HOLDINGS) {
+            self.holdings_told(answer);
+        }
+        if asked.intersects(Properties::NOTES) {
+            self.notes_told(answer);
+        }
+        if asked.intersects(Properties::FOUND_ROWS) {
+            self.found_rows_told(answer);
+        }
+        if asked.intersects(Properties::INSERT_ID) {
+            self.insert_id_told(answer)?;
+        }
+        if asked.intersects(Properties::COLLATION) {
+            self.collation_told(answer);
+        }
+        if asked.intersects(Properties::CLOCK) {
+            self.clock_told(answer.text(Properties::CLOCK));
+        }
+        if asked.intersects(Properties::USER_VARIABLES) {
+            self.variables_told(answer)?;
+        }
+        if asked.intersects(Properties::ROLE) {
+            self.role_told(answer.text(Properties::ROLE));
+        }
+        let owed = &mut self.client.last.owed;
+        owed.changed = owed.changed.without(asked);
+        Ok(())
+    }
+
+    /// The server has said which of what a client holds are still there.
+    fn holdings_told(&mut self, answer: &Answer) {
+        if self.backend.flight().is_empty() {
+            let told = answer.of(Properties::HOLDINGS);
+            let row: Vec<_> = told
+                .map(|(_, value)| value.map_or(&b""[..], |v| v))
+                .collect();
+            self.client.pins.end_as_told(&row);
+        } else {
+            // A statement went out behind the question, and may have taken a lock again.
+            self.client.pins.ask_again();
+        }
+    }
+
+    fn insert_id_told(&mut self, answer: &Answer) -> Result<(), Broken> {
+        let id = answer
+            .number(Properties::INSERT_ID)
+            .ok_or("the server gave a LAST_INSERT_ID() that is no number")?;
+        self.client.last.insert_id = id;
+        self.backend.insert_id = Some(id);
+        Ok(())
+    }
+
+    /// Whether the trace of stored code that failed could stand among the warnings: it does not
+    /// where the session keeps no notes, or had no room for it.
+    fn notes_told(&mut self, answer: &Answer) {
+        let mut columns = answer.of(Properties::NOTES).map(|(_, value)| value);
+        let (notes, room) = (columns.next().flatten(), columns.next().flatten());
+        let room = room.and_then(|text| std::str::from_utf8(text).ok()?.parse::<u64>().ok());
+        // With as many as are counted at most, it may have been left out.
+        let noted = |count: u8| {
+            let room = room.is_some_and(|max| u64::from(count) < max);
+            notes.is_some_and(|notes| **notes == *b"1") && room && count < u8::MAX
+        };
+        let traced = match std::mem::take(&mut self.client.last.owed.trace) {
+            Trace::Asked(conditions) => noted(conditions),
+            Trace::Unasked | Trace::Known => true,
+        };
+        if !traced {
+            self.pin(PinReason::FailedCode);
+        }
+    }
+
+    /// The collation, which differs from what was reported where a text has set it unseen; and that
+    /// of results.
+    fn collation_told(&mut self, answer: &Answer) {
+        if self.client.is_pinned_for(PinReason::WideCharset) {
+            return;
+        }
+        let Some((column, Some(collation))) = answer.of(Properties::COLLATION).next() else {
+            return;
+        };
+        let described_before = self.client.session.results_collation.clone();
+        let server = self.context.server;
+        self.change_both(|session| {
+            session.put(b"collation_connection", collation);
+            session.results_collation = server.results_in(collation_of(column, session));
+        });
+        let client = &mut *self.client;
+        // Conditions of an earlier statement were shown in the collation of before.
+        let anew = client.session.results_collation != described_before;
+        if anew && client.last.kept().is_some() && client.last.conditions == 0 {
+            client.last.lose_conditions();
+        }
+    }
+
+    /// The clock of a client's session was read.
+    fn clock_told(&mut self, now: &[u8]) {
+        let Some(touched) = &mut self.client.touched else {
+            return;
+        };
+        touched.awaited = touched.awaited.saturating_sub(1);
+        let seconds = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
+        let before = self.client.session.variable(CLOCK).and_then(seconds);
+        let stands = before.is_some() && before == seconds(now);
+        touched.clock = if stands { 0 } else { touched.clock - 1 };
+        if !stands {
+            let again = touched.clock > 0;
+            self.change_both(|session| {
+                session.unset(CLOCK);
+                if again {
+                    session.put(CLOCK, now);
+                }
+            });
+        }
+    }
+}

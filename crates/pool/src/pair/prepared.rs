@@ -1,0 +1,589 @@
+//! Prepared statements of a client on its backend: what is sent for a command, and what came of it.
+//!
+//! The client's id becomes the server's, long data goes in front of its execution, and types that
+//! the client left out are put in unless the server was sent the same ones last. What the backend
+//! lacks is prepared ahead; what it has too much of is closed. When the reply is complete, client
+//! and backend remember what now exists: a statement, a cursor, a name.
+//!
+//! Invariant: a backend has at most its share of statements, names included, but for those that
+//! cursors hold.
+
+use crate::backend::relay::Told;
+use crate::backend::{Backend, InFlight, Purpose};
+use crate::buffers::message::payload_of;
+use crate::client::Client;
+use crate::errors::reasons::PinReason;
+use crate::pair::Pair;
+use crate::server::server_facts::ServerFacts;
+use reactor::Key;
+use session::prepared::names::{Named, NamedEntry};
+use session::prepared::{Definition, Definitions, Held, How, UnderWay, Wanted};
+use session::read_back::Properties;
+use session::reply_summary::ReplySummary;
+use session::state::{Interner, Session};
+use session::text::mentions;
+use sql::classify::{self, Verb};
+use sql::text_prepared::put_prepare;
+use std::rc::Rc;
+use wire::attributes::{Form, put_query};
+use wire::command::{Command, ReplyShape, put_command};
+use wire::execution::{LAST_PREPARED, TypeList, Types, put_with_types, set_statement_id, types};
+use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
+use wire::status;
+
+impl<S> Client<S> {
+    /// Its statement that an id means.
+    pub(crate) fn statement_meant(&self, id: u32, mysql: bool) -> Option<u32> {
+        let prepared = self.prepared.as_ref()?;
+        let id = match prepared.last {
+            Some(last) if id == LAST_PREPARED && !mysql => last,
+            _ => id,
+        };
+        prepared.get(id).map(|held: &Held| held.id)
+    }
+
+    /// Whether nothing more than its own command belongs to an execution.
+    pub(crate) fn executes_whole(&self, command: Command, id: u32) -> bool {
+        let held = self.prepared.as_ref().and_then(|all| all.get(id));
+        command == Command::StmtExecute
+            && held.is_some_and(|held| !held.cursor && held.long.is_none())
+    }
+
+    /// Notes that its command goes to the backend where a statement's cursor is open, if it is.
+    pub(crate) fn goes_to_cursor(&mut self, command: Command, id: u32) -> bool {
+        let Some(prepared) = &mut self.prepared else {
+            return false;
+        };
+        let Some(definition) = prepared.cursor_of(id).cloned() else {
+            return false;
+        };
+        prepared.under_way = Some(UnderWay::new(command, id, definition));
+        true
+    }
+
+    /// Forgets long data that was to be executed with; returns how many bytes that was.
+    pub(crate) fn drop_long_data(&mut self, id: u32) -> usize {
+        let prepared = self.prepared.as_mut();
+        let Some(held) = prepared.and_then(|all| all.get_mut(id)) else {
+            return 0;
+        };
+        held.overlong = false;
+        held.long.take().map_or(0, |long| long.len())
+    }
+
+    /// The statement that its command is about.
+    pub(crate) fn under_way(&self) -> Option<&UnderWay> {
+        self.prepared.as_ref()?.under_way.as_ref()
+    }
+
+    /// Plans that it is pinned for a text that asks for the default schema, or sets one, when it is
+    /// prepared in a session without one.
+    pub(crate) fn pin_without_schema(
+        &mut self,
+        session: &Session,
+        (sql, class): (&[u8], &classify::Statement),
+    ) {
+        let names_schema =
+            || mentions(sql, b"database") || mentions(sql, b"schema") || class.verb == Verb::Use;
+        if session.schema.is_none() && names_schema() {
+            // No command takes a schema away again, so only here can it be prepared without one.
+            self.pin_by(PinReason::PreparedSchema, sql);
+        }
+    }
+
+    /// Whether it prepares a statement in a session that is not known whole.
+    pub(crate) fn prepares_unread(&self) -> bool {
+        let prepares = |under_way: &UnderWay| under_way.command == Command::StmtPrepare;
+        self.last.owed.changed.intersects(Properties::COLLATION)
+            && !self.is_pinned_for(PinReason::WideCharset)
+            && self.under_way().is_some_and(prepares)
+    }
+
+    /// The session in which a definition can be prepared for it: its own, but without a
+    /// schema it can be any where the client now has one, since the text names none.
+    pub(crate) fn session_to_prepare_in(
+        &self,
+        session: &Rc<Session>,
+        sessions: &mut Interner,
+    ) -> Option<Rc<Session>> {
+        match (&session.schema, &self.session.schema) {
+            (None, Some(schema)) => {
+                let mut with_schema = (**session).clone();
+                with_schema.schema = Some(schema.clone());
+                Some(sessions.intern(with_schema))
+            }
+            // There would be no way back to a session without a schema.
+            (Some(_), None) => None,
+            _ => Some(session.clone()),
+        }
+    }
+
+    /// The command at the front of its input is answered; returns how many bytes of long data went
+    /// with it.
+    pub(crate) fn drop_command(&mut self) -> usize {
+        let len = self.command_len();
+        self.drop_input(len);
+        let under_way = self.prepared.as_mut().and_then(|p| p.under_way.take());
+        under_way.map_or(0, |under_way| self.drop_long_data(under_way.id))
+    }
+
+    /// Whether a backend has what its execution needs.
+    pub(crate) fn is_prepared_on(
+        &self,
+        backend: &Backend<S>,
+        message: &[u8],
+        server: &ServerFacts,
+    ) -> bool {
+        let Some(prepared) = &self.prepared else {
+            return true;
+        };
+        let Some(under_way) = &prepared.under_way else {
+            return true;
+        };
+        let executes = matches!(
+            under_way.command,
+            Command::StmtExecute | Command::StmtBulkExecute
+        );
+        if let Some(Named::Execute(name)) = &under_way.named {
+            return backend.prepared.has_named(name, &under_way.definition);
+        }
+        let Some(held) = prepared.get(under_way.id).filter(|_| executes) else {
+            return true;
+        };
+        let (head, params) = (head_of(message), usize::from(held.params));
+        let given = types(under_way.command, head, params, backend.form);
+        let what = (&under_way.definition, under_way.id);
+        let wanted = wanted(given, held);
+        backend.prepared.has(what, wanted, how(under_way, server))
+    }
+
+    /// What it knows of the statement that the reply to its command is about.
+    pub(crate) fn told(&self) -> Told {
+        if self.forgets_changes() {
+            return Told {
+                changed: true,
+                ..Told::default()
+            };
+        }
+        if self.statement.counts_before {
+            return Told {
+                warnings: Some(self.last.conditions),
+                ..Told::default()
+            };
+        }
+        let prepared = self.prepared.as_ref();
+        let Some((prepared, under_way)) =
+            prepared.and_then(|prepared| Some((prepared, prepared.under_way.as_ref()?)))
+        else {
+            return Told::default();
+        };
+        // Prepared without a schema it runs without one, and a server says the client's again.
+        let fresh = under_way.definition.session.schema.is_none();
+        let columns = || {
+            let known = prepared.get(under_way.id)?.columns;
+            // A statement without a result, CALL among them, has none to compare.
+            (known > 0).then_some(known)
+        };
+        match under_way.command {
+            _ if under_way.named.is_some() => Told {
+                schema: fresh && matches!(under_way.named, Some(Named::Execute(_))),
+                ..Told::default()
+            },
+            Command::StmtPrepare => Told {
+                id: Some(under_way.id),
+                ..Told::default()
+            },
+            Command::StmtExecute => Told {
+                columns: columns(),
+                schema: fresh,
+                ..Told::default()
+            },
+            Command::StmtBulkExecute => Told {
+                schema: fresh,
+                ..Told::default()
+            },
+            _ => Told::default(),
+        }
+    }
+}
+
+impl<S> Backend<S> {
+    /// It has answered a command, and may have prepared what it was to: returns the definition.
+    pub(crate) fn take_prepared(
+        &mut self,
+        summary: &ReplySummary,
+        definitions: &mut Definitions,
+    ) -> Option<Rc<Definition>> {
+        let definition = self.prepared.preparing.take()?;
+        // What was read back in front of it belongs to the session in which it was prepared.
+        let definition = definitions.with_session(&definition, self.session.clone());
+        if let Some(new) = summary.prepared {
+            self.prepared.add(definition.clone(), new.id);
+        }
+        Some(definition)
+    }
+
+    /// Notes that a backend is about to prepare a statement, and closes what is too many for that.
+    /// Gives how many commands with a reply were written for that.
+    fn make_room_for(&mut self, under_way: &UnderWay, share: usize, out: &mut Vec<u8>) -> usize {
+        self.prepared.preparing = Some(under_way.definition.clone());
+        if let Some(Named::Execute(name)) = &under_way.named {
+            self.prepared.set_named(name, None);
+        } else {
+            // The same text again: what it means may have changed since.
+            let old = self.prepared.take_all_of(&under_way.definition);
+            put_closes(out, &old);
+        }
+        self.put_room(share, out)
+    }
+
+    /// Writes what must be gone from a backend before a command about a name, and notes what the
+    /// command does to the names there. Gives how many commands with a reply were written.
+    fn put_for_named(&mut self, named: &Named, share: usize, out: &mut Vec<u8>) -> usize {
+        let (name, prepares) = match named {
+            Named::Prepare(name) | Named::PrepareUnread(name) => (name, true),
+            Named::Absent(name) => (name, false),
+            Named::Execute(_) | Named::Deallocate(_) => return 0,
+        };
+        let had = self.prepared.has_name(name);
+        // A PREPARE takes the old one away itself, even if it fails.
+        self.prepared.set_named(name, None);
+        if !prepares {
+            if had {
+                put_deallocate(out, self.form, name);
+            }
+            return usize::from(had);
+        }
+        self.put_room(share, out)
+    }
+
+    /// Closes what was not used for longest until a backend may prepare another; gives how many
+    /// commands with a reply were written.
+    fn put_room(&mut self, share: usize, out: &mut Vec<u8>) -> usize {
+        let mut deallocated = 0;
+        let prepared = &mut self.prepared;
+        while prepared.count() >= share {
+            let oldest = prepared.oldest_use();
+            match prepared.oldest_name() {
+                Some((used, name)) if oldest.is_none_or(|oldest| used < oldest) => {
+                    prepared.set_named(&name, None);
+                    put_deallocate(out, self.form, &name);
+                    deallocated += 1;
+                }
+                _ => match prepared.take_oldest() {
+                    Some(id) => put_closes(out, &[id]),
+                    None => break,
+                },
+            }
+        }
+        deallocated
+    }
+
+    /// Notes commands that were written in front of one whose place in the queue is `before` from
+    /// its end.
+    fn note_deallocations(&mut self, owner: Key, count: usize, before: usize) {
+        for _ in 0..count {
+            let command = InFlight::own(Some(owner), Purpose::Restore(false), ReplyShape::Status);
+            self.expect_before(before, command);
+        }
+    }
+}
+
+impl<S> Pair<'_, S> {
+    /// The client's command, which is about this statement, in the words that the backend knows;
+    /// in front of it what makes room for it among the `share` of statements of the backend.
+    pub(crate) fn put_prepared(
+        &mut self,
+        mut under_way: UnderWay,
+        message: &[u8],
+        share: usize,
+    ) -> Vec<u8> {
+        let mut out = Vec::with_capacity(message.len() + 64);
+        match (under_way.command, &under_way.named) {
+            (_, Some(named)) => {
+                let closed = self.backend.put_for_named(named, share, &mut out);
+                self.backend.note_deallocations(self.owner, closed, 1);
+                out.extend_from_slice(message);
+            }
+            (Command::StmtPrepare, None) => {
+                let closed = self.backend.make_room_for(&under_way, share, &mut out);
+                self.backend.note_deallocations(self.owner, closed, 1);
+                out.extend_from_slice(message);
+            }
+            (Command::StmtExecute | Command::StmtBulkExecute, None) => {
+                self.put_execution(&mut under_way, message, &mut out);
+            }
+            _ => {
+                let what = (&under_way.definition, under_way.id);
+                let open = self.backend.prepared.with_cursor(what);
+                under_way.sent_to = open.unwrap_or(0);
+                out.extend_from_slice(message);
+                set_statement_id(&mut out, under_way.sent_to);
+            }
+        }
+        if let Some(prepared) = &mut self.client.prepared {
+            if under_way.command == Command::StmtPrepare && under_way.named.is_none() {
+                self.client.statements_made = under_way.id;
+            }
+            prepared.under_way = Some(under_way);
+        }
+        out
+    }
+
+    /// Writes what prepares the definition of the client's command on its backend, ahead of that.
+    pub(crate) fn prepare_ahead(&mut self, share: usize, out: &mut Vec<u8>) -> Option<()> {
+        let mut under_way = self.client.prepared.as_mut()?.under_way.take()?;
+        under_way.ahead = true;
+        let closed = self.backend.make_room_for(&under_way, share, out);
+        self.backend.note_deallocations(self.owner, closed, 0);
+        let shape = self.put_ahead(&under_way, out);
+        let command = InFlight::own(Some(self.owner), Purpose::Ahead, shape);
+        self.backend.expect(command);
+        self.client.prepared.as_mut()?.under_way = Some(under_way);
+        Some(())
+    }
+
+    /// Writes the command that prepares a definition; gives how it is answered.
+    fn put_ahead(&self, under_way: &UnderWay, out: &mut Vec<u8>) -> ReplyShape {
+        let definition = &under_way.definition;
+        let Some(Named::Execute(name)) = &under_way.named else {
+            put_command(out, Command::StmtPrepare, &definition.sql);
+            return ReplyShape::Prepared;
+        };
+        let server = self.context.server;
+        let mode = server.lex_mode(&definition.session, self.client.capabilities);
+        let mut text = Vec::new();
+        put_prepare(&mut text, name, &definition.sql, mode);
+        put_query(out, self.backend.form, &text);
+        ReplyShape::Results
+    }
+
+    fn put_execution(&mut self, under_way: &mut UnderWay, message: &[u8], out: &mut Vec<u8>) {
+        let how = how(under_way, self.context.server);
+        let (client, backend) = (&mut *self.client, &mut *self.backend);
+        let Some(held) = client
+            .prepared
+            .as_mut()
+            .and_then(|p| p.get_mut(under_way.id))
+        else {
+            return;
+        };
+        let command = under_way.command;
+        let (form, params) = (backend.form, usize::from(held.params));
+        let given = types(command, head_of(message), params, form);
+        let now = backend.prepared.use_now();
+        let what = (&under_way.definition, under_way.id);
+        let wanted = wanted(given, held);
+        let Some(entry) = backend.prepared.find(what, wanted, how) else {
+            return;
+        };
+        entry.used = now;
+        entry.began_with_cursor.get_or_insert(how.cursor);
+        under_way.sent_to = entry.id;
+        if let Some(long) = held.long.take() {
+            *self.context.long_data -= long.len();
+            put_long_data(out, &long, entry.id);
+            under_way.long = Some(long);
+        }
+        let start = out.len();
+        match (given, &held.types) {
+            (Types::Earlier, Some(types)) if entry.types.as_ref() != Some(types) => {
+                put_with_types(out, command, &payload_of(message), types, form);
+                entry.types = Some(types.clone());
+            }
+            _ => out.extend_from_slice(message),
+        }
+        set_statement_id(&mut out[start..], entry.id);
+        if let Types::Sent(types) = given {
+            match &entry.types {
+                // Equal ones are one object from here on.
+                Some(sent) if types.is(sent) => held.types = Some(sent.clone()),
+                _ => entry.types.clone_from(&held.types),
+            }
+        }
+        if given == Types::Unreadable {
+            // How much of it the server takes is unknown, so nobody else is to use it after that.
+            let id = entry.id;
+            put_closes(out, &[id]);
+            backend.prepared.take(&under_way.definition, id);
+        }
+    }
+
+    /// The reply to a statement is complete: notes what it has prepared (`preparing`, if the
+    /// backend did), opened or closed. Returns a statement of the backend's that is of no use any
+    /// more.
+    pub(crate) fn note_prepared(
+        &mut self,
+        preparing: Option<Rc<Definition>>,
+        summary: &ReplySummary,
+    ) -> Option<u32> {
+        let (client, backend) = (&mut *self.client, &mut *self.backend);
+        let prepared = client.prepared.as_mut();
+        let mut under_way = prepared.and_then(|prepared| prepared.under_way.take())?;
+        let failed = summary.error.is_some();
+        let unread = summary.is_error(1210) || summary.is_error(1835);
+        if failed && !unread && under_way.runs_outside(&client.session) {
+            client.owe_schema(self.context.server);
+        }
+        if under_way.named.is_some() {
+            client.forget_command();
+            self.note_named(&under_way, preparing, summary);
+            return None;
+        }
+        let prepared = client.prepared.as_mut()?;
+        let open = |flags| flags & (status::CURSOR_EXISTS | status::LAST_ROW_SENT);
+        let flags = summary.status.unwrap_or_default();
+        let is_open = match under_way.command {
+            Command::StmtPrepare => {
+                let definition = preparing.unwrap_or(under_way.definition);
+                let header = summary.prepared.filter(|_| !failed);
+                prepared.note_new(under_way.id, definition, header);
+                prepared.count(self.context.statements);
+                client.forget_command();
+                return None;
+            }
+            Command::StmtFetch if failed => return None,
+            Command::StmtFetch => flags & status::LAST_ROW_SENT == 0,
+            Command::StmtReset => failed,
+            _ => under_way.cursor && !failed && open(flags) == status::CURSOR_EXISTS,
+        };
+        if failed
+            && let Some(long) = under_way.long.take()
+            && unread
+            && let Some(held) = prepared.get_mut(under_way.id)
+        {
+            // The server keeps long data that it could not execute with, and its complaint about
+            // it, until a reset: so must the client, and nobody else may meet them.
+            *self.context.long_data += long.len();
+            held.long = Some(long);
+            let sent_to = under_way.sent_to;
+            backend.prepared.take(&under_way.definition, sent_to);
+            return Some(sent_to);
+        }
+        let held = prepared.get_mut(under_way.id).filter(|h| h.columns > 0);
+        if let (Some(columns), Some(held)) = (summary.columns, held) {
+            held.columns = columns;
+        }
+        let what = (&under_way.definition, under_way.id);
+        // One that is open on another text, with other counts in it, is executed no more.
+        let other = prepared.cursor_of(under_way.id).cloned();
+        let other = other.filter(|other| !Rc::ptr_eq(other, what.0));
+        let other = other.and_then(|other| {
+            let id = backend.prepared.with_cursor((&other, what.1))?;
+            backend.prepared.take(&other, id);
+            Some(id)
+        });
+        backend
+            .prepared
+            .set_cursor(what, is_open.then_some(under_way.sent_to));
+        if prepared.set_cursor(under_way.id, is_open.then_some(what.0)) && is_open {
+            *self.context.counts.pins.entry("cursor").or_default() += 1;
+        }
+        other
+    }
+
+    /// The reply to a command about a name is complete.
+    fn note_named(
+        &mut self,
+        under_way: &UnderWay,
+        definition: Option<Rc<Definition>>,
+        summary: &ReplySummary,
+    ) {
+        let (client, backend) = (&mut *self.client, &mut *self.backend);
+        let went = summary.error.is_none();
+        if let Some(Named::Prepare(name) | Named::PrepareUnread(name)) = &under_way.named
+            && let Some(prepared) = &mut client.prepared
+        {
+            // A PREPARE that has run takes the old one away, even if it fails.
+            prepared.forget_name(name);
+            client.forget_command();
+        }
+        match &under_way.named {
+            Some(Named::Prepare(name)) if went => {
+                let definition = definition.unwrap_or_else(|| under_way.definition.clone());
+                let entry = Some(definition.clone());
+                backend.prepared.set_named(name, Some(entry));
+                let prepared = client.prepared.get_or_insert_default();
+                prepared.named.push((name.clone(), definition));
+            }
+            Some(Named::PrepareUnread(name)) if went => {
+                backend.prepared.set_named(name, Some(None));
+            }
+            Some(Named::Deallocate(name)) if went => backend.prepared.set_named(name, None),
+            Some(Named::Execute(name)) => backend.prepared.use_named(name),
+            _ => {}
+        }
+    }
+
+    /// Takes from the backend the names that code which nobody has read could meet there, or take
+    /// away itself: others', and the client's own unless it stays. Returns the commands for that.
+    pub(crate) fn hide_names(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut count = 0;
+        let (client, form) = (&*self.client, self.backend.form);
+        self.backend.prepared.named.retain(|entry| {
+            let keep = !hides(client, entry);
+            if !keep {
+                put_deallocate(&mut out, form, &entry.name);
+                count += 1;
+            }
+            keep
+        });
+        self.backend.note_deallocations(self.owner, count, 0);
+        out
+    }
+}
+
+fn how(under_way: &UnderWay, server: &ServerFacts) -> How {
+    How {
+        mysql: server.flavour.is_mysql(),
+        cursor: under_way.cursor,
+    }
+}
+
+fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
+    match (given, &held.types) {
+        (Types::Sent(types), _) => Wanted::Types(types),
+        (Types::NoParameters, _) => Wanted::Types(TypeList::plain(&[])),
+        (Types::Earlier | Types::Unreadable, Some(types)) => Wanted::Types(TypeList::plain(types)),
+        (Types::Earlier | Types::Unreadable, None) => Wanted::Untouched,
+    }
+}
+
+/// Whether a name must not be there while code runs for a client that nobody has read: all but the
+/// client's own, and these too unless it stays.
+pub(crate) fn hides<S>(client: &Client<S>, entry: &NamedEntry) -> bool {
+    let own = client.prepared.as_ref().filter(|_| client.pins.is_unread());
+    let known = own.and_then(|own| own.named(&entry.name));
+    let there = entry.definition.as_ref();
+    there.is_some_and(|there| known.is_none_or(|known| *there != *known))
+}
+
+fn put_deallocate(out: &mut Vec<u8>, form: Form, name: &[u8]) {
+    let text = [b"DEALLOCATE PREPARE `", name, b"`"].concat();
+    put_query(out, form, &text);
+}
+
+/// Appends COM_STMT_CLOSE for each id.
+pub(crate) fn put_closes(out: &mut Vec<u8>, ids: &[u32]) {
+    for id in ids {
+        wire::command::put_command(out, Command::StmtClose, &id.to_le_bytes());
+    }
+}
+
+/// Appends messages of long data, with the server's id in each.
+fn put_long_data(out: &mut Vec<u8>, messages: &[u8], id: u32) {
+    let mut at = 0;
+    while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(&messages[at..]) {
+        let start = out.len();
+        out.extend_from_slice(&messages[at..at + total]);
+        set_statement_id(&mut out[start..], id);
+        at += total;
+    }
+}
+
+/// The payload's first packet, which is where everything stands that is looked at here.
+pub(crate) fn head_of(message: &[u8]) -> &[u8] {
+    let end = message.len().min(HEADER_LEN + PAYLOAD_MAX);
+    &message[HEADER_LEN..end]
+}

@@ -1,0 +1,272 @@
+//! Reports for which an EOF packet has no room.
+//!
+//! The problem: a backend without CLIENT_DEPRECATE_EOF ends a result set with an EOF packet, and an
+//! ERR packet is no longer either, so what the trackers have to report comes with a
+//! later OK, which may be the answer to another client. The mechanism: [`Reports`] says whether the
+//! server may owe a report. Before the lease ends the pool sends a command whose OK has it, and
+//! takes it as that of the client's last statement.
+//!
+//! What servers do (MariaDB 10.11, MySQL 9.7): MySQL adds the report to its next OK, whichever that
+//! is, so COM_PING fetches it, at any time. MariaDB says by SERVER_SESSION_STATE_CHANGED in the EOF
+//! packet that there is one, and adds it to the next OK that reports something of its own: START
+//! TRANSACTION and COMMIT do, and change nothing outside of a transaction.
+//!
+//! Invariant: a backend that owes a report serves no other client.
+
+use crate::backend::{Backend, InFlight, Purpose, Reports};
+use crate::client::Client;
+use crate::pair::trackers::told_to;
+use crate::pair::{Broken, Pair};
+use session::last_statement::LEFT_BY_STATEMENT;
+use session::reply_summary::ReplySummary;
+use session::statement::{Code, Explanation};
+use wire::attributes::put_query;
+use wire::capabilities::SESSION_TRACK;
+use wire::command::{Command, ReplyShape, put_command};
+use wire::status::{IN_TRANS, SESSION_STATE_CHANGED};
+use wire::track::{Transactions, Wanted, keep};
+
+/// MariaDB: what makes the server report, outside of a transaction. `completion_type` may say that
+/// a plain COMMIT chains or disconnects.
+const REPORTING: [&str; 2] = ["START TRANSACTION", "COMMIT AND NO CHAIN NO RELEASE"];
+
+impl<S> Backend<S> {
+    /// What a reply has made of it. `code`: the client's statement may have changed something that
+    /// no status flag tells.
+    fn reports_after(
+        &mut self,
+        summary: &ReplySummary,
+        mysql: bool,
+        (code, explanation): (bool, Explanation),
+    ) -> Reports {
+        let now = self.reports;
+        let due = Reports::Due(match now {
+            Reports::Complete => explanation,
+            Reports::Due(before) => before.and(explanation),
+        });
+        match (&summary.error, summary.eof) {
+            (Some(_), _) if mysql => due,
+            (Some(_), _) => now,
+            (None, Some(status)) => {
+                let ended = status & IN_TRANS == 0;
+                let owes = match mysql {
+                    // What else of a query is reported shows in the status flags too, but that a
+                    // transaction which was announced, or had locks, has ended.
+                    true => {
+                        code || ended
+                            && (self.transaction.is_announced() || self.transaction.is_tracked())
+                    }
+                    false => status & SESSION_STATE_CHANGED != 0 && (code || ended),
+                };
+                // Within a transaction that was announced this query was its only one.
+                if !(mysql || !owes || code) {
+                    self.transaction.announcement_used();
+                }
+                if owes { due } else { now }
+            }
+            (None, None) => match summary.status {
+                Some(_) if mysql || !summary.changes.is_empty() => Reports::Complete,
+                _ => now,
+            },
+        }
+    }
+}
+
+impl<S> Backend<S> {
+    /// A command of this client's was answered: notes whether the server owes a report.
+    pub(crate) fn note_reports(
+        &mut self,
+        command: &InFlight,
+        summary: &ReplySummary,
+        client: Option<&Client<S>>,
+        mysql: bool,
+    ) {
+        if !self.eofs {
+            return;
+        }
+        let code = command.purpose == Purpose::Statement && client.is_none_or(Client::runs_unseen);
+        let explanation = client.map_or(Explanation::None, |client| client.statement.explanation);
+        self.reports = self.reports_after(summary, mysql, (code, explanation));
+    }
+
+    /// Whether the server owes a report that can be had now.
+    pub(crate) fn owes_report(&self, mysql: bool) -> bool {
+        self.reports != Reports::Complete && (mysql || !self.in_transaction())
+    }
+}
+
+impl<S> Pair<'_, S> {
+    /// The commands by which the server reports what it owes.
+    pub(crate) fn ask_for_report(&mut self) -> Vec<u8> {
+        self.client.last.disown(LEFT_BY_STATEMENT);
+        let (owner, backend) = (self.owner, &mut *self.backend);
+        backend.found = None;
+        backend.rideable = false;
+        let mut out = Vec::new();
+        let own = |last| InFlight::own(Some(owner), Purpose::Reports(last), ReplyShape::Status);
+        if self.context.server.flavour.is_mysql() {
+            put_command(&mut out, Command::Ping, b"");
+            backend.expect(own(true));
+        } else {
+            for (number, sql) in REPORTING.iter().enumerate() {
+                put_query(&mut out, backend.form, sql.as_bytes());
+                backend.expect(own(number + 1 == REPORTING.len()));
+            }
+        }
+        out
+    }
+
+    /// What the answer to a question of the pool's own reports belongs to the client's last
+    /// statement. Its next one may have come meanwhile, and explains nothing of this.
+    pub(crate) fn take_changes(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
+        self.note_changes(summary, summary.due.unwrap_or_default())?;
+        self.tell_report(summary)
+    }
+
+    /// A report that the pool has fetched is the client's: it is told with its next OK.
+    fn tell_report(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
+        let (client, server) = (&mut *self.client, self.context.server);
+        if client.capabilities & SESSION_TRACK == 0 || summary.changes.is_empty() {
+            return Ok(());
+        }
+        let mut wanted: Wanted = (*told_to(client, server)).clone();
+        wanted.schema &= !self.backend.astray;
+        if !server.flavour.is_mysql() {
+            // Transactions that are reported here are the pool's own.
+            wanted.transactions = Transactions::Nothing;
+        }
+        let mut changes = Vec::new();
+        let bound = &mut self.backend.bound;
+        let kept = keep(&summary.changes, &wanted, bound, &mut changes);
+        if kept.is_err() || client.pending_changes.add(&changes).is_err() {
+            return Err("the server sent session changes that cannot be read");
+        }
+        Ok(())
+    }
+}
+
+impl<S> Client<S> {
+    /// Whether its statement may have run stored code, or has run in another default schema, as
+    /// prepared statements do: a server reports the client's own again behind it.
+    fn runs_unseen(&self) -> bool {
+        let prepared = self.prepared.as_ref().and_then(|p| p.under_way.as_ref());
+        let elsewhere =
+            prepared.is_some_and(|run| run.definition.session.schema != self.session.schema);
+        elsewhere || self.statement.code != Code::None || self.is_pinned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reactor::Time;
+    use std::rc::Rc;
+
+    fn backend(reports: Reports) -> Backend<()> {
+        let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
+        let mut backend = Backend::dialling((), 0, Time(1), Rc::default(), at, None);
+        backend.reports = reports;
+        backend
+    }
+
+    fn eof(status: u16) -> ReplySummary {
+        ReplySummary {
+            status: Some(status),
+            eof: Some(status),
+            ..ReplySummary::default()
+        }
+    }
+
+    #[test]
+    fn mysql_owes_a_report_behind_code_and_errors_until_its_next_ok() {
+        let mut backend = backend(Reports::Complete);
+        assert_eq!(
+            backend.reports_after(&eof(2), true, (false, Explanation::None)),
+            Reports::Complete
+        );
+        assert_eq!(
+            backend.reports_after(&eof(2), true, (true, Explanation::None)),
+            Reports::Due(Explanation::None)
+        );
+        backend
+            .transaction
+            .note_characteristics(b"SET TRANSACTION READ ONLY;");
+        assert_eq!(
+            backend.reports_after(&eof(2), true, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
+        );
+        assert_eq!(
+            backend.reports_after(&eof(3), true, (false, Explanation::None)),
+            Reports::Complete
+        );
+        let failed = ReplySummary {
+            error: Some((1062, String::new())),
+            ..ReplySummary::default()
+        };
+        assert_eq!(
+            backend.reports_after(&failed, true, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
+        );
+        backend.reports = Reports::Due(Explanation::None);
+        assert_eq!(
+            backend.reports_after(&ReplySummary::default(), true, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
+        );
+        let ok = ReplySummary {
+            status: Some(2),
+            ..ReplySummary::default()
+        };
+        assert_eq!(
+            backend.reports_after(&ok, true, (false, Explanation::None)),
+            Reports::Complete
+        );
+    }
+
+    #[test]
+    fn mariadb_says_that_it_owes_a_report() {
+        let mut backend = backend(Reports::Complete);
+        let flagged = SESSION_STATE_CHANGED | 2;
+        assert_eq!(
+            backend.reports_after(&eof(2), false, (true, Explanation::None)),
+            Reports::Complete
+        );
+        assert_eq!(
+            backend.reports_after(&eof(flagged), false, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
+        );
+        // Within a transaction each query changes its state.
+        let within = flagged | IN_TRANS;
+        assert_eq!(
+            backend.reports_after(&eof(within), false, (false, Explanation::None)),
+            Reports::Complete
+        );
+        assert_eq!(
+            backend.reports_after(&eof(within), false, (true, Explanation::None)),
+            Reports::Due(Explanation::None)
+        );
+        backend
+            .transaction
+            .note_characteristics(b"SET TRANSACTION READ ONLY;");
+        assert_eq!(
+            backend.reports_after(&eof(2), false, (false, Explanation::None)),
+            Reports::Complete
+        );
+        assert!(backend.transaction.is_announced(), "a query of no table");
+        backend.reports_after(&eof(flagged), false, (false, Explanation::None));
+        assert!(!backend.transaction.is_announced());
+        backend.reports = Reports::Due(Explanation::None);
+        let mut ok = ReplySummary {
+            status: Some(2),
+            ..ReplySummary::default()
+        };
+        assert_eq!(
+            backend.reports_after(&ok, false, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
+        );
+        ok.changes = b"\x02\x011".to_vec();
+        assert_eq!(
+            backend.reports_after(&ok, false, (false, Explanation::None)),
+            Reports::Complete
+        );
+    }
+}

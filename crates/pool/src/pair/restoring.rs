@@ -1,0 +1,342 @@
+//! Restoring: bringing a backend into its client's session state, without a round trip.
+//!
+//! The problem: a backend that stands in another session's state needs commands in front of the
+//! statement, and what stands behind a command on the wire runs even when that command fails: in
+//! somebody else's schema, or under other variables. What cannot fail goes in front, in the same
+//! write (`known_good.rs`). For what can fail (a schema may have been dropped, a privilege
+//! revoked), the statement decides ([`Standing`]); what is said here of servers was tried on
+//! MariaDB 10.11, MySQL 8.0.15 and 9.7:
+//!
+//! 1. A text is *joined*: `USE x; SELECT ...` is one command of several statements, and servers run
+//!    nothing of it behind a statement that failed. Their answers come as several results of one
+//!    reply; the first ones are taken off, the rest is the client's. What the text takes for its
+//!    session, pins for or sets counts once the last one in front of it has succeeded.
+//! 2. A preparation leaves nothing but itself: it goes behind its commands, and if one of these
+//!    fails, its backend is closed and its reply dropped.
+//! 3. An execution runs in the schema of its preparation, whatever the default one is: a schema
+//!    that cannot be set is noted, and the execution answered as it was. Where its text asks for
+//!    the default schema, this is waited for: servers without the schema would say NULL.
+//! 4. USE and COM_INIT_DB need no schema restored.
+//! 5. What is left is waited for ([`Front::Waited`]): see docs/decisions/0009.
+//!
+//! A client that may not send several statements must not be able to through this: its text is
+//! joined only if each semicolon in it stands between quotes for certain ([`is_one_statement`]).
+//! The backend then stands in the client's session with several statements allowed, and is told
+//! otherwise in front of the next command.
+//!
+//! Invariant: a statement behind a restoring command that failed has not run, or it has run as if
+//! that had succeeded, or its client is told that it may have.
+
+use crate::backend::{Backend, InFlight, Purpose};
+use crate::buffers::message::payload_of;
+use crate::client::{Client, ClientState, Company};
+use crate::pair::{Broken, Context, Pair};
+use crate::server::server_facts::ServerFacts;
+use reactor::Key;
+use session::known_good::is_sure_between;
+use session::reply_summary::ReplySummary;
+use session::roles::{is_sure, switch};
+use session::standing::{Front, Joined, Standing, is_one_statement};
+use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
+use session::text::{Text, mentions};
+use sql::lex::Server;
+use std::rc::Rc;
+use wire::attributes::{Form, NO_ATTRIBUTES, header_len, put_joined, put_query};
+use wire::command::{Command, ReplyShape};
+use wire::packet::HEADER_LEN;
+use wire::track::{Change, changes};
+
+/// From this version on MySQL is known to give the attributes of a text to all its statements.
+const ATTRIBUTES_FOR_ALL: u32 = 90_700;
+
+/// What begins a transaction whose client has had the answer already.
+pub(crate) const BEGIN: &[u8] = b"BEGIN";
+
+impl<S> Backend<S> {
+    /// Appends the commands that bring it from one session into another, role and all, and returns
+    /// how many there are; each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be
+    /// set besides.
+    pub(crate) fn put_session(
+        &self,
+        out: &mut Vec<u8>,
+        server: Server,
+        (from, to): (&Session, &Session),
+        insert_id: Option<u64>,
+    ) -> usize {
+        let role = switch(from, to, self.login_role.as_deref());
+        if let Some(sql) = &role {
+            put_query(out, self.form, sql);
+        }
+        usize::from(role.is_some()) + restore(out, self.on(server), (from, to), insert_id)
+    }
+
+    /// Notes the answers that come for statements of the pool's own, in front of a client's.
+    pub(crate) fn expect_joined(&mut self, owner: Key, joined: &Joined) {
+        for i in 1..=joined.statements {
+            let purpose = Purpose::Joined(i == joined.statements);
+            self.expect(InFlight::own(Some(owner), purpose, ReplyShape::Status));
+        }
+    }
+
+    /// Writes a client's text behind statements of the pool's own, in one command with them.
+    pub(crate) fn put_joined(&mut self, message: &[u8], joined: &Joined) {
+        let payload = payload_of(message);
+        let arguments = payload.get(1..).unwrap_or_default();
+        let header = header_len(self.form, arguments).unwrap_or(0);
+        let (attributes, sql) = arguments.split_at(header);
+        put_joined(self.output.last(), attributes, &joined.text, sql);
+    }
+
+    /// The default schema could not be set in front of an execution. That runs in its own schema;
+    /// this stands in none that its client could use by name.
+    pub(crate) fn schema_not_set(&mut self, sessions: &mut Interner) {
+        let mut elsewhere = (*self.session).clone();
+        elsewhere.schema = None;
+        self.session = sessions.intern(elsewhere);
+        self.astray = true;
+        self.spoiled = true;
+    }
+
+    /// It stands in a session, that of this client if it has one: its values can be set again.
+    pub(crate) fn note_accepted(&self, client: Option<&Client<S>>) {
+        self.session.accepted.note(self.epoch);
+        if let Some(client) = client
+            && client.session.multi_statements != self.session.multi_statements
+            && client.session.equals_but_for_multi(&self.session)
+        {
+            client.session.accepted.note(self.epoch);
+        }
+    }
+}
+
+impl<S> Pair<'_, S> {
+    /// Writes everything that is to stand in front of the client's statement, `message`, but what
+    /// is joined with it; what comes first clears the conditions of others. A text that is longer
+    /// than `text_here_max` is not joined.
+    pub(crate) fn put_front(
+        &mut self,
+        message: &[u8],
+        text_here_max: usize,
+        out: &mut Vec<u8>,
+    ) -> Front {
+        let session = self.session_to_restore();
+        self.put_clearing(out);
+        // A transaction begins where its statement runs: what can fail is waited for in front.
+        let front = if self.client.is_begin_deferred() {
+            self.put_restore(&session, Standing::Apart, out)
+        } else {
+            let joined = self.join((message, text_here_max), &session, out);
+            joined.map_or_else(
+                || self.put_restore(&session, self.client.statement.standing, out),
+                Front::Joined,
+            )
+        };
+        if front != Front::Waited {
+            self.put_deferred_begin(out);
+        }
+        front
+    }
+
+    /// The session in which the backend is to stand for the client's command.
+    fn session_to_restore(&mut self) -> Rc<Session> {
+        let (client, backend) = (&*self.client, &mut *self.backend);
+        // The schema is set now, by the pool or by the command itself.
+        backend.astray = false;
+        let (session, there) = (&client.session, &backend.session);
+        if client.statement.standing != Standing::NewSchema || session.schema == there.schema {
+            debug_assert!(
+                can_restore(there, session),
+                "no command takes a schema away"
+            );
+            return session.clone();
+        }
+        let mut elsewhere = (**session).clone();
+        elsewhere.schema.clone_from(&there.schema);
+        let elsewhere = self.context.sessions.intern(elsewhere);
+        if session.accepted.is_of(self.context.epoch) {
+            elsewhere.accepted.note(self.context.epoch);
+        }
+        elsewhere
+    }
+
+    /// Writes what brings the backend into a session of the client's. It is never joined.
+    pub(crate) fn put_restore(
+        &mut self,
+        session: &Rc<Session>,
+        standing: Standing,
+        out: &mut Vec<u8>,
+    ) -> Front {
+        let (client, backend) = (&*self.client, &mut *self.backend);
+        let Context { server, epoch, .. } = self.context;
+        let insert_id =
+            (backend.insert_id != Some(client.last.insert_id)).then_some(client.last.insert_id);
+        let same = Rc::ptr_eq(&backend.session, session);
+        if same && insert_id.is_none() {
+            return Front::Sure;
+        }
+        let sure = same || is_sure_here(&backend.session, session, epoch, backend);
+        let moves = backend.session.schema_to_set(session).is_some();
+        let front = match standing {
+            Standing::Anywhere => Front::Tried,
+            // If that warns, it is cleared before the statement.
+            _ if client.statement.looks_back && !same => Front::Waited,
+            Standing::OwnSchema if sure => Front::Sure,
+            _ if sure && !moves => Front::Sure,
+            _ => Front::Waited,
+        };
+        let commands =
+            backend.put_session(out, server.flavour, (&backend.session, session), insert_id);
+        for i in 1..=commands {
+            let last = i == commands;
+            let purpose = match front {
+                Front::Tried => Purpose::Joined(last),
+                Front::Waited => Purpose::Restore(last),
+                // The schema comes last.
+                _ if last && moves => Purpose::Schema,
+                _ => Purpose::Restore(false),
+            };
+            backend.expect(InFlight::own(Some(self.owner), purpose, ReplyShape::Status));
+        }
+        if commands > 0 {
+            self.context.counts.restored += 1;
+            self.context.counts.restored_in_front += u64::from(front != Front::Waited);
+        }
+        // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
+        backend.insert_id = Some(client.last.insert_id);
+        backend.had.add_all(session.user_variables());
+        backend.session = session.clone();
+        backend.note_role();
+        match commands {
+            0 => Front::Sure,
+            _ => front,
+        }
+    }
+
+    /// Finds the restoring statements that go in one text with the client's own; what must be sent
+    /// before that text goes to `out`. `None` when they are not to be joined.
+    fn join(
+        &mut self,
+        (message, text_here_max): (&[u8], usize),
+        session: &Rc<Session>,
+        out: &mut Vec<u8>,
+    ) -> Option<Joined> {
+        let (client, backend) = (&*self.client, &*self.backend);
+        let Context { server, epoch, .. } = self.context;
+        let text = matches!(
+            client.statement.standing,
+            Standing::Joined | Standing::NewSchema
+        ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
+        let long = message.len() > text_here_max;
+        let looks_back = client.statement.looks_back;
+        if !text || long || looks_back || Rc::ptr_eq(&backend.session, session) {
+            return None;
+        }
+        let sure = is_sure_here(&backend.session, session, epoch, backend);
+        if sure && backend.session.schema_to_set(session).is_none() {
+            return None;
+        }
+        let insert_id =
+            (backend.insert_id != Some(client.last.insert_id)).then_some(client.last.insert_id);
+        let on = backend.on(server.flavour);
+        let between = (&*backend.session, &**session);
+        let (mut text, mut statements) = restore_as_text(between, insert_id, on)?;
+        if let Some(sql) = switch(between.0, between.1, backend.login_role.as_deref()) {
+            text = [&sql, &b";"[..], &text].concat();
+            statements += 1;
+        }
+        let room = (server.max_allowed_packet).saturating_sub(text.len());
+        if !may_join(client, backend.form, (&payload_of(message), room), server) {
+            return None;
+        }
+        let backend = &mut *self.backend;
+        if !backend.session.multi_statements {
+            put_multi(out, true);
+            let command = InFlight::own(
+                Some(self.owner),
+                Purpose::Restore(false),
+                ReplyShape::Status,
+            );
+            backend.expect(command);
+        }
+        self.context.counts.restored += 1;
+        self.context.counts.restored_in_front += 1;
+        backend.insert_id = Some(client.last.insert_id);
+        backend.had.add_all(session.user_variables());
+        backend.session = self.context.sessions.with_multi(session, true);
+        backend.note_role();
+        Some(Joined { text, statements })
+    }
+
+    /// Writes the BEGIN that the client's statement is to stand behind.
+    fn put_deferred_begin(&mut self, out: &mut Vec<u8>) {
+        if !self.client.is_begin_deferred() {
+            return;
+        }
+        self.client.company = Company::Any;
+        put_query(out, self.backend.form, BEGIN);
+        let command = InFlight::own(Some(self.owner), Purpose::Begin, ReplyShape::Status);
+        self.backend.expect(command);
+        // From here on the backend is its client's, whatever it answers.
+        self.backend.transaction.note_begin_sent();
+    }
+
+    /// The client has logged in with a schema in its own character set: the report of it is in
+    /// UTF-8.
+    pub(crate) fn note_schema_sent(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
+        if !self.client.is_logging_in() || self.client.session.schema_as_sent().is_none() {
+            return Ok(());
+        }
+        let mut told = None;
+        let read = changes(&summary.changes, |change| {
+            if let Change::Schema(schema) = change {
+                told = Some(Text::from(schema));
+            }
+        });
+        if read.is_err() || told.is_none() {
+            return Err("the server did not say which schema it has opened");
+        }
+        self.change_both(|session| session.schema.clone_from(&told));
+        Ok(())
+    }
+
+    /// The client's statement runs for certain, or may have: what it takes and sets counts.
+    pub(crate) fn note_runs(&mut self) {
+        if self.client.state() != ClientState::Running {
+            return;
+        }
+        let Context { now, counts, .. } = &mut self.context;
+        self.client.note_pins(*now, counts);
+        self.client.note_touched(Some(self.backend), (*now, counts));
+    }
+}
+
+/// Whether a client's text may stand behind others in one command of at most `room` bytes more.
+fn may_join<S>(
+    client: &Client<S>,
+    form: Form,
+    (payload, room): (&[u8], usize),
+    server: &ServerFacts,
+) -> bool {
+    let arguments = payload.get(1..).unwrap_or_default();
+    let Ok(header) = header_len(form, arguments) else {
+        return false;
+    };
+    let newest = matches!(server.flavour, Server::MySql(ATTRIBUTES_FOR_ALL..));
+    let (attributes, sql) = arguments.split_at(header);
+    let bare = attributes.is_empty() || attributes == NO_ATTRIBUTES;
+    let one = || is_one_statement(sql, server.lex_mode(&client.session, client.capabilities));
+    payload.len() < room
+        && (bare || newest)
+        // A local file's packets go on counting from those of the whole command.
+        && !mentions(sql, b"infile")
+        && (client.session.multi_statements || one())
+}
+
+/// Whether what brings a backend from one session to the other cannot fail on it. Inside of a
+/// transaction a SET may fail that does not outside.
+fn is_sure_here<S>(from: &Session, to: &Session, epoch: u64, backend: &Backend<S>) -> bool {
+    let role = || is_sure(from, to, backend.login_role.as_deref());
+    is_sure_between(from, to, epoch)
+        && role()
+        && !(backend.in_transaction() && from.variables_differ(to))
+}

@@ -1,0 +1,51 @@
+//! A client and the backend that it has, looked at and not changed.
+//!
+//! What is in flight on a backend says what a client has to wait for: a question on its behalf that
+//! is not answered yet. Invariant: a client without a backend waits for nothing here.
+
+use crate::backend::{Backend, InFlight, Purpose};
+use crate::client::Client;
+use reactor::Key;
+use session::read_back::Properties;
+use sql::classify::Reads;
+
+/// A client, with the backend that it has, if it has one.
+pub(crate) struct ClientView<'a, S> {
+    /// The client's key.
+    pub(crate) key: Key,
+    pub(crate) client: &'a Client<S>,
+    pub(crate) backend: Option<&'a Backend<S>>,
+}
+
+impl<S> ClientView<'_, S> {
+    /// Whether its backend is asked this on its behalf, and has not answered yet.
+    pub(crate) fn is_being_asked(&self, purpose: Purpose) -> bool {
+        self.has_in_flight(|command| command.purpose == purpose)
+    }
+
+    /// Whether its backend is asked for this property of its session, and has not answered yet.
+    pub(crate) fn is_reading(&self, property: Properties) -> bool {
+        self.has_in_flight(|command| command.reads(property))
+    }
+
+    /// Whether its FOUND_ROWS() is being read back: it outlives the session.
+    pub(crate) fn is_counting(&self) -> bool {
+        self.client.last.found_rows.get().is_none() && self.is_reading(Properties::FOUND_ROWS)
+    }
+
+    /// Whether a text asks for what is being read back at this moment: FOUND_ROWS(), or the
+    /// conditions of the statement before.
+    pub(crate) fn is_read_back_now(&self, reads: Reads) -> bool {
+        let conditions = reads.intersects(Reads::DIAGNOSTICS);
+        // Conditions are shown in the collation of results.
+        let shown_by = || self.is_reading(Properties::COLLATION);
+        conditions && (self.is_being_asked(Purpose::Warnings) || shown_by())
+            || reads.intersects(Reads::FOUND_ROWS) && self.is_counting()
+    }
+
+    /// Whether such a command of its own is in flight on its backend.
+    fn has_in_flight(&self, is_such: impl Fn(&InFlight) -> bool) -> bool {
+        let own = |command: &InFlight| command.owner == Some(self.key) && is_such(command);
+        (self.backend).is_some_and(|backend| backend.flight().iter().any(own))
+    }
+}
