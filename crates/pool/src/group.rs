@@ -46,10 +46,11 @@ use crate::log::ReportLine;
 use crate::log::line_limit::LineLimit;
 use crate::queue::admission::Arrivals;
 use crate::queue::bulk::Bulk;
-use crate::queue::collecting::Collecting;
-use crate::queue::fronts::Look;
+use crate::queue::running_limit::{Oversubscribe, Turn};
+use crate::running::Running;
 use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
+use crate::slow_readers::SlowReaders;
 use crate::watched::code_catalogue::Seen;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use session::begun::Begun;
@@ -119,16 +120,14 @@ pub struct Group<N: Net> {
     pub(crate) last_place: Time,
     /// Bytes of the commands of those that wait.
     pub(crate) waiting_bytes: usize,
-    /// Backends that run statements, those that have stalled not counted.
-    pub(crate) busy: usize,
+    /// What runs here.
+    pub(crate) running: Running,
     /// Texts that clients have prepared.
     pub(crate) definitions: Definitions,
     /// What the nonces of greetings are made of.
     pub(crate) nonce_key: [u8; 32],
     /// Bytes of long data that wait for their executions.
     pub(crate) long_data: usize,
-    /// How it stands to the other groups.
-    pub(crate) look: Look,
     /// It has said that it lacks a backend.
     pub(crate) lacks: bool,
     /// Which statements may ride with others'.
@@ -156,18 +155,8 @@ pub struct Group<N: Net> {
     pub(crate) draining: Option<Time>,
     /// Backends whose reading stopped for no reason of theirs.
     pub(crate) again: Vec<Key>,
-    /// Backends that are, or have been, held up by the clients of the replies in front.
-    pub(crate) held_up: Vec<Key>,
-    /// Clients whose replies were taken off their backends.
-    pub(crate) spooled: Vec<Key>,
-    /// Which of those is taken off its backend now.
-    pub(crate) collecting: Collecting,
-    /// Backends that slow readers keep from others, as of the last turn.
-    pub(crate) slow_backends: usize,
-    /// Backends that slow readers of limited users hold here, as all groups were told.
-    pub(crate) slow_of_users: BTreeMap<u16, usize>,
-    /// Replies that were taken off their backends.
-    pub(crate) spool: Spool,
+    /// Clients that do not read their replies.
+    pub(crate) slow_readers: SlowReaders,
     /// `@@last_gtid` of each client to which one was reported.
     pub(crate) gtids: BTreeMap<Key, LastGtid>,
     /// Where clients are counted by their address; without such limits there are none.
@@ -256,11 +245,10 @@ impl<N: Net> Group<N> {
             waiting: 0,
             last_place: Time(0),
             waiting_bytes: 0,
-            busy: 0,
+            running: Running::default(),
             definitions: Definitions::default(),
             long_data: 0,
             nonce_key,
-            look: Look::default(),
             lacks: false,
             shapes: Shapes::default(),
             code_seen: Seen::default(),
@@ -278,12 +266,7 @@ impl<N: Net> Group<N> {
             greeted_before: false,
             draining: None,
             again: Vec::new(),
-            held_up: Vec::new(),
-            spooled: Vec::new(),
-            collecting: Collecting::default(),
-            slow_backends: 0,
-            slow_of_users: BTreeMap::new(),
-            spool,
+            slow_readers: SlowReaders::new(spool),
             gtids: BTreeMap::new(),
             seats: HashMap::new(),
             lines: Vec::new(),
@@ -369,8 +352,19 @@ impl<N: Net> Group<N> {
         self.close_marked();
         self.flush_dirty();
         self.publish_front();
-        self.publish_turn();
-        self.publish_idle();
+        if self.settings.oversubscribe == Oversubscribe::Auto {
+            let turn = Turn {
+                statements: self.counts.statements,
+                is_limited: self.waiting > 0
+                    && !self.running.has_room(0, &self.shared, &self.settings),
+                backends_max: self.settings.backends_max,
+                now: self.net.now(),
+            };
+            self.shared.running_limit.turn_ended(self.index, turn);
+        }
+        self.shared
+            .budget
+            .note_idle(self.index, self.backend_pools.unused());
         self.publish_input();
         self.keep_memory_bound();
     }
@@ -386,14 +380,22 @@ impl<N: Net> Group<N> {
             .min(self.auth_delays.next())
             .min(self.next_outage())
             .min(self.next_dial())
-            .min(self.next_stall())
-            .min(self.next_look())
-            .min(self.next_lend())
+            .min(self.next_lent().map_or(Time::NEVER, |(at, _)| at))
             .min(self.next_arrival())
             .min(self.inputs.next_look(self.net.now()))
             .min(self.next_memory_look())
-            .min(self.next_relief())
+            .min((self.slow_readers).next_relief(&self.backends, self.waiting > 0, self.net.now()))
             .min(self.bulk.next(self.inputs.has_line()));
+        if self.waiting > 0 {
+            let (shared, settings) = (&self.shared, &self.settings);
+            let running = &self.running;
+            next = next.min(running.next_stall(&self.backends, shared, settings));
+            // At the limit it could start nothing even if it did not yield, and looks when
+            // something ends.
+            if running.has_room(0, shared, settings) {
+                next = next.min(running.look.next());
+            }
+        }
         if let Some(since) = self.draining {
             next = next.min(since + self.settings.drain_max);
         }
@@ -475,7 +477,7 @@ impl<N: Net> Group<N> {
             census.slow_readers,
             census.spooled_clients,
             census.spooled_bytes,
-        ) = self.count_slow();
+        ) = self.slow_readers.count(&self.clients, &self.backends);
         for (_, backend) in self.backends.iter() {
             census.count_backend(backend.state(), backend.lease().is_some());
         }

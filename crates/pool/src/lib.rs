@@ -28,8 +28,10 @@ mod pair;
 mod probe;
 mod queue;
 mod run;
+mod running;
 mod server;
 mod shared;
+mod slow_readers;
 mod upgrade;
 mod watched;
 

@@ -181,6 +181,22 @@ impl BackendPools {
         }
     }
 
+    /// Where the clients of a pool are counted, if its account is the server's.
+    pub(crate) fn counted_in(&self, pool: usize) -> Option<Arc<Counted>> {
+        self.pools.get(pool)?.key.account.clone()
+    }
+
+    /// Whether a pool is of another version of the privileges than this, the one of now.
+    pub(crate) fn is_outdated(&self, pool: usize, now: u32) -> bool {
+        (self.pools.get(pool)).is_some_and(|pool| pool.key.privileges != now)
+    }
+
+    /// Backends that no client has.
+    pub(crate) fn unused(&self) -> usize {
+        let idle: usize = self.pools.iter().map(|pool| pool.idle.len()).sum();
+        idle + self.dialling
+    }
+
     /// Counts a backend that begins to dial; its slot is taken.
     pub(crate) fn dial_begins(&mut self, pool: usize) {
         self.count += 1;

@@ -16,20 +16,19 @@ pub(crate) mod outages;
 pub(crate) mod renewal;
 pub(crate) mod restoring;
 
-use crate::backend::Load;
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::dial::DialStep;
 use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
-use crate::client::{Client, ClientState, Output, Rest};
+use crate::client::{Client, ClientState};
 use crate::group::Group;
+use crate::group::clients::silence::why_broken;
 use crate::pair::trackers::told_to;
 use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
 use reactor::{Event, Key, Net, Read};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
-use session::shapes::REPLY_MAX;
 use session::standing::Behind;
 use std::io;
 use wire::attributes::put_query;
@@ -125,29 +124,20 @@ impl<N: Net> Group<N> {
                     false => self.again.push(key),
                 }
             } else {
-                self.note_held_up(key);
+                let now = self.net.now();
+                if let Some(backend) = self.backends.get_mut(key) {
+                    self.slow_readers.note_held_up(key, backend, now);
+                }
             }
         }
     }
 
     /// Whether there may be bytes, and the client that they are for has taken the last ones.
     pub(crate) fn may_read(&self, key: Key) -> bool {
-        let Some(backend) = self.backends.get(key) else {
-            return false;
-        };
-        let owner = match backend.flight().front() {
-            // The pool takes what it has asked for itself, whatever its client has taken.
-            Some(command) if command.purpose != Purpose::Statement => None,
-            Some(command) => command.owner.or(backend.lease()),
-            None => backend.lease(),
-        };
-        let waiting = |owner: Key| Some((owner, self.clients.get(owner)?.output.as_deref()?));
-        let in_flight = backend.flight().len();
-        let takes = |(owner, output): (Key, &Output)| match output.rest {
-            Rest::OnBackend => has_room(output.bytes.len(), in_flight),
-            Rest::Spooled(_) => self.collecting.takes(owner) && self.spool_takes_more(),
-        };
-        backend.transport.is_readable() && owner.and_then(waiting).is_none_or(takes)
+        self.backends.get(key).is_some_and(|backend| {
+            let now = self.net.now();
+            (self.slow_readers).may_read(backend, &self.clients, &self.shared, now)
+        })
     }
 
     /// One read and what follows from it; `false` when there is no more to read.
@@ -195,7 +185,7 @@ impl<N: Net> Group<N> {
             }
             Some(why) => self.lose(key, &why),
             None => {
-                let why = self.why_broken(error);
+                let why = why_broken(error, self.settings.backend_silence_max);
                 self.lose(key, &why);
             }
         }
@@ -455,7 +445,11 @@ impl<N: Net> Group<N> {
                 match stop {
                     Stop::Hungry => {}
                     Stop::File => self.ask_for_file(key),
-                    Stop::Done if self.feeds(key) => {
+                    Stop::Done
+                        if self
+                            .owner_of(key)
+                            .is_some_and(|c| c.state() == ClientState::Feeding) =>
+                    {
                         // What the client still sends of its file would be taken for commands.
                         self.lose(key, "the server answered before the end of the file");
                     }
@@ -468,13 +462,6 @@ impl<N: Net> Group<N> {
                 0
             }
         }
-    }
-
-    /// Whether the client of a backend is sending its local file.
-    fn feeds(&self, key: Key) -> bool {
-        let owner = self.backends.get(key).and_then(|backend| backend.lease());
-        let owner = owner.and_then(|owner| self.clients.get(owner));
-        owner.is_some_and(|owner| owner.state() == ClientState::Feeding)
     }
 
     fn ask_for_file(&mut self, key: Key) {
@@ -531,9 +518,7 @@ impl<N: Net> Group<N> {
         backend.held_up_since = None;
         if backend.flight().is_empty() {
             backend.rideable = false;
-            if std::mem::replace(&mut backend.load, Load::None) == Load::Counted {
-                self.busy -= 1;
-            }
+            self.running.ends(backend);
         }
         if !self.may_go_on(key, &command) {
             return;
@@ -672,7 +657,9 @@ impl<N: Net> Group<N> {
         let moved = client.change_state(ClientState::Restoring, now);
         if moved && commands > 0 {
             self.send_backend(lease, &out);
-            self.count_busy(lease);
+            if let Some(backend) = self.backends.get_mut(lease) {
+                self.running.begins(backend, self.net.now());
+            }
         }
         self.lent = out;
         if !moved {
@@ -703,12 +690,6 @@ fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool
         && Header::read(input).is_some_and(|header| header.seq == 0)
 }
 
-/// Whether a backend is read although its client has not taken so many bytes. Behind a reply that
-/// others ride with, as much as a trusted reply has is kept.
-fn has_room(untaken: usize, in_flight: usize) -> bool {
-    in_flight > 1 && untaken < REPLY_MAX
-}
-
 /// The error in a packet that nobody asked for.
 fn last_words(input: &[u8]) -> String {
     if let Frame::Whole { total, .. } = frame(input)
@@ -722,16 +703,4 @@ fn last_words(input: &[u8]) -> String {
         );
     }
     "the server sent bytes that nobody had asked for".to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reply_that_others_ride_behind_is_kept_up_to_its_bound() {
-        assert!(!has_room(0, 1) && !has_room(0, 0));
-        assert!(has_room(0, 2) && has_room(REPLY_MAX - 1, 2));
-        assert!(!has_room(REPLY_MAX, 2) && !has_room(REPLY_MAX, 9));
-    }
 }

@@ -39,6 +39,7 @@ use crate::group::clients::admission::{Bar, unusable};
 use crate::group::{CLIENT, Group, SCRATCH_LEN};
 use crate::log::{self, Facts};
 use crate::pair::roles::role_after_change;
+use crate::server::server_facts::ServerFacts;
 use reactor::{Address, Event, Key, Net, Read, Token};
 use session::own_commands::OwnCommands;
 use session::state::Session;
@@ -59,6 +60,25 @@ const LOGIN_LEN_MAX: usize = 64 * 1024;
 const INPUT_STEP_MIN: usize = 4 * 1024;
 /// Times that a client's bytes are read in a turn; then others have theirs.
 const FILLS_PER_TURN: usize = 16;
+
+/// What a greeting, or a change of user, asks a client to mix with its password.
+pub(crate) fn nonce(net: &mut impl Net) -> Nonce {
+    let mut random = [0; NONCE_LEN];
+    net.random(&mut random);
+    nonce_from_random(random)
+}
+
+/// Whether a client in this state may send so long a message.
+fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Result<(), Refusal> {
+    let max = match state {
+        ClientState::Greeted | ClientState::Proving => LOGIN_LEN_MAX,
+        _ => server.max_allowed_packet + HEADER_LEN,
+    };
+    match total > max {
+        true => Err(Refusal::TooLong { len: total, max }),
+        false => Ok(()),
+    }
+}
 
 impl<N: Net> Group<N> {
     /// Greets a connection, at once or behind its PROXY header, or says why it cannot stay.
@@ -128,12 +148,6 @@ impl<N: Net> Group<N> {
         let mut out = Vec::new();
         put_err(&mut out, 0, refusal.code(), &refusal.to_string());
         let _ = self.net.write(&sock, &out);
-    }
-
-    pub(crate) fn nonce(&mut self) -> Nonce {
-        let mut random = [0; NONCE_LEN];
-        self.net.random(&mut random);
-        nonce_from_random(random)
     }
 
     /// Handles an event of a client's socket.
@@ -206,7 +220,11 @@ impl<N: Net> Group<N> {
     /// Whether a client is not read now: what it has sent of a file is enough for the server, or
     /// it goes to another process.
     fn is_left_unread(&mut self, key: Key) -> bool {
-        self.is_fed_enough(key) || self.departs(key)
+        let feeds = |client: &&Client<N::Sock>| client.state() == ClientState::Feeding;
+        let fed = (self.clients.get(key)).filter(feeds).is_some_and(|client| {
+            client.has_fed_enough(client.lease().and_then(|lease| self.backends.get(lease)))
+        });
+        fed || self.departs(key)
     }
 
     /// Reads more bytes; `false` when there are none now.
@@ -349,7 +367,7 @@ impl<N: Net> Group<N> {
             let (total, last_seq) = match next_message(state, rest) {
                 Frame::Whole { total, last_seq } => (total, last_seq),
                 Frame::Partial { total } => {
-                    if let Err(refusal) = self.check_length(state, total) {
+                    if let Err(refusal) = check_length(state, total, &self.shared.server) {
                         self.refuse_and_leave(key, &refusal);
                     }
                     return at;
@@ -381,20 +399,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    fn check_length(&self, state: ClientState, total: usize) -> Result<(), Refusal> {
-        let max = match state {
-            ClientState::Greeted | ClientState::Proving => LOGIN_LEN_MAX,
-            _ => self.shared.server.max_allowed_packet + HEADER_LEN,
-        };
-        if total > max {
-            Err(Refusal::TooLong { len: total, max })
-        } else {
-            Ok(())
-        }
-    }
-
     fn handle(&mut self, key: Key, state: ClientState, message: &[u8], last_seq: u8) -> Handled {
-        if let Err(refusal) = self.check_length(state, message.len()) {
+        if let Err(refusal) = check_length(state, message.len(), &self.shared.server) {
             self.refuse_and_leave(key, &refusal);
             return Handled::Used;
         }
@@ -424,7 +430,9 @@ impl<N: Net> Group<N> {
         let got = message[3];
         if got != seq {
             self.refuse_and_leave(key, &Refusal::OutOfOrder { expected: seq, got });
-        } else if self.asks_for_tls(key, &message[HEADER_LEN..]) {
+        } else if self.settings.tls.is_some()
+            && (self.clients.get(key)).is_some_and(|c| c.asks_for_tls(&message[HEADER_LEN..]))
+        {
             return Handled::Secured;
         } else if state == ClientState::Greeted {
             self.on_login(key, &message[HEADER_LEN..]);
@@ -452,10 +460,13 @@ impl<N: Net> Group<N> {
             let what = "login in clear that says it is under TLS (CLIENT_SSL)";
             return self.refuse_and_leave(key, &Refusal::Malformed(what.into()));
         }
-        if self.lacks_tls(key) {
+        // A Unix socket is as good as TLS, as with servers.
+        let required = (self.settings.tls.as_ref()).is_some_and(|tls| tls.required);
+        let lacks = |client: &Client<N::Sock>| !client.transport.is_secure();
+        if required && self.clients.get(key).is_some_and(lacks) {
             return self.refuse_and_leave(key, &Refusal::InsecureTransport);
         }
-        let fresh = self.nonce();
+        let fresh = nonce(&mut self.net);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -867,14 +878,16 @@ impl<N: Net> Group<N> {
             client.transport.end(&mut self.net);
         }
         if let Some(output) = client.output.take() {
-            self.drop_spooled(output.rest);
+            self.slow_readers.drop_rest(output.rest, &self.shared);
         }
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
         self.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
         if client.is_known() {
             let user = &self.settings.users[client.user as usize].usage;
             user.clients.fetch_sub(1, Ordering::Relaxed);
-            self.leave_account(client.pool as usize);
+            if let Some(counted) = self.backend_pools.counted_in(client.pool as usize) {
+                counted.clients.fetch_sub(1, Ordering::Relaxed);
+            }
         }
         if let Some(lease) = client.lease() {
             let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();

@@ -12,14 +12,12 @@
 //! name each other by [`crate::backend::binding`].
 
 pub(crate) mod bulk_turn;
-pub(crate) mod concurrency_limit;
 pub(crate) mod fairness;
 pub(crate) mod forgotten;
 pub(crate) mod queueing;
 pub(crate) mod sharing;
 pub(crate) mod waiting;
 
-use crate::backend::Load;
 use crate::backend::backend_pools::{BackendPool, DialEnd};
 use crate::backend::riders::Riders;
 use crate::backend::{Backend, BackendState, Purpose, Reports};
@@ -30,6 +28,7 @@ use crate::queue::priority::Priority;
 use reactor::{Key, Net, Time, Token};
 use session::found::Found;
 use session::state::Session;
+use sql::lex::Server;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -64,6 +63,15 @@ impl<S> Client<S> {
     }
 }
 
+impl<S> Backend<S> {
+    /// FOUND_ROWS() as its next client's statement finds it, if that is known: what
+    /// clears the conditions of others goes out in front, and counts on MySQL.
+    fn found_ahead(&self, server: Server) -> Option<u64> {
+        let counted = server.is_mysql() && self.conditions_of.is_some();
+        self.found.filter(|_| !counted)
+    }
+}
+
 impl<N: Net> Group<N> {
     /// Binds an idle backend to a client that wants to run something now.
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
@@ -72,8 +80,16 @@ impl<N: Net> Group<N> {
         let pool = client.pool as usize;
         let high = client.place.priority == Some(Priority::High);
         let low = !high && !self.goes_before_slow(key);
-        let later = low && (self.is_reserve_reached() || self.is_ahead());
-        if later || self.busy >= self.busy_max() || self.front_of(pool).is_some() {
+        let later = low
+            && (self
+                .shared
+                .budget
+                .is_reserve_reached(self.index, self.backend_pools.unused())
+                || self.is_ahead());
+        if later
+            || !self.running.has_room(0, &self.shared, &self.settings)
+            || self.front_of(pool).is_some()
+        {
             return None;
         }
         let found = self.pick_idle(pool, key)?;
@@ -112,22 +128,23 @@ impl<N: Net> Group<N> {
         {
             return Some(lease);
         }
-        if let Some(home) = homes.find(|(_, b)| b.last_client == home && self.can_serve(client, b))
+        if let Some(home) =
+            homes.find(|(_, b)| b.last_client == home && client.can_run_on(b, &self.begun))
         {
             return Some(home.0);
         }
         // What may count or not leaves a number that is known only where it was so before.
         let number = client.last.found_rows.get();
         let may_count = matches!(client.statement.found, Found::Unsure | Found::Matched);
-        let alike = |b: &Backend<N::Sock>| self.found_ahead(b) == number;
+        let alike = |b: &Backend<N::Sock>| b.found_ahead(self.shared.server.flavour) == number;
         let same = |b: &Backend<N::Sock>| Rc::ptr_eq(&b.session, session);
         let clean = |b: &Backend<N::Sock>| client.is_clean_on(b);
         let free = |b: &Backend<N::Sock>| self.affinity(b) == Affinity::None;
         let asked_least = || {
-            let fits = last_used().filter(|(_, b)| clean(b) && self.can_serve(client, b));
+            let fits = last_used().filter(|(_, b)| clean(b) && client.can_run_on(b, &self.begun));
             fits.min_by_key(|(_, b)| (self.affinity(b), b.since))
         };
-        let fits = |b: &Backend<N::Sock>| clean(b) && free(b) && self.can_serve(client, b);
+        let fits = |b: &Backend<N::Sock>| clean(b) && free(b) && client.can_run_on(b, &self.begun);
         let counted_alike = (may_count && number.is_some())
             .then(|| last_used().find(|(_, b)| alike(b) && fits(b)))
             .flatten();
@@ -136,7 +153,7 @@ impl<N: Net> Group<N> {
             .or_else(|| last_used().find(|(_, b)| has_schema(b) && fits(b)))
             .or_else(|| last_used().find(|(_, b)| fits(b)))
             .or_else(asked_least)
-            .or_else(|| last_used().find(|(_, b)| self.can_serve(client, b)))
+            .or_else(|| last_used().find(|(_, b)| client.can_run_on(b, &self.begun)))
             .map(|(lease, _)| lease)
     }
 
@@ -162,7 +179,9 @@ impl<N: Net> Group<N> {
             && kept.dialling == 0
             && pools.dialling < self.settings.dials_max
             && self.net.now() >= kept.dial_at
-            && self.busy + kept.idle.len() < self.busy_max();
+            && self
+                .running
+                .has_room(kept.idle.len(), &self.shared, &self.settings);
         // Where triggers or views ask, every count may be asked for in a form that only the backend
         // of its statement can answer.
         let kept_for = match self.code_seen.names.any_asks(false) {
@@ -175,7 +194,11 @@ impl<N: Net> Group<N> {
         };
         // Looking at each backend comes last: it is done each time that one becomes free.
         let lacks = || !kept.idle.is_empty() && kept.idle.iter().all(is_kept);
-        if may && self.shared.budget.by_right(self.index) > 0 && self.has_room() && lacks() {
+        if may
+            && self.shared.budget.by_right(self.index) > 0
+            && self.shared.budget.has_room(self.index)
+            && lacks()
+        {
             self.dial(pool);
         }
     }
@@ -204,18 +227,14 @@ impl<N: Net> Group<N> {
         if let Some(last) = home {
             self.ask_for_last(lease, last);
         }
-        let found = self.backends.get(lease).and_then(|b| self.found_ahead(b));
+        let found = self
+            .backends
+            .get(lease)
+            .and_then(|b| b.found_ahead(self.shared.server.flavour));
         if let Some(client) = self.clients.get_mut(key) {
             client.last.moved(found);
         }
         true
-    }
-
-    /// FOUND_ROWS() of a backend as its next client's statement finds it, if that is known: what
-    /// clears the conditions of others goes out in front, and counts on MySQL.
-    fn found_ahead(&self, backend: &Backend<N::Sock>) -> Option<u64> {
-        let counted = self.shared.server.flavour.is_mysql() && backend.conditions_of.is_some();
-        backend.found.filter(|_| !counted)
     }
 
     /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
@@ -307,7 +326,11 @@ impl<N: Net> Group<N> {
             self.let_go(lease);
             return self.dial(starved);
         }
-        if self.owes_next() {
+        if self
+            .shared
+            .budget
+            .owes_next(self.index, self.backend_pools.count)
+        {
             self.counts.lent += 1;
             return self.let_go(lease);
         }
@@ -321,7 +344,7 @@ impl<N: Net> Group<N> {
 
     /// Gives idle backends of a pool to those who wait for it, in order.
     fn serve(&mut self, pool: usize) {
-        while self.busy < self.busy_max() && !self.yields() {
+        while self.running.has_room(0, &self.shared, &self.settings) && !self.yields() {
             let Some(waiting) = self.front_to_serve(pool) else {
                 return;
             };
@@ -335,7 +358,7 @@ impl<N: Net> Group<N> {
             match lease {
                 Some(lease) => {
                     self.pop(pool, waiting);
-                    self.gets_on();
+                    self.shared.fronts.gets_on(self.index, self.net.now());
                     self.grant(waiting.client, lease);
                     self.take_riders(lease);
                 }
@@ -353,8 +376,10 @@ impl<N: Net> Group<N> {
         if self.waiting == 0 {
             return;
         }
-        if self.busy >= self.busy_max() {
-            self.discount_stalled();
+        if !self.running.has_room(0, &self.shared, &self.settings) {
+            let now = self.net.now();
+            let stalled = (self.running).discount_stalled(&mut self.backends, &self.settings, now);
+            self.counts.stalled += stalled;
         }
         for pool in 0..self.backend_pools.pools.len() {
             self.serve(pool);
@@ -366,7 +391,14 @@ impl<N: Net> Group<N> {
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
         let trusted = self.shapes.trusts(client.shape());
-        if !trusted || self.front_of(pool).is_some() || self.owes_next() || self.is_ahead() {
+        if !trusted
+            || self.front_of(pool).is_some()
+            || self
+                .shared
+                .budget
+                .owes_next(self.index, self.backend_pools.count)
+            || self.is_ahead()
+        {
             return None;
         }
         if self.shared.paused.load(Relaxed) {
@@ -430,7 +462,10 @@ impl<N: Net> Group<N> {
     /// or ended a statement, or behind those of their own session.
     pub(crate) fn take_riders(&mut self, lease: Key) {
         while !self.yields()
-            && !self.owes_next()
+            && !self
+                .shared
+                .budget
+                .owes_next(self.index, self.backend_pools.count)
             && let Some(backend) = self.backends.get(lease)
             && backend.rideable
             && let pool = backend.pool
@@ -438,7 +473,7 @@ impl<N: Net> Group<N> {
             && let Some(place) = self.place_for_waiting(lease, waiting.client)
         {
             self.pop(pool, waiting);
-            self.gets_on();
+            self.shared.fronts.gets_on(self.index, self.net.now());
             self.forget_waiting(waiting.client);
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
@@ -488,12 +523,14 @@ impl<N: Net> Group<N> {
 
     /// Another pool whose clients wait, longer than `since`, without any backend.
     fn starved_pool(&mut self, pool: usize, since: Option<Time>) -> Option<usize> {
-        if self.backend_pools.pools.len() < 2 || self.has_room() {
+        if self.backend_pools.pools.len() < 2 || self.shared.budget.has_room(self.index) {
             return None;
         }
         let now = self.net.now();
         // What is left of an older version of the privileges goes to whoever waits longest.
-        let outdated = self.is_outdated(pool);
+        let outdated = self
+            .backend_pools
+            .is_outdated(pool, self.shared.privileges.version());
         let mut found: Option<(Time, usize)> = None;
         for other in (0..self.backend_pools.pools.len()).filter(|&other| other != pool) {
             let pool = &self.backend_pools.pools[other];
@@ -514,7 +551,7 @@ impl<N: Net> Group<N> {
     /// Opens connections for those who wait, as far as every limit allows.
     pub(crate) fn dial_where_wanted(&mut self) {
         let mut lacks = false;
-        if self.waiting > 0 && self.busy < self.busy_max() {
+        if self.waiting > 0 && self.running.has_room(0, &self.shared, &self.settings) {
             for pool in 0..self.backend_pools.pools.len() {
                 lacks |= self.dial_for(pool);
             }
@@ -542,7 +579,7 @@ impl<N: Net> Group<N> {
             if self.address_to_dial().is_none() {
                 return false;
             }
-            if !(self.has_room() || serves && self.make_room()) {
+            if !(self.shared.budget.has_room(self.index) || serves && self.make_room()) {
                 return self.backend_pools.count < self.shared.budget.most();
             }
             self.dial(pool);
@@ -566,12 +603,13 @@ impl<N: Net> Group<N> {
             && now >= pool.dial_at
             && pool.dialling < pool.lanes.len()
             // More than may run at once would only lie idle.
-            && self.busy + pool.dialling < self.busy_max()
+            && self.running.has_room(pool.dialling, &self.shared, &self.settings)
     }
 
     /// Whether there is room for another backend, or somebody's idle one could make it.
     fn may_have_room(&self) -> bool {
-        self.has_room() || (self.backend_pools.pools.iter()).any(|pool| !pool.idle.is_empty())
+        self.shared.budget.has_room(self.index)
+            || (self.backend_pools.pools.iter()).any(|pool| !pool.idle.is_empty())
     }
 
     /// Closes an idle backend when the budget is used up: it is of another pool that nobody waits
@@ -589,7 +627,7 @@ impl<N: Net> Group<N> {
             self.let_go(victim);
         }
         // Another group may have a better right to the slot.
-        self.has_room()
+        self.shared.budget.has_room(self.index)
     }
 
     /// Begins to open a connection of this pool.
@@ -658,9 +696,7 @@ impl<N: Net> Group<N> {
         ) {
             self.backend_pools.dial_ends(backend.pool);
         }
-        if backend.load == Load::Counted {
-            self.busy -= 1;
-        }
+        self.running.ends(&mut backend);
         self.shared.forget_thread(backend.thread);
         self.backend_pools.leaves(backend.pool, lease);
         if backend.output.is_empty() && backend.flight().is_empty() {

@@ -3,6 +3,7 @@
 //! What concerns both is a matter of [`crate::pair`], which borrows the two from here; what follows
 //! for sockets, lanes and leases is done by the group, after the pair is gone.
 
+use crate::client::Client;
 use crate::group::Group;
 use crate::pair::view::ClientView;
 use crate::pair::{Context, Pair};
@@ -39,5 +40,10 @@ impl<N: Net> Group<N> {
             client,
             backend: client.lease().and_then(|lease| self.backends.get(lease)),
         })
+    }
+
+    /// The client that has a backend.
+    pub(crate) fn owner_of(&self, lease: Key) -> Option<&Client<N::Sock>> {
+        self.clients.get(self.backends.get(lease)?.lease()?)
     }
 }

@@ -467,7 +467,9 @@ impl<N: Net> Group<N> {
 
     /// Sends a kept reply, in the form that this client understands.
     pub(crate) fn replay(&mut self, key: Key, kept: &[u8]) {
-        let status = self.status_of(key);
+        let status = self
+            .client_view(key)
+            .map_or(0, |view| view.status(self.shared.server.flavour));
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -620,6 +622,8 @@ impl<N: Net> Group<N> {
             }
             _ => self.send_command(key, lease, message),
         }
-        self.count_busy(lease);
+        if let Some(backend) = self.backends.get_mut(lease) {
+            self.running.begins(backend, self.net.now());
+        }
     }
 }

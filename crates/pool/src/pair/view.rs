@@ -8,6 +8,8 @@ use crate::client::Client;
 use reactor::Key;
 use session::read_back::Properties;
 use sql::classify::Reads;
+use sql::lex::Server;
+use wire::status;
 
 /// A client, with the backend that it has, if it has one.
 pub(crate) struct ClientView<'a, S> {
@@ -47,5 +49,30 @@ impl<S> ClientView<'_, S> {
     fn has_in_flight(&self, is_such: impl Fn(&InFlight) -> bool) -> bool {
         let own = |command: &InFlight| command.owner == Some(self.key) && is_such(command);
         (self.backend).is_some_and(|backend| backend.flight().iter().any(own))
+    }
+
+    /// The status flags that a server would send the client now.
+    pub(crate) fn status(&self, server: Server) -> u16 {
+        let client = self.client;
+        const OF_SQL_MODE: u16 = status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES;
+        let session = &client.session;
+        // A statement with a `sql_mode` of its own has left its flags in the last OK.
+        let told = |backend: &Backend<S>| backend.transaction.status() & !status::OF_ONE_REPLY;
+        let begun = u16::from(client.is_begin_deferred()) * status::IN_TRANS;
+        // A transaction that the client's backend does not know of yet is one to the client.
+        let mut flags = match self.backend.map(told) {
+            Some(flags) if session.value(b"sql_mode").is_none() => return flags | begun,
+            Some(flags) => flags & !OF_SQL_MODE,
+            None => u16::from(session.commits()) * status::AUTOCOMMIT,
+        };
+        flags |= begun;
+        if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
+            flags |= status::NO_BACKSLASH_ESCAPES;
+        }
+        let tells_quotes = matches!(server, Server::MariaDb(_));
+        if tells_quotes && session.sql_mode_has("ANSI_QUOTES") {
+            flags |= status::ANSI_QUOTES;
+        }
+        flags
     }
 }

@@ -227,6 +227,20 @@ impl Budget {
         free > 0 && self.shares[index].held() < self.most && free > self.left_to_others(index)
     }
 
+    /// Whether group `index`, in which no client has `unused` backends, has leased as many as the
+    /// low lane may have: the rest is for statements of high priority and for logins, so that
+    /// clients which all wait for one lock leave them some.
+    pub(crate) fn is_reserve_reached(&self, index: usize, unused: usize) -> bool {
+        let reserved = self.reserved(index);
+        reserved >= unused && reserved >= unused + self.by_right(index)
+    }
+
+    /// Whether the next backend that becomes free in group `index`, which has `count`, is owed to
+    /// another group.
+    pub(crate) fn owes_next(&self, index: usize, count: usize) -> bool {
+        count > self.share(index) && self.owed(index) == Owed::AtOnce
+    }
+
     /// Slots that group `index` can still take by right.
     pub(crate) fn by_right(&self, index: usize) -> usize {
         let mine = &self.shares[index];

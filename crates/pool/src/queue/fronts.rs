@@ -51,6 +51,11 @@ impl Fronts {
         self.0.iter().filter(runs).count()
     }
 
+    /// Notes that group `index` has started something from its lanes.
+    pub(crate) fn gets_on(&self, index: usize, now: Time) {
+        self.0[index].started.store(now.0, Relaxed);
+    }
+
     /// Whether statements have to wait at present: one that did was started only just now, in any
     /// group. That nobody waits at this moment is no sign of leisure: with short statements the
     /// lanes are empty every other turn.
@@ -71,6 +76,9 @@ impl Fronts {
     }
 }
 
+/// How often a group looks at the others.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(250);
+
 /// What a group remembers of its last look at the others.
 #[derive(Debug, Default)]
 pub(crate) struct Look {
@@ -78,6 +86,16 @@ pub(crate) struct Look {
     pub(crate) yields: bool,
     /// Groups that started statements then, this one included.
     pub(crate) running: usize,
+}
+
+impl Look {
+    /// When a group that yields looks again.
+    pub(crate) fn next(&self) -> Time {
+        match self.yields {
+            true => self.at + LOOK_EVERY * 2,
+            false => Time::NEVER,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -301,7 +301,11 @@ impl<N: Net> Group<N> {
                 self.leave(owner);
             }
             // The server has found before the sweep that the client's time is over.
-            _ if self.clients.get(owner).is_some_and(|c| self.has_idled(c)) => {
+            _ if self
+                .clients
+                .get(owner)
+                .is_some_and(|c| c.has_idled(self.net.now(), self.limits())) =>
+            {
                 self.end_idle(owner);
             }
             // Half a packet has been sent, or the session was on the backend alone.

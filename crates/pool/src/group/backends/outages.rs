@@ -124,7 +124,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn dial_for_refused(&mut self) {
         if let Some(pool) = self.refused_pool.take()
             && self.backend_pools.dialling == 0
-            && self.has_room()
+            && self.shared.budget.has_room(self.index)
         {
             self.dial(pool);
         }

@@ -29,6 +29,7 @@ use crate::client::{Client, ClientState, Handled};
 use crate::group::Group;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
+use session::begun::Begun;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::OnBackend;
 use session::reply_summary::ReplySummary;
@@ -155,6 +156,20 @@ impl<S> Client<S> {
         !backend.had.has_any_of(self.unset(), own)
     }
 
+    /// Whether a backend can be brought into the state that its command needs, of sessions that
+    /// began like this.
+    pub(crate) fn can_run_on(&self, backend: &Backend<S>, begun: &Begun) -> bool {
+        let renews = begun.init_connect().is_empty();
+        (self.may_choose_schema() || can_restore(&backend.session, &self.session))
+            && (renews || self.is_clean_on(backend))
+    }
+
+    /// Whether it has a session that a backend of MySQL is brought into by a reset only.
+    fn needs_reset(&self, backend: &Backend<S>, begun: &Begun) -> bool {
+        let (from, to) = (&backend.session, &self.session);
+        !Rc::ptr_eq(from, to) && from.needs_reset_for(to, begun)
+    }
+
     /// Whether its command sets its default schema on a backend with any: where that fails,
     /// it may go on elsewhere.
     pub(crate) fn may_choose_schema(&self) -> bool {
@@ -165,26 +180,12 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Whether a backend can be brought into the state that a client's command needs.
-    pub(crate) fn can_serve(&self, client: &Client<N::Sock>, backend: &Backend<N::Sock>) -> bool {
-        let renews = self.begun.init_connect().is_empty();
-        (client.may_choose_schema() || can_restore(&backend.session, &client.session))
-            && (renews || client.is_clean_on(backend))
-    }
-
-    /// Whether a client has a session that a backend is brought into by a reset only.
-    fn needs_reset(&self, client: &Client<N::Sock>, backend: &Backend<N::Sock>) -> bool {
-        let (from, to) = (&backend.session, &client.session);
-        self.shared.server.flavour.is_mysql()
-            && !Rc::ptr_eq(from, to)
-            && from.needs_reset_for(to, &self.begun)
-    }
-
     /// Resets the session of a client's backend, where its command needs that; `None`
     /// where it does not, or where the client holds its backend.
     pub(crate) fn renew(&mut self, key: Key, lease: Key) -> Option<Handled> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
-        if client.is_clean_on(backend) && !self.needs_reset(client, backend) {
+        let mysql = self.shared.server.flavour.is_mysql();
+        if client.is_clean_on(backend) && !(mysql && client.needs_reset(backend, &self.begun)) {
             return None;
         }
         if client.is_held() || backend.in_transaction() {
@@ -244,7 +245,9 @@ impl<N: Net> Group<N> {
         put_preparation(&mut out, backend.form, more);
         self.counts.renewed += 1;
         self.send_backend(lease, &out);
-        self.count_busy(lease);
+        if let Some(backend) = self.backends.get_mut(lease) {
+            self.running.begins(backend, self.net.now());
+        }
         Some(Handled::Kept)
     }
 

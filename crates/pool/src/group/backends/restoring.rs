@@ -49,7 +49,9 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         }
         self.send_backend(lease, out);
-        self.count_busy(lease);
+        if let Some(backend) = self.backends.get_mut(lease) {
+            self.running.begins(backend, self.net.now());
+        }
         Handled::Kept
     }
 

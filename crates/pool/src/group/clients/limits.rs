@@ -238,7 +238,7 @@ impl<N: Net> Group<N> {
 
     /// Gives a client that has proven its account a pool, and counts it among the account's.
     pub(crate) fn put_in_pool(&mut self, key: Key, pool: usize) {
-        let new = self.counted_in(pool);
+        let new = self.backend_pools.counted_in(pool);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -248,20 +248,10 @@ impl<N: Net> Group<N> {
         if let Some(new) = new {
             new.clients.fetch_add(1, Relaxed);
         }
-        if let Some(old) = old {
-            self.leave_account(old);
-        }
-    }
-
-    /// A client of this pool is no longer counted among its account's.
-    pub(crate) fn leave_account(&self, pool: usize) {
-        if let Some(counted) = self.counted_in(pool) {
+        let counted = old.and_then(|old| self.backend_pools.counted_in(old));
+        if let Some(counted) = counted {
             counted.clients.fetch_sub(1, Relaxed);
         }
-    }
-
-    fn counted_in(&self, pool: usize) -> Option<Arc<Counted>> {
-        self.backend_pools.pools.get(pool)?.key.account.clone()
     }
 
     /// Whether an account of the server has as many clients as it may, in the server's words.
@@ -269,7 +259,11 @@ impl<N: Net> Group<N> {
         let of_server = account.of_server.as_ref()?;
         let client = self.clients.get(key)?;
         let is_counted = client.is_known()
-            && self.counted_in(client.pool as usize).as_deref() == Some(&*of_server.counted);
+            && self
+                .backend_pools
+                .counted_in(client.pool as usize)
+                .as_deref()
+                == Some(&*of_server.counted);
         let others = of_server.counted.clients.load(Relaxed) - usize::from(is_counted);
         let name = &account.name;
         match of_server.clients_max? {
@@ -366,12 +360,6 @@ impl<N: Net> Group<N> {
         used
     }
 
-    /// Whether a pool is of an older version of the privileges.
-    pub(crate) fn is_outdated(&self, pool: usize) -> bool {
-        let pool = self.backend_pools.pools.get(pool);
-        pool.is_some_and(|pool| pool.key.privileges != self.shared.privileges.version())
-    }
-
     /// A client that began under an older version of the privileges, of which no backend is left,
     /// goes on with backends of now: one that is dialled for it has the privileges of now anyway.
     pub(crate) fn leave_outdated(&mut self, key: Key) {
@@ -379,7 +367,11 @@ impl<N: Net> Group<N> {
             return;
         };
         let old = client.pool as usize;
-        if !self.is_outdated(old) || self.backend_pools.pools[old].count > 0 {
+        if !self
+            .backend_pools
+            .is_outdated(old, self.shared.privileges.version())
+            || self.backend_pools.pools[old].count > 0
+        {
             return;
         }
         // Those who wait in its lane are served in their order.

@@ -5,27 +5,95 @@
 
 use crate::backend::kill_jobs::{KillAsk, KillEnd};
 use crate::backend::{Backend, BackendState};
-use crate::client::Client;
 use crate::figures::Stage;
 use crate::group::Group;
 use crate::listing::{Answer, BackendLine, ClientLine, PAGE, Question, Said, Wanted};
 use crate::log::Peer;
+use crate::pair::view::ClientView;
 use reactor::{Net, Time};
+
+impl<S> ClientView<'_, S> {
+    /// Its line in the console.
+    fn listed(&self, user: Option<&str>, peer: Peer, group: usize, now: Time) -> ClientLine {
+        let (client, backend) = (self.client, self.backend);
+        let pins = || client.pins.list().iter();
+        let first = pins().next();
+        ClientLine {
+            id: client.id,
+            user: user.filter(|_| client.is_known()).map(str::to_owned),
+            address: peer.to_string(),
+            group,
+            state: Stage::of(client.state(), backend.is_some()).name(),
+            state_seconds: now.since(client.since).as_secs_f64(),
+            lane: client
+                .place
+                .is_in_lane()
+                .then(|| client.place.lane().name()),
+            schema: (client.session.schema.as_ref())
+                .map(|schema| String::from_utf8_lossy(schema).into_owned()),
+            thread: backend.map(|backend| backend.thread),
+            in_transaction: backend.is_some_and(Backend::in_transaction),
+            pins: pins().map(|pin| pin.reason.name()).collect(),
+            pinned_seconds: first.map(|pin| now.since(Time(pin.since)).as_secs_f64()),
+            pinned_by: first.map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
+            unsent_bytes: (client.output.as_ref())
+                .map_or(0, |output| output.bytes.len().saturating_sub(output.sent)),
+            is_tls: client.transport.is_tls(),
+        }
+    }
+}
+
+impl<S> Backend<S> {
+    /// Its line in the console, with the id of its client.
+    fn listed(&self, account: String, client: Option<u32>, group: usize, now: Time) -> BackendLine {
+        BackendLine {
+            thread: self.thread,
+            group,
+            account,
+            address: self.at.to_string(),
+            state: match self.state() {
+                BackendState::Dialling => "dialling",
+                BackendState::Preparing => "preparing",
+                BackendState::Idle => "idle",
+                BackendState::Leased if self.flight().is_empty() => "held",
+                BackendState::Leased => "running",
+            },
+            state_seconds: now.since(self.since).as_secs_f64(),
+            age_seconds: now.since(self.born).as_secs_f64(),
+            client,
+            in_transaction: self.in_transaction(),
+            in_flight: self.flight().len(),
+            prepared: self.prepared.count(),
+        }
+    }
+}
 
 impl<N: Net> Group<N> {
     /// Answers a question.
     pub(crate) fn on_question(&mut self, question: Question) {
         let said = match question.what {
             Wanted::Clients { from } => {
+                let now = self.net.now();
                 let lines: Vec<ClientLine> = (self.clients.iter().skip(from).take(PAGE))
-                    .map(|(_, client)| self.client_line(client))
+                    .filter_map(|(key, client)| {
+                        let user = client.user_name(&self.settings, &self.backend_pools);
+                        let peer = Peer::from(client.transport.peer(&self.net));
+                        Some((self.client_view(key)?).listed(user, peer, self.index, now))
+                    })
                     .collect();
                 let is_last = lines.len() < PAGE;
                 Said::Clients(lines, is_last)
             }
             Wanted::Backends => {
+                let now = self.net.now();
                 let backends = self.backends.iter();
-                Said::Backends(backends.map(|(_, b)| self.backend_line(b)).collect())
+                let lines = backends.map(|(_, backend)| {
+                    let pool = self.backend_pools.pools.get(backend.pool);
+                    let account = pool.map_or_else(String::new, |pool| pool.key.user.clone());
+                    let client = backend.lease().and_then(|client| self.clients.get(client));
+                    backend.listed(account, client.map(|client| client.id), self.index, now)
+                });
+                Said::Backends(lines.collect())
             }
             Wanted::Kill { id, query } => {
                 let ask = KillAsk {
@@ -45,61 +113,5 @@ impl<N: Net> Group<N> {
     /// Takes the answers to questions.
     pub fn take_said(&mut self) -> Vec<Answer> {
         std::mem::take(&mut self.answers)
-    }
-
-    fn client_line(&self, client: &Client<N::Sock>) -> ClientLine {
-        let now = self.net.now();
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
-        let pins = || client.pins.list().iter();
-        let first = pins().next();
-        ClientLine {
-            id: client.id,
-            user: (self.user_name(client))
-                .filter(|_| client.is_known())
-                .map(str::to_owned),
-            address: Peer::from(client.transport.peer(&self.net)).to_string(),
-            group: self.index,
-            state: Stage::of(client.state(), backend.is_some()).name(),
-            state_seconds: now.since(client.since).as_secs_f64(),
-            lane: client
-                .place
-                .is_in_lane()
-                .then(|| client.place.lane().name()),
-            schema: (client.session.schema.as_ref())
-                .map(|schema| String::from_utf8_lossy(schema).into_owned()),
-            thread: backend.map(|backend| backend.thread),
-            in_transaction: backend.is_some_and(Backend::in_transaction),
-            pins: pins().map(|pin| pin.reason.name()).collect(),
-            pinned_seconds: first.map(|pin| now.since(Time(pin.since)).as_secs_f64()),
-            pinned_by: first.map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
-            unsent_bytes: (client.output.as_ref())
-                .map_or(0, |output| output.bytes.len().saturating_sub(output.sent)),
-            is_tls: client.transport.is_tls(),
-        }
-    }
-
-    fn backend_line(&self, backend: &Backend<N::Sock>) -> BackendLine {
-        let now = self.net.now();
-        let pool = self.backend_pools.pools.get(backend.pool);
-        let client = backend.lease().and_then(|client| self.clients.get(client));
-        BackendLine {
-            thread: backend.thread,
-            group: self.index,
-            account: pool.map_or_else(String::new, |pool| pool.key.user.clone()),
-            address: backend.at.to_string(),
-            state: match backend.state() {
-                BackendState::Dialling => "dialling",
-                BackendState::Preparing => "preparing",
-                BackendState::Idle => "idle",
-                BackendState::Leased if backend.flight().is_empty() => "held",
-                BackendState::Leased => "running",
-            },
-            state_seconds: now.since(backend.since).as_secs_f64(),
-            age_seconds: now.since(backend.born).as_secs_f64(),
-            client: client.map(|client| client.id),
-            in_transaction: backend.in_transaction(),
-            in_flight: backend.flight().len(),
-            prepared: backend.prepared.count(),
-        }
     }
 }

@@ -64,7 +64,7 @@ impl<N: Net> Group<N> {
             + self.definitions.bytes()
             + self.sessions.bytes()
             + self.gtids.len() * GTID_BYTES
-            + self.spool.memory()
+            + self.slow_readers.spool.memory()
     }
 
     /// What is counted wrongly, for tests: a sum that is not that of its parts, or something that
@@ -171,7 +171,9 @@ impl<N: Net> Group<N> {
         };
         let facts = Facts {
             client: Some(Peer::from(client.transport.peer(&self.net))),
-            account: self.user_name(client).map(str::as_bytes),
+            account: client
+                .user_name(&self.settings, &self.backend_pools)
+                .map(str::as_bytes),
             ..Facts::default()
         };
         note_of(

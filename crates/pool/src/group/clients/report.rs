@@ -6,14 +6,19 @@
 //! ([`crate::group::session_state::triggers_and_views`]). The lines are printed by a thread of
 //! their own, so that a slow terminal holds up nobody's statements.
 
+use crate::backend::InFlight;
+use crate::backend::backend_pools::BackendPools;
 use crate::backend::{Backend, BackendState, Purpose};
 use crate::client::{Client, ClientState};
 use crate::config::Origin;
+use crate::config::Settings;
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, ReportLine, note_of};
+use crate::pair::view::ClientView;
 use reactor::{Net, Time};
 use session::holds::Pin;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 fn of_group(text: String) -> ReportLine {
     ReportLine {
@@ -22,6 +27,103 @@ fn of_group(text: String) -> ReportLine {
         account: None,
         text,
     }
+}
+
+impl<S> Client<S> {
+    /// The name of its user. Accounts of the server are one user of the settings, and are
+    /// called as they are there.
+    pub(crate) fn user_name<'a>(
+        &self,
+        settings: &'a Settings,
+        pools: &'a BackendPools,
+    ) -> Option<&'a str> {
+        let user = settings.users.get(self.user as usize)?;
+        let account = pools.pools.get(self.pool as usize);
+        Some(match (user.origin, account) {
+            (Origin::Server, Some(account)) => &account.key.user,
+            _ => &user.name,
+        })
+    }
+}
+
+impl<S> Backend<S> {
+    /// Whether it logs in, or answers the pool's own questions and no client's statement.
+    fn is_made_ready(&self) -> bool {
+        let own = |command: &InFlight| command.purpose != Purpose::Statement;
+        match self.state() {
+            BackendState::Dialling | BackendState::Preparing => true,
+            _ => !self.flight().is_empty() && self.flight().iter().all(own),
+        }
+    }
+}
+
+impl<S> ClientView<'_, S> {
+    /// Its line in the report; `account` is that of its pool.
+    pub(crate) fn report_line(
+        &self,
+        account: &str,
+        user: Option<&str>,
+        peer: Option<SocketAddr>,
+        now: Time,
+    ) -> ReportLine {
+        let (client, backend) = (self.client, self.backend);
+        let asked = backend.is_some_and(|backend| !backend.flight().is_empty());
+        let state = match client.state() {
+            ClientState::Accepted
+            | ClientState::Greeted
+            | ClientState::Proving
+            | ClientState::Verifying
+            | ClientState::Opening => "logging in",
+            // Its statement is answered, and what that left is being read back.
+            ClientState::Idle if asked => "finishing",
+            ClientState::Idle => "idle",
+            ClientState::Waiting => "waiting",
+            ClientState::Restoring | ClientState::Running | ClientState::Feeding => "running",
+            ClientState::Asking => "killing",
+            ClientState::Delayed => "held back after a failed login",
+            ClientState::Moving => "moving",
+            ClientState::Leaving => "leaving",
+        };
+        let lease = match backend {
+            Some(backend) if backend.in_transaction() => {
+                format!("in a transaction on thread {}", backend.thread)
+            }
+            Some(backend) => format!("on thread {}", backend.thread),
+            None => "on no thread".to_string(),
+        };
+        let pins = client.pins.list().iter();
+        let pins: Vec<String> = pins.map(|pin| words_of(pin, now)).collect();
+        let pin = match pins.is_empty() {
+            false => format!("pinned {}", pins.join(" and ")),
+            true if client.is_held() => "held by a cursor".to_string(),
+            true => "not pinned".to_string(),
+        };
+        let text = format!(
+            "client {} account '{account}' {state} {lease}, {pin}{}",
+            client.id,
+            client.reading(now)
+        );
+        // It has an account from its first login on.
+        let user = user.filter(|_| client.is_known());
+        ReportLine {
+            event: Event::Client,
+            client: Some(Peer::from(peer)),
+            account: user.map(|user| user.as_bytes().to_vec()),
+            text,
+        }
+    }
+}
+
+/// A pin: why, for how long, and what has taken it.
+fn words_of(pin: &Pin, now: Time) -> String {
+    let seconds = now.since(Time(pin.since)).as_secs();
+    let text = String::from_utf8_lossy(&pin.text);
+    let by = if text.is_empty() {
+        "what it left"
+    } else {
+        &*text
+    };
+    format!("({}) for {seconds} s by: {by:?}", pin.reason.name())
 }
 
 impl<N: Net> Group<N> {
@@ -62,8 +164,14 @@ impl<N: Net> Group<N> {
                 .map(of_group)
                 .collect();
         }
-        for (_, client) in self.clients.iter() {
-            lines.push(self.line_of(client));
+        for (key, client) in self.clients.iter() {
+            let pool = self.backend_pools.pools.get(client.pool as usize);
+            let account = pool.map_or("", |pool| pool.key.user.as_str());
+            let user = client.user_name(&self.settings, &self.backend_pools);
+            let peer = client.transport.peer(&self.net);
+            let now = self.net.now();
+            let view = self.client_view(key);
+            lines.extend(view.map(|view| view.report_line(account, user, peer, now)));
             for pin in client.pins.list().iter() {
                 *reasons.entry(pin.reason.name()).or_default() += 1;
             }
@@ -72,94 +180,11 @@ impl<N: Net> Group<N> {
             "group {}: {} clients, pinned now: {reasons:?}, backends being made ready: {}",
             self.index,
             self.clients.len(),
-            self.made_ready()
+            self.backends
+                .iter()
+                .filter(|(_, b)| b.is_made_ready())
+                .count()
         )));
         lines
-    }
-
-    /// Backends that log in, or answer the pool's own questions and no client's statement.
-    fn made_ready(&self) -> usize {
-        let at_work = |backend: &Backend<N::Sock>| match backend.state() {
-            BackendState::Dialling | BackendState::Preparing => true,
-            _ => {
-                let mut flight = backend.flight().iter();
-                !backend.flight().is_empty()
-                    && flight.all(|command| command.purpose != Purpose::Statement)
-            }
-        };
-        let backends = self.backends.iter();
-        backends.filter(|(_, backend)| at_work(backend)).count()
-    }
-
-    /// The name of a client's user. Accounts of the server are one user of the settings, and are
-    /// called as they are there.
-    pub(crate) fn user_name(&self, client: &Client<N::Sock>) -> Option<&str> {
-        let user = self.settings.users.get(client.user as usize)?;
-        let account = self.backend_pools.pools.get(client.pool as usize);
-        Some(match (user.origin, account) {
-            (Origin::Server, Some(account)) => &account.key.user,
-            _ => &user.name,
-        })
-    }
-
-    fn line_of(&self, client: &Client<N::Sock>) -> ReportLine {
-        let account = self.backend_pools.pools.get(client.pool as usize);
-        let account = account.map_or("", |pool| pool.key.user.as_str());
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
-        let asked = backend.is_some_and(|backend| !backend.flight().is_empty());
-        let state = match client.state() {
-            ClientState::Accepted
-            | ClientState::Greeted
-            | ClientState::Proving
-            | ClientState::Verifying
-            | ClientState::Opening => "logging in",
-            // Its statement is answered, and what that left is being read back.
-            ClientState::Idle if asked => "finishing",
-            ClientState::Idle => "idle",
-            ClientState::Waiting => "waiting",
-            ClientState::Restoring | ClientState::Running | ClientState::Feeding => "running",
-            ClientState::Asking => "killing",
-            ClientState::Delayed => "held back after a failed login",
-            ClientState::Moving => "moving",
-            ClientState::Leaving => "leaving",
-        };
-        let lease = match backend {
-            Some(backend) if backend.in_transaction() => {
-                format!("in a transaction on thread {}", backend.thread)
-            }
-            Some(backend) => format!("on thread {}", backend.thread),
-            None => "on no thread".to_string(),
-        };
-        let pins = client.pins.list().iter();
-        let pins: Vec<String> = pins.map(|pin| self.words_of(pin)).collect();
-        let pin = match pins.is_empty() {
-            false => format!("pinned {}", pins.join(" and ")),
-            true if client.is_held() => "held by a cursor".to_string(),
-            true => "not pinned".to_string(),
-        };
-        let text = format!(
-            "client {} account '{account}' {state} {lease}, {pin}{}",
-            client.id,
-            self.reading_of(client)
-        );
-        // It has an account from its first login on.
-        let user = self.user_name(client).filter(|_| client.is_known());
-        ReportLine {
-            event: Event::Client,
-            client: Some(Peer::from(client.transport.peer(&self.net))),
-            account: user.map(|user| user.as_bytes().to_vec()),
-            text,
-        }
-    }
-
-    fn words_of(&self, pin: &Pin) -> String {
-        let seconds = self.net.now().since(Time(pin.since)).as_secs();
-        let text = String::from_utf8_lossy(&pin.text);
-        let by = if text.is_empty() {
-            "what it left"
-        } else {
-            &*text
-        };
-        format!("({}) for {seconds} s by: {by:?}", pin.reason.name())
     }
 }

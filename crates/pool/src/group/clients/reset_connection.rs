@@ -24,6 +24,7 @@ use crate::client::{ClientState, Handled};
 use crate::client::{Company, Proof};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
+use crate::group::clients::nonce;
 use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::begun::Begun;
@@ -98,7 +99,7 @@ impl<N: Net> Group<N> {
             return handled;
         }
         self.discard_session(key);
-        let (fresh, nonce_key) = (self.nonce(), self.nonce_key);
+        let (fresh, nonce_key) = (nonce(&mut self.net), self.nonce_key);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -189,7 +190,9 @@ impl<N: Net> Group<N> {
         backend.expect(command_in_flight);
         put_command(&mut out, command, b"");
         self.send_backend(lease, &out);
-        self.count_busy(lease);
+        if let Some(backend) = self.backends.get_mut(lease) {
+            self.running.begins(backend, self.net.now());
+        }
         Some(Handled::Kept)
     }
 

@@ -5,14 +5,13 @@
 //! ([`crate::backend::READ_LEN_LONG`] and what it grows by in translation) waits for each. While
 //! others wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
 
-use crate::backend::Backend;
 use crate::client::Proof;
-use crate::client::{Client, ClientState, Output};
+use crate::client::{ClientState, Output};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::group::clients::slow_readers::NextOfSpool;
 use crate::pair::trackers::told_to;
 use crate::queue::bulk::Piece;
+use crate::slow_readers::NextOfSpool;
 use reactor::{Key, Net, Write};
 use session::last_statement::RowCount;
 use wire::packet::put_short;
@@ -21,7 +20,7 @@ use wire::{capabilities, status};
 
 /// Bytes of a local file that wait for the server to take them, besides one packet; then no more is
 /// read from the client.
-const FED_MAX: usize = 256 * 1024;
+pub(crate) const FED_MAX: usize = 256 * 1024;
 /// Bytes that are written to one backend in a turn; then others have theirs.
 pub(crate) const WRITE_TURN_BYTES: usize = 256 * 1024;
 
@@ -51,7 +50,8 @@ impl<N: Net> Group<N> {
         }
         // Under TLS all may be taken, and not sent.
         if !rest.is_empty() || client.transport.has_unsent() {
-            self.keep_output(key, rest);
+            let keeps = (&*self.shared, &self.outputs);
+            (self.slow_readers).keep((key, client), rest, keeps, self.net.now());
         }
     }
 
@@ -81,7 +81,8 @@ impl<N: Net> Group<N> {
                 Write::Failed(_) => return self.close_later(key),
             }
         }
-        match self.next_of_spool(key) {
+        let keeps = (&*self.shared, &self.outputs);
+        match self.slow_readers.next((key, output), keeps) {
             NextOfSpool::Nothing => {}
             NextOfSpool::InMemory => return self.bulk.push(Piece::Client(key)),
             NextOfSpool::OnDisk => return,
@@ -144,21 +145,6 @@ impl<N: Net> Group<N> {
             backend.dirty = true;
             self.dirty.push(key);
         }
-    }
-
-    /// Whether the server is to take what a client has sent of its local file before more is read.
-    pub(crate) fn is_fed_enough(&self, key: Key) -> bool {
-        let client = self.clients.get(key);
-        client.is_some_and(|client| self.has_fed_enough(client))
-    }
-
-    /// The same of a client at hand.
-    pub(crate) fn has_fed_enough(&self, client: &Client<N::Sock>) -> bool {
-        let lease = client
-            .lease()
-            .filter(|_| client.state() == ClientState::Feeding);
-        let backend = lease.and_then(|lease| self.backends.get(lease));
-        backend.is_some_and(|backend| backend.unsent() > FED_MAX)
     }
 
     /// The server has taken what its client had sent of a file: the client is read again.
@@ -315,7 +301,9 @@ impl<N: Net> Group<N> {
         first: u8,
         (warnings, info, reports): (u16, &[u8], &[u8]),
     ) {
-        let mut status = self.status_of(key);
+        let mut status = self
+            .client_view(key)
+            .map_or(0, |view| view.status(self.shared.server.flavour));
         let server = &self.shared.server;
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -356,34 +344,5 @@ impl<N: Net> Group<N> {
         });
         self.send_client(key, &out);
         self.lent = out;
-    }
-
-    /// The status flags that a server would send this client now.
-    pub(crate) fn status_of(&self, key: Key) -> u16 {
-        let Some(client) = self.clients.get(key) else {
-            return 0;
-        };
-        const OF_SQL_MODE: u16 = status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES;
-        let session = &client.session;
-        // A statement with a `sql_mode` of its own has left its flags in the last OK.
-        let told =
-            |backend: &Backend<N::Sock>| backend.transaction.status() & !status::OF_ONE_REPLY;
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
-        let begun = u16::from(client.is_begin_deferred()) * status::IN_TRANS;
-        // A transaction that the client's backend does not know of yet is one to the client.
-        let mut flags = match backend.map(told) {
-            Some(flags) if session.value(b"sql_mode").is_none() => return flags | begun,
-            Some(flags) => flags & !OF_SQL_MODE,
-            None => u16::from(session.commits()) * status::AUTOCOMMIT,
-        };
-        flags |= begun;
-        if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
-            flags |= status::NO_BACKSLASH_ESCAPES;
-        }
-        let tells_quotes = matches!(self.shared.server.flavour, sql::lex::Server::MariaDb(_));
-        if tells_quotes && session.sql_mode_has("ANSI_QUOTES") {
-            flags |= status::ANSI_QUOTES;
-        }
-        flags
     }
 }

@@ -35,15 +35,16 @@ fn words(longest: Option<Duration>) -> String {
     }
 }
 
-impl<N: Net> Group<N> {
-    /// Why a connection to the server cannot be read or written any more.
-    pub(crate) fn why_broken(&self, error: &Error) -> String {
-        match error.kind() {
-            ErrorKind::TimedOut => words(self.settings.backend_silence_max),
-            _ => format!("the connection to the server broke: {error}"),
-        }
+/// Why a connection to the server cannot be read or written any more, where its host may be silent
+/// for so long.
+pub(crate) fn why_broken(error: &Error, silence_max: Option<Duration>) -> String {
+    match error.kind() {
+        ErrorKind::TimedOut => words(silence_max),
+        _ => format!("the connection to the server broke: {error}"),
     }
+}
 
+impl<N: Net> Group<N> {
     /// Gives up backends whose server acknowledges nothing.
     pub(crate) fn end_silent_backends(&mut self) {
         let longest = self.settings.backend_silence_max;

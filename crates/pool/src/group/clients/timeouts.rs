@@ -15,13 +15,16 @@
 //! A backend has the same values, because they are restored with the session and any statement may
 //! ask for them. So the server closes one that has been idle for its `wait_timeout`. One that a
 //! client holds does not die before its client's time is over, as both became idle at once; one
-//! that nobody holds is not used when its end is near ([`Group::lives_on`]), and closed before it.
+//! that nobody holds is not used when its end is near ([`Backend::lives_on`]), and closed before it.
 
 use crate::backend::{Backend, BackendState};
 use crate::client::{Client, ClientState};
+use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::group::clients::sending::FED_MAX;
 use crate::server::server_facts::seconds;
+use crate::server::server_facts::{ServerFacts, ServerTimeouts};
 use reactor::{Key, Net, Read, Time};
 use sql::lex::Server;
 use std::time::Duration;
@@ -80,6 +83,95 @@ impl<S> Client<S> {
     }
 }
 
+/// What limits of time go by.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) server: &'a ServerFacts,
+}
+
+impl<S> Client<S> {
+    /// Which time limit it has exceeded, if any, with this backend if it has one.
+    fn lateness(
+        &self,
+        backend: Option<&Backend<S>>,
+        now: Time,
+        limits: Limits<'_>,
+    ) -> Option<Late> {
+        use ClientState::{Accepted, Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
+        let stands = now.since(self.since);
+        let Limits { settings, server } = limits;
+        // It cannot take what has not been read from the spool.
+        if self.waits_for_spool() {
+            return (stands > DISK_MAX).then_some(Late::Spooled);
+        }
+        if self.output.is_some() || self.state() == Leaving {
+            return (stands > self.write_max(limits)).then_some(Late::Stalled);
+        }
+        let read_max = || {
+            let own = self.session.value(b"net_read_timeout");
+            own.and_then(seconds).unwrap_or(server.timeouts.read)
+        };
+        match self.state() {
+            Accepted => (stands > settings.login_max).then_some(Late::Header),
+            Greeted | Proving | Verifying => (stands > settings.login_max).then_some(Late::Login),
+            Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
+            // The server keeps it from being heard.
+            Feeding if self.has_fed_enough(backend) => None,
+            Feeding => (stands > read_max()).then_some(Late::Stalled),
+            Idle if self.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),
+            Idle => (stands > self.idle_max(limits)).then_some(Late::Idle),
+            _ => None,
+        }
+    }
+
+    /// How long a client may take nothing of its reply.
+    fn write_max(&self, limits: Limits<'_>) -> Duration {
+        const NAME: &[u8] = b"net_write_timeout";
+        let own = self.session.variable(NAME).and_then(seconds);
+        let begun = || self.session.begun.value(NAME).and_then(seconds);
+        let usual = limits.settings.write_max;
+        own.or(usual)
+            .or_else(begun)
+            .unwrap_or(limits.server.timeouts.write)
+    }
+
+    /// How long a client may say nothing.
+    fn idle_max(&self, limits: Limits<'_>) -> Duration {
+        let timeouts = &limits.server.timeouts;
+        let own = timeouts.wait_of(&self.session, self.capabilities);
+        let of_user = &limits.settings.users[self.user as usize].limits;
+        of_user.idle_max.map_or(own, |max| max.min(own))
+    }
+
+    /// Whether the time of an idle client is over, or so near its end that the server, which counts
+    /// by itself on the client's backend, may have found so first.
+    pub(crate) fn has_idled(&self, now: Time, limits: Limits<'_>) -> bool {
+        let stands = now.since(self.since);
+        self.state() == ClientState::Idle
+            && self.output.is_none()
+            && stands + SWEEP_SLACK > self.idle_max(limits)
+    }
+
+    /// Whether the server is to take what it has sent of its local file before more is read.
+    pub(crate) fn has_fed_enough(&self, backend: Option<&Backend<S>>) -> bool {
+        self.state() == ClientState::Feeding
+            && backend.is_some_and(|backend| backend.unsent() > FED_MAX)
+    }
+}
+
+impl<S> Backend<S> {
+    /// Whether the server will keep it, which is idle, for long enough to run something on it.
+    pub(crate) fn lives_on(&self, capabilities: u32, timeouts: &ServerTimeouts, now: Time) -> bool {
+        let idle = now.since(self.since);
+        if idle < ALIVE {
+            return true;
+        }
+        let max = timeouts.wait_of(&self.session, capabilities);
+        idle < max - (max / 2).min(MARGIN_MAX)
+    }
+}
+
 impl<N: Net> Group<N> {
     /// Ends clients that have taken too long.
     pub(crate) fn end_late_clients(&mut self) {
@@ -88,7 +180,10 @@ impl<N: Net> Group<N> {
             .clients
             .iter()
             .filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
-            .filter_map(|(key, client)| Some((key, self.lateness(client, now)?)))
+            .filter_map(|(key, client)| {
+                let backend = client.lease().and_then(|lease| self.backends.get(lease));
+                Some((key, client.lateness(backend, now, self.limits())?))
+            })
             .collect();
         for (key, why) in late {
             self.counts.too_slow += 1;
@@ -138,54 +233,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    fn lateness(&self, client: &Client<N::Sock>, now: Time) -> Option<Late> {
-        use ClientState::{Accepted, Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
-        let stands = now.since(client.since);
-        let settings = &self.settings;
-        // It cannot take what has not been read from the spool.
-        if client.waits_for_spool() {
-            return (stands > DISK_MAX).then_some(Late::Spooled);
-        }
-        if client.output.is_some() || client.state() == Leaving {
-            return (stands > self.write_max(client)).then_some(Late::Stalled);
-        }
-        let read_max = || {
-            let own = client.session.value(b"net_read_timeout");
-            own.and_then(seconds)
-                .unwrap_or(self.shared.server.timeouts.read)
-        };
-        match client.state() {
-            Accepted => (stands > settings.login_max).then_some(Late::Header),
-            Greeted | Proving | Verifying => (stands > settings.login_max).then_some(Late::Login),
-            Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
-            // The server keeps it from being heard.
-            Feeding if self.has_fed_enough(client) => None,
-            Feeding => (stands > read_max()).then_some(Late::Stalled),
-            Idle if client.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),
-            Idle => (stands > self.idle_max(client)).then_some(Late::Idle),
-            _ => None,
-        }
-    }
-
-    /// How long a client may take nothing of its reply.
-    fn write_max(&self, client: &Client<N::Sock>) -> Duration {
-        const NAME: &[u8] = b"net_write_timeout";
-        let own = client.session.variable(NAME).and_then(seconds);
-        let begun = || client.session.begun.value(NAME).and_then(seconds);
-        let usual = self.settings.write_max;
-        own.or(usual)
-            .or_else(begun)
-            .unwrap_or(self.shared.server.timeouts.write)
-    }
-
-    /// How long a client may say nothing.
-    fn idle_max(&self, client: &Client<N::Sock>) -> Duration {
-        let timeouts = &self.shared.server.timeouts;
-        let own = timeouts.wait_of(&client.session, client.capabilities);
-        let limits = &self.settings.users[client.user as usize].limits;
-        limits.idle_max.map_or(own, |max| max.min(own))
-    }
-
     /// Closes an idle client in the words of the server.
     pub(crate) fn end_idle(&mut self, key: Key) {
         if !matches!(self.shared.server.flavour, Server::MySql(version) if version >= WORDS_SINCE) {
@@ -199,25 +246,18 @@ impl<N: Net> Group<N> {
         self.leave(key);
     }
 
-    /// Whether the time of an idle client is over, or so near its end that the server, which counts
-    /// by itself on the client's backend, may have found so first.
-    pub(crate) fn has_idled(&self, client: &Client<N::Sock>) -> bool {
-        let stands = self.net.now().since(client.since);
-        client.state() == ClientState::Idle
-            && client.output.is_none()
-            && stands + SWEEP_SLACK > self.idle_max(client)
+    /// What limits of time go by now.
+    pub(crate) fn limits(&self) -> Limits<'_> {
+        Limits {
+            settings: &self.settings,
+            server: &self.shared.server,
+        }
     }
 
     /// Whether the server will keep an idle backend for long enough to run something on it.
     pub(crate) fn lives_on(&self, backend: &Backend<N::Sock>) -> bool {
-        let idle = self.net.now().since(backend.since);
-        if idle < ALIVE {
-            return true;
-        }
         let capabilities = self.backend_pools.pools[backend.pool].key.capabilities;
-        let timeouts = &self.shared.server.timeouts;
-        let max = timeouts.wait_of(&backend.session, capabilities);
-        idle < max - (max / 2).min(MARGIN_MAX)
+        backend.lives_on(capabilities, &self.shared.server.timeouts, self.net.now())
     }
 
     /// Closes idle backends that the server is about to close.

@@ -14,6 +14,7 @@
 //!
 //! [`HANDSHAKES_PER_TURN`]: crate::buffers::transport::HANDSHAKES_PER_TURN
 
+use crate::client::Client;
 use crate::client::ClientState;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -22,24 +23,16 @@ use rustls::Error;
 use std::io::{self, ErrorKind};
 use wire::stranger::Stranger;
 
+impl<S> Client<S> {
+    /// Whether the packet in the place of its login asks for TLS, where that may be had.
+    pub(crate) fn asks_for_tls(&self, payload: &[u8]) -> bool {
+        Stranger::of_login(payload) == Some(Stranger::SslRequest)
+            && self.state() == ClientState::Greeted
+            && !self.transport.is_tls()
+    }
+}
+
 impl<N: Net> Group<N> {
-    /// Whether the packet in the place of a login asks for TLS, and may have it.
-    pub(crate) fn asks_for_tls(&self, key: Key, payload: &[u8]) -> bool {
-        let client = self.clients.get(key);
-        self.settings.tls.is_some()
-            && Stranger::of_login(payload) == Some(Stranger::SslRequest)
-            && client.is_some_and(|client| {
-                client.state() == ClientState::Greeted && !client.transport.is_tls()
-            })
-    }
-
-    /// Whether a client has to use TLS and does not. A Unix socket is as good, as with servers.
-    pub(crate) fn lacks_tls(&self, key: Key) -> bool {
-        let required = (self.settings.tls.as_ref()).is_some_and(|tls| tls.required);
-        let client = self.clients.get(key);
-        required && client.is_some_and(|client| !client.transport.is_secure())
-    }
-
     /// Begins the handshake. `received` has come behind the request, and is its first part.
     pub(crate) fn begin_tls(&mut self, key: Key, received: &[u8]) {
         let Some(settings) = &self.settings.tls else {

@@ -10,7 +10,7 @@
 //!   waits, they wait because others do. A group with few clients would serve each at once while
 //!   those of a group with many wait.
 //! - The backends that may run statements at once are shared by the groups that start any
-//!   ([`Group::busy_max`]): those that yield, or where nobody waits, leave theirs to the others.
+//!   ([`crate::running`]): those that yield, or where nobody waits, leave theirs to the others.
 //!
 //! Invariants:
 //! - a group yields only to one that gets on: it has started something within [`LIVE_MAX`]. One
@@ -21,13 +21,9 @@
 //! It leaves alone: statements of clients that hold a lease, and arrivals of high priority.
 
 use crate::group::Group;
-use crate::queue::fronts::Look;
+use crate::queue::fronts::{LOOK_EVERY, Look};
 use reactor::{Net, Time};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-
-/// How often a group looks at the others.
-const LOOK_EVERY: Duration = Duration::from_micros(250);
 
 impl<N: Net> Group<N> {
     /// Whether this group starts nothing from its lanes now, so that others catch up.
@@ -41,39 +37,19 @@ impl<N: Net> Group<N> {
             return false;
         }
         let now = self.net.now();
-        if now.since(self.look.at) >= LOOK_EVERY {
+        if now.since(self.running.look.at) >= LOOK_EVERY {
             let mine = self.publish_front();
             let yields = self.shared.fronts.yields(self.index, mine.min(now), now);
             let front = &self.shared.fronts.0[self.index];
             front.runs.store(!yields && mine != Time::NEVER, Relaxed);
             let running = self.shared.fronts.running();
-            self.look = Look {
+            self.running.look = Look {
                 at: now,
                 yields,
                 running,
             };
         }
-        self.look.yields
-    }
-
-    /// Backends of this group that may run statements at once, as far as clients without a backend
-    /// go: none while the pool is paused.
-    pub(crate) fn busy_max(&self) -> usize {
-        match self.shared.paused.load(Relaxed) {
-            true => 0,
-            false => self.busy_max_of_held(),
-        }
-    }
-
-    /// The same for clients that have one: a pause lets them come to their end.
-    pub(crate) fn busy_max_of_held(&self) -> usize {
-        self.shared.busy_max(&self.settings, self.look.running)
-    }
-
-    /// Notes that something from the lanes was started.
-    pub(crate) fn gets_on(&self) {
-        let front = &self.shared.fronts.0[self.index];
-        front.started.store(self.net.now().0, Relaxed);
+        self.running.look.yields
     }
 
     /// Tells the others since when this group's front waits.
@@ -85,15 +61,5 @@ impl<N: Net> Group<N> {
             front.runs.store(false, Relaxed);
         }
         since
-    }
-
-    /// When a group that yields looks again. At the concurrency limit it could start nothing even
-    /// if it did not yield, and looks when something ends.
-    pub(crate) fn next_look(&self) -> Time {
-        if self.look.yields && self.waiting > 0 && self.busy < self.busy_max() {
-            self.look.at + LOOK_EVERY * 2
-        } else {
-            Time::NEVER
-        }
     }
 }

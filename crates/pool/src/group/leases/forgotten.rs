@@ -68,7 +68,9 @@ impl<N: Net> Group<N> {
 
     /// What a client whose bytes are wanted has, though it stands in no line.
     fn why_unread(&self, key: Key, client: &Client<N::Sock>) -> Option<&'static str> {
-        if self.inputs.holds_up(key) || self.has_fed_enough(client) {
+        if self.inputs.holds_up(key)
+            || client.has_fed_enough(client.lease().and_then(|lease| self.backends.get(lease)))
+        {
             return None;
         }
         if client.transport.is_readable() {

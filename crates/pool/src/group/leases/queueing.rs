@@ -237,7 +237,12 @@ impl<N: Net> Group<N> {
     /// left of the backends is reserved for others.
     pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
         let front = self.front_of(pool)?;
-        if front.lane != LaneName::Low || !self.is_reserve_reached() {
+        if front.lane != LaneName::Low
+            || !self
+                .shared
+                .budget
+                .is_reserve_reached(self.index, self.backend_pools.unused())
+        {
             return Some(front);
         }
         let others = [LaneName::Held, LaneName::Login, LaneName::High];
@@ -273,7 +278,12 @@ impl<N: Net> Group<N> {
     /// The same as [`Group::oldest_wait`], of those who may be served: while slow readers keep what
     /// the low lane may have, nobody can help it by waiting.
     pub(crate) fn oldest_wait_to_serve(&mut self) -> Option<Time> {
-        match self.is_squeezed() && self.is_reserve_reached() {
+        match self.is_squeezed()
+            && self
+                .shared
+                .budget
+                .is_reserve_reached(self.index, self.backend_pools.unused())
+        {
             true => self.oldest_wait_in(&[LaneName::Login, LaneName::High, LaneName::Held]),
             false => self.oldest_wait(),
         }
@@ -310,13 +320,13 @@ impl<N: Net> Group<N> {
             == Mode::None
             && client.state() == ClientState::Idle
             && resting(lease)
-            && self.busy >= self.busy_max_of_held()
+            && self.running.is_full_of_held(&self.shared, &self.settings)
     }
 
     /// The turn of a client has come that had a backend all the while.
     pub(crate) fn go_on_held(&mut self, pool: usize, held: Waiting) {
         self.pop(pool, held);
-        self.gets_on();
+        self.shared.fronts.gets_on(self.index, self.net.now());
         self.forget_waiting(held.client);
         self.return_to_idle(held.client);
     }

@@ -21,35 +21,14 @@ use std::time::Duration;
 const LEND_AFTER: Duration = Duration::from_millis(50);
 
 impl<N: Net> Group<N> {
-    /// Whether another backend may be dialled.
-    pub(crate) fn has_room(&self) -> bool {
-        self.shared.budget.has_room(self.index)
-    }
-
-    /// Backends that no client has.
-    fn unused(&self) -> usize {
-        let idle: usize = self
-            .backend_pools
-            .pools
-            .iter()
-            .map(|pool| pool.idle.len())
-            .sum();
-        idle + self.backend_pools.dialling
-    }
-
-    /// Whether as many backends are leased as the low lane may have: the rest is for statements of
-    /// high priority and for logins, so that clients which all wait for one lock leave them some.
-    pub(crate) fn is_reserve_reached(&self) -> bool {
-        let reserved = self.shared.budget.reserved(self.index);
-        let unused = self.unused();
-        reserved >= unused && reserved >= unused + self.shared.budget.by_right(self.index)
-    }
-
     /// Whether the low lane waits for a backend besides the reserve, and the group may have more.
     pub(crate) fn wants_more(&mut self, pool: usize) -> bool {
         self.backend_pools.count < self.shared.budget.most()
-            && self.unused() <= self.shared.budget.reserved(self.index)
-            && self.is_reserve_reached()
+            && self.backend_pools.unused() <= self.shared.budget.reserved(self.index)
+            && self
+                .shared
+                .budget
+                .is_reserve_reached(self.index, self.backend_pools.unused())
             && self.front_in(pool, LaneName::Low).is_some()
     }
 
@@ -76,44 +55,30 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Whether the next backend that becomes free is owed to another group.
-    pub(crate) fn owes_next(&self) -> bool {
+    /// Which idle backend is to be lent next, and when.
+    pub(crate) fn next_lent(&self) -> Option<(Time, Key)> {
         let budget = &self.shared.budget;
-        self.backend_pools.count > budget.share(self.index)
-            && budget.owed(self.index) == Owed::AtOnce
+        if self.backend_pools.unused() <= budget.reserved(self.index) {
+            return None;
+        }
+        let owed = budget.owed(self.index);
+        let idle = self.backend_pools.pools.iter().flat_map(|pool| &pool.idle);
+        let since = idle.filter_map(|key| Some((self.backends.get(*key)?.since, *key)));
+        match (owed, since.min()?) {
+            (Owed::Nothing, _) => None,
+            (Owed::AtOnce, (_, key)) => Some((Time(0), key)),
+            (Owed::Idle, (since, key)) => Some((since + LEND_AFTER, key)),
+        }
     }
 
     /// Closes idle backends that others need more.
     pub(crate) fn lend(&mut self) {
-        while self.next_lend() <= self.net.now()
-            && let Some((_, key)) = self.longest_idle()
+        while let Some((at, key)) = self.next_lent()
+            && at <= self.net.now()
         {
             self.counts.lent += 1;
             self.let_go(key);
         }
-    }
-
-    /// Tells the others what is idle here, at the end of a turn.
-    pub(crate) fn publish_idle(&self) {
-        self.shared.budget.note_idle(self.index, self.unused());
-    }
-
-    /// When an idle backend is to be lent.
-    pub(crate) fn next_lend(&self) -> Time {
-        if self.unused() <= self.shared.budget.reserved(self.index) {
-            return Time::NEVER;
-        }
-        match (self.shared.budget.owed(self.index), self.longest_idle()) {
-            (Owed::Nothing, _) | (_, None) => Time::NEVER,
-            (Owed::AtOnce, Some(_)) => Time(0),
-            (Owed::Idle, Some((since, _))) => since + LEND_AFTER,
-        }
-    }
-
-    fn longest_idle(&self) -> Option<(Time, Key)> {
-        let all = self.backend_pools.pools.iter().flat_map(|pool| &pool.idle);
-        all.filter_map(|key| Some((self.backends.get(*key)?.since, *key)))
-            .min()
     }
 }
 
@@ -121,7 +86,7 @@ impl<N: Net> Drop for Group<N> {
     /// What the group has is the others' when its thread ends.
     fn drop(&mut self) {
         self.backends = reactor::Slots::default();
-        self.collecting.end(&self.shared.collecting);
+        self.slow_readers.end(&self.shared);
         self.shared
             .budget
             .give(self.index, self.backend_pools.count);

@@ -140,7 +140,10 @@ impl<N: Net> Group<N> {
     /// Whether somebody waits for what could be given at once: backends that were lost at the end
     /// of a turn have made room after everybody was served.
     pub(crate) fn is_behind(&mut self) -> bool {
-        if self.waiting == 0 || self.busy >= self.busy_max() || self.yields() {
+        if self.waiting == 0
+            || !self.running.has_room(0, &self.shared, &self.settings)
+            || self.yields()
+        {
             return false;
         }
         let now = self.net.now();
@@ -149,7 +152,7 @@ impl<N: Net> Group<N> {
             .pools
             .iter()
             .any(|pool| !pool.idle.is_empty());
-        let slot = self.has_room();
+        let slot = self.shared.budget.has_room(self.index);
         (0..self.backend_pools.pools.len()).any(|pool| {
             let may_dial = self.may_dial(pool, now);
             if self.front_to_serve(pool).is_some() {

@@ -208,7 +208,9 @@ impl<N: Net> Group<N> {
     /// Answers the execution of a SHOW WARNINGS or SHOW ERRORS from what was kept; `false` where it
     /// is none, or nothing was kept.
     pub(crate) fn show_in_binary(&mut self, key: Key, sql: &[u8], mode: LexMode) -> bool {
-        let now = self.status_of(key);
+        let now = self
+            .client_view(key)
+            .map_or(0, |view| view.status(self.shared.server.flavour));
         let Some(Question::Show {
             errors,
             offset,
@@ -230,7 +232,9 @@ impl<N: Net> Group<N> {
     }
 
     fn show(&mut self, key: Key, errors: bool, offset: u64, rows: u64) -> Previous {
-        let now = self.status_of(key);
+        let now = self
+            .client_view(key)
+            .map_or(0, |view| view.status(self.shared.server.flavour));
         let Some(client) = self.clients.get_mut(key) else {
             return Previous::Answered;
         };

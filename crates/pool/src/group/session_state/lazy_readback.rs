@@ -144,7 +144,9 @@ impl<N: Net> Group<N> {
             backend.note_deprecation(key, self.shared.server.flavour);
         }
         self.send_backend(lease, &out);
-        self.count_busy(lease);
+        if let Some(backend) = self.backends.get_mut(lease) {
+            self.running.begins(backend, self.net.now());
+        }
         if waits {
             self.forget_waiting(key);
         }

@@ -14,7 +14,9 @@ impl<N: Net> Group<N> {
         if let Some(mut pair) = self.pair(owner, key) {
             let out = pair.ask_for_report();
             self.send_backend(key, &out);
-            self.count_busy(key);
+            if let Some(backend) = self.backends.get_mut(key) {
+                self.running.begins(backend, self.net.now());
+            }
         }
     }
 

@@ -422,6 +422,8 @@ impl<N: Net> Group<N> {
         let mut out = Vec::with_capacity(sql.len() + 8);
         put_query(&mut out, backend.form, sql);
         self.send_backend(key, &out);
-        self.count_busy(key);
+        if let Some(backend) = self.backends.get_mut(key) {
+            self.running.begins(backend, self.net.now());
+        }
     }
 }

@@ -137,7 +137,7 @@ impl<N: Net> Group<N> {
             return None;
         }
         let users = &self.settings.statement_log_users;
-        let name = self.user_name(self.clients.get(key)?);
+        let name = (self.clients.get(key)?).user_name(&self.settings, &self.backend_pools);
         if !users.is_empty() && !users.iter().any(|user| Some(&**user) == name) {
             return None;
         }
@@ -277,7 +277,9 @@ impl<N: Net> Group<N> {
         };
         let facts = Facts {
             client: Some(note.from),
-            account: self.user_name(client).map(str::as_bytes),
+            account: client
+                .user_name(&self.settings, &self.backend_pools)
+                .map(str::as_bytes),
             reason: end.reason,
             omitted,
             statement: Some(StatementFacts {

@@ -1,0 +1,570 @@
+//! Clients that do not read their replies, and what they may keep from the others.
+//!
+//! The problem: a backend is not read while its client has not taken the last bytes, so a client
+//! that stops to read keeps its backend. A few dozen of them keep all, and nobody else is served. A
+//! slow reader is no criminal: an export to a slow disk looks the same.
+//!
+//! The mechanism, while others wait for a backend:
+//! 1. Readers that have held up a backend for [`SLOW_AFTER`] may keep a share of the group's
+//!    (`slow_backends_percent_max`), and those of one user `[[user]] slow_backends_max`.
+//! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
+//!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
+//!    (`spool.rs`), from which the client reads at its own pace. Its lease ends with its reply as
+//!    any other does: within a transaction, or with a pin, it does not, so such a reply is left
+//!    where it is. Where its last statement has begun the transaction (as with autocommit off),
+//!    that is seen when the reply has ended: the reader counts as one that holds a backend from
+//!    then on.
+//!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
+//!    the share: they wait for its end.
+//!    A long reply takes its time on the way into the spool, and the server's: one of a group goes
+//!    there at a time (`collecting.rs`). The next client that does not read may have the backend
+//!    after it. So while slow readers keep their share or more ([`SlowReaders::is_squeezed`]),
+//!    statements of shapes that are known to be short wait in the high lane, for which some
+//!    backends are reserved (`queueing.rs`).
+//! 3. Where the spool has no room, the reader of all groups that has taken nothing for longest is
+//!    closed, once that is `slow_reader_ms_max`; and so is one beyond the share whose session keeps
+//!    its backend. The log and the census say so.
+//! 4. A client whose reply does not come out of the spool, because its disk fails or does not
+//!    answer, is closed.
+//!
+//! Each group keeps its part of the share, so all groups together keep the whole.
+//!
+//! [`SlowReaders`] knows who is slow and says what is to be done; the group reads on, and closes.
+//!
+//! Invariant: whose reply is taken off its backend is sent every byte of it in order, or is closed.
+
+use crate::backend::{Backend, Purpose};
+use crate::buffers::spool::{Spool, Tail};
+use crate::client::{Client, ClientState, Output, Rest};
+use crate::config::Settings;
+use crate::queue::collecting::Collecting;
+use crate::shared::Shared;
+use reactor::{Key, Slots, Time};
+use session::meter::Meter;
+use session::shapes::REPLY_MAX;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A reader that takes its reply is held up for a moment now and then; one that has held up its
+/// backend for so long is slow.
+const SLOW_AFTER: Duration = Duration::from_millis(20);
+/// Bytes of a reply that wait in memory before the rest goes to the file.
+const MEMORY_MAX: usize = 16 * 1024;
+
+/// Why a reader is closed whose reply cannot be taken off its backend.
+const KEEPS_BACKEND: &str =
+    "it keeps a backend for its transaction or a pin while others wait for one";
+/// Why the one is closed that has taken nothing for longest.
+pub(crate) const NO_ROOM: &str = "the spool (spool_bytes_max) has no room and others wait";
+
+/// A client that holds up its backend.
+#[derive(Clone, Copy, Debug)]
+struct Reader {
+    /// When it took bytes last.
+    since: Time,
+    client: Key,
+    lease: Key,
+    user: u16,
+    /// Statements of others were sent behind its own.
+    has_riders: bool,
+}
+
+/// What a client whose reply was taken off its backend is sent next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextOfSpool {
+    /// It has been sent all.
+    Nothing,
+    /// It is in memory now.
+    InMemory,
+    /// It comes from the file.
+    OnDisk,
+}
+
+/// What is to be done so that others get backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relief {
+    /// This backend is read on: its client takes more, or its reply goes on into the spool.
+    ReadOn(Key),
+    /// The reply of this backend goes to the spool from now on.
+    TakeOff(Key),
+    /// This client is closed, for this reason.
+    End(Key, &'static str),
+}
+
+/// Those of whom readers are slow, as they are at this moment.
+pub(crate) struct Crowd<'a, S> {
+    pub(crate) clients: &'a mut Slots<Client<S>>,
+    pub(crate) backends: &'a Slots<Backend<S>>,
+    pub(crate) settings: &'a Settings,
+    pub(crate) shared: &'a Shared,
+    /// The group's number.
+    pub(crate) group: usize,
+    pub(crate) now: Time,
+}
+
+/// The slow readers of a group.
+#[derive(Debug)]
+pub(crate) struct SlowReaders {
+    /// Backends that are, or have been, held up by the clients of the replies in front.
+    held_up: Vec<Key>,
+    /// Clients whose replies were taken off their backends.
+    spooled: Vec<Key>,
+    /// Which of those is taken off its backend now.
+    collecting: Collecting,
+    /// Backends that slow readers keep from others, as of the last turn.
+    backends: usize,
+    /// Backends that slow readers of limited users hold here, as all groups were told.
+    of_users: BTreeMap<u16, usize>,
+    /// Replies that were taken off their backends.
+    pub(crate) spool: Spool,
+}
+
+impl<S> Backend<S> {
+    /// Whether statements of others stand behind the one whose reply it sends.
+    fn has_riders(&self) -> bool {
+        let mut owners = self.flight().iter().filter_map(|command| command.owner);
+        let first = owners.next();
+        owners.any(|owner| Some(owner) != first)
+    }
+}
+
+impl<S> Client<S> {
+    /// What the report says of its reply.
+    pub(crate) fn reading(&self, now: Time) -> String {
+        let Some(output) = &self.output else {
+            return String::new();
+        };
+        let seconds = now.since(self.since).as_secs();
+        let spooled = self.spooled().unwrap_or(0);
+        let unsent = output.bytes.len() - output.sent + spooled;
+        let off = match (self.spooled(), self.state()) {
+            (None, _) => "",
+            (Some(_), ClientState::Idle | ClientState::Leaving) => ", off its backend",
+            (Some(_), _) => ", being taken off its backend",
+        };
+        format!(", has taken nothing for {seconds} s of {unsent} bytes{off}")
+    }
+}
+
+impl SlowReaders {
+    /// Nobody yet, with this spool.
+    pub(crate) fn new(spool: Spool) -> SlowReaders {
+        SlowReaders {
+            held_up: Vec::new(),
+            spooled: Vec::new(),
+            collecting: Collecting::default(),
+            backends: 0,
+            of_users: BTreeMap::new(),
+            spool,
+        }
+    }
+
+    /// Keeps what a client cannot be sent now, at the end of what it is still to be sent.
+    pub(crate) fn keep<S>(
+        &mut self,
+        (key, client): (Key, &mut Client<S>),
+        bytes: &[u8],
+        (shared, outputs): (&Shared, &Meter),
+        now: Time,
+    ) {
+        if client.output.is_none() {
+            // The write limit counts from here.
+            client.since = now;
+        }
+        let transport_bytes = client.transport.unsent_bytes();
+        let output = client.output.get_or_insert_default();
+        output.transport_bytes = transport_bytes;
+        let unsent = output.bytes.len() - output.sent;
+        match &mut output.rest {
+            Rest::Spooled(tail) if tail.len() > 0 || unsent >= MEMORY_MAX => {
+                self.spool.append(tail, bytes, key, shared.spool_of_all());
+                self.collecting.heard(key, now);
+            }
+            _ => output.bytes.extend_from_slice(bytes),
+        }
+        output.count(outputs);
+    }
+
+    /// What a client of which all in memory has been sent is sent next: moved there if it is at
+    /// hand, asked for if it is in the file.
+    pub(crate) fn next(
+        &mut self,
+        (key, output): (Key, &mut Output),
+        (shared, outputs): (&Shared, &Meter),
+    ) -> NextOfSpool {
+        (output.bytes, output.sent) = (Vec::new(), 0);
+        let Rest::Spooled(tail) = &mut output.rest else {
+            return NextOfSpool::Nothing;
+        };
+        let next = match tail.take_last() {
+            Some(bytes) => {
+                output.bytes = bytes;
+                NextOfSpool::InMemory
+            }
+            None if tail.len() == 0 => NextOfSpool::Nothing,
+            None => {
+                self.spool.fetch(tail, key, &shared.spool_jobs);
+                NextOfSpool::OnDisk
+            }
+        };
+        output.count(outputs);
+        next
+    }
+
+    /// A block of a client's reply is written: it may be the one that it waits for.
+    pub(crate) fn stored(&mut self, key: Key, output: Option<&mut Output>, shared: &Shared) {
+        self.spool.has_dealt();
+        let Some(output) = output else { return };
+        let is_next = output.waits_for_spool();
+        if let Rest::Spooled(tail) = &mut output.rest {
+            tail.stored();
+            if is_next {
+                self.spool.fetch(tail, key, &shared.spool_jobs);
+            }
+        }
+    }
+
+    /// A block of a client's reply has been read; whether it is to be sent in its turn.
+    pub(crate) fn fetched(
+        &mut self,
+        output: Option<&mut Output>,
+        bytes: Vec<u8>,
+        (shared, outputs): (&Shared, &Meter),
+    ) -> bool {
+        self.spool.has_read();
+        let Some(output) = output else { return false };
+        let Rest::Spooled(tail) = &mut output.rest else {
+            return false;
+        };
+        self.spool.fetched(tail, shared.spool_of_all());
+        (output.bytes, output.sent) = (bytes, 0);
+        output.count(outputs);
+        true
+    }
+
+    /// Gives back what the spool has for a client that is gone.
+    pub(crate) fn drop_rest(&mut self, rest: Rest, shared: &Shared) {
+        if let Rest::Spooled(tail) = rest {
+            self.spool.drop_tail(tail, shared.spool_of_all());
+        }
+    }
+
+    /// Notes that a backend is not read because its client has not taken the last bytes.
+    pub(crate) fn note_held_up<S>(&mut self, key: Key, backend: &mut Backend<S>, now: Time) {
+        backend.held_up_since.get_or_insert(now);
+        if !self.held_up.contains(&key) {
+            self.held_up.push(key);
+        }
+    }
+
+    /// Whether more of this client's reply can be taken off its backend now.
+    pub(crate) fn collects(&self, client: Key, shared: &Shared, now: Time) -> bool {
+        self.collecting.takes(client) && self.spool.takes_more(&shared.spool, now)
+    }
+
+    /// Whether slow readers keep their share of the backends, or more, from others.
+    pub(crate) fn is_squeezed(&self, settings: &Settings, shared: &Shared, group: usize) -> bool {
+        self.backends >= slow_max(settings, shared, group).max(1)
+    }
+
+    /// Whether nobody is, or was a moment ago, slow.
+    fn is_empty(&self) -> bool {
+        self.held_up.is_empty() && self.spooled.is_empty() && self.of_users.is_empty()
+    }
+
+    /// Looks who is slow, and whose reply is taken off its backend, while others wait for those
+    /// (`others_wait`). Says what is to be done, in this order.
+    pub(crate) fn relieve<S>(
+        &mut self,
+        crowd: &mut Crowd<'_, S>,
+        others_wait: bool,
+    ) -> Vec<Relief> {
+        if self.is_empty() {
+            self.backends = 0;
+            self.collecting.end(&crowd.shared.collecting);
+            return Vec::new();
+        }
+        self.forget_quick(crowd);
+        let mut slow = self.slow(crowd);
+        let line = self.under_way(crowd);
+        self.backends = slow.len() + line.len();
+        self.publish_slow(&slow, crowd.settings);
+        self.choose_collected(&line, crowd);
+        let read_on = |lease: &&Key| {
+            let backend = crowd.backends.get(**lease);
+            backend.is_some_and(|backend| {
+                self.may_read(backend, crowd.clients, crowd.shared, crowd.now)
+            })
+        };
+        let mut relief: Vec<Relief> = (self.held_up.iter().filter(read_on))
+            .map(|lease| Relief::ReadOn(*lease))
+            .collect();
+        slow.retain(|reader| others_wait || reader.has_riders);
+        slow.sort_unstable_by_key(|reader| reader.since);
+        let max = slow_max(crowd.settings, crowd.shared, crowd.group);
+        let mut over = slow.len().saturating_sub(max);
+        let mut of_users = self.users_over(crowd.settings);
+        for reader in slow {
+            let of_user = of_users.get_mut(&reader.user).filter(|over| **over > 0);
+            if over == 0 && of_user.is_none() && !reader.has_riders {
+                continue;
+            }
+            over = over.saturating_sub(1);
+            of_user.into_iter().for_each(|over| *over -= 1);
+            relief.extend(self.relieve_of(reader, crowd));
+        }
+        self.publish_longest(crowd);
+        relief
+    }
+
+    /// Whether a backend may be read: there may be bytes, and the client that they are for has
+    /// taken the last ones, or its reply goes to the spool now.
+    pub(crate) fn may_read<S>(
+        &self,
+        backend: &Backend<S>,
+        clients: &Slots<Client<S>>,
+        shared: &Shared,
+        now: Time,
+    ) -> bool {
+        let owner = match backend.flight().front() {
+            // The pool takes what it has asked for itself, whatever its client has taken.
+            Some(command) if command.purpose != Purpose::Statement => None,
+            Some(command) => command.owner.or(backend.lease()),
+            None => backend.lease(),
+        };
+        let waiting = |owner: Key| Some((owner, clients.get(owner)?.output.as_deref()?));
+        let in_flight = backend.flight().len();
+        let takes = |(owner, output): (Key, &Output)| match output.rest {
+            Rest::OnBackend => has_room(output.bytes.len(), in_flight),
+            Rest::Spooled(_) => self.collects(owner, shared, now),
+        };
+        backend.transport.is_readable() && owner.and_then(waiting).is_none_or(takes)
+    }
+
+    /// Takes a reply off its backend; where that cannot be, its reader may have to go.
+    fn relieve_of<S>(&mut self, reader: Reader, crowd: &mut Crowd<'_, S>) -> Option<Relief> {
+        let backend = crowd.backends.get(reader.lease);
+        let keeps = backend.is_some_and(Backend::in_transaction);
+        let client = crowd.clients.get_mut(reader.client)?;
+        if keeps || client.is_held() {
+            let is_over = crowd.now.since(reader.since) >= crowd.settings.slow_reader_max;
+            return is_over.then_some(Relief::End(reader.client, KEEPS_BACKEND));
+        }
+        if client.spooled().is_some() {
+            return None;
+        }
+        if !self.spool.has_room(&crowd.shared.spool, crowd.now) {
+            crowd.shared.spool.note_lack(crowd.now);
+            return None;
+        }
+        client.output.as_mut()?.rest = Rest::Spooled(Tail::default());
+        match reader.has_riders {
+            true => self.spooled.insert(0, reader.client),
+            false => self.spooled.push(reader.client),
+        }
+        Some(Relief::TakeOff(reader.lease))
+    }
+
+    /// Clients whose replies are not at their ends and go to the spool, in line for that.
+    fn under_way<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Key> {
+        let under_way = |key: &Key| {
+            let client = crowd.clients.get(*key);
+            client.is_some_and(|client| {
+                let waits = client.spooled().is_some() && !client.closing;
+                waits && client.lease().is_some() && client.state() != ClientState::Idle
+            })
+        };
+        self.spooled.iter().copied().filter(under_way).collect()
+    }
+
+    /// Chooses whose reply of those in line is taken off its backend now.
+    fn choose_collected<S>(&mut self, line: &[Key], crowd: &Crowd<'_, S>) {
+        let key = self.collecting.client();
+        let client = key.and_then(|key| crowd.clients.get(key));
+        let lease = client.and_then(Client::lease);
+        let backend = lease.and_then(|lease| crowd.backends.get(lease));
+        let has_more = backend.is_some_and(|backend| backend.transport.is_readable());
+        let all = &crowd.shared.collecting;
+        if let Some(had) = self.collecting.choose(line, has_more, crowd.now, all) {
+            self.spooled.retain(|key| *key != had);
+            self.spooled.push(had);
+        }
+    }
+
+    /// Forgets backends and clients that nothing holds up any more.
+    fn forget_quick<S>(&mut self, crowd: &Crowd<'_, S>) {
+        self.held_up.retain(|key| {
+            let backend = crowd.backends.get(*key);
+            backend.is_some_and(|backend| backend.held_up_since.is_some())
+        });
+        self.spooled.retain(|key| {
+            let client = crowd.clients.get(*key);
+            client.is_some_and(|client| client.spooled().is_some())
+        });
+    }
+
+    /// Readers that hold up a backend now.
+    fn slow<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
+        let now = crowd.now;
+        let on_backend = self.held_up.iter().filter_map(|lease| {
+            let backend = crowd.backends.get(*lease)?;
+            let since = backend.held_up_since?;
+            let front = backend.flight().front()?;
+            let owner = front
+                .owner
+                .filter(|_| front.purpose == Purpose::Statement)?;
+            let client = crowd.clients.get(owner)?;
+            let waits = client.output.as_ref()?.rest.is_on_backend();
+            (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
+                since: client.since,
+                client: owner,
+                lease: *lease,
+                user: client.user,
+                has_riders: backend.has_riders(),
+            })
+        });
+        let within = self.spooled.iter().filter_map(|key| {
+            let client = crowd.clients.get(*key)?;
+            let lease = client
+                .lease()
+                .filter(|_| client.state() == ClientState::Idle)?;
+            client.spooled()?;
+            (now.since(client.since) >= SLOW_AFTER).then_some(Reader {
+                since: client.since,
+                client: *key,
+                lease,
+                user: client.user,
+                has_riders: false,
+            })
+        });
+        on_backend.chain(within).collect()
+    }
+
+    /// Tells all groups how many backends the slow readers of each limited user hold here.
+    fn publish_slow(&mut self, slow: &[Reader], settings: &Settings) {
+        let mut now: BTreeMap<u16, usize> = BTreeMap::new();
+        for reader in slow {
+            let user = &settings.users[reader.user as usize];
+            if user.limits.slow_backends_max.is_some() {
+                *now.entry(reader.user).or_default() += 1;
+            }
+        }
+        let all = |user: &u16| &settings.users[*user as usize].usage.slow;
+        for (user, count) in &now {
+            all(user).fetch_add(*count, Relaxed);
+        }
+        for (user, count) in &self.of_users {
+            all(user).fetch_sub(*count, Relaxed);
+        }
+        self.of_users = now;
+    }
+
+    /// By how many backends slow readers of users are over their limits.
+    fn users_over(&self, settings: &Settings) -> BTreeMap<u16, usize> {
+        let over = |user: &u16| {
+            let of_user = &settings.users[*user as usize];
+            let max = of_user.limits.slow_backends_max?;
+            let slow = of_user.usage.slow.load(Relaxed);
+            Some((*user, slow.saturating_sub(max)))
+        };
+        self.of_users.keys().filter_map(over).collect()
+    }
+
+    /// The reader that has taken nothing for longest and has room of the spool, or wants some.
+    fn longest<S>(&self, crowd: &Crowd<'_, S>) -> Option<(Time, Key)> {
+        let spooled = self.spooled.iter();
+        let spooled = spooled.filter_map(|key| Some((*key, crowd.clients.get(*key)?)));
+        let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
+        let spooled = spooled.map(|(key, client)| (client.since, key));
+        let slow = self.slow(crowd);
+        let slow = slow.into_iter().map(|reader| (reader.since, reader.client));
+        spooled.chain(slow).min()
+    }
+
+    /// Tells all groups since when the slowest reader here has taken nothing.
+    fn publish_longest<S>(&self, crowd: &Crowd<'_, S>) {
+        let longest = self.longest(crowd);
+        let since = longest.map_or(Time::NEVER, |(since, _)| since);
+        crowd.shared.spool.note_longest(crowd.group, since);
+    }
+
+    /// Where the spool has no room: the reader that has taken nothing for longest, and has to go.
+    pub(crate) fn longest_to_end<S>(&mut self, crowd: &Crowd<'_, S>) -> Option<Key> {
+        if self.spooled.is_empty() && self.held_up.is_empty() {
+            return None;
+        }
+        self.forget_quick(crowd);
+        self.publish_longest(crowd);
+        let (all, now) = (&crowd.shared.spool, crowd.now);
+        let stuck = self.held_up.iter().any(|key| {
+            let owner = crowd.backends.get(*key).and_then(Backend::lease);
+            let client = owner.and_then(|owner| crowd.clients.get(owner));
+            client.is_some_and(|client| client.spooled().is_some())
+        });
+        if stuck && !self.spool.has_room(all, now) {
+            all.note_lack(now);
+        }
+        let (since, key) = self.longest(crowd)?;
+        let goes = all.is_longest(crowd.group, since)
+            && self.spool.lacks(all, now)
+            && now.since(since) >= crowd.settings.slow_reader_max;
+        goes.then_some(key)
+    }
+
+    /// When the next reader becomes slow, while others wait (`others_wait`).
+    pub(crate) fn next_relief<S>(
+        &self,
+        backends: &Slots<Backend<S>>,
+        others_wait: bool,
+        now: Time,
+    ) -> Time {
+        let slow_at = self.held_up.iter().filter_map(|key| {
+            let backend = backends.get(*key)?;
+            let matters = others_wait || backend.has_riders();
+            backend.held_up_since.filter(|_| matters)
+        });
+        let relief = slow_at.map(|since| since + SLOW_AFTER);
+        let relief = relief.filter(|at| *at > now).min();
+        relief
+            .unwrap_or(Time::NEVER)
+            .min(self.collecting.next_choice())
+    }
+
+    /// How many readers hold up a backend now, how many replies are off their backends, and bytes
+    /// of the spool that those have.
+    pub(crate) fn count<S>(
+        &self,
+        clients: &Slots<Client<S>>,
+        backends: &Slots<Backend<S>>,
+    ) -> (usize, usize, usize) {
+        let waits = |key: &&Key| {
+            let lease = backends.get(**key).and_then(Backend::lease);
+            let client = lease.and_then(|lease| clients.get(lease));
+            client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
+        };
+        let slow = self.held_up.iter().filter(waits).count();
+        let spooled = |key: &&Key| clients.get(**key).is_some_and(|c| c.spooled().is_some());
+        let spooled = self.spooled.iter().filter(spooled).count();
+        (slow, spooled, self.spool.used())
+    }
+
+    /// The group ends: what it has of all groups' turns is theirs.
+    pub(crate) fn end(&mut self, shared: &Shared) {
+        self.collecting.end(&shared.collecting);
+    }
+}
+
+/// Backends of a group that slow readers may hold while others wait.
+fn slow_max(settings: &Settings, shared: &Shared, group: usize) -> usize {
+    shared.budget.share(group) * settings.slow_backends_percent_max / 100
+}
+
+/// Whether a backend is read although its client has not taken so many bytes. Behind a reply that
+/// others ride with, as much as a trusted reply has is kept.
+fn has_room(untaken: usize, in_flight: usize) -> bool {
+    in_flight > 1 && untaken < REPLY_MAX
+}
+
+#[cfg(test)]
+mod tests;
