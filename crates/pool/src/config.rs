@@ -33,6 +33,7 @@ pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber}
 pub(crate) use rows::{console_rows, server_rows, tls_rows, top_rows, user_rows};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use wire::auth::native;
@@ -136,6 +137,20 @@ pub struct User {
     pub limits: Limits,
     /// What it uses.
     pub(crate) usage: Arc<UserUse>,
+}
+
+impl User {
+    /// A statement of its clients waits in a lane, or does not any more. Counted where there is a
+    /// limit.
+    pub(crate) fn count_waiting(&self, on: bool) {
+        if self.limits.waiting_max.is_some() {
+            let waiting = &self.usage.waiting;
+            match on {
+                true => waiting.fetch_add(1, Relaxed),
+                false => waiting.fetch_sub(1, Relaxed),
+            };
+        }
+    }
 }
 
 impl User {

@@ -41,6 +41,7 @@ use crate::figures::digests::Digests;
 use crate::figures::{Figures, GroupView, Stage, Turns};
 use crate::group::clients::departing::Departures;
 use crate::group::statements::statement_logs::StatementLogs;
+use crate::line::Line;
 use crate::listing::Answer;
 use crate::log::ReportLine;
 use crate::log::line_limit::LineLimit;
@@ -114,12 +115,8 @@ pub struct Group<N: Net> {
     pub(crate) memory_look_at: Time,
     /// Schemas that a pool is known to have been let into.
     pub(crate) schemas: Schemas,
-    /// Statements and logins in lanes.
-    pub(crate) waiting: usize,
-    /// The moment that the last command to come has as its place.
-    pub(crate) last_place: Time,
-    /// Bytes of the commands of those that wait.
-    pub(crate) waiting_bytes: usize,
+    /// Who waits in lanes.
+    pub(crate) line: Line,
     /// What runs here.
     pub(crate) running: Running,
     /// Texts that clients have prepared.
@@ -242,9 +239,7 @@ impl<N: Net> Group<N> {
             memory_published: 0,
             memory_look_at: Time(0),
             schemas: Schemas::default(),
-            waiting: 0,
-            last_place: Time(0),
-            waiting_bytes: 0,
+            line: Line::default(),
             running: Running::default(),
             definitions: Definitions::default(),
             long_data: 0,
@@ -355,7 +350,7 @@ impl<N: Net> Group<N> {
         if self.settings.oversubscribe == Oversubscribe::Auto {
             let turn = Turn {
                 statements: self.counts.statements,
-                is_limited: self.waiting > 0
+                is_limited: !self.line.is_empty()
                     && !self.running.has_room(0, &self.shared, &self.settings),
                 backends_max: self.settings.backends_max,
                 now: self.net.now(),
@@ -384,9 +379,13 @@ impl<N: Net> Group<N> {
             .min(self.next_arrival())
             .min(self.inputs.next_look(self.net.now()))
             .min(self.next_memory_look())
-            .min((self.slow_readers).next_relief(&self.backends, self.waiting > 0, self.net.now()))
+            .min((self.slow_readers).next_relief(
+                &self.backends,
+                !self.line.is_empty(),
+                self.net.now(),
+            ))
             .min(self.bulk.next(self.inputs.has_line()));
-        if self.waiting > 0 {
+        if !self.line.is_empty() {
             let (shared, settings) = (&self.shared, &self.settings);
             let running = &self.running;
             next = next.min(running.next_stall(&self.backends, shared, settings));
@@ -469,7 +468,7 @@ impl<N: Net> Group<N> {
             ..Census::default()
         };
         census.clients = self.clients.len();
-        census.waiting = self.waiting;
+        census.waiting = self.line.len();
         census.variables_bytes = self.variables.bytes();
         census.input_bytes = self.inputs.bytes();
         census.memory_bytes = self.held_for_clients();

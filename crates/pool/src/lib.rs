@@ -21,6 +21,7 @@ mod from_files;
 #[cfg(test)]
 mod generated_page;
 mod group;
+mod line;
 mod listing;
 mod log;
 mod operations;

@@ -14,7 +14,7 @@
 
 use crate::auth::account::Counted;
 use crate::auth::credential::Credential;
-use crate::queue::lane::Lanes;
+use crate::queue::lane::{LaneName, Lanes, Waiting};
 use crate::server::begins::Begins;
 use reactor::{Key, Time};
 use session::text::Text;
@@ -195,6 +195,44 @@ impl BackendPools {
     pub(crate) fn unused(&self) -> usize {
         let idle: usize = self.pools.iter().map(|pool| pool.idle.len()).sum();
         idle + self.dialling
+    }
+
+    /// The front of one lane of a pool, of the entries that stand.
+    pub(crate) fn front_in(
+        &mut self,
+        pool: usize,
+        lane: LaneName,
+        stands: impl FnMut(&Waiting) -> bool,
+    ) -> Option<Waiting> {
+        self.pools[pool].lanes.front(lane, stands)
+    }
+
+    /// Since when the one waits that has waited for longest, in any of these lanes.
+    pub(crate) fn oldest_wait(
+        &mut self,
+        lanes: &[LaneName],
+        stands: impl Fn(&Waiting) -> bool,
+    ) -> Option<Time> {
+        let pools = self.pools.iter_mut();
+        let fronts = pools.flat_map(|pool| {
+            let stands = &stands;
+            (lanes.iter()).filter_map(move |&lane| pool.lanes.front(lane, stands))
+        });
+        fronts.map(|front| front.since).min()
+    }
+
+    /// Takes a client of a pool out of the first of these lanes where one waits, if one does.
+    pub(crate) fn take_waiting(
+        &mut self,
+        pool: usize,
+        lanes: &[LaneName],
+        stands: impl Fn(&Waiting) -> bool,
+    ) -> Option<Key> {
+        lanes.iter().find_map(|&lane| {
+            let front = self.front_in(pool, lane, &stands)?;
+            self.pools[pool].lanes.pop(lane);
+            Some(front.client)
+        })
     }
 
     /// Counts a backend that begins to dial; its slot is taken.

@@ -163,7 +163,7 @@ impl<N: Net> Group<N> {
             self.pump(key);
         } else if event.closed && client.waits_to_log_in() {
             self.close_later(key);
-        } else if event.closed && self.is_waiting(key) {
+        } else if event.closed && self.clients.get(key).is_some_and(|c| c.place.is_in_lane()) {
             // Nothing of its statement has been executed, and nobody is there for the reply.
             self.counts.gave_up += 1;
             self.close_later(key);

@@ -22,6 +22,7 @@ use crate::backend::backend_pools::{BackendPool, DialEnd};
 use crate::backend::riders::Riders;
 use crate::backend::{Backend, BackendState, Purpose, Reports};
 use crate::client::{Client, ClientState, Handled};
+use crate::group::leases::queueing::stands;
 use crate::group::{BACKEND, Group};
 use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
@@ -93,7 +94,8 @@ impl<N: Net> Group<N> {
             return None;
         }
         let found = self.pick_idle(pool, key)?;
-        self.place_of(key);
+        let now = self.net.now();
+        self.line.place_of(self.clients.get_mut(key)?, now);
         self.bind(key, found).then_some(found)
     }
 
@@ -174,7 +176,7 @@ impl<N: Net> Group<N> {
     /// backend about which its last client alone may ask, and could be answered nowhere else.
     fn dial_spare(&mut self, pool: usize) {
         let (kept, pools) = (&self.backend_pools.pools[pool], &self.backend_pools);
-        let may = self.waiting == 0
+        let may = self.line.is_empty()
             && self.draining.is_none()
             && kept.dialling == 0
             && pools.dialling < self.settings.dials_max
@@ -363,7 +365,11 @@ impl<N: Net> Group<N> {
                     self.take_riders(lease);
                 }
                 // Who has a backend can go on even when there is none for those in front.
-                None => match self.front_in(pool, LaneName::Held) {
+                None => match self
+                    .backend_pools
+                    .front_in(pool, LaneName::Held, |waiting| {
+                        stands(&self.clients, waiting)
+                    }) {
                     Some(held) => self.go_on_held(pool, held),
                     None => return,
                 },
@@ -373,7 +379,7 @@ impl<N: Net> Group<N> {
 
     /// Serves every pool; statements that have run for long no longer count.
     pub(crate) fn serve_all(&mut self) {
-        if self.waiting == 0 {
+        if self.line.is_empty() {
             return;
         }
         if !self.running.has_room(0, &self.shared, &self.settings) {
@@ -551,7 +557,7 @@ impl<N: Net> Group<N> {
     /// Opens connections for those who wait, as far as every limit allows.
     pub(crate) fn dial_where_wanted(&mut self) {
         let mut lacks = false;
-        if self.waiting > 0 && self.running.has_room(0, &self.shared, &self.settings) {
+        if !self.line.is_empty() && self.running.has_room(0, &self.shared, &self.settings) {
             for pool in 0..self.backend_pools.pools.len() {
                 lacks |= self.dial_for(pool);
             }
@@ -748,7 +754,7 @@ impl<N: Net> Group<N> {
 
     /// When the next dial that somebody waits for may be tried.
     pub(crate) fn next_dial(&mut self) -> Time {
-        if self.waiting == 0 || self.backend_pools.dialling >= self.settings.dials_max {
+        if self.line.is_empty() || self.backend_pools.dialling >= self.settings.dials_max {
             return Time::NEVER;
         }
         let now = self.net.now();

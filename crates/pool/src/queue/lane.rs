@@ -203,6 +203,14 @@ impl Lanes {
         self.lanes[lane as usize].line.len()
     }
 
+    /// Entries that go before a lane's first.
+    pub(crate) fn ahead_of(&self, lane: LaneName) -> usize {
+        match lane {
+            LaneName::Low | LaneName::Held => self.len_of(LaneName::High),
+            LaneName::High | LaneName::Login => 0,
+        }
+    }
+
     /// Entries of all lanes, those that no longer stand included.
     #[must_use]
     pub(crate) fn len(&self) -> usize {

@@ -12,6 +12,7 @@
 use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::group::leases::queueing::{REFUSABLE, stands};
 use reactor::{Address, Key, Net, Time};
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,7 +113,9 @@ impl<N: Net> Group<N> {
             return self.close_all_waiting(pool, &why);
         }
         let why = why.unwrap_or_else(|| "the connections to it were lost".into());
-        while let Some(client) = self.take_waiting(pool) {
+        while let Some(client) = (self.backend_pools)
+            .take_waiting(pool, &REFUSABLE, |waiting| stands(&self.clients, waiting))
+        {
             let (lasted, why) = (lasted, why.clone());
             self.give_up(client, &Refusal::ServerDown { lasted, why });
             self.refused_pool = Some(pool);

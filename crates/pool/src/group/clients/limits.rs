@@ -109,7 +109,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn count_for_limits(&self, on: bool) {
         for (_, client) in self.clients.iter() {
             if client.place.is_in_lane() {
-                self.count_waiting(client.user, on);
+                self.settings.users[client.user as usize].count_waiting(on);
             }
         }
         self.count_inputs(on);

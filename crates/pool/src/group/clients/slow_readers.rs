@@ -61,7 +61,7 @@ impl<N: Net> Group<N> {
 
     /// Takes replies off their backends while others wait for those.
     pub(crate) fn relieve_backends(&mut self) {
-        let others_wait = self.waiting > 0
+        let others_wait = !self.line.is_empty()
             || self
                 .shared
                 .budget

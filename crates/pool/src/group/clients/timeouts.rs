@@ -15,7 +15,8 @@
 //! A backend has the same values, because they are restored with the session and any statement may
 //! ask for them. So the server closes one that has been idle for its `wait_timeout`. One that a
 //! client holds does not die before its client's time is over, as both became idle at once; one
-//! that nobody holds is not used when its end is near ([`Backend::lives_on`]), and closed before it.
+//! that nobody holds is not used when its end is near ([`Backend::lives_on`]), and closed before
+//! it.
 
 use crate::backend::{Backend, BackendState};
 use crate::client::{Client, ClientState};

@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering::Relaxed;
 impl<N: Net> Group<N> {
     /// Whether this group starts nothing from its lanes now, so that others catch up.
     pub(crate) fn yields(&mut self) -> bool {
-        self.waiting > 0 && self.is_ahead()
+        !self.line.is_empty() && self.is_ahead()
     }
 
     /// Whether a statement that has just come goes behind those that wait in other groups.

@@ -16,102 +16,53 @@
 //! it: the others may wait for the locks of its transaction, so it has to get on, and there is at
 //! most one such client for each backend.
 //!
-//! Invariant: `waiting`, `waiting_bytes` and the users' counts are changed together, in
-//! [`Group::wait_in_lane`] and [`Group::forget_waiting`] and nowhere else.
+//! Invariant: who waits in a lane is counted ([`crate::line`]), and who is counted waits in one.
 
-use crate::client::{ClientState, Handled};
+use crate::client::{Client, ClientState, Handled};
+use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::queue::lane::{LaneName, Waiting};
 use crate::queue::priority::{Asked, Mode, Priority, asked};
 use reactor::{Key, Net, Time};
 use sql::lex::LexMode;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 use wire::reply::OK;
 
 /// Lanes of those who wait for a backend, and may be refused one.
-const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
+pub(crate) const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
 
 impl<N: Net> Group<N> {
     /// Puts a client whose command of `len` bytes is at the front of its input in its lane: at the
     /// end, or where it has a place already.
     pub(crate) fn wait_in_lane(&mut self, key: Key, len: usize) -> Handled {
-        let lane = self.lane_for(key);
-        if let Some(refusal) = self.no_place(key, lane, len) {
-            self.counts.refused += 1;
-            self.refuse(key, &refusal);
-            if let Some(client) = self.clients.get_mut(key) {
-                client.pins.forget_plan();
-            }
-            return Handled::Used;
-        }
-        let (now, since) = (self.net.now(), self.place_of(key));
+        let (now, goes_before_slow) = (self.net.now(), self.goes_before_slow(key));
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
+        let lane = client.lane(goes_before_slow, &self.settings);
+        if let Some(refusal) = self.line.refusal(client, (lane, len), &self.settings) {
+            client.pins.forget_plan();
+            self.counts.refused += 1;
+            self.refuse(key, &refusal);
+            return Handled::Used;
+        }
+        let since = self.line.place_of(client, now);
         // A client that logs in stays in its own state while it waits.
         if client.state() == ClientState::Idle && !client.change_state(ClientState::Waiting, now) {
             self.close_later(key);
             return Handled::Used;
         }
-        let waiting = Waiting {
-            client: key,
-            since,
-            lane,
-        };
-        self.take_place(waiting, len);
-        if let Some(client) = self.clients.get(key) {
-            self.backend_pools.pools[client.pool as usize]
-                .lanes
-                .push(waiting);
-        }
+        (self.line).enter(client, (lane, since, len), &self.settings);
+        self.backend_pools.pools[client.pool as usize]
+            .lanes
+            .push(Waiting {
+                client: key,
+                since,
+                lane,
+            });
         self.counts.waited += 1;
         self.counts.waited_high += u64::from(lane == LaneName::High);
         Handled::Kept
-    }
-
-    /// The place of a client's command: the moment at which it came, which no other has.
-    pub(crate) fn place_of(&mut self, key: Key) -> Time {
-        let next = self
-            .net
-            .now()
-            .max(self.last_place + Duration::from_nanos(1));
-        let Some(client) = self.clients.get_mut(key) else {
-            return next;
-        };
-        if client.place.take(next) {
-            self.last_place = next;
-        }
-        client.place.since()
-    }
-
-    /// The lane for what a client wants now; takes a ticket where that is the high one.
-    fn lane_for(&mut self, key: Key) -> LaneName {
-        let goes_before_slow = self.goes_before_slow(key);
-        let Some(client) = self.clients.get_mut(key) else {
-            return LaneName::Low;
-        };
-        if client.state() == ClientState::Opening {
-            return LaneName::Login;
-        }
-        if client.lease().is_some() {
-            return LaneName::Held;
-        }
-        if goes_before_slow {
-            return LaneName::High;
-        }
-        let limits = &self.settings.users[client.user as usize].limits;
-        let high = match client.place.priority.unwrap_or(limits.priority) {
-            Priority::High => true,
-            Priority::Low => false,
-            Priority::Auto => limits.high_prio_mode == Mode::Statements,
-        };
-        if high && client.place.use_ticket() {
-            return LaneName::High;
-        }
-        client.place.give_tickets(limits.high_prio_tickets);
-        LaneName::Low
     }
 
     /// Whether a client's statement goes to the high lane because it is known to be short, and slow
@@ -142,60 +93,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Why a command cannot wait.
-    fn no_place(&self, key: Key, lane: LaneName, len: usize) -> Option<Refusal> {
-        // Who had to wait elsewhere first, or has been in a lane, came when there was room.
-        let placed = self
-            .clients
-            .get(key)
-            .is_some_and(|client| client.place.is_held());
-        if placed || lane == LaneName::Held {
-            return None;
-        }
-        let settings = &self.settings;
-        let waiting = self.waiting;
-        if waiting >= settings.waiting_max {
-            return Some(Refusal::LaneFull { lane, waiting });
-        }
-        let bytes = self.waiting_bytes;
-        if bytes + len > settings.waiting_bytes_max {
-            return Some(Refusal::LaneBytes { lane, bytes, len });
-        }
-        let index = self.clients.get(key)?.user as usize;
-        let user = &settings.users[index];
-        let of_user = user.usage.waiting.load(Relaxed);
-        let full = user.limits.waiting_max.is_some_and(|max| of_user >= max);
-        full.then(|| Refusal::UserLaneFull {
-            user: user.name.clone(),
-            lane,
-            waiting: of_user,
-        })
-    }
-
-    /// Counts a client that waits.
-    pub(crate) fn take_place(&mut self, waiting: Waiting, len: usize) {
-        let Some(client) = self.clients.get_mut(waiting.client) else {
-            return;
-        };
-        client.place.enter(waiting.lane, waiting.since, len);
-        self.waiting += 1;
-        self.waiting_bytes += client.place.bytes();
-        let user = client.user;
-        self.count_waiting(user, true);
-    }
-
-    /// A statement of this user waits, or does not any more.
-    pub(crate) fn count_waiting(&self, user: u16, on: bool) {
-        let user = &self.settings.users[user as usize];
-        if user.limits.waiting_max.is_some() {
-            let waiting = &user.usage.waiting;
-            match on {
-                true => waiting.fetch_add(1, Relaxed),
-                false => waiting.fetch_sub(1, Relaxed),
-            };
-        }
-    }
-
     /// Takes a client out of its lane; its entry is passed over later.
     pub(crate) fn forget_waiting(&mut self, key: Key) {
         let Some(client) = self
@@ -205,23 +102,12 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        client.place.leave();
-        self.waiting -= 1;
-        self.waiting_bytes -= client.place.bytes();
-        let (user, pool) = (client.user, client.pool as usize);
-        self.count_waiting(user, false);
-        let (clients, waiting) = (&self.clients, self.waiting);
+        self.line.leave(client, &self.settings);
+        let (pool, clients) = (client.pool as usize, &self.clients);
         if let Some(pool) = self.backend_pools.pools.get_mut(pool) {
             pool.lanes
-                .drop_stale(waiting, |entry| stands(clients, entry));
+                .drop_stale(self.line.len(), |entry| stands(clients, entry));
         }
-    }
-
-    /// Whether a client's command waits in a lane.
-    pub(crate) fn is_waiting(&self, key: Key) -> bool {
-        self.clients
-            .get(key)
-            .is_some_and(|client| client.place.is_in_lane())
     }
 
     /// The one of a pool whose turn is next.
@@ -246,17 +132,10 @@ impl<N: Net> Group<N> {
             return Some(front);
         }
         let others = [LaneName::Held, LaneName::Login, LaneName::High];
-        others
-            .into_iter()
-            .find_map(|lane| self.front_in(pool, lane))
-    }
-
-    /// The front of one lane of a pool.
-    pub(crate) fn front_in(&mut self, pool: usize, lane: LaneName) -> Option<Waiting> {
-        let clients = &self.clients;
-        self.backend_pools.pools[pool]
-            .lanes
-            .front(lane, |waiting| stands(clients, waiting))
+        others.into_iter().find_map(|lane| {
+            self.backend_pools
+                .front_in(pool, lane, |waiting| stands(&self.clients, waiting))
+        })
     }
 
     /// Takes the one whose turn has come out of its lane.
@@ -271,36 +150,27 @@ impl<N: Net> Group<N> {
         self.figures.waited_in(waiting.lane, waited);
         let kicked_up = waiting.lane == LaneName::Low
             && waited >= self.settings.prio_kickup
-            && self.front_in(pool, LaneName::High).is_some();
+            && self
+                .backend_pools
+                .front_in(pool, LaneName::High, |waiting| {
+                    stands(&self.clients, waiting)
+                })
+                .is_some();
         self.counts.kicked_up += u64::from(kicked_up);
     }
 
-    /// The same as [`Group::oldest_wait`], of those who may be served: while slow readers keep what
-    /// the low lane may have, nobody can help it by waiting.
+    /// Since when the one waits that has waited for longest, of those who may be served: while slow
+    /// readers keep what the low lane may have, nobody can help it by waiting.
     pub(crate) fn oldest_wait_to_serve(&mut self) -> Option<Time> {
-        match self.is_squeezed()
-            && self
-                .shared
-                .budget
-                .is_reserve_reached(self.index, self.backend_pools.unused())
-        {
-            true => self.oldest_wait_in(&[LaneName::Login, LaneName::High, LaneName::Held]),
-            false => self.oldest_wait(),
-        }
-    }
-
-    /// Since when the one waits that has waited for longest, in any lane.
-    pub(crate) fn oldest_wait(&mut self) -> Option<Time> {
-        self.oldest_wait_in(&LaneName::ALL)
-    }
-
-    fn oldest_wait_in(&mut self, lanes: &[LaneName]) -> Option<Time> {
-        let pools = 0..self.backend_pools.pools.len();
-        let fronts = pools.flat_map(|pool| lanes.iter().map(move |&lane| (pool, lane)));
-        fronts
-            .filter_map(|(pool, lane)| self.front_in(pool, lane))
-            .map(|front| front.since)
-            .min()
+        let reserved = self.is_squeezed() && {
+            let unused = self.backend_pools.unused();
+            self.shared.budget.is_reserve_reached(self.index, unused)
+        };
+        let lanes: &[LaneName] = match reserved {
+            true => &[LaneName::Login, LaneName::High, LaneName::Held],
+            false => &LaneName::ALL,
+        };
+        (self.backend_pools).oldest_wait(lanes, |waiting| stands(&self.clients, waiting))
     }
 
     /// Under `high_prio_mode = "none"`, a statement of a client that has a backend waits for its
@@ -360,7 +230,10 @@ impl<N: Net> Group<N> {
                 self.refuse_while_down(pool, lasted);
             }
             for lane in REFUSABLE {
-                while let Some(front) = self.front_in(pool, lane) {
+                while let Some(front) = self
+                    .backend_pools
+                    .front_in(pool, lane, |waiting| stands(&self.clients, waiting))
+                {
                     let waited = now.since(front.since);
                     if waited < longest {
                         break;
@@ -368,23 +241,13 @@ impl<N: Net> Group<N> {
                     self.backend_pools.pools[pool].lanes.pop(lane);
                     let refusal = Refusal::WaitedTooLong {
                         lane,
-                        ahead: self.ahead_of(pool, lane),
+                        ahead: self.backend_pools.pools[pool].lanes.ahead_of(lane),
                         waited,
                         detail: self.what_backends_do(pool),
                     };
                     self.give_up(front.client, &refusal);
                 }
             }
-        }
-    }
-
-    /// Entries that stand in front of a lane's first.
-    fn ahead_of(&self, pool: usize, lane: LaneName) -> usize {
-        match lane {
-            LaneName::Low | LaneName::Held => {
-                self.backend_pools.pools[pool].lanes.len_of(LaneName::High)
-            }
-            LaneName::High | LaneName::Login => 0,
         }
     }
 
@@ -412,7 +275,9 @@ impl<N: Net> Group<N> {
     /// Every client of a pool that waits for a backend gets an error: the server refuses its
     /// account.
     pub(crate) fn give_up_all(&mut self, pool: usize, why: &str) {
-        while let Some(client) = self.take_waiting(pool) {
+        while let Some(client) = (self.backend_pools)
+            .take_waiting(pool, &REFUSABLE, |waiting| stands(&self.clients, waiting))
+        {
             self.give_up(client, &Refusal::BackendLogin(why.to_string()));
         }
     }
@@ -420,19 +285,12 @@ impl<N: Net> Group<N> {
     /// Every client of a pool that waits for a backend is closed with an error: logging in again
     /// helps.
     pub(crate) fn close_all_waiting(&mut self, pool: usize, why: &str) {
-        while let Some(client) = self.take_waiting(pool) {
+        while let Some(client) = (self.backend_pools)
+            .take_waiting(pool, &REFUSABLE, |waiting| stands(&self.clients, waiting))
+        {
             self.forget_waiting(client);
             self.refuse_and_leave(client, &Refusal::BackendLogin(why.to_string()));
         }
-    }
-
-    /// Takes a client of a pool out of line that waits for a backend and has none, if there is one.
-    pub(crate) fn take_waiting(&mut self, pool: usize) -> Option<Key> {
-        REFUSABLE.into_iter().find_map(|lane| {
-            let front = self.front_in(pool, lane)?;
-            self.backend_pools.pools[pool].lanes.pop(lane);
-            Some(front.client)
-        })
     }
 
     fn what_backends_do(&self, pool: usize) -> String {
@@ -457,13 +315,43 @@ impl<N: Net> Group<N> {
     /// When the first waiting client's time is up.
     pub(crate) fn next_expiry(&mut self) -> Time {
         let longest = self.settings.wait_max;
-        self.oldest_wait_in(&REFUSABLE)
+        (self.backend_pools)
+            .oldest_wait(&REFUSABLE, |waiting| stands(&self.clients, waiting))
             .map_or(Time::NEVER, |since| since + longest)
     }
 }
 
+impl<S> Client<S> {
+    /// The lane for what it wants now; takes a ticket where that is the high one.
+    fn lane(&mut self, goes_before_slow: bool, settings: &Settings) -> LaneName {
+        if self.state() == ClientState::Opening {
+            return LaneName::Login;
+        }
+        if self.lease().is_some() {
+            return LaneName::Held;
+        }
+        if goes_before_slow {
+            return LaneName::High;
+        }
+        let limits = &settings.users[self.user as usize].limits;
+        let high = match self.place.priority.unwrap_or(limits.priority) {
+            Priority::High => true,
+            Priority::Low => false,
+            Priority::Auto => limits.high_prio_mode == Mode::Statements,
+        };
+        if high && self.place.use_ticket() {
+            return LaneName::High;
+        }
+        self.place.give_tickets(limits.high_prio_tickets);
+        LaneName::Low
+    }
+}
+
 /// Whether a lane's entry still stands: its client is there and has not been served since.
-fn stands<S>(clients: &reactor::Slots<crate::client::Client<S>>, waiting: &Waiting) -> bool {
+pub(crate) fn stands<S>(
+    clients: &reactor::Slots<crate::client::Client<S>>,
+    waiting: &Waiting,
+) -> bool {
     clients
         .get(waiting.client)
         .is_some_and(|client| client.place.stands_since(waiting.since))

@@ -10,6 +10,7 @@
 //! Invariant: a want stands only while somebody waits for it, as of the end of the last turn.
 
 use crate::group::Group;
+use crate::group::leases::queueing::stands;
 use crate::queue::budget::Owed;
 use crate::queue::lane::LaneName;
 use crate::shared::Order;
@@ -29,7 +30,12 @@ impl<N: Net> Group<N> {
                 .shared
                 .budget
                 .is_reserve_reached(self.index, self.backend_pools.unused())
-            && self.front_in(pool, LaneName::Low).is_some()
+            && self
+                .backend_pools
+                .front_in(pool, LaneName::Low, |waiting| {
+                    stands(&self.clients, waiting)
+                })
+                .is_some()
     }
 
     /// Gives the slot of a backend back that is closed, and tells who can have it.

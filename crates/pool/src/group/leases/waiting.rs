@@ -48,11 +48,12 @@ impl<N: Net> Group<N> {
     /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it
     /// goes to the lane, to its place there.
     pub(crate) fn wait_for_read_back(&mut self, key: Key) -> Handled {
-        self.place_of(key);
         let now = self.net.now();
-        if let Some(client) = self.clients.get_mut(key)
-            && !client.change_state(ClientState::Waiting, now)
-        {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Kept;
+        };
+        self.line.place_of(client, now);
+        if !client.change_state(ClientState::Waiting, now) {
             self.close_later(key);
         }
         Handled::Kept
@@ -127,20 +128,19 @@ impl<N: Net> Group<N> {
         }
         let (pool, lane) = (client.pool as usize, client.place.lane());
         let len = client.command_len();
-        let since = self.place_of(key);
-        let waiting = Waiting {
+        let since = self.line.place_of(client, now);
+        (self.line).enter(client, (lane, since, len), &self.settings);
+        self.backend_pools.pools[pool].lanes.push(Waiting {
             client: key,
             since,
             lane,
-        };
-        self.take_place(waiting, len);
-        self.backend_pools.pools[pool].lanes.push(waiting);
+        });
     }
 
     /// Whether somebody waits for what could be given at once: backends that were lost at the end
     /// of a turn have made room after everybody was served.
     pub(crate) fn is_behind(&mut self) -> bool {
-        if self.waiting == 0
+        if self.line.is_empty()
             || !self.running.has_room(0, &self.shared, &self.settings)
             || self.yields()
         {
