@@ -120,3 +120,6 @@ impl<S> Pair<'_, S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! Tests of a client and its backend without a group.
+
+use super::*;
+use crate::auth::login::Login;
+use crate::backend::{InFlight, Purpose};
+use crate::buffers::transport::Transport;
+use crate::client::Company;
+use crate::pair::view::ClientView;
+use crate::server::server_facts::ServerTimeouts;
+use reactor::Address;
+use session::reply_summary::ReplySummary;
+use session::standing::Front;
+use session::statement::{Explanation, Statement};
+use session::text::Text;
+use sql::lex::Server;
+use sql::tracking::Tracked;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use wire::auth::NONCE_LEN;
+use wire::command::ReplyShape;
+use wire::track::Wanted;
+
+const NOW: Time = Time(1_000_000_000);
+
+/// A client and a backend that stand in one session, and what they are made of.
+struct Parts {
+    client: Client<()>,
+    backend: Backend<()>,
+    server: ServerFacts,
+    sessions: Interner,
+    schemas: Schemas,
+    gtids: BTreeMap<Key, LastGtid>,
+    counts: Counts,
+    meters: [Meter; 2],
+    long_data: usize,
+}
+
+fn owner() -> Key {
+    Key::from_parts(1, 0)
+}
+
+fn other() -> Key {
+    Key::from_parts(2, 0)
+}
+
+fn server() -> ServerFacts {
+    let default_charsets: [Text; 4] = ["utf8mb4"; 4].map(|name| name.as_bytes().into());
+    ServerFacts {
+        version: "11.4.0-MariaDB".into(),
+        collation: 45,
+        capabilities: 0,
+        extended: 0,
+        max_allowed_packet: 1 << 20,
+        charsets: HashMap::new(),
+        refused_charsets: HashMap::new(),
+        default_charsets,
+        default_results: None,
+        trackers: Tracked {
+            variables: b"*"[..].into(),
+            wanted: Wanted::from_setting("*", true),
+        },
+        names_hosts: false,
+        conditions_max: 64,
+        sql_mode: String::new(),
+        timeouts: ServerTimeouts::default(),
+        flavour: Server::MariaDb(110_400),
+    }
+}
+
+impl Parts {
+    fn new() -> Parts {
+        let mut sessions = Interner::default();
+        let session = sessions.intern(Session::default());
+        let login = Login::new([0; NONCE_LEN], false);
+        let transport = Transport::plain((), true);
+        let at = Arc::new(Address::Unix("/s".into()));
+        Parts {
+            client: Client::greeted(transport, NOW, session.clone(), login),
+            backend: Backend::dialling((), 0, NOW, session, at, None),
+            server: server(),
+            sessions,
+            schemas: Schemas::default(),
+            gtids: BTreeMap::new(),
+            counts: Counts::default(),
+            meters: Default::default(),
+            long_data: 0,
+        }
+    }
+
+    fn pair(&mut self) -> Pair<'_, ()> {
+        Pair {
+            owner: owner(),
+            client: &mut self.client,
+            backend: &mut self.backend,
+            context: Context {
+                server: &self.server,
+                sessions: &mut self.sessions,
+                variables: &self.meters[0],
+                statements: &self.meters[1],
+                long_data: &mut self.long_data,
+                schemas: &mut self.schemas,
+                gtids: &mut self.gtids,
+                counts: &mut self.counts,
+                epoch: 1,
+                now: NOW,
+            },
+        }
+    }
+
+    /// What is put in front of a plain statement, and how.
+    fn front(&mut self) -> (Front, String) {
+        let mut out = Vec::new();
+        self.client.statement = Statement::plain(ReplyShape::Results);
+        let front = self
+            .pair()
+            .put_front(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
+        (front, String::from_utf8_lossy(&out).into_owned())
+    }
+
+    fn purposes(&self) -> Vec<Purpose> {
+        let flight = self.backend.flight().iter();
+        flight.map(|command| command.purpose).collect()
+    }
+}
+
+/// A report that a variable has been set.
+fn reported(name: &str, value: &str) -> ReplySummary {
+    let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let both = [text(name), text(value)].concat();
+    let changes = [&[0, u8::try_from(both.len()).unwrap()][..], &both].concat();
+    ReplySummary {
+        changes,
+        ..ReplySummary::default()
+    }
+}
+
+#[test]
+fn what_is_reported_is_in_the_session_of_both() {
+    let mut parts = Parts::new();
+    let report = reported("time_zone", "+01:00");
+    let noted = parts.pair().note_changes(&report, Explanation::Lasting);
+    assert_eq!(noted, Ok(()));
+    assert!(Rc::ptr_eq(&parts.client.session, &parts.backend.session));
+    let now = parts.client.session.variable(b"time_zone");
+    assert_eq!(now, Some(&b"+01:00"[..]));
+    assert!(!parts.client.is_pinned());
+}
+
+#[test]
+fn what_no_text_explains_pins_and_is_counted_once() {
+    let mut parts = Parts::new();
+    for zone in ["+01:00", "+02:00"] {
+        let report = reported("time_zone", zone);
+        let noted = parts.pair().note_changes(&report, Explanation::None);
+        assert_eq!(noted, Ok(()));
+    }
+    assert!(parts.client.is_pinned_for(PinReason::UnexplainedChange));
+    let name = PinReason::UnexplainedChange.name();
+    assert_eq!(parts.counts.pins.get(name), Some(&1));
+}
+
+#[test]
+fn a_report_that_cannot_be_read_gives_the_backend_up() {
+    let mut parts = Parts::new();
+    let report = ReplySummary {
+        changes: b"\x00\x7f".to_vec(),
+        ..ReplySummary::default()
+    };
+    let noted = parts.pair().note_changes(&report, Explanation::Lasting);
+    assert!(noted.is_err());
+}
+
+#[test]
+fn nothing_stands_in_front_of_a_statement_whose_backend_is_in_its_session() {
+    let mut parts = Parts::new();
+    assert_eq!(parts.front(), (Front::Sure, String::new()));
+    assert_eq!(parts.purposes(), []);
+}
+
+#[test]
+fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
+    let mut parts = Parts::new();
+    parts.backend.conditions_of = Some(other());
+    let (front, sent) = parts.front();
+    assert_eq!(front, Front::Sure);
+    assert!(sent.contains("SHOW CREATE TABLE"), "{sent}");
+    assert_eq!(parts.purposes(), [Purpose::Clearing]);
+    assert_eq!(parts.backend.conditions_of, None);
+    // Within a transaction nobody else has been here.
+    let mut parts = Parts::new();
+    parts.backend.conditions_of = Some(other());
+    parts.backend.transaction.note_begin_sent();
+    assert_eq!(parts.front(), (Front::Sure, String::new()));
+}
+
+#[test]
+fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
+    let mut parts = Parts::new();
+    parts.backend.conditions_of = Some(other());
+    parts.client.company = Company::BeginDeferred;
+    let (front, sent) = parts.front();
+    assert_eq!(front, Front::Sure);
+    assert!(sent.ends_with("BEGIN"), "{sent}");
+    assert_eq!(parts.purposes(), [Purpose::Clearing, Purpose::Begin]);
+    assert!(parts.backend.in_transaction() && !parts.client.is_begin_deferred());
+}
+
+#[test]
+fn a_backend_whose_schema_could_not_be_set_serves_nobody_else() {
+    let mut parts = Parts::new();
+    let mut elsewhere = Session::default();
+    elsewhere.use_schema(Some(b"gone"[..].into()));
+    parts.backend.session = parts.sessions.intern(elsewhere);
+    parts.backend.schema_not_set(&mut parts.sessions);
+    assert_eq!(parts.backend.session.schema, None);
+    assert!(parts.backend.astray && parts.backend.spoiled);
+}
+
+#[test]
+fn a_client_waits_for_its_own_questions_alone() {
+    let mut parts = Parts::new();
+    let asked = |parts: &Parts, backend: Option<&Backend<()>>| {
+        let view = ClientView {
+            key: owner(),
+            client: &parts.client,
+            backend,
+        };
+        view.is_being_asked(Purpose::Warnings)
+    };
+    for (of, waits) in [(other(), false), (owner(), true)] {
+        let command = InFlight::own(Some(of), Purpose::Warnings, ReplyShape::Results);
+        parts.backend.expect(command);
+        assert_eq!(asked(&parts, Some(&parts.backend)), waits);
+    }
+    assert!(!asked(&parts, None), "it has no backend");
+}
+
+#[test]
+fn a_statement_whose_client_has_gone_may_have_set_a_savepoint() {
+    let mut parts = Parts::new();
+    // Without autocommit, where no flag tells of a savepoint.
+    parts.backend.transaction.note_status(0);
+    parts.backend.note_savepoint(None, true);
+    assert!(parts.backend.in_transaction());
+    let mut parts = Parts::new();
+    parts.backend.transaction.note_status(0);
+    let plain = Statement::plain(ReplyShape::Status);
+    parts.backend.note_savepoint(Some(&plain), true);
+    assert!(!parts.backend.in_transaction());
+}
