@@ -2,11 +2,12 @@
 #
 # What: everything a change must pass, cheapest first: format, tidy, dependencies (cargo-deny, where
 #   it is installed), lints, then unit tests, simulation and end-to-end tests. Stops at the first
-#   step that fails. What was skipped is listed at the end, with its reason and how often.
+#   step that fails; then the Debian package in a minimal system (scripts/packaged.sh). What was skipped is listed at the end, with its reason and how often.
 # Why: a developer and the continuous integration run the same thing.
-# Changes on the machine: installs a C compiler, MariaDB with its client, and Python with PyMySQL
-#   from Debian's packages if they are missing (says so first; needs root or sudo); writes target/,
-#   and the caches of the package managers that scripts/drivers.sh uses.
+# Changes on the machine: installs a C compiler, MariaDB with its client, Python with PyMySQL, and for
+#   root mmdebstrap and systemd-nspawn from Debian's packages if they are missing (says so first; needs
+#   root or sudo); writes target/, the caches of the package managers that scripts/drivers.sh uses, and
+#   ~/.cache/onramp.
 # Restores: a MariaDB service that the installation started is stopped and disabled; the tests end
 #   the servers that they start. The packages stay.
 
@@ -73,6 +74,22 @@ check_dependencies() {
     fi
 }
 
+# Prometheus' own program reads the rules.
+check_alerts() {
+    if have promtool; then
+        step "alerts" promtool check rules monitoring/alerts.yml
+    else
+        skip "alert rules" "promtool is not installed (apt-get install prometheus)"
+    fi
+}
+
+# What scripts/packaged.sh boots a minimal system with; without them it is skipped.
+want_container() {
+    ((EUID == 0)) && have apt-get || return 0
+    want mmdebstrap mmdebstrap
+    want systemd-nspawn systemd-container
+}
+
 # The tests that were skipped: those that said so, and those that are marked in the sources.
 list_skipped() {
     {
@@ -88,15 +105,18 @@ want_compiler
 want_mariadb
 want mariadb mariadb-client
 want_python
+want_container
 install_missing
 choose_python
 
 step "format" cargo fmt --all --check
 step "tidy" cargo run --quiet --locked -p xtask -- tidy
 check_dependencies
+check_alerts
 step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
 step "drivers" bash scripts/drivers.sh
 log=$tests_log step "tests" cargo test --workspace --locked
+step "package" bash scripts/packaged.sh
 
 list_skipped
 say "all passed in $SECONDS s"
