@@ -323,6 +323,21 @@ fn all_statements_are_logged_on_request() {
         client.must("SELECT 1 AS unseen");
         console.must("SET statement_log = 'literal'");
         assert_eq!(rows(&mut console, shown), [["literal", "console"]]);
+        // Whatever a reload can change; what cannot says so.
+        console.must("SET backends_max = 3");
+        console.must("SET wait_ms_max = 12345");
+        for (name, value) in [("backends_max", "3"), ("wait_ms_max", "12345")] {
+            let shown = format!("SELECT value, place FROM config WHERE name = '{name}'");
+            assert_eq!(rows(&mut console, &shown), [[value, "console"]]);
+        }
+        for (refused, why) in [
+            ("SET backends_max = 1000", "without a restart"),
+            ("SET groups = 3", "read at start only"),
+            ("SET GLOBAL nothing = 1", "see SHOW CONFIG"),
+        ] {
+            let message = console.failure(refused).message;
+            assert!(message.contains(why), "{message}");
+        }
         console.must("SET statement_log_users = 'other, small'");
         client.must("SELECT 1 AS unseen");
         console.must("SET statement_log_users = 'other, app'");
@@ -340,6 +355,10 @@ fn all_statements_are_logged_on_request() {
         client.must("SELECT 'secret' AS password");
         logged(&pool, "message=SELECT ? AS password");
         console.must("RELOAD");
+        assert_eq!(
+            console.value("SELECT COUNT(*) FROM config WHERE place = 'console'"),
+            "0"
+        );
         client.must("SELECT 'value' AS again");
         logged(&pool, "message=SELECT ? AS again");
         let said = pool.said();

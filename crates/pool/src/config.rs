@@ -322,6 +322,30 @@ impl Raw {
         file.read()
     }
 
+    /// Puts another value in place of what is written of a setting that can change while the pool
+    /// runs.
+    ///
+    /// # Errors
+    /// What is expected, or that it cannot be changed so.
+    pub(crate) fn change(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let Some(row) = top_rows().find(|row| row.key == name) else {
+            return Err(format!(
+                "{name} is changed in the file of the settings only; RELOAD has that read again"
+            ));
+        };
+        if row.is_fixed {
+            return Err(format!(
+                "{name} is read at start only: change it in the file, and upgrade or restart"
+            ));
+        }
+        let at = At::Option("console".into());
+        let value = row
+            .value_from(text)
+            .ok_or_else(|| format!("expected {}, got '{text}'", row.expected()))?;
+        self.top.set(row.key, value, at);
+        Ok(())
+    }
+
     /// True where the file holds passwords, or hashes of them.
     pub(crate) fn holds_secrets(&self) -> bool {
         let holds = |keys: &Keys, name| match keys.get(name) {

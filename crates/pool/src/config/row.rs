@@ -230,6 +230,25 @@ impl Row {
         }
     }
 
+    /// What a text stands for, where it is a value: names of a list have commas between them.
+    pub(crate) fn value_from(&self, text: &str) -> Option<Value> {
+        match self.kind {
+            Kind::Number { .. } => self.number_from(text).ok(),
+            Kind::Switch => match text.to_ascii_lowercase().as_str() {
+                "true" | "on" | "1" => Some(Value::Switch(true)),
+                "false" | "off" | "0" => Some(Value::Switch(false)),
+                _ => None,
+            },
+            Kind::OneOf(_) | Kind::Text(_) => Some(Value::Text(text.to_owned())),
+            Kind::List(_) => {
+                let names = text.split(',').map(str::trim);
+                let names = names.filter(|name| !name.is_empty());
+                Some(Value::List(names.map(str::to_owned).collect()))
+            }
+            Kind::Password => None,
+        }
+    }
+
     /// What is expected, in the words of an error.
     pub(crate) fn expected(&self) -> String {
         match self.kind {

@@ -995,43 +995,6 @@ impl Settings {
     pub(crate) fn logs_statements(&self) -> bool {
         self.slow_statement.is_some() || self.statement_log != StatementLog::Off
     }
-
-    /// Changes a setting of the running pool, from the console; what it is now.
-    ///
-    /// # Errors
-    /// What is expected, or that it cannot be changed so.
-    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let row = row_of(POOL_ROWS, name)?;
-        let names = || {
-            value
-                .split(',')
-                .map(str::trim)
-                .filter(|name| !name.is_empty())
-        };
-        let written = match row.kind {
-            Kind::Number { .. } => row.number_from(value).map_err(|_| row.expected())?,
-            Kind::List(_) => Value::List(names().map(str::to_owned).collect()),
-            _ => Value::Text(value.to_owned()),
-        };
-        match name {
-            "statement_log" => self.statement_log = FromValue::from_value(row, &written)?,
-            "statement_log_users" => {
-                self.statement_log_users = FromValue::from_value(row, &written)?;
-            }
-            "statement_log_per_s_max" => {
-                self.statement_log_per_s_max = FromValue::from_value(row, &written)?;
-            }
-            _ => return Err(format!("{name} cannot be changed while the pool runs")),
-        }
-        if let Some(shown) = self.shown.iter_mut().find(|shown| shown.name == name) {
-            shown.value = match &written {
-                Value::List(names) => names.join(", "),
-                _ => value.to_owned(),
-            };
-            shown.place = Some("console".into());
-        }
-        Ok(())
-    }
 }
 
 impl FromValue for Vec<Network> {

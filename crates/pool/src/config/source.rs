@@ -1,19 +1,24 @@
 //! Where the settings came from: the command line and the file that it names.
 //!
 //! A reload reads both again. A look at the file ([`Source::has_changed`]) tells whether it is
-//! another one than was read last, without reading it. Invariants: a file counts as changed when
-//! two looks in a row have found it alike, so that one that is being written is not read in the
-//! middle; a file that was read is not found changed again, whoever had it read, and whether or not
-//! it could be used.
+//! another one than was read last, without reading it. What is in force is kept as it was written
+//! ([`Source::with`]): a setting that the console changes is checked together with the others, and
+//! what has been written into the file meanwhile stays out.
+//!
+//! Invariants: a file counts as changed when two looks in a row have found it alike, so that one
+//! that is being written is not read in the middle; a file that was read is not found changed
+//! again, whoever had it read, and whether or not it could be used.
 
-use crate::config::Settings;
 use crate::config::options::PoolArgs;
+use crate::config::{Raw, Settings};
 use crate::from_files::{Stamp, stamp};
 
 /// The command line, and its file as it was.
 #[derive(Debug)]
 pub(crate) struct Source {
     args: PoolArgs,
+    /// The settings in force, as written.
+    raw: Result<Raw, String>,
     /// The file when it was read last, and at the last look.
     read: Stamp,
     seen: Stamp,
@@ -24,21 +29,37 @@ impl Source {
     pub(crate) fn new(args: PoolArgs) -> Source {
         let read = args.config.as_deref().and_then(stamp);
         Source {
+            raw: args.clone().raw(),
             args,
             read,
             seen: read,
         }
     }
 
-    /// Reads the settings again.
+    /// Reads the settings again: as written, and checked.
     ///
     /// # Errors
     /// One sentence about what cannot be used.
-    pub(crate) fn read(&mut self) -> Result<Settings, String> {
+    pub(crate) fn read(&mut self) -> Result<(Raw, Settings), String> {
         // In front of reading it: a change meanwhile is found by a later look.
         self.look();
         self.read = self.seen;
-        self.args.clone().settings()
+        checked(self.args.clone().raw()?)
+    }
+
+    /// The settings in force with another value of one of them.
+    ///
+    /// # Errors
+    /// One sentence about what cannot be used.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Result<(Raw, Settings), String> {
+        let mut raw = self.raw.clone()?;
+        raw.change(name, value)?;
+        checked(raw)
+    }
+
+    /// These are in force now.
+    pub(crate) fn has_put_in_force(&mut self, raw: Raw) {
+        self.raw = Ok(raw);
     }
 
     /// Whether the file is another one than was read last.
@@ -53,6 +74,11 @@ impl Source {
     }
 }
 
+fn checked(raw: Raw) -> Result<(Raw, Settings), String> {
+    let settings = raw.clone().check()?;
+    Ok((raw, settings))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +88,47 @@ mod tests {
     struct Line {
         #[command(flatten)]
         args: PoolArgs,
+    }
+
+    #[test]
+    fn one_value_is_changed_and_edits_of_the_file_stay_out() {
+        let folder = std::env::temp_dir().join(format!("onramp-set-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("pool.toml");
+        let put = |top: &str| {
+            let text = "[backend]\naddress = \"127.0.0.1:1\"\n[[user]]\nname = \"a\"\n\
+                        password = \"\"\n";
+            std::fs::write(&file, format!("listen = \"127.0.0.1:2\"\n{top}\n{text}")).unwrap();
+        };
+        put("backends_max = 7");
+        let line = ["x", "--config", file.to_str().unwrap()];
+        let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
+        put("backends_max = 8\nstall_ms_max = 77");
+        let (raw, settings) = source.with("statement_log_users", "b, c").unwrap();
+        assert_eq!(settings.backends_max, 7);
+        assert_eq!(settings.statement_log_users, ["b", "c"]);
+        source.has_put_in_force(raw);
+        let (_, settings) = source.with("reload_on_change", "on").unwrap();
+        assert!(settings.reload_on_change);
+        assert_eq!(settings.statement_log_users, ["b", "c"]);
+        for (name, value, why) in [
+            ("backends_max", "many", "expected a number from 1 to"),
+            ("backends_max", "0", "expected a number from 1 to"),
+            (
+                "statement_log",
+                "loud",
+                "expected off, masked or literal, got 'loud'",
+            ),
+            ("reload_on_change", "maybe", "expected true or false"),
+            ("groups", "3", "read at start only"),
+            ("backend.address", "x", "in the file of the settings only"),
+            ("nothing", "1", "in the file of the settings only"),
+        ] {
+            let said = source.with(name, value).unwrap_err();
+            assert!(said.contains(why), "{name} {value}: {said}");
+        }
+        assert_eq!(source.read().unwrap().1.backends_max, 8);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
@@ -84,7 +151,7 @@ mod tests {
         assert!(!source.has_changed(), "it is");
         assert!(source.has_changed());
         assert!(source.has_changed(), "nobody has read it");
-        assert_eq!(source.read().unwrap().wait_max.as_millis(), 55);
+        assert_eq!(source.read().unwrap().1.wait_max.as_millis(), 55);
         assert!(!source.has_changed());
         put("wait_ms_max = \"many\"");
         assert!(source.read().is_err());

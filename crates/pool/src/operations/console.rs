@@ -10,7 +10,7 @@
 use crate::backend::kill_jobs::KillEnd;
 use crate::config::ConsoleSettings;
 use crate::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
-use crate::log::{self, Event, Level, LogFormat, note};
+use crate::log::{Event, note};
 use crate::operations::metrics::{Board, Sample};
 use crate::operations::reload;
 use crate::shared::{Order, Shared};
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, LazyLock, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Tables in the order of the documentation.
@@ -225,35 +225,6 @@ impl Console {
     }
 
     /// Changes a setting of the running pool.
-    fn set(&self, name: &str, value: &str) -> Result<String, String> {
-        let (format, level) = log::style();
-        match name {
-            "log_level" => {
-                let level = Level::from_name(value)
-                    .ok_or_else(|| format!("expected error, warning or info, got '{value}'"))?;
-                log::set_style(format, level);
-            }
-            "log_format" => {
-                let format = LogFormat::from_name(value)
-                    .ok_or_else(|| format!("expected text or json, got '{value}'"))?;
-                log::set_style(format, level);
-            }
-            _ => return self.set_until_reload(name, value),
-        }
-        Ok(format!("{name} is {value} until the pool ends"))
-    }
-
-    /// Puts the settings of now in force with another value of one of them.
-    fn set_until_reload(&self, name: &str, value: &str) -> Result<String, String> {
-        // No reload meanwhile.
-        let source = &self.shared.source;
-        let _source = source.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut settings = (*self.shared.settings()).clone();
-        settings.set(name, value)?;
-        self.shared.put_in_force(settings);
-        Ok(format!("{name} is {value} until the next reload"))
-    }
-
     fn pause(&self, on: bool) -> Result<String, String> {
         if self.shared.paused.swap(on, Relaxed) == on {
             let state = if on { "already paused" } else { "not paused" };
@@ -310,7 +281,7 @@ impl Source for Console {
                 Ok("connections to the server are replaced, each when its client has done".into())
             }
             Action::Reload => reload::reload(&self.shared),
-            Action::Set { name, value } => self.set(name, value),
+            Action::Set { name, value } => reload::set(&self.shared, name, value),
         }
     }
 

@@ -8,9 +8,12 @@
 //! ([`crate::config::current`]). If the settings ask for it, an upgrade then puts it in force: the
 //! process sends itself the signal for that, because the main thread starts the other process.
 //!
+//! SET at the console takes the same way ([`set`]), with one value in place of what is written.
+//!
 //! Certificates are read again as well, and by themselves: a wrong configuration does not keep a
 //! renewed certificate out. The same thread looks at their files.
 
+use crate::config::Settings;
 use crate::config::current::Changes;
 use crate::config::source::Source;
 use crate::log::{self, Event, note};
@@ -22,6 +25,10 @@ use std::time::Duration;
 
 /// Between two looks at the files.
 const EVERY: Duration = Duration::from_secs(1);
+/// The setting that has a bound of its own while the pool runs.
+const BACKENDS_MAX: &str = "backends_max";
+/// Why nothing can be read again.
+const NO_SOURCE: &str = "this pool was not started from a command line";
 /// Changes of one kind that are told; of more, their number is.
 const TOLD_MAX: usize = 20;
 
@@ -48,29 +55,16 @@ fn read_again(shared: &Shared) -> Result<String, String> {
     // One at a time.
     let mut source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(source) = &mut *source else {
-        return Err("this pool was not started from a command line".into());
+        return Err(NO_SOURCE.into());
     };
-    let mut settings = source.read()?;
-    let old = shared.settings();
+    let (raw, mut settings) = source.read()?;
     for warning in &settings.warnings {
         note(Event::Warning, format_args!("{warning}"));
     }
-    let mut changes = settings.follow(&old)?;
-    let most = shared.budget.most_total();
-    if settings.backends_max > most {
-        let wished = settings.backends_max;
-        settings.backends_max = old.backends_max;
-        changes.keep(&mut settings, &old, "backends_max");
-        changes.fixed.push(format!(
-            "backends_max ({wished}; without a restart at most {most}, as at start)"
-        ));
-    }
-    let style = (settings.log_format, settings.log_level);
-    if style != (old.log_format, old.log_level) {
-        log::set_style(style.0, style.1);
-    }
+    let changes = follow(shared, &mut settings)?;
     let upgrades = settings.upgrade_on_reload && !changes.fixed.is_empty();
     shared.put_in_force(settings);
+    source.has_put_in_force(raw);
     let mut told = told(&changes);
     if upgrades {
         match signal_hook::low_level::raise(SIGUSR2) {
@@ -79,6 +73,49 @@ fn read_again(shared: &Shared) -> Result<String, String> {
         }
     }
     Ok(told)
+}
+
+/// Has these settings follow those in force; what differs.
+fn follow(shared: &Shared, settings: &mut Settings) -> Result<Changes, String> {
+    let old = shared.settings();
+    let mut changes = settings.follow(&old)?;
+    let most = shared.budget.most_total();
+    if settings.backends_max > most {
+        let wished = settings.backends_max;
+        settings.backends_max = old.backends_max;
+        changes.keep(settings, &old, BACKENDS_MAX);
+        changes.fixed.push(format!(
+            "{BACKENDS_MAX} ({wished}; without a restart at most {most}, as at start)"
+        ));
+    }
+    let style = (settings.log_format, settings.log_level);
+    if style != (old.log_format, old.log_level) {
+        log::set_style(style.0, style.1);
+    }
+    Ok(changes)
+}
+
+/// Puts another value of one setting in force, until settings are read again; what it is now.
+///
+/// # Errors
+/// A sentence that says what is expected, or why it cannot be changed; everything is as before.
+pub(crate) fn set(shared: &Shared, name: &str, value: &str) -> Result<String, String> {
+    // No reload meanwhile.
+    let mut source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(source) = &mut *source else {
+        return Err(NO_SOURCE.into());
+    };
+    let (raw, mut settings) = source.with(name, value)?;
+    let most = shared.budget.most_total();
+    if name == BACKENDS_MAX && settings.backends_max > most {
+        return Err(format!(
+            "{name} can be at most {most} without a restart, as at start"
+        ));
+    }
+    follow(shared, &mut settings)?;
+    shared.put_in_force(settings);
+    source.has_put_in_force(raw);
+    Ok(format!("{name} is {value} until the next reload"))
 }
 
 /// Looks at files once a second, on a thread of its own that ends with the process: certificates

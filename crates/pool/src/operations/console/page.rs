@@ -61,9 +61,11 @@ Commands need `admin_user`. Each of them is logged.
 - `RECONNECT`: replaces all connections to the server, each when its client has done with it.
 - `RELOAD`: reads the settings and certificates again, as SIGHUP does, and says which settings hold
   now and which need a restart (`reload` in `SHOW CONFIG`). Settings that are wrong change nothing.
-- `SET NAME = VALUE`: changes `log_level` or `log_format` until the pool ends, or `statement_log`,
-  `statement_log_users` (names with commas between them; none: all) or `statement_log_per_s_max`
-  until the next reload.
+- `SET NAME = VALUE`: changes a setting of the whole pool until the next reload, if it is one that
+  a [reload](signals-and-log.md#reload) can change: `SET backends_max = 40`,
+  `SET statement_log = 'masked'`. Names of a list have commas between them. Edits of the file that
+  no reload has read stay out. A name that is no setting is taken for a variable of the session, as
+  connectors set them, and nothing happens; `SET GLOBAL NAME = VALUE` refuses it.
 - `DRAIN`: as SIGTERM: no new clients, running work ends, then the pool.
 - `SHUTDOWN`: ends the pool at once.
 
