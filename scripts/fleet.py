@@ -230,12 +230,16 @@ def cost(scene, file, worker, users):
     """Requests for each second of a worker's CPU, and a second."""
     master, child = scene.master(file), worker()
     scene.until("a worker", lambda stats: workers(stats, "ready") == 1)
-    scene.ask("/swarm", user_count=users, spawn_rate=users)
+    # A Python worker that connects all its users at once misses its heartbeats.
+    scene.ask("/swarm", user_count=users, spawn_rate=max(users // 5, 1))
     scene.until("the users", lambda s: s["user_count"] == users and s["state"] == "running")
     time.sleep(2)
     before, began = cpu(child.pid), time.monotonic()
     rate, _ = scene.rate()
     used, seconds = cpu(child.pid) - before, time.monotonic() - began
+    stats = scene.until("an answer", lambda stats: True)
+    if (stats["state"], stats["user_count"]) != ("running", users):
+        raise SystemExit(f"the master has stopped the users: {stats['state']}; is the machine busy?")
     scene.end(child, master)
     return rate * seconds / used, rate
 

@@ -18,6 +18,7 @@ mod headline;
 mod ladder;
 mod limits;
 mod machine;
+mod namespace;
 mod options;
 mod progress;
 mod row;
@@ -81,7 +82,16 @@ pub fn run(args: ClimbArgs) -> Result<ExitCode> {
             .context("cannot listen for signals")?;
     }
     let terminal = stderr.is_terminal();
+    let steps = scenario::steps(&plan);
+    let rung_max = steps.iter().map(|step| step.plan.rung_max()).max();
+    // Somebody's own server is where it is.
+    let said = rung_max
+        .filter(|_| plan.target.is_none())
+        .and_then(namespace::enter);
     let mut progress = Progress::new(&mut stderr, terminal);
+    if let Some(words) = said {
+        progress.line(&words);
+    }
     match climb(&plan, &interrupt, &mut progress, &mut std::io::stdout()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.is::<Interrupted>() => {
