@@ -232,6 +232,14 @@ mod tests {
     }
 
     #[test]
+    fn a_select_that_writes_does_not_ride() {
+        let mut found = classify(b"SELECT c FROM t", LexMode::default());
+        assert!(rides(&found, Found::Rows));
+        found.writes = true;
+        assert!(!rides(&found, Found::Rows));
+    }
+
+    #[test]
     fn trust_is_earned_alone_and_lost_for_good() {
         let mut shapes = Shapes::default();
         assert!(!shapes.trusts(7));

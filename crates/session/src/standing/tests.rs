@@ -64,3 +64,37 @@ fn quotes_are_those_of_the_session() {
         assert!(is_one_statement(b"SELECT 1", mode));
     }
 }
+
+#[test]
+fn a_text_of_several_that_begins_with_use_is_joined_as_any_other() {
+    let standing = |sql: &str| {
+        let found = classify::classify(sql.as_bytes(), LexMode::default());
+        standing_of(&found)
+    };
+    assert_eq!(standing("USE a"), Standing::NewSchema);
+    assert_eq!(standing("USE a; SELECT 1"), Standing::Joined);
+    assert_eq!(standing("SELECT 1"), Standing::Joined);
+    assert_eq!(standing(""), Standing::Apart);
+}
+
+#[test]
+fn an_execution_stands_in_its_own_schema_if_it_is_one_that_asks_for_none() {
+    let standing = |sql: &str| {
+        let found = classify::classify(sql.as_bytes(), LexMode::default());
+        standing_of_execution(sql.as_bytes(), &found)
+    };
+    assert_eq!(standing("SELECT 1"), Standing::OwnSchema);
+    for apart in ["SELECT 1; SELECT 2", "SELECT DATABASE()", "USE a"] {
+        assert_eq!(standing(apart), Standing::Apart, "{apart}");
+    }
+}
+
+#[test]
+fn a_comment_beside_a_semicolon_in_quotes_is_not_looked_into() {
+    for sql in ["SELECT ';' /* x */", "SELECT /* ; */ 1", "SELECT ';' -- x"] {
+        assert!(
+            !is_one_statement(sql.as_bytes(), LexMode::default()),
+            "{sql}"
+        );
+    }
+}

@@ -245,3 +245,37 @@ fn what_is_neither_yes_nor_no_is_no_transaction() {
     wide.extend_from_slice(&[0, 0, 0]);
     assert!(Transaction::read_record(&mut Reader::new(&wide)).is_err());
 }
+
+#[test]
+fn what_an_error_has_ended_counts_no_more_whether_it_was_open_or_announced() {
+    for announced in [false, true] {
+        let mut transaction = Transaction::default();
+        transaction.note_status(status::IN_TRANS);
+        match announced {
+            true => transaction.note_characteristics(b"SET TRANSACTION READ ONLY;"),
+            false => transaction.note_state(b"T_______"),
+        }
+        assert!(
+            !transaction.rolled_back(),
+            "the flag still says that it is open"
+        );
+        transaction.note_status(status::AUTOCOMMIT);
+        assert!(transaction.rolled_back(), "announced: {announced}");
+        assert!(!transaction.is_open());
+        assert!(!transaction.rolled_back(), "it is told once");
+    }
+}
+
+#[test]
+fn a_tracker_that_begins_anew_forgets_what_the_flag_tells() {
+    for (flags, kept) in [(status::IN_TRANS, false), (0, true)] {
+        let mut transaction = Transaction::default();
+        transaction.note_status(flags);
+        transaction.note_state(b"T_______");
+        transaction.note_characteristics(b"START TRANSACTION READ ONLY;");
+        transaction.note_tracker_begun();
+        let left = (transaction.is_tracked(), transaction.is_announced());
+        assert_eq!(left, (kept, kept));
+        assert!(transaction.is_open());
+    }
+}

@@ -380,6 +380,18 @@ fn a_guard_lasts_until_its_statement_has_ended_however_it_ends() {
 }
 
 #[test]
+fn a_lock_that_may_have_ended_does_not_end_what_has_no_name() {
+    let mut holds = Holds::default();
+    let lock = PinReason::Text(PinCause::UserLock);
+    holds.add(lock, Some(b"a".as_slice().into()), 1);
+    holds.ask_again();
+    assert!(holds.may_have_ended(false));
+    // Which variables those are is not known.
+    holds.add(PinReason::Text(PinCause::UserVariable), None, 2);
+    assert!(holds.asks() && !holds.may_have_ended(false));
+}
+
+#[test]
 fn user_variables_may_have_ended_where_they_are_read_back() {
     let mut holds = Holds::default();
     holds.add(
