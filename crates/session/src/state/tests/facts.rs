@@ -397,8 +397,8 @@ fn an_unread_mode_is_that_of_fresh_sessions() {
 fn a_set_of_the_value_that_is_there_changes_nothing_for_certain() {
     let begun = begun(&[
         ("autocommit", "ON"),
-        ("tx_isolation", "REPEATABLE-READ"),
         ("sql_mode", ""),
+        ("tx_isolation", "REPEATABLE-READ"),
         ("wait_timeout", "100"),
     ]);
     let mut session = under(&begun);
