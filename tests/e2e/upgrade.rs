@@ -1190,6 +1190,27 @@ fn a_successor_that_cannot_begin_leaves_the_old_process_alone() {
     real.stop();
 }
 
+/// Groups without clients have ended by then, and have no listeners to hand over.
+#[test]
+fn a_process_that_drains_is_succeeded_too() {
+    let test = "a_process_that_drains_is_succeeded_too";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let mut line = Line::start(real, "upgrade-drain.toml", "backends_max = 4\ngroups = 4");
+    let mut open = login(line.address(), &app());
+    open.must(HOLD);
+    line.pool.terminate();
+    line.pool.wait_for("event=draining").unwrap();
+    line.upgrade();
+    assert_eq!(open.value("SELECT 7"), "7");
+    open.must("COMMIT");
+    for _ in 0..16 {
+        assert_eq!(login(line.address(), &app()).value("SELECT 1"), "1");
+    }
+}
+
 /// The process that a pool has started, once that has taken its place.
 fn successor_of(pool: &Pool) -> i32 {
     let said = pool.wait_for("is started from").unwrap();

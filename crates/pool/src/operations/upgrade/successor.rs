@@ -229,8 +229,12 @@ impl Before {
                 Come::Frame(Frame::Refused { why }, _) => {
                     return Err(wrong(&format!("goes on as before: {why}")));
                 }
-                // All is given already.
-                done => self.last = Some(done),
+                // All is given already. Groups of a process that drains may have ended before, and
+                // have given nothing.
+                done => {
+                    self.last = Some(done);
+                    Order::Keep.tell_all(groups);
+                }
             }
         }
         Ok(())

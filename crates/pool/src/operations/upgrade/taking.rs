@@ -158,9 +158,11 @@ impl Taking {
     }
 
     fn listen(&mut self, group: &mut Group<RealNet>, sockets: Vec<OwnedFd>) -> Result<(), String> {
-        self.open(group, sockets)?;
+        // Otherwise it listens alone by now.
         if let Some(listens) = self.listens.take() {
-            let _ = listens.send(Ok(()));
+            let opened = self.open(group, sockets);
+            let _ = listens.send(opened.clone());
+            opened?;
         }
         self.answer(Vec::new())
     }
