@@ -694,6 +694,21 @@ fn a_client_that_closes_no_statement_is_stopped_at_its_bound() {
 
 /// A statement without a cursor is told so in the server's words, and they stand among the
 /// conditions, on whichever backend.
+/// Servers cannot read an SQLSTATE there, so the pool does not have it raise the error.
+#[test]
+fn a_fetch_without_a_cursor_is_refused_where_literals_are_wide() {
+    same_on_both("fetch_wide", 1, |story| {
+        let a = story.join();
+        for set in ["utf32", "utf16", "ucs2"] {
+            story.sql(a, &format!("SET character_set_connection = {set}"));
+            let id = story.prepare(a, "SELECT 1").id;
+            let fetch = [id.to_le_bytes(), 1u32.to_le_bytes()].concat();
+            story.command(a, Command::StmtFetch, &fetch);
+            story.sql(a, "SELECT 5");
+        }
+    });
+}
+
 #[test]
 fn a_fetch_without_a_cursor_is_refused_in_the_servers_words() {
     same_on_both("fetch_without_cursor", 1, |story| {

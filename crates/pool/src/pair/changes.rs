@@ -44,7 +44,7 @@ const TRACKING_GTIDS: &[u8] = b"session_track_gtids";
 const WIDE: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
 
 /// Whether a variable says that results or literals are in such a character set.
-fn is_wide(name: &[u8], value: &[u8]) -> bool {
+pub(crate) fn is_wide(name: &[u8], value: &[u8]) -> bool {
     let set = value.split(|&byte| byte == b'_').next().unwrap_or_default();
     let named = CHARSET_VARIABLES
         .iter()

@@ -12,8 +12,8 @@
 //! with a role, which MariaDB lets stay with an account that was never granted it; a variable
 //! that was never set, first named in a transaction or while its client is pinned; a
 //! COM_SET_OPTION in a transaction whose states its client is told; and
-//! `session_track_transaction_info` set to OFF while its client holds a backend, or to anything
-//! else while it holds one for more than a transaction that BEGIN has begun.
+//! `session_track_transaction_info` set to OFF or CHARACTERISTICS while its client holds a backend,
+//! or to STATE while it holds one for more than a transaction.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -80,7 +80,8 @@ impl Held {
         self.named |= names;
         if sql.contains(TOLD) {
             let on = !sql.ends_with("OFF");
-            if self.keeps() || !on && self.transaction {
+            let begun = !on || sql.ends_with("CHARACTERISTICS");
+            if self.keeps() || begun && self.transaction {
                 return false;
             }
             self.told = on;
@@ -337,6 +338,9 @@ mod tests {
             set("OFF"),
             claims(0, Claim::Closes),
             set("OFF"),
+            claims(0, Claim::Opens),
+            set("CHARACTERISTICS"),
+            claims(0, Claim::Closes),
             claims(0, Claim::Manual),
             set("STATE"),
             claims(0, Claim::Automatic),
@@ -348,7 +352,7 @@ mod tests {
             set("STATE"),
         ];
         let left = legal(&steps, 3);
-        let kept = [0, 1, 2, 4, 5, 6, 8, 9, 11, 12, 13].map(|at| &steps[at]);
+        let kept = [0, 1, 2, 4, 5, 6, 8, 9, 11, 12, 14, 15, 16].map(|at| &steps[at]);
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
 

@@ -11,6 +11,7 @@ use crate::backend::Purpose;
 use crate::client::{Client, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::pair::changes::is_wide;
 use reactor::{Key, Net};
 use session::beforehand::statement_of;
 use session::standing::standing_of;
@@ -23,6 +24,10 @@ use wire::errors::ErrorCode;
 impl<N: Net> Group<N> {
     /// Has the server answer the client's command with this error, whose words have no quotes.
     pub(super) fn raise(&mut self, key: Key, error: ErrorCode, words: &str) -> Handled {
+        if self.cannot_read_signals(key) {
+            self.send_error(key, error, words);
+            return Handled::Used;
+        }
         let ErrorCode { code, state } = error;
         let sql =
             format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{words}'");
@@ -37,6 +42,15 @@ impl<N: Net> Group<N> {
             client.last.disown(Reads::DIAGNOSTICS);
         }
         self.signal(key, &sql, Some(conditions))
+    }
+
+    /// Whether the server would read the SIGNAL in a character set in which ASCII is no single
+    /// byte: an SQLSTATE in it is none to the servers.
+    fn cannot_read_signals(&self, key: Key) -> bool {
+        const NAME: &[u8] = b"character_set_connection";
+        let client = self.clients.get(key);
+        let set = client.and_then(|client| client.session.variable(NAME));
+        set.is_some_and(|set| is_wide(NAME, set))
     }
 
     /// Whether the SIGNAL would take conditions away that a client's backend alone has, as in a
@@ -61,7 +75,12 @@ impl<N: Net> Group<N> {
         {
             self.long_data -= client.drop_long_data(id);
         }
-        let ErrorCode { code, state } = refusal.code();
+        let error = refusal.code();
+        if self.cannot_read_signals(key) {
+            self.send_error(key, error, &refusal.to_string());
+            return Handled::Used;
+        }
+        let ErrorCode { code, state } = error;
         let sql =
             format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{refusal}'");
         self.signal(key, &sql, None)
