@@ -3,6 +3,7 @@
 
 use crate::compare::{Story, same_on, same_on_both};
 use crate::world::{app, mysql, server};
+use testkit::reply::Outcome;
 use wire::command::Command;
 
 fn on_mariadb(test: &str, story: impl Fn(&mut Story)) {
@@ -479,6 +480,46 @@ fn values_of_every_kind_are_given_back() {
             &["SET innodb_tmpdir = DEFAULT"],
             "SELECT @@innodb_tmpdir, @@innodb_ft_user_stopword_table",
         );
+    });
+}
+
+/// A server may show a value in a form that it does not take: NULL as an empty text, no time as a
+/// word. Each client keeps what it has set, and none is hurt by another's.
+#[test]
+fn every_variable_is_given_back_from_its_default_and_from_nothing() {
+    // Their values are the moment's or the connection's, or they keep their client on its backend
+    // (docs/pool/pins.md); of one MySQL reports NULL and an empty text alike (docs/pool/limits.md).
+    const OTHERS: [&str; 13] = [
+        "dbug",
+        "debug",
+        "external_table_secondary_storage_engine",
+        "gtid",
+        "insert_id",
+        "optimizer_trace",
+        "profiling",
+        "pseudo_thread_id",
+        "rand_seed",
+        "redirect_url",
+        "session_track",
+        "timestamp",
+        "wsrep",
+    ];
+    same_on_both("every_default", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let listed = story.client(a).rows("SHOW SESSION VARIABLES");
+        let names = listed.rows.iter().filter_map(|row| row[0].clone());
+        let names = names.map(|name| String::from_utf8(name).unwrap());
+        let of_others = |name: &String| OTHERS.iter().any(|begin| name.starts_with(begin));
+        for name in names.filter(|name| !of_others(name)) {
+            for value in ["DEFAULT", "NULL", "''"] {
+                let done = story.sql(a, &format!("SET SESSION `{name}` = {value}"));
+                if matches!(done[..], [Outcome::Done(_)]) {
+                    story.sql(b, "SELECT 1");
+                    story.sql(a, &format!("SELECT @@SESSION.`{name}`"));
+                    story.sql(b, &format!("SELECT @@SESSION.`{name}`"));
+                }
+            }
+        }
     });
 }
 

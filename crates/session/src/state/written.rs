@@ -10,7 +10,17 @@ use super::{CHARSET_VARIABLES, On, RESULTS, SCHEMA_VARIABLES, Session, UserVaria
 use sql::lex::Server;
 
 /// Texts that may be NULL, which is reported as an empty value; none of them can be empty.
-const NULLABLE: [&[u8]; 3] = [RESULTS, b"innodb_ft_user_stopword_table", b"innodb_tmpdir"];
+const NULLABLE: [&[u8]; 6] = [
+    RESULTS,
+    b"default_tmp_storage_engine",
+    b"enforce_storage_engine",
+    b"external_table_storage_engine",
+    b"innodb_ft_user_stopword_table",
+    b"innodb_tmpdir",
+];
+
+/// Times that may be none, which MariaDB shows as the word `DEFAULT`; as a text it is refused.
+const SHOWN_AS_DEFAULT: [&[u8]; 1] = [b"system_versioning_asof"];
 
 /// Texts that may look like numbers.
 const TEXTS: [&[u8]; 3] = [
@@ -180,6 +190,7 @@ fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     put_name(set, name);
     match literal_of(name, value) {
         Literal::Null => set.extend_from_slice(b"NULL"),
+        Literal::Default => set.extend_from_slice(b"DEFAULT"),
         Literal::Number => set.extend_from_slice(value),
         Literal::Quoted => set.extend_from_slice(&[b"'", value, b"'"].concat()),
         Literal::Bytes => {
@@ -190,10 +201,14 @@ fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 }
 
 /// How `value` is written in a SET: a number as it is, a plain text in quotes, NULL for an empty
-/// value of what cannot be empty; a text that quotes and character sets could change, by its bytes.
+/// value of what cannot be empty, DEFAULT where a value is shown as that word; a text that quotes
+/// and character sets could change, by its bytes.
 pub(super) fn literal_of(name: &[u8], value: &[u8]) -> Literal {
     if value.is_empty() && NULLABLE.contains(&name) {
         return Literal::Null;
+    }
+    if value == b"DEFAULT" && SHOWN_AS_DEFAULT.contains(&name) {
+        return Literal::Default;
     }
     let mut digits = value
         .strip_prefix(b"-")
@@ -217,6 +232,7 @@ pub(super) fn literal_of(name: &[u8], value: &[u8]) -> Literal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Literal {
     Null,
+    Default,
     Number,
     Quoted,
     Bytes,

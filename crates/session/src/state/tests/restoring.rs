@@ -64,6 +64,17 @@ restores! {
         from [put("character_set_results", "latin1")], to [put("character_set_results", "")]:
         ["03 SET character_set_client='utf8mb4',character_set_connection='utf8mb4',\
           character_set_results=NULL,collation_connection='utf8mb4_general_ci'"];
+    an_engine_that_is_none_is_null on MARIADB,
+        from [put("default_tmp_storage_engine", "MEMORY")],
+        to [put("default_tmp_storage_engine", "")]:
+        ["03 SET default_tmp_storage_engine=NULL"];
+    no_time_of_history_is_the_default on MARIADB,
+        from [put("system_versioning_asof", "2030-01-01 00:00:00.000000")],
+        to [put("system_versioning_asof", "DEFAULT")]:
+        ["03 SET system_versioning_asof=DEFAULT"];
+    another_text_may_be_that_word on MARIADB,
+        from [same], to [put("default_master_connection", "DEFAULT")]:
+        ["03 SET default_master_connection='DEFAULT'"];
     a_variable_that_both_have_is_not_written on MARIADB,
         from [put("time_zone", "UTC"), put("sql_notes", "OFF")],
         to [put("time_zone", "UTC")]:
