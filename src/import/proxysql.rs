@@ -83,13 +83,13 @@ const MYSQL: [(&str, Taken); 38] = [
 /// What is made of a file.
 pub(crate) fn convert(file: &Group, hostgroup: Option<i64>) -> Result<Settings, String> {
     let mut settings = Settings::default();
-    let server = server(file, hostgroup, &mut settings)?;
+    let chosen = server(file, hostgroup, &mut settings)?;
     admin(group(file, "admin_variables")?, &mut settings);
     let mysql = group(file, "mysql_variables")?;
     variables(mysql, &mut settings);
     listeners(mysql, &mut settings);
-    users(file, &mut settings)?;
-    encryption(file, mysql, server, &mut settings);
+    users(file, chosen.hostgroup, &mut settings)?;
+    encryption(file, mysql, chosen.tls, &mut settings);
     if settings.has(Top, "auth") && !settings.has(Backend, "monitor_user") {
         settings.note(
             "auth = \"server\" needs backend.monitor_user and backend.monitor_password: an account \
@@ -222,18 +222,9 @@ fn admin(admin: &[(String, Value)], settings: &mut Settings) {
     for (name, value) in admin {
         let scalar = value.scalar().unwrap_or_default();
         match name.as_str() {
-            "admin_credentials" => account(&scalar, "admin", settings),
-            "stats_credentials" => account(&scalar, "reader", settings),
-            "mysql_ifaces" => {
-                let mut addresses = scalar.split(';').map(str::trim);
-                let first = addresses.next().unwrap_or_default();
-                settings.put(Section::Console, "listen", first);
-                for address in addresses.filter(|address| !address.is_empty()) {
-                    settings.note(format!(
-                        "mysql_ifaces: the console listens at one address, not at {address}"
-                    ));
-                }
-            }
+            "admin_credentials" => account(&scalar, (name, "admin"), settings),
+            "stats_credentials" => account(&scalar, (name, "reader"), settings),
+            "mysql_ifaces" => console_address(&scalar, settings),
             "restapi_enabled" if is_on(&scalar) => {
                 let port = number(admin, "restapi_port").ok().flatten();
                 let port = port.unwrap_or(REST_PORT);
@@ -255,8 +246,42 @@ fn admin(admin: &[(String, Value)], settings: &mut Settings) {
     }
 }
 
-/// The first of `name:password;...` becomes an account of the console.
-fn account(credentials: &str, role: &str, settings: &mut Settings) {
+/// The console listens at one address. ProxySQL lets its account `admin` in from the host itself
+/// only; the console lets its administrator in from wherever it listens, so that is the loopback.
+fn console_address(interfaces: &str, settings: &mut Settings) {
+    let addresses = interfaces.split(';').map(str::trim);
+    let mut addresses = addresses.filter(|address| !address.is_empty());
+    let Some(first) = addresses.next() else {
+        return;
+    };
+    let local = match first.rsplit_once(':') {
+        Some((host, port)) if !is_local(host) => {
+            settings.note(format!(
+                "mysql_ifaces: the console listens on the loopback, not at {first}: whoever \
+                 reaches it may log in as its administrator; open it with console.listen"
+            ));
+            format!("127.0.0.1:{port}")
+        }
+        _ => first.to_owned(),
+    };
+    settings.put(Section::Console, "listen", local);
+    for address in addresses {
+        settings.note(format!(
+            "mysql_ifaces: the console listens at one address, not at {address}"
+        ));
+    }
+}
+
+/// Whether only this host reaches an address; a socket's path is one.
+fn is_local(host: &str) -> bool {
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
+    host == "localhost"
+        || host.starts_with('/')
+        || ip.is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}
+
+/// The first of `name:password;...`, the value of `variable`, becomes an account of the console.
+fn account(credentials: &str, (variable, role): (&str, &str), settings: &mut Settings) {
     let mut accounts = credentials.split(';').map(str::trim);
     let Some((user, password)) = accounts.next().and_then(|first| first.split_once(':')) else {
         return;
@@ -267,7 +292,7 @@ fn account(credentials: &str, role: &str, settings: &mut Settings) {
     for other in accounts {
         let user = other.split_once(':').map_or(other, |(user, _)| user);
         settings.note(format!(
-            "{role}_credentials: the console has one account of each kind, so not '{user}'"
+            "{variable}: the console has one account of each kind, so not '{user}'"
         ));
     }
 }
@@ -281,8 +306,14 @@ struct Server {
     tls: bool,
 }
 
-/// Chooses the server and says whether TLS is used to it.
-fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<bool, String> {
+/// The hostgroup that the pool's server is of, and whether TLS is used to it.
+struct Chosen {
+    hostgroup: i64,
+    tls: bool,
+}
+
+/// Chooses the server.
+fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<Chosen, String> {
     let mut servers = Vec::new();
     for group in list(file, "mysql_servers")? {
         let host = text(group, "address").or_else(|| text(group, "hostname"));
@@ -327,7 +358,10 @@ fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<
             other.address, other.hostgroup
         ));
     }
-    Ok(server.tls)
+    Ok(Chosen {
+        hostgroup: chosen,
+        tls: server.tls,
+    })
 }
 
 fn hostgroup(group: &Group) -> Result<i64, String> {
@@ -341,8 +375,7 @@ fn hostgroup(group: &Group) -> Result<i64, String> {
 fn most_used(file: &Group, servers: &[Server]) -> Result<i64, String> {
     let mut counts: Vec<(i64, usize)> = Vec::new();
     for user in list(file, "mysql_users")? {
-        let text = text(user, "default_hostgroup").unwrap_or_else(|| "0".into());
-        let Ok(number) = text.parse() else { continue };
+        let number = default_hostgroup(user)?;
         match counts.iter_mut().find(|(other, _)| *other == number) {
             Some((_, count)) => *count += 1,
             None => counts.push((number, 1)),
@@ -361,7 +394,14 @@ fn most_used(file: &Group, servers: &[Server]) -> Result<i64, String> {
         })
 }
 
-fn users(file: &Group, settings: &mut Settings) -> Result<(), String> {
+fn default_hostgroup(user: &Group) -> Result<i64, String> {
+    let text = text(user, "default_hostgroup").unwrap_or_else(|| "0".into());
+    let number = text.parse();
+    number.map_err(|_| format!("default_hostgroup: expected a number, got '{text}'"))
+}
+
+/// The users whose data is on the server of `chosen`, the hostgroup.
+fn users(file: &Group, chosen: i64, settings: &mut Settings) -> Result<(), String> {
     let mut hashed = Vec::new();
     let mut taken: Vec<String> = Vec::new();
     for user in list(file, "mysql_users")? {
@@ -369,6 +409,14 @@ fn users(file: &Group, settings: &mut Settings) -> Result<(), String> {
         let is = |key: &str| text(user, key).is_none_or(|text| is_on(&text));
         if !is("active") {
             settings.note(format!("mysql_users: '{name}' is not active, left out"));
+            continue;
+        }
+        let hostgroup = default_hostgroup(user)?;
+        if hostgroup != chosen {
+            settings.note(format!(
+                "mysql_users: '{name}' is of hostgroup {hostgroup}, left out: its server is \
+                 another one; --hostgroup {hostgroup} makes a configuration for that"
+            ));
             continue;
         }
         if !is("frontend") || !is("backend") {

@@ -153,6 +153,67 @@ fn another_hostgroup_may_be_chosen() {
     assert!(why.contains("hostgroup 7"), "{why}");
 }
 
+/// Its data is on another server: there it would read and write what is not its own.
+#[test]
+fn a_user_of_another_hostgroup_is_left_out_and_told() {
+    let text = r#"
+mysql_servers = ({ address = "a", hostgroup = 0 }, { address = "b", hostgroup = 7 })
+mysql_users = (
+    { username = "app", password = "x" },
+    { username = "more", password = "x", default_hostgroup = 0 },
+    { username = "other", password = "x", default_hostgroup = 7 },
+    { username = "ghost", password = "x", default_hostgroup = 9 }
+)
+"#;
+    let made = import("groups", text, None).unwrap();
+    let (settings, notes) = parts(&made);
+    assert_eq!(settings.matches("[[user]]").count(), 2, "{settings}");
+    for told in [
+        "mysql_users: 'other' is of hostgroup 7, left out",
+        "mysql_users: 'ghost' is of hostgroup 9, left out",
+    ] {
+        assert!(notes.iter().any(|note| note.starts_with(told)), "{notes:?}");
+    }
+    let made = import("groups-7", text, Some(7)).unwrap();
+    let (settings, _) = parts(&made);
+    assert!(settings.contains("address = \"b:3306\"") && settings.contains("\"other\""));
+    assert!(!settings.contains("\"app\""), "{settings}");
+    let wrong = text.replace("= 9", "= \"x\"");
+    let why = import("groups-wrong", &wrong, None).err().unwrap();
+    assert!(why.contains("default_hostgroup: expected a number, got 'x'"));
+}
+
+/// ProxySQL's `admin` comes from the host itself only.
+#[test]
+fn the_console_is_not_opened_to_the_network() {
+    for (interfaces, listen, told) in [
+        ("0.0.0.0:6032", "127.0.0.1:6032", true),
+        ("[::]:7000", "127.0.0.1:7000", true),
+        ("db.example.com:6032", "127.0.0.1:6032", true),
+        ("127.0.0.2:6032", "127.0.0.2:6032", false),
+        ("[::1]:6032", "[::1]:6032", false),
+        ("/tmp/admin.sock", "/tmp/admin.sock", false),
+    ] {
+        let text = format!(
+            "admin_variables = {{ admin_credentials = \"admin:admin\" \
+             mysql_ifaces = \"{interfaces}\" }} mysql_servers = ({{ address = \"a\" }})"
+        );
+        let made = import("console", &text, None).unwrap();
+        let (settings, notes) = parts(&made);
+        assert!(
+            settings.contains(&format!("listen = \"{listen}\"")),
+            "{settings}"
+        );
+        let said =
+            |note: &&str| note.starts_with("mysql_ifaces: the console listens on the loopback");
+        assert_eq!(
+            notes.iter().any(|note| said(note)),
+            told,
+            "{interfaces}: {notes:?}"
+        );
+    }
+}
+
 #[test]
 fn users_of_whom_a_hash_is_known_log_in_as_on_the_server() {
     let text = r#"
