@@ -122,6 +122,44 @@ fn who_is_answered_amid_a_file_is_closed() {
     other.must("DROP TABLE amid");
 }
 
+/// A server waits for the rest of a file, with the transaction of what it has of it. A client that
+/// has gone sends no rest.
+#[test]
+fn who_leaves_amid_a_file_leaves_no_transaction() {
+    let test = "who_leaves_amid_a_file_leaves_no_transaction";
+    for (real, name) in [(server(test), "cut.toml"), (mysql(test), "cut_my.toml")] {
+        let Some(real) = real else { continue };
+        let settings = "groups = 1\nbackends_max = 1";
+        let pool = (!direct()).then(|| start_pool(real, name, settings));
+        let address = pool
+            .as_ref()
+            .map_or_else(|| real.address(), |p| p.address.clone());
+        let account = app().schema("shop").with(LOCAL_FILES);
+        let mut other = login(&real.address(), &account);
+        other.must("DROP TABLE IF EXISTS cut");
+        other.must("CREATE TABLE cut (v INT PRIMARY KEY) ENGINE=InnoDB");
+        // At a packet's end; within a packet; and within its header.
+        for rest in [&b""[..], b"\x09\0\0\x034\n", b"\x09\0"] {
+            let mut leaver = login(&address, &account);
+            let load = b"LOAD DATA LOCAL INFILE 'any' INTO TABLE cut";
+            leaver.send(&[(Command::Query, load)]).unwrap();
+            leaver.wait().unwrap();
+            leaver.send_raw(b"\x06\0\0\x021\n2\n3\n").unwrap();
+            leaver.send_raw(rest).unwrap();
+            let locked = "SELECT v FROM cut WHERE v = 1 FOR UPDATE NOWAIT";
+            while matches!(other.query(locked).unwrap()[..], [Outcome::Rows(_)]) {}
+            drop(leaver);
+            // Waits for the lock of the row, which ends with the transaction.
+            other.must("INSERT INTO cut VALUES (1)");
+            assert_eq!(other.value("SELECT COUNT(*) FROM cut"), "1");
+            other.must("DELETE FROM cut");
+            // The only backend serves others.
+            assert_eq!(login(&address, &app()).value("SELECT 'a place'"), "a place");
+        }
+        other.must("DROP TABLE cut");
+    }
+}
+
 fn packet(payload: &[u8]) -> Vec<u8> {
     let len = u32::try_from(payload.len()).unwrap().to_le_bytes();
     [&len[..3], &[1], payload].concat()

@@ -12,7 +12,7 @@ use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
 use testkit::reply::Outcome;
-use testkit::talk::Account;
+use testkit::talk::{Account, Happened};
 use wire::command::Command;
 
 /// The shared server with a fresh schema named like the test.
@@ -232,6 +232,10 @@ fn statements_and_transactions_end_at_their_users_limits() {
     let mut slow = client(&pool, test);
     let (code, words) = failure_of(&slow.query("SELECT SLEEP(60)").unwrap());
     assert_eq!(code, 3024, "{words}");
+    // The server would run it to its end.
+    let running = "SELECT COUNT(*) FROM information_schema.processlist \
+         WHERE info LIKE 'SELECT SLEEP(60)'";
+    while real.admin().value(running) != "0" {}
     let mut forgetful = client(&pool, test);
     forgetful.must(HOLD);
     forgetful.must("UPDATE pair SET n = 7 WHERE id = 1");
@@ -242,12 +246,17 @@ fn statements_and_transactions_end_at_their_users_limits() {
         next.value(&format!("SELECT n FROM {test}.pair WHERE id = 1")),
         "1"
     );
-    let gone = forgetful.query("SELECT 1");
-    let told = match &gone {
-        Err(_) => true,
-        Ok(outcomes) => failure_of(outcomes).0 == 9506,
-    };
-    assert!(told, "{gone:?}");
+    match forgetful.wait() {
+        Ok(Happened::Refused(failure)) => assert_eq!(failure.code, 9506),
+        other => panic!("{other:?}"),
+    }
+    for reason in ["statement-time", "transaction-time"] {
+        let line = pool.wait_for(&format!("reason={reason} ")).unwrap();
+        assert!(
+            line.contains("event=time-limit") && line.contains("account=\"app\""),
+            "{line}"
+        );
+    }
 }
 
 #[test]

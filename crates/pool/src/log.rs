@@ -150,6 +150,8 @@ events! {
     BackendsMax "backends-max" Warning "the server takes fewer connections than wanted, or enough",
     MemoryShare "memory-share" Warning "a client was closed for the memory that it held",
     ReaderClosed "reader-closed" Warning "a client was closed that did not read its reply",
+    TimeLimit "time-limit" Warning
+        "a statement or transaction took longer than its user's may; its client was closed",
     BackendLost "backend-lost" Warning "a connection to the server ended unasked",
     BackendRefused "backend-refused" Error "the server refuses an account of the pool's",
     SettingsRead "settings-read" Info

@@ -364,11 +364,18 @@ impl Talk {
         last: u8,
         payload: &[u8],
     ) -> Result<Option<Happened>, String> {
-        let Some(expected) = self.expected.front_mut() else {
-            return self.unasked(payload);
-        };
         // A server that compresses takes its packets' numbers from the frames at times.
         let framed = self.capabilities & (cap::COMPRESS | cap::ZSTD) != 0;
+        let Some(expected) = self.expected.front_mut() else {
+            return match first {
+                0 => self.unasked(payload),
+                _ if framed => self.unasked(payload),
+                // Drivers take another number for a broken stream, and do not read the error.
+                _ => Err(format!(
+                    "packet {first} that nobody asked for: {payload:02x?}"
+                )),
+            };
+        };
         if first != expected.seq && !framed {
             let wanted = expected.seq;
             return Err(format!(

@@ -93,8 +93,8 @@ table! {
                 .fixed()
             }
 
-            /// The user that the pool becomes once it listens. It takes root at the start, and the
-            /// port below 1024 or the key for which that was needed is open by then. See
+            /// The user that the pool becomes once it listens. The pool must be started as root.
+            /// Ports below 1024 and keys that only root may read are open by then. See
             /// [Privileges](privileges.md).
             run_as_user: Option<UserNumber> {
                 .of(Kind::Text("the name or the number of a user"))

@@ -844,8 +844,20 @@ impl<N: Net> Group<N> {
         self.leave(key);
     }
 
+    /// The same, for a reason that is no answer to what the client has sent. Who has asked nothing
+    /// gets packet 0, as from MySQL: drivers take another number for a broken stream.
+    pub(crate) fn refuse_unasked(&mut self, key: Key, refusal: &Refusal) {
+        if let Some(client) = self.clients.get_mut(key)
+            && client.state() == ClientState::Idle
+        {
+            client.seq = 0;
+        }
+        self.refuse_and_leave(key, refusal);
+    }
+
     /// Closes a client once its last bytes are sent.
     pub(crate) fn leave(&mut self, key: Key) {
+        self.leave_amid_file(key);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -860,6 +872,20 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// A client that goes in the middle of its local file takes its backend along. The server
+    /// would wait for the rest of the file, with the transaction and the locks of what it has.
+    fn leave_amid_file(&mut self, key: Key) {
+        let feeds = self
+            .clients
+            .get(key)
+            .filter(|client| client.state() == ClientState::Feeding);
+        if let Some(lease) = feeds.and_then(Client::lease) {
+            self.part_riders(lease, Some(key));
+            self.retire(lease);
+            self.unbind(key);
+        }
+    }
+
     /// Removes a client; its backend is freed, or closed when it may hold something of its.
     pub(crate) fn close(&mut self, key: Key) {
         self.gtids.remove(&key);
@@ -868,6 +894,7 @@ impl<N: Net> Group<N> {
         self.forget_waiting(key);
         self.uncount_input(key);
         self.drop_aside(key);
+        self.leave_amid_file(key);
         let Some(mut client) = self.clients.remove(key) else {
             return;
         };

@@ -51,9 +51,18 @@ impl<N: Net> Group<N> {
         if !backend.is_read_in_vain(now) {
             return;
         }
-        let (pool, thread, at) = (backend.pool, backend.thread, backend.at.clone());
         self.counts.abandoned += 1;
-        self.part_riders(key, None);
+        self.abandon(key, None);
+    }
+
+    /// Closes a backend whose statement is of no more use, and has a KILL end that on the server.
+    /// The statements of others than `owner` that ride behind it run again.
+    pub(crate) fn abandon(&mut self, key: Key, owner: Option<Key>) {
+        let Some(backend) = self.backends.get(key) else {
+            return;
+        };
+        let (pool, thread, at) = (backend.pool, backend.thread, backend.at.clone());
+        self.part_riders(key, owner);
         self.retire(key);
         let job = Job {
             asker: None,

@@ -6,8 +6,8 @@
 //! path ([`Shared::look_at_memory`]); while it is short nobody is let in, and those inside go on.
 //!
 //! A statement or transaction over its limit costs its client the connection and the server
-//! connection behind it: closing that is what rolls back, and what no server refuses. The server
-//! may run the statement on until it notices.
+//! connection behind it: closing that is what rolls back, and what no server refuses. A KILL ends
+//! the statement there, which a server that does not look at its client would run on.
 //!
 //! Invariant: whoever is counted among a user's clients (`known`) is taken off that count once, in
 //! `clients.rs: close` or by changing to another user.
@@ -20,6 +20,7 @@ use crate::buffers::memory::{meminfo, memory_of};
 use crate::client::Proof;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::log::{Event, Facts, note_of};
 use crate::shared::Shared;
 use reactor::{Key, Net, Time};
 use std::collections::HashSet;
@@ -120,12 +121,34 @@ impl<N: Net> Group<N> {
         for lease in self.backends.keys() {
             if let Some((owner, refusal)) = self.overdue(lease) {
                 self.counts.too_slow += 1;
+                self.log_time_limit(owner, &refusal);
                 // The client's end is closed, and with it whatever is left on the backend.
-                self.refuse_and_leave(owner, &refusal);
+                self.refuse_unasked(owner, &refusal);
                 self.close_later(owner);
-                self.retire_of(lease, owner);
+                self.unbind(owner);
+                if let Some(backend) = self.backends.get_mut(lease) {
+                    backend.forget_commands_of(owner);
+                }
+                self.abandon(lease, Some(owner));
             }
         }
+    }
+
+    fn log_time_limit(&mut self, owner: Key, refusal: &Refusal) {
+        let Some(omitted) = self.lines_of_losses.admit(self.net.now()) else {
+            return;
+        };
+        let Some(client) = self.clients.get(owner) else {
+            return;
+        };
+        let facts = Facts {
+            client: Some(client.transport.peer(&self.net).into()),
+            account: Some(self.settings.users[client.user as usize].name.as_bytes()),
+            reason: Some(refusal.name()),
+            omitted,
+            ..Facts::default()
+        };
+        note_of(Event::TimeLimit, &facts, format_args!("{refusal}"));
     }
 
     /// The client whose time on this backend is over, and why.
@@ -157,17 +180,6 @@ impl<N: Net> Group<N> {
         let since = *backend.transaction_since.get_or_insert(now);
         let late = now.since(since) > max;
         late.then_some((owner, Refusal::TransactionTime { max }))
-    }
-
-    /// Closes a backend whose client is given up; the statements of others that ride behind run
-    /// again.
-    fn retire_of(&mut self, lease: Key, owner: Key) {
-        self.part_riders(lease, Some(owner));
-        self.unbind(owner);
-        if let Some(backend) = self.backends.get_mut(lease) {
-            backend.forget_commands_of(owner);
-        }
-        self.lose(lease, "a statement in front of this one ran for too long");
     }
 
     /// Closes backends that have been idle, or have lived, for longer than they may.
