@@ -206,11 +206,7 @@ fn the_console_is_not_opened_to_the_network() {
         );
         let said =
             |note: &&str| note.starts_with("mysql_ifaces: the console listens on the loopback");
-        assert_eq!(
-            notes.iter().any(|note| said(note)),
-            told,
-            "{interfaces}: {notes:?}"
-        );
+        assert_eq!(notes.iter().any(said), told, "{interfaces}: {notes:?}");
     }
 }
 
