@@ -36,7 +36,9 @@ mysql -h 127.0.0.1 -P 6032 -u admin -p
 
 ## Questions
 
-`SHOW NAME` shows a table; `LIKE 'pattern'` compares its first column, and `WHERE`, `ORDER BY` and
+`SHOW NAME` shows a table of those below; those of `information_schema` and `performance_schema`
+need a SELECT with the schema's name. `LIKE 'pattern'` compares the first column, and `WHERE`,
+`ORDER BY` and
 `LIMIT` work as in a SELECT. `SELECT` knows joins, groups, subqueries and functions: the engine is
 SQLite, and its [language](https://www.sqlite.org/lang_select.html) is what may be used. Texts
 in columns compare without case. `SHOW TABLES` and `DESCRIBE NAME` describe the tables. Nothing can

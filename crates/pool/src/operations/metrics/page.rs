@@ -40,7 +40,7 @@ Prometheus 0.0.4 |
 | `/tables.json`, `/tables/NAME.json` | the names of the [console](console.md#tables)'s tables; \
 one of them, with the names of its columns. `clients` and `backends` are asked of the groups, one \
 request after another; where more than eight wait, 503 |
-| `/healthz` | 200 while every group gets on, 503 with the reason when one has not turned for 10 s |
+| `/healthz` | 200 while every group gets on, 503 with the reason when one stands still for 10 s |
 | `/readyz` | 200, or 503 with the reason: at start until the server has answered, while the \
 server cannot be reached, and during a drain |
 
@@ -55,7 +55,8 @@ become unready at once when it is away. If your balancer does nothing good then,
 `/healthz`.
 
 A thread of its own answers. Each group copies its figures twice a second, so they are at most half
-a second old, and however often you ask, no group is held up. Times are those of the groups' turns:
+a second old, and however often you ask, no group is held up. A *turn* is one pass of a group's
+loop. Times are those of the turns:
 what is shorter than a turn counts as 0. Histograms have
 the same bounds, in seconds:
 ";
