@@ -413,13 +413,6 @@ impl<S> Backend<S> {
         riders
     }
 
-    /// Forgets the commands of a client that is given up with this backend, from which those who
-    /// ride have been taken.
-    pub(crate) fn forget_commands_of(&mut self, owner: Key) {
-        debug_assert!(self.riders.is_empty());
-        self.flight.retain(|command| command.owner != Some(owner));
-    }
-
     /// Where it stands.
     pub(crate) fn state(&self) -> BackendState {
         self.state

@@ -50,10 +50,6 @@ impl Riders {
         self.0.drain(..kept).collect()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Bytes of memory that it takes.
     pub(crate) fn capacity(&self) -> usize {
         self.0.capacity()
@@ -100,7 +96,7 @@ mod tests {
             riders,
             expected.map(|(key, text)| (key, Some(text.to_vec())))
         );
-        assert!(backend.riders.is_empty() && backend.part_riders(None).is_empty());
+        assert!(backend.riders.0.is_empty() && backend.part_riders(None).is_empty());
         assert_eq!(backend.flight().len(), 2, "the replies are still to come");
         assert!(backend.flight().iter().all(|c| c.owner.is_none()));
         backend.take_answered().unwrap();
@@ -130,6 +126,6 @@ mod tests {
         for _ in 0..64 {
             riders.drop_oldest(RIDER_MAX);
         }
-        assert!(riders.is_empty() && riders.capacity() <= SPARE_MAX);
+        assert!(riders.0.is_empty() && riders.capacity() <= SPARE_MAX);
     }
 }

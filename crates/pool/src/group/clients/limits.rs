@@ -125,11 +125,8 @@ impl<N: Net> Group<N> {
                 // The client's end is closed, and with it whatever is left on the backend.
                 self.refuse_unasked(owner, &refusal);
                 self.close_later(owner);
-                self.unbind(owner);
-                if let Some(backend) = self.backends.get_mut(lease) {
-                    backend.forget_commands_of(owner);
-                }
                 self.abandon(lease, Some(owner));
+                self.unbind(owner);
             }
         }
     }
