@@ -297,6 +297,7 @@ impl Client {
     /// # Errors
     /// The system's.
     pub fn send_raw(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        self.talk.note_raw();
         self.write(bytes, true)
     }
 
@@ -345,6 +346,7 @@ impl Client {
     /// # Errors
     /// The system's.
     pub fn send_unframed(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        self.talk.note_raw();
         if let Some(frames) = &mut self.frames {
             frames.lost = true;
         }
@@ -412,7 +414,7 @@ impl Client {
         for (command, arguments) in commands {
             self.talk.command(&mut out, *command, arguments);
         }
-        self.send_raw(&out)
+        self.write(&out, true)
     }
 
     /// Waits for what happens next.

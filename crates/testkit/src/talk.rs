@@ -176,6 +176,8 @@ pub struct Talk {
     secure: bool,
     phase: Phase,
     nonce: Nonce,
+    /// Bytes have been sent past it.
+    raw: bool,
     seq: u8,
     input: Vec<u8>,
     read: usize,
@@ -204,6 +206,7 @@ impl Talk {
             secure,
             phase: Phase::Greeting,
             nonce: [0; 20],
+            raw: false,
             seq: 0,
             input: Vec::new(),
             read: 0,
@@ -369,7 +372,7 @@ impl Talk {
         let Some(expected) = self.expected.front_mut() else {
             return match first {
                 0 => self.unasked(payload),
-                _ if framed => self.unasked(payload),
+                _ if framed || self.raw => self.unasked(payload),
                 // Drivers take another number for a broken stream, and do not read the error.
                 _ => Err(format!(
                     "packet {first} that nobody asked for: {payload:02x?}"
@@ -510,6 +513,11 @@ impl Talk {
 
     fn put(&mut self, out: &mut Vec<u8>, payload: &[u8]) {
         self.seq = put_packet(out, self.seq, payload);
+    }
+
+    /// Bytes were sent past it: what answers them has a number of which it knows nothing.
+    pub(crate) fn note_raw(&mut self) {
+        self.raw = true;
     }
 
     /// A server that closes a connection may say why in an ERR packet that nobody asked for.
