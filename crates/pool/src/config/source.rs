@@ -90,16 +90,19 @@ mod tests {
         args: PoolArgs,
     }
 
+    /// Writes a file of settings that the pool takes, with `top` among them.
+    fn put_settings(file: &std::path::Path, top: &str) {
+        let text = "[backend]\naddress = \"127.0.0.1:1\"\n[[user]]\nname = \"a\"\n\
+                    password = \"\"\n";
+        std::fs::write(file, format!("listen = \"127.0.0.1:2\"\n{top}\n{text}")).unwrap();
+    }
+
     #[test]
     fn one_value_is_changed_and_edits_of_the_file_stay_out() {
         let folder = std::env::temp_dir().join(format!("onramp-set-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("pool.toml");
-        let put = |top: &str| {
-            let text = "[backend]\naddress = \"127.0.0.1:1\"\n[[user]]\nname = \"a\"\n\
-                        password = \"\"\n";
-            std::fs::write(&file, format!("listen = \"127.0.0.1:2\"\n{top}\n{text}")).unwrap();
-        };
+        let put = |top: &str| put_settings(&file, top);
         put("backends_max = 7");
         let line = ["x", "--config", file.to_str().unwrap()];
         let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
@@ -136,11 +139,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("onramp-source-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("pool.toml");
-        let put = |top: &str| {
-            let text = "[backend]\naddress = \"127.0.0.1:1\"\n[[user]]\nname = \"a\"\n\
-                        password = \"\"\n";
-            std::fs::write(&file, format!("listen = \"127.0.0.1:2\"\n{top}\n{text}")).unwrap();
-        };
+        let put = |top: &str| put_settings(&file, top);
         put("");
         let line = ["x", "--config", file.to_str().unwrap()];
         let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
