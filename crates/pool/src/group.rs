@@ -34,6 +34,7 @@ use crate::buffers::received::InHand;
 use crate::buffers::room::Inputs;
 use crate::buffers::spool::Spool;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
+use crate::client::clients::Clients;
 use crate::client::{Client, ClientState, SpareInputs};
 use crate::config::Settings;
 use crate::figures::counts::{Census, Counts};
@@ -95,7 +96,7 @@ pub struct Group<N: Net> {
     pub(crate) settings: Arc<Settings>,
     settings_epoch: u64,
     pub(crate) index: usize,
-    pub(crate) clients: Slots<Client<N::Sock>>,
+    pub(crate) clients: Clients<N::Sock>,
     pub(crate) backends: Slots<Backend<N::Sock>>,
     pub(crate) backend_pools: BackendPools,
     pub(crate) sessions: Interner,
@@ -145,9 +146,6 @@ pub struct Group<N: Net> {
     pub(crate) aside: BTreeMap<Key, (Key, Backend<N::Sock>)>,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
     pub(crate) epoch: u64,
-    pub(crate) greeted: u32,
-    /// The ids have been counted through once.
-    pub(crate) greeted_before: bool,
     /// Since when it drains.
     pub(crate) draining: Option<Time>,
     /// Backends whose reading stopped for no reason of theirs.
@@ -181,8 +179,6 @@ pub struct Group<N: Net> {
     pub(crate) in_hand: Option<InHand>,
     /// Clients whose failed authentication is answered later.
     pub(crate) auth_delays: AuthDelays,
-    /// Clients to be closed at the end of the turn.
-    pub(crate) closing: Vec<Key>,
     /// Bytes that TLS of clients takes.
     pub(crate) tls_bytes: usize,
     /// Steps of handshakes that may still be made in this turn.
@@ -227,7 +223,7 @@ impl<N: Net> Group<N> {
             settings,
             settings_epoch,
             index,
-            clients: Slots::default(),
+            clients: Clients::default(),
             backends: Slots::default(),
             backend_pools: BackendPools::default(),
             sessions: Interner::default(),
@@ -257,8 +253,6 @@ impl<N: Net> Group<N> {
             arrivals: Arrivals::default(),
             departures: Departures::default(),
             aside: BTreeMap::new(),
-            greeted: 0,
-            greeted_before: false,
             draining: None,
             again: Vec::new(),
             slow_readers: SlowReaders::new(spool),
@@ -275,7 +269,6 @@ impl<N: Net> Group<N> {
             jobs: VecDeque::new(),
             inputs: Inputs::default(),
             auth_delays: AuthDelays::default(),
-            closing: Vec::new(),
             tls_bytes: 0,
             handshakes_left: HANDSHAKES_PER_TURN,
             counts: Counts::default(),
@@ -366,7 +359,7 @@ impl<N: Net> Group<N> {
 
     /// When [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
-        if !self.again.is_empty() || !self.closing.is_empty() || self.is_behind() {
+        if !self.again.is_empty() || self.clients.has_closing() || self.is_behind() {
             return Time(0);
         }
         let mut next = self
@@ -550,19 +543,12 @@ impl<N: Net> Group<N> {
 
     /// Notes that a client must go at the end of this turn.
     pub(crate) fn close_later(&mut self, key: Key) {
-        if let Some(client) = self.clients.get_mut(key)
-            && !client.closing
-            // Another process may have it by now.
-            && client.state() != ClientState::Moving
-        {
-            client.closing = true;
-            self.closing.push(key);
-        }
+        self.clients.close_later(key);
     }
 
     /// Closes those who must go; closing one may free a backend for another.
     fn close_marked(&mut self) {
-        while let Some(key) = self.closing.pop() {
+        while let Some(key) = self.clients.next_to_close() {
             self.close(key);
         }
     }

@@ -112,7 +112,7 @@ impl<N: Net> Group<N> {
         };
         let is_local = matches!(self.settings.listen.get(listener), Some(Address::Unix(_)));
         let transport = Transport::plain(sock, is_local);
-        let id = self.next_id();
+        let id = self.clients.next_id(self.index, self.shared.groups);
         let nonce = nonce_of_connection(&self.nonce_key, id);
         let session = self.sessions.intern(Session::default());
         let now = self.net.now();

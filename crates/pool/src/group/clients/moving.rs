@@ -345,27 +345,6 @@ impl<N: Net> Group<N> {
         self.has_gone(key);
     }
 
-    /// Counts clients from here on: the group before it has given out these numbers.
-    pub(crate) fn count_on(&mut self, greeted: u32, again: bool) {
-        self.greeted = self.greeted.max(greeted);
-        self.greeted_before |= again;
-    }
-
-    /// How many numbers it has given out, and whether it has begun again.
-    pub(crate) fn counted_to(&self) -> (u32, bool) {
-        (self.greeted, self.greeted_before)
-    }
-
-    /// Its clients.
-    pub(crate) fn client_keys(&self) -> Vec<Key> {
-        self.clients.keys()
-    }
-
-    /// How many they are.
-    pub(crate) fn clients_count(&self) -> usize {
-        self.clients.len()
-    }
-
     fn check_room(&self, arrived: &Arrived) -> Result<(), NotHere> {
         let shared = &self.shared;
         let offered = shared.offered | cap::COMPRESS | cap::ZSTD;

@@ -18,7 +18,8 @@
 
 use crate::backend::kill_jobs::{Aim, Asker, Job, KillAsk, KillEnd};
 use crate::backend::{InFlight, Purpose};
-use crate::client::{Client, ClientState, Handled};
+use crate::client::clients::FIRST_ID;
+use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::shared::{Order, Shared};
@@ -33,8 +34,6 @@ use wire::command::ReplyShape;
 use wire::errors::{self, ErrorCode};
 use wire::reply::OK;
 
-/// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
-pub(crate) const FIRST_ID: u32 = 1 << 30;
 /// A KILL that nobody has answered after the time for a dial and this is answered with an error.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
@@ -57,31 +56,6 @@ impl Shared {
 }
 
 impl<N: Net> Group<N> {
-    /// An id for a new client. Each group counts in steps of the number of groups; when it has
-    /// counted to the end, it begins again and leaves out the ids that are in use.
-    pub(crate) fn next_id(&mut self) -> u32 {
-        let groups = u32::try_from(self.shared.groups).unwrap_or(1);
-        let index = u32::try_from(self.index).unwrap_or(0);
-        loop {
-            self.greeted += 1;
-            let wrapped = self.greeted >= FIRST_ID / groups;
-            if wrapped {
-                (self.greeted, self.greeted_before) = (0, true);
-            }
-            let id = FIRST_ID + self.greeted * groups + index;
-            if !self.greeted_before || self.client_of(id).is_none() {
-                return id;
-            }
-        }
-    }
-
-    /// The client with this id. KILL is rare, so this looks at all of them.
-    fn client_of(&self, id: u32) -> Option<Key> {
-        let mut clients = self.clients.iter();
-        let is_here = |client: &Client<_>| !client.closing && client.state() != ClientState::Moving;
-        clients.find_map(|(key, client)| (client.id == id && is_here(client)).then_some(key))
-    }
-
     /// A client says KILL in words.
     pub(crate) fn on_kill_text(
         &mut self,
@@ -295,7 +269,7 @@ impl<N: Net> Group<N> {
 
     /// Ends a client of this group, or its statement. `None`: the server must be asked first.
     pub(crate) fn kill(&mut self, ask: &KillAsk) -> Option<KillEnd> {
-        let Some(victim) = self.client_of(ask.id) else {
+        let Some(victim) = self.clients.with_id(ask.id) else {
             return Some(KillEnd::Unknown(ask.id));
         };
         let client = self.clients.get(victim)?;

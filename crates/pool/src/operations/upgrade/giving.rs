@@ -123,7 +123,7 @@ impl Giving {
         };
         group.net_mut().pause_listening();
         group.begin_departures();
-        let (greeted, again) = group.counted_to();
+        let (greeted, again) = group.clients.counted_to();
         let listeners: Vec<BorrowedFd<'_>> = group.net_mut().own_listeners().collect();
         let sent = giving
             .channel
@@ -211,7 +211,7 @@ impl Giving {
         let mut steps = self.progress.steps();
         steps.moved += moved;
         steps.longest = steps.longest.max(took);
-        steps.clients.insert(self.index, group.clients_count());
+        steps.clients.insert(self.index, group.clients.len());
     }
 
     fn next_batch(&mut self, group: &mut Group<RealNet>) -> Result<Time, String> {
@@ -233,7 +233,7 @@ impl Giving {
             if group.now() < self.pass_at {
                 return self.send_batch(group, batch);
             }
-            self.pass = group.client_keys();
+            self.pass = group.clients.keys();
             self.pass_began = Time::now();
             self.pass_left.clear();
         }
@@ -267,7 +267,7 @@ impl Giving {
         let mut steps = self.progress.steps();
         if steps.number == self.number {
             steps.left.insert(self.index, left);
-            steps.clients.insert(self.index, group.clients_count());
+            steps.clients.insert(self.index, group.clients.len());
         }
     }
 

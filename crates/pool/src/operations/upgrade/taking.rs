@@ -131,7 +131,7 @@ impl Taking {
                     return Ok(self.listens.is_some());
                 }
                 Come::Frame(Frame::Listeners { greeted, again }, sockets) => {
-                    group.count_on(greeted, again);
+                    group.clients.count_on(greeted, again);
                     self.listen(group, sockets)?;
                 }
                 Come::Frame(Frame::Begun(bytes), _) => {

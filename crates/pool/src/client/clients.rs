@@ -1,0 +1,182 @@
+//! The clients of a group: their slots, their ids, and who is to be closed.
+//!
+//! The problem: a client may turn out to have to go while it, or another for which it is handled,
+//! is still in somebody's hands; and the number by which a client knows itself must tell its group
+//! and mean one client at a time. The mechanism: who must go is noted here ([`Clients::close_later`])
+//! and closed by the group at the end of its turn ([`Clients::next_to_close`]). Ids begin at
+//! [`FIRST_ID`], where no server's numbers are found in practice; each group counts in steps of the
+//! number of groups, and when it has counted to the end, it begins again and leaves out the ids that
+//! are in use.
+//!
+//! Invariants: an id belongs to one client at a time; a client is noted once; one that is on its way
+//! to another process is not noted, because that process may have it by now.
+
+use crate::client::{Client, ClientState};
+use reactor::{Key, Slots};
+use std::ops::{Deref, DerefMut};
+
+/// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
+pub(crate) const FIRST_ID: u32 = 1 << 30;
+
+/// The clients of a group.
+#[derive(Debug)]
+pub(crate) struct Clients<S> {
+    slots: Slots<Client<S>>,
+    /// Who is to be closed at the end of the turn.
+    closing: Vec<Key>,
+    /// The last id that was given out, counted in this group, and whether it has begun again.
+    counted: (u32, bool),
+}
+
+impl<S> Default for Clients<S> {
+    fn default() -> Clients<S> {
+        Clients {
+            slots: Slots::default(),
+            closing: Vec::new(),
+            counted: (0, false),
+        }
+    }
+}
+
+/// Their slots.
+impl<S> Deref for Clients<S> {
+    type Target = Slots<Client<S>>;
+
+    fn deref(&self) -> &Slots<Client<S>> {
+        &self.slots
+    }
+}
+
+impl<S> DerefMut for Clients<S> {
+    fn deref_mut(&mut self) -> &mut Slots<Client<S>> {
+        &mut self.slots
+    }
+}
+
+impl<S> Clients<S> {
+    /// Notes that a client must go at the end of this turn.
+    pub(crate) fn close_later(&mut self, key: Key) {
+        if let Some(client) = self.slots.get_mut(key)
+            && !client.closing
+            && client.state() != ClientState::Moving
+        {
+            client.closing = true;
+            self.closing.push(key);
+        }
+    }
+
+    /// Takes one of those who must go.
+    pub(crate) fn next_to_close(&mut self) -> Option<Key> {
+        self.closing.pop()
+    }
+
+    /// Whether somebody must go.
+    pub(crate) fn has_closing(&self) -> bool {
+        !self.closing.is_empty()
+    }
+
+    /// An id for a new client of group `index` of so many `groups`.
+    pub(crate) fn next_id(&mut self, index: usize, groups: usize) -> u32 {
+        let groups = u32::try_from(groups).unwrap_or(1);
+        let index = u32::try_from(index).unwrap_or(0);
+        loop {
+            let (mut count, mut again) = self.counted;
+            count += 1;
+            if count >= FIRST_ID / groups {
+                (count, again) = (0, true);
+            }
+            self.counted = (count, again);
+            let id = FIRST_ID + count * groups + index;
+            if !again || self.with_id(id).is_none() {
+                return id;
+            }
+        }
+    }
+
+    /// How many ids it has given out, and whether it has begun again.
+    pub(crate) fn counted_to(&self) -> (u32, bool) {
+        self.counted
+    }
+
+    /// Counts ids from here on: the group before it has given out these.
+    pub(crate) fn count_on(&mut self, counted: u32, again: bool) {
+        self.counted = (self.counted.0.max(counted), self.counted.1 | again);
+    }
+
+    /// The client with this id. It is asked for KILL, which is rare, so this looks at all of them.
+    pub(crate) fn with_id(&self, id: u32) -> Option<Key> {
+        let is_here = |client: &Client<_>| !client.closing && client.state() != ClientState::Moving;
+        let mut clients = self.slots.iter();
+        clients.find_map(|(key, client)| (client.id == id && is_here(client)).then_some(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::buffers::transport::Transport;
+    use reactor::Time;
+    use std::rc::Rc;
+
+    fn client(id: u32) -> Client<()> {
+        let login = Login::new([0; 20], false);
+        let mut client = Client::greeted(Transport::plain((), true), Time(1), Rc::default(), login);
+        client.id = id;
+        client
+    }
+
+    #[test]
+    fn ids_tell_their_group_and_are_in_use_once() {
+        let (index, groups) = (2, 3);
+        let mut clients = Clients::default();
+        let first = clients.next_id(index, groups);
+        assert_eq!(first, FIRST_ID + 3 + 2);
+        let here = clients.insert(client(first));
+        assert_eq!(clients.next_id(index, groups), FIRST_ID + 6 + 2);
+        // The counter is at its end: the id of who is here is left out, and found.
+        clients.count_on(FIRST_ID / 3 - 1, false);
+        assert_eq!(clients.next_id(index, groups), FIRST_ID + 2);
+        assert_eq!(clients.counted_to(), (0, true));
+        assert_eq!(clients.next_id(index, groups), FIRST_ID + 6 + 2);
+        assert_eq!(clients.with_id(first), Some(here));
+        assert_eq!(
+            clients.with_id(FIRST_ID + 6 + 2),
+            None,
+            "given out, not here"
+        );
+    }
+
+    #[test]
+    fn who_counts_on_does_not_count_back() {
+        let mut clients: Clients<()> = Clients::default();
+        clients.count_on(7, false);
+        clients.count_on(5, true);
+        assert_eq!(clients.counted_to(), (7, true));
+    }
+
+    #[test]
+    fn who_must_go_is_noted_once_and_found_by_its_id_no_more() {
+        let mut clients = Clients::default();
+        let key = clients.insert(client(FIRST_ID));
+        assert!(!clients.has_closing());
+        clients.close_later(key);
+        clients.close_later(key);
+        assert_eq!(clients.with_id(FIRST_ID), None);
+        assert_eq!(
+            (clients.next_to_close(), clients.next_to_close()),
+            (Some(key), None)
+        );
+    }
+
+    #[test]
+    fn who_is_on_its_way_is_not_closed() {
+        let mut clients = Clients::default();
+        let mut moving = Client::moving(Transport::plain((), true), Time(1), Rc::default());
+        moving.id = FIRST_ID;
+        let key = clients.insert(moving);
+        clients.close_later(key);
+        assert!(!clients.has_closing());
+        assert_eq!(clients.with_id(FIRST_ID), None);
+    }
+}
