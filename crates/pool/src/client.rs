@@ -91,7 +91,7 @@ pub(crate) enum Company {
     /// With nobody: it was sent behind one that changed its session, and runs again.
     RunsAgain,
     /// With nobody: the client has been told that a transaction is open, and no backend knows of
-    /// it ([`crate::group::statements::deferred_begin`]).
+    /// it ([`crate::alone`]).
     BeginDeferred,
 }
 

@@ -28,9 +28,8 @@ use crate::auth::address_limits::Seat;
 use crate::auth::auth_delay::AuthDelays;
 use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
-use crate::backend::kill_jobs::{Job, KillConnection};
 use crate::buffers::packing::Packing;
-use crate::buffers::received::InHand;
+use crate::buffers::received::Handling;
 use crate::buffers::room::Inputs;
 use crate::buffers::spool::Spool;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
@@ -41,7 +40,7 @@ use crate::figures::counts::{Census, Counts};
 use crate::figures::digests::Digests;
 use crate::figures::{Figures, GroupView, Stage, Turns};
 use crate::group::clients::departing::Departures;
-use crate::group::statements::statement_logs::StatementLogs;
+use crate::kill_connection::KillConnection;
 use crate::line::Line;
 use crate::listing::Answer;
 use crate::log::ReportLine;
@@ -53,27 +52,20 @@ use crate::running::Running;
 use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
 use crate::slow_readers::SlowReaders;
+use crate::statement_logs::StatementLogs;
+use crate::tokens::{BACKEND, CLIENT, KILL_CONNECTION, LISTENER};
 use crate::watched::code_catalogue::Seen;
-use reactor::{Event, Key, Net, Slots, Time, Token};
+use reactor::{Event, Key, Net, Slots, Time};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;
 use session::meter::Meter;
 use session::prepared::Definitions;
 use session::shapes::Shapes;
 use session::state::Interner;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-
-/// Tokens' kinds.
-pub(crate) const LISTENER: u8 = 0;
-pub(crate) const CLIENT: u8 = 1;
-pub(crate) const BACKEND: u8 = 2;
-pub(crate) const MAILBOX: u8 = 3;
-pub(crate) const KILL_CONNECTION: u8 = 4;
-/// A socket to another process of the pool, which is handled between the turns.
-pub(crate) const UPGRADE: u8 = 5;
 
 /// How often limits that need no exactness (idle, login, write times) are looked at.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -81,12 +73,6 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const EVENTS_AHEAD: usize = 2;
 /// Bytes read from a client at once.
 pub(crate) const SCRATCH_LEN: usize = 64 * 1024;
-
-/// The token for events of listener number `index`.
-#[must_use]
-pub fn listener_token(index: u32) -> Token {
-    Token::new(LISTENER, Key::from_parts(index, 0))
-}
 
 /// One group.
 pub struct Group<N: Net> {
@@ -167,16 +153,12 @@ pub struct Group<N: Net> {
     pub(crate) statement_logs: StatementLogs,
     /// Messages to other groups, by their number, to be sent after the turn.
     pub(crate) messages: Vec<(usize, Order)>,
-    /// The connection that carries a KILL to the server, while there is one.
-    pub(crate) kill_connection: Option<KillConnection<N::Sock>>,
-    /// How many there have been.
-    pub(crate) kill_connections_count: u32,
-    /// KILLs that wait for it.
-    pub(crate) jobs: VecDeque<Job>,
+    /// KILLs that go to the server, and the connection that carries them.
+    pub(crate) kill_connection: KillConnection<N::Sock>,
     /// Commands of clients that have not come whole.
     pub(crate) inputs: Inputs,
     /// What the client has sent that is being handled, if that is long.
-    pub(crate) in_hand: Option<InHand>,
+    pub(crate) in_hand: Handling,
     /// Clients whose failed authentication is answered later.
     pub(crate) auth_delays: AuthDelays,
     /// Bytes that TLS of clients takes.
@@ -247,7 +229,7 @@ impl<N: Net> Group<N> {
             dirty: Vec::new(),
             bulk: Bulk::default(),
             epoch: 1,
-            in_hand: None,
+            in_hand: Handling::default(),
             spare_inputs: SpareInputs::default(),
             received: Vec::new(),
             arrivals: Arrivals::default(),
@@ -264,9 +246,7 @@ impl<N: Net> Group<N> {
             lines_of_losses: LineLimit::default(),
             statement_logs: StatementLogs::default(),
             messages: Vec::new(),
-            kill_connection: None,
-            kill_connections_count: 0,
-            jobs: VecDeque::new(),
+            kill_connection: KillConnection::default(),
             inputs: Inputs::default(),
             auth_delays: AuthDelays::default(),
             tls_bytes: 0,
@@ -293,7 +273,7 @@ impl<N: Net> Group<N> {
             self.count_for_limits(false);
             (self.settings, self.settings_epoch) = (self.shared.settings(), epoch);
             self.count_for_limits(true);
-            self.seat_all();
+            self.seating().seat_all();
             self.figures.fit(self.settings.users.len());
         }
     }
@@ -312,7 +292,7 @@ impl<N: Net> Group<N> {
             }
             let key = event.token.key();
             match event.token.kind() {
-                LISTENER => self.on_knock(key),
+                LISTENER => self.arrivals.knock(key.parts().0 as usize),
                 CLIENT => self.on_client(key, *event),
                 BACKEND => self.on_backend(key, *event),
                 KILL_CONNECTION => self.on_kill_connection(key, *event),
@@ -353,7 +333,7 @@ impl<N: Net> Group<N> {
         self.shared
             .budget
             .note_idle(self.index, self.backend_pools.unused());
-        self.publish_input();
+        self.room().publish();
         self.keep_memory_bound();
     }
 
@@ -369,7 +349,7 @@ impl<N: Net> Group<N> {
             .min(self.next_outage())
             .min(self.next_dial())
             .min(self.next_lent().map_or(Time::NEVER, |(at, _)| at))
-            .min(self.next_arrival())
+            .min((self.arrivals).next(self.shared.login_gap(&self.settings, self.net.now())))
             .min(self.inputs.next_look(self.net.now()))
             .min(self.next_memory_look())
             .min((self.slow_readers).next_relief(
@@ -518,7 +498,9 @@ impl<N: Net> Group<N> {
     /// Limits that need no exactness.
     fn sweep(&mut self) {
         self.sweeps = self.sweeps.wrapping_add(1);
-        self.sweep_inputs();
+        for (key, refusal) in self.room().sweep() {
+            self.refuse_input(key, &refusal);
+        }
         self.end_late_clients();
         self.end_departed_clients();
         self.retire_dying_backends();
@@ -529,7 +511,9 @@ impl<N: Net> Group<N> {
         self.keep_time_limits();
         self.trim_backends();
         self.give_statements_back();
-        self.retire_outdated();
+        for lease in self.members().outdated_idle() {
+            self.retire(lease);
+        }
         self.drop_late_kills();
         self.log_omitted();
         self.end_abandoned();

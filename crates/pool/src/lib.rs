@@ -10,10 +10,12 @@
 //! drain. ARCHITECTURE.md follows one statement through the rest.
 #![forbid(unsafe_code)]
 
+mod alone;
 mod auth;
 mod backend;
 mod buffers;
 mod client;
+mod code_seen;
 mod config;
 mod errors;
 mod figures;
@@ -21,18 +23,27 @@ mod from_files;
 #[cfg(test)]
 mod generated_page;
 mod group;
+mod input_room;
+mod kill_connection;
 mod line;
 mod listing;
 mod log;
 mod operations;
+mod own_ok;
 mod pair;
+mod pinning;
+mod pool_members;
 mod probe;
 mod queue;
 mod run;
 mod running;
+mod seating;
 mod server;
 mod shared;
 mod slow_readers;
+mod statement_logs;
+mod to_client;
+mod tokens;
 mod upgrade;
 mod watched;
 
@@ -45,7 +56,7 @@ pub use config::{
     FileMode, GroupNumber, HttpAddress, Limits, Raw, Settings, StoredCode, UserNumber,
 };
 pub use figures::counts::{Census, Counts};
-pub use group::{Group, listener_token};
+pub use group::Group;
 pub use log::statement::StatementLog;
 pub use log::{Level, LogFormat};
 pub use operations::upgrade::successor::Started;
@@ -56,3 +67,4 @@ pub use server::server_facts::{ServerFacts, ServerTimeouts};
 pub use session::shapes::REPLY_MAX;
 pub use session::text::Text;
 pub use shared::{Order, Shared};
+pub use tokens::listener_token;

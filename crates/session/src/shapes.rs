@@ -30,6 +30,13 @@ const SHORT_ONE_IN: u8 = 4;
 /// those behind it.
 pub const REPLY_MAX: usize = 16 * 1024;
 
+/// Whether a text may share a backend in flight, should its shape turn out to be trusted. A longer
+/// one than its digest is made of may not.
+#[must_use]
+pub fn text_rides(sql: &[u8], class: &Statement, found: Found) -> bool {
+    sql.len() <= sql::digest::LEN_MAX && rides(class, found)
+}
+
 /// Whether a statement is of the kind that may ride: a plain SELECT that reads nothing and leaves
 /// nothing for which its backend would have to be asked.
 pub fn rides(found: &Statement, left: Found) -> bool {

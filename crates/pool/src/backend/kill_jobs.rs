@@ -1,11 +1,9 @@
-//! What a KILL asks for, what becomes of it, and the connection that carries it to the server.
+//! What a KILL asks for, and what becomes of it.
 //!
 //! These are the values: `kills.rs` decides, `kill_connection.rs` carries out.
 //!
 //! Invariant: [`Threads`] has the server's numbers of all backends of the pool, and no others.
 
-use crate::backend::dial::Dial;
-use crate::buffers::transport::Transport;
 use reactor::Address;
 use reactor::Key;
 use reactor::Time;
@@ -83,21 +81,4 @@ pub(crate) struct Job {
     pub(crate) thread: u32,
     /// The statement; `None`: the connection, which the pool has closed on its side.
     pub(crate) aim: Option<Aim>,
-}
-
-/// The connection.
-#[derive(Debug)]
-pub(crate) struct KillConnection<S> {
-    pub(crate) transport: Transport<S>,
-    pub(crate) key: Key,
-    pub(crate) pool: usize,
-    pub(crate) dial: Dial,
-    pub(crate) job: Job,
-    pub(crate) since: Time,
-    pub(crate) stands: bool,
-    pub(crate) logged_in: bool,
-    /// The KILL is on its way.
-    pub(crate) sent: bool,
-    pub(crate) input: Vec<u8>,
-    pub(crate) output: Vec<u8>,
 }

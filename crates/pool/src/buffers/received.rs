@@ -9,6 +9,8 @@
 
 use crate::buffers::room::room_for;
 use crate::buffers::text_reading::TextRead;
+use sql::lex::LexMode;
+use sql::text::Seen;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Weak};
 use wire::packet::{Frame, frame};
@@ -218,6 +220,30 @@ impl Received {
 pub(crate) struct InHand {
     pub(crate) bytes: Arc<Vec<u8>>,
     text: Option<Box<TextRead>>,
+}
+
+/// What the client has sent that is being handled, if that is long.
+#[derive(Debug, Default)]
+pub(crate) struct Handling(pub(crate) Option<InHand>);
+
+impl Handling {
+    /// The buffer in which a client's long message lies, and where it lies there.
+    pub(crate) fn buffer_of(&self, message: &[u8]) -> Option<(Arc<Vec<u8>>, Range<usize>)> {
+        let in_hand = self.0.as_ref()?;
+        Some((in_hand.bytes.clone(), in_hand.range_of(message)?))
+    }
+
+    /// What a message carries, if a reader has put that together.
+    pub(crate) fn joined(&self, message: &[u8]) -> Option<Arc<Vec<u8>>> {
+        self.0.as_ref()?.text_of(message)?.joined()
+    }
+
+    /// What is seen in a client's text; `digested`: its digest is going to be asked for.
+    pub(crate) fn seen(&self, message: &[u8], sql: &[u8], mode: LexMode, digested: bool) -> Seen {
+        let read = self.0.as_ref().and_then(|in_hand| in_hand.text_of(message));
+        let read = read.and_then(|text| text.seen(sql.len(), mode));
+        read.unwrap_or_else(|| Seen::read(sql, mode, digested))
+    }
 }
 
 impl InHand {

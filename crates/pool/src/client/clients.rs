@@ -2,14 +2,14 @@
 //!
 //! The problem: a client may turn out to have to go while it, or another for which it is handled,
 //! is still in somebody's hands; and the number by which a client knows itself must tell its group
-//! and mean one client at a time. The mechanism: who must go is noted here ([`Clients::close_later`])
-//! and closed by the group at the end of its turn ([`Clients::next_to_close`]). Ids begin at
-//! [`FIRST_ID`], where no server's numbers are found in practice; each group counts in steps of the
-//! number of groups, and when it has counted to the end, it begins again and leaves out the ids that
-//! are in use.
+//! and mean one client at a time. The mechanism: who must go is noted here
+//! ([`Clients::close_later`]) and closed by the group at the end of its turn
+//! ([`Clients::next_to_close`]). Ids begin at [`FIRST_ID`], where no server's numbers are found in
+//! practice; each group counts in steps of the number of groups, and when it has counted to the
+//! end, it begins again and leaves out the ids that are in use.
 //!
-//! Invariants: an id belongs to one client at a time; a client is noted once; one that is on its way
-//! to another process is not noted, because that process may have it by now.
+//! Invariants: an id belongs to one client at a time; a client is noted once; one that is on its
+//! way to another process is not noted, because that process may have it by now.
 
 use crate::client::{Client, ClientState};
 use reactor::{Key, Slots};

@@ -8,13 +8,14 @@
 
 use reactor::Time;
 use session::shapes::AsItIs;
+use sql::lex::LexMode;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of a statement's text that are kept, values left out.
-pub(crate) const TEXT_MAX: usize = 512;
+const TEXT_MAX: usize = 512;
 /// Digests of a group, however many groups share them.
 const OF_GROUP_MIN: usize = 16;
 
@@ -77,6 +78,21 @@ impl Digests {
     /// Whether any are counted.
     pub(crate) fn are_counted(&self) -> bool {
         self.max > 0
+    }
+
+    /// The digest of a text that a client runs now; 0 where nobody counts them.
+    pub(crate) fn of(&mut self, (sql, mode): (&[u8], LexMode), now: Time) -> u64 {
+        if !self.are_counted() {
+            return 0;
+        }
+        let digest = sql::digest::digest(sql, mode);
+        self.note(digest, (sql, mode), now);
+        digest
+    }
+
+    /// A client runs a text that has this digest.
+    pub(crate) fn note(&mut self, digest: u64, (sql, mode): (&[u8], LexMode), now: Time) {
+        self.came(digest, now, || sql::digest::normalized(sql, mode, TEXT_MAX));
     }
 
     /// A statement has come.

@@ -5,8 +5,6 @@
 //! there is. Commands that were read together are handled one after the other, so pipelining works
 //! and is answered in order.
 
-pub(crate) mod address_limits;
-pub(crate) mod admission;
 pub(crate) mod arrivals;
 pub(crate) mod compression;
 pub(crate) mod departing;
@@ -35,11 +33,12 @@ use crate::buffers::packing::Compression;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
-use crate::group::clients::admission::{Bar, unusable};
-use crate::group::{CLIENT, Group, SCRATCH_LEN};
+use crate::group::{Group, SCRATCH_LEN};
 use crate::log::{self, Facts};
 use crate::pair::roles::role_after_change;
+use crate::pool_members::{Bar, unusable};
 use crate::server::server_facts::ServerFacts;
+use crate::tokens::CLIENT;
 use reactor::{Address, Event, Key, Net, Read, Token};
 use session::own_commands::OwnCommands;
 use session::state::Session;
@@ -99,12 +98,14 @@ impl<N: Net> Group<N> {
         } else {
             None
         };
-        let needs_header = refusal.is_none() && self.needs_proxy_header(&sock);
+        let needs_header = refusal.is_none() && self.seating().needs_proxy_header(&sock);
         let admitted = match refusal {
             Some(refusal) => Err(refusal),
             // A proxy speaks for others: theirs is the address that counts.
             None if needs_header => Ok(Seat::default()),
-            None => self.admit_address(|net| net.peer(&sock).map(|peer| peer.ip())),
+            None => self
+                .seating()
+                .admit(|net| net.peer(&sock).map(|peer| peer.ip())),
         };
         let seat = match admitted {
             Ok(seat) => seat,
@@ -123,7 +124,7 @@ impl<N: Net> Group<N> {
         };
         client.id = id;
         let key = self.clients.insert(client);
-        self.sit(key, seat);
+        self.seating().sit(key, seat);
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
         let watched = match self.clients.get(key) {
             Some(client) => self
@@ -173,7 +174,7 @@ impl<N: Net> Group<N> {
     /// Serves a client for as long as it has bytes and may be served, and its turn lasts.
     pub(crate) fn pump(&mut self, key: Key) {
         self.pump_uncounted(key);
-        self.count_input(key);
+        self.room().count(key);
     }
 
     fn pump_uncounted(&mut self, key: Key) {
@@ -214,7 +215,7 @@ impl<N: Net> Group<N> {
                 return;
             }
         }
-        self.stand_in_line(key);
+        self.room().stand_in_line(key);
     }
 
     /// Whether a client is not read now: what it has sent of a file is enough for the server, or
@@ -493,7 +494,7 @@ impl<N: Net> Group<N> {
         }
         client.session = self.sessions.intern(session);
         let seq = client.seq;
-        let host = self.host_of(key);
+        let host = self.members().host_of(key);
         self.exchange(key, |login, login_context| {
             login.begin(login_context, &parsed, (&host, fresh), seq)
         });
@@ -531,7 +532,7 @@ impl<N: Net> Group<N> {
         let mut bar = None;
         if let (Outcome::Welcome(_, front, seq), Some(account)) = (&outcome, login.account()) {
             // As servers do: first the password, then what the account requires besides.
-            bar = self.bar_of(key, account);
+            bar = self.members().bar_of(key, account);
             if bar.is_some() {
                 let (front, seq) = (front.clone(), *seq);
                 outcome = Outcome::Denied(seq, true);
@@ -566,12 +567,15 @@ impl<N: Net> Group<N> {
                 let Some(onward) = onward else {
                     return self.close_later(key);
                 };
-                let from = match self.make_place_for_address(key) {
-                    Ok(from) => from,
+                let place = match self.members().place_for_address(key) {
+                    Ok(place) => place,
                     Err(refusal) => return self.refuse_and_leave(key, &refusal),
                 };
-                let pool = self.pool_of(capabilities, onward, from);
-                self.put_in_pool(key, pool);
+                for lease in place.idle {
+                    self.let_go(lease);
+                }
+                let pool = self.members().pool_of(capabilities, onward, place.told);
+                self.members().put_in_pool(key, pool);
                 if !self.count_user(key, user) {
                     return;
                 }
@@ -889,10 +893,10 @@ impl<N: Net> Group<N> {
     /// Removes a client; its backend is freed, or closed when it may hold something of its.
     pub(crate) fn close(&mut self, key: Key) {
         self.gtids.remove(&key);
-        self.unseat(key);
-        self.log_closed(key);
+        self.seating().leave(key);
+        self.logs().closed(key);
         self.forget_waiting(key);
-        self.uncount_input(key);
+        self.room().uncount(key);
         self.drop_aside(key);
         self.leave_amid_file(key);
         let Some(mut client) = self.clients.remove(key) else {

@@ -22,10 +22,11 @@ use crate::backend::backend_pools::{BackendPool, DialEnd};
 use crate::backend::riders::Riders;
 use crate::backend::{Backend, BackendState, Purpose, Reports};
 use crate::client::{Client, ClientState, Handled};
+use crate::group::Group;
 use crate::group::leases::queueing::stands;
-use crate::group::{BACKEND, Group};
 use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
+use crate::tokens::BACKEND;
 use reactor::{Key, Net, Time, Token};
 use session::found::Found;
 use session::state::Session;
@@ -442,7 +443,7 @@ impl<N: Net> Group<N> {
             && !client.is_held()
             && client.lease().is_none()
             && self.shapes.trusts(client.shape())
-            && self.is_judged(client.statement.judged)
+            && self.shared.code_catalogue.holds(client.statement.judged)
             && client.is_prepared_on(backend, message, &self.shared.server)
     }
 

@@ -14,23 +14,22 @@
 pub(crate) mod attributes;
 pub(crate) mod deferred_begin;
 pub(crate) mod endings;
-pub(crate) mod kill_connection;
 pub(crate) mod kills;
-pub(crate) mod spared_set;
-pub(crate) mod statement_logs;
 
 use crate::backend::relay::{Middle, Relay, Shape, Told};
 use crate::backend::{InFlight, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::{ClientState, Handled};
+use crate::code_seen::SchemaText;
 use crate::errors::reasons::Refusal;
-use crate::figures::digests::TEXT_MAX;
 use crate::group::Group;
 use crate::group::prepared::named::{PreparedText, Spoken};
 use crate::group::session_state::diagnostics::Previous;
 use crate::log::statement::StatementLog;
+use crate::own_ok::OwnOk;
 use crate::pair::conditions::is_refused_whole;
 use crate::pair::trackers::told_to;
+use crate::statement_logs::Logging;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
 use session::found::hides_reads;
@@ -41,14 +40,14 @@ use session::shapes::Ride;
 use session::standing::{Front, standing_of, standing_of_execution};
 use session::statement::{Code, Statement};
 use sql::classify::{self, PinCause, Reads, Verb};
-use sql::lex::{LexMode, Server};
+use sql::lex::Server;
 use sql::text::Text;
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape};
-use wire::reply::{END, OK, Reply};
+use wire::reply::Reply;
 use wire::track::Bound;
 
 /// Commands that the pool answers itself, with the session's status.
@@ -65,7 +64,7 @@ impl<N: Net> Group<N> {
         self.statement_logs.forget_error();
         let handled = self.carry_out(key, message);
         if handled == Handled::Used {
-            self.log_answered_here(key, message);
+            self.logs().answered_here(key, message);
         }
         handled
     }
@@ -89,7 +88,7 @@ impl<N: Net> Group<N> {
         {
             return self.wait_for_read_back(key);
         }
-        let joined = self.joined_payload(message);
+        let joined = self.in_hand.joined(message);
         let payload = match &joined {
             Some(joined) => Cow::Borrowed(&joined[..]),
             None => payload_of(message),
@@ -185,7 +184,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key) {
             client.last.answered(0);
         }
-        self.send_warned_ok(key, OK);
+        self.send_ok(key, &OwnOk::WARNED);
     }
 
     /// Switches multi-statements, in the session that follows the client.
@@ -215,7 +214,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key) {
             client.last.answered(-1);
         }
-        self.send_warned_ok(key, END);
+        self.send_ok(key, &OwnOk::WARNED_END);
     }
 
     /// A text that a client sends, without what stands in front of it in `message`.
@@ -227,17 +226,14 @@ impl<N: Net> Group<N> {
             .shared
             .server
             .lex_mode(&client.session, client.capabilities);
-        if let Some(handled) = self.on_edge_of_transaction(key, sql, mode) {
-            return handled;
-        }
-        if let Some(handled) = self.on_spared_set(key, sql, mode) {
+        if let Some(handled) = self.on_text_alone(key, sql, mode) {
             return handled;
         }
         if let Some(handled) = self.on_asked(key, sql, mode) {
             return handled;
         }
         let digested = self.figures.digests.are_counted();
-        let seen = self.seen_in(message, sql, mode, digested);
+        let seen = self.in_hand.seen(message, sql, mode, digested);
         if seen.class.verb == Verb::Kill && !seen.class.multi {
             return self.on_kill_text(key, message, sql, mode);
         }
@@ -272,7 +268,13 @@ impl<N: Net> Group<N> {
         let (session, elsewhere) = (client.session.clone(), client.reads_elsewhere());
         // Without a schema a name that names none is nothing's: the server refuses it.
         let schema = Some(session.schema.as_deref().unwrap_or_default());
-        let known = self.known_code((sql, mode), found, schema, &session);
+        let judged = SchemaText {
+            sql,
+            mode,
+            found,
+            schema,
+        };
+        let known = self.code().known(judged, &session);
         let mut class = class_with(found, known.as_ref());
         let mut statement = statement_of(&class, mode.server);
         // Stored code may read anything; that it reads what a statement before its call left is
@@ -285,7 +287,16 @@ impl<N: Net> Group<N> {
             !told && client.lacks_conditions(found) || client.stacks_conditions(found, mode.server)
         });
         let runs = !is_refused_whole(found, &session);
-        if lacks || runs && self.asks_inside(key, (sql, mode), &class, schema) {
+        if lacks
+            || runs
+                && self.asks_inside(
+                    key,
+                    SchemaText {
+                        found: &class,
+                        ..judged
+                    },
+                )
+        {
             return self.previous_gone(key);
         }
         let retracks = class.causes.contains(PinCause::SessionTracking);
@@ -314,10 +325,11 @@ impl<N: Net> Group<N> {
                 Previous::Same => {}
             }
         }
-        let rides = self.rides(sql, found, &statement);
+        let rides = self.settings.ride_max > 1 && shapes::text_rides(sql, found, statement.found);
         if rides || self.figures.digests.are_counted() {
             statement.digest = text.digest();
-            self.note_digest(statement.digest, sql, mode);
+            let now = self.net.now();
+            (self.figures.digests).note(statement.digest, (sql, mode), now);
         }
         if rides {
             statement.ride = Ride::Text;
@@ -325,11 +337,11 @@ impl<N: Net> Group<N> {
         if let Some(known) = &known {
             known.mark(&mut statement);
         }
-        self.plan_pins(key, sql, (mode, found), schema, &mut statement);
+        self.plan_pins(key, SchemaText { found, ..judged }, &mut statement);
         if let Some(client) = self.clients.get_mut(key) {
             client.touch(sql, mode, found);
+            client.touch_by_code(known.as_ref());
         }
-        self.touch_by_code(key, known.as_ref());
         statement.standing = standing_of(found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
             instead = self.clients.get(key).and_then(|c| c.with_own_id(sql, mode));
@@ -357,17 +369,23 @@ impl<N: Net> Group<N> {
         // A server looks names up where they were prepared, or where it is now.
         let schema = text.session.schema.as_deref();
         let schema = schema.filter(|schema| session.schema.as_deref() == Some(*schema));
-        let known = self.known_code((sql, mode), &text.class, schema, &text.session);
+        let judged = SchemaText {
+            sql,
+            mode,
+            found: &text.class,
+            schema,
+        };
+        let known = self.code().known(judged, &text.session);
         let found = &class_with(&text.class, known.as_ref());
         let mut statement = statement_of(found, self.shared.server.flavour);
-        statement.digest = self.digest_of(sql, mode);
+        statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
         if !told && self.lose_to_hidden_names(key) {
             return self.wait_for_read_back(key);
         }
         let client = self.clients.get(key).filter(|_| !told);
         let lacks = client.is_some_and(|client| client.lacks_conditions(found));
-        if lacks || self.asks_inside(key, (sql, mode), found, schema) {
+        if lacks || self.asks_inside(key, SchemaText { found, ..judged }) {
             return self.previous_gone(key);
         }
         let Some(client) = self.clients.get(key) else {
@@ -412,11 +430,11 @@ impl<N: Net> Group<N> {
         if let Some(known) = &known {
             known.mark(&mut statement);
         }
-        self.plan_pins(key, sql, (mode, found), schema, &mut statement);
+        self.plan_pins(key, SchemaText { found, ..judged }, &mut statement);
         if let Some(client) = self.clients.get_mut(key) {
             client.touch(sql, mode, found);
+            client.touch_by_code(known.as_ref());
         }
-        self.touch_by_code(key, known.as_ref());
         let Some(instead) = instead else {
             return self.start(key, message, statement);
         };
@@ -435,34 +453,18 @@ impl<N: Net> Group<N> {
         self.start(key, message, statement)
     }
 
-    /// Whether a text may share a backend in flight, should its shape turn out to be trusted. A
-    /// longer one than its digest is made of may not.
-    pub(crate) fn rides(
-        &self,
-        sql: &[u8],
-        found: &classify::Statement,
-        statement: &Statement,
-    ) -> bool {
-        self.settings.ride_max > 1
-            && sql.len() <= sql::digest::LEN_MAX
-            && shapes::rides(found, statement.found)
-    }
-
-    /// The digest of a text that a client runs now; 0 where nobody counts them.
-    pub(crate) fn digest_of(&mut self, sql: &[u8], mode: LexMode) -> u64 {
-        if !self.figures.digests.are_counted() {
-            return 0;
+    /// The logs of statements, and what their lines are made of.
+    pub(crate) fn logs(&mut self) -> Logging<'_, N> {
+        Logging {
+            net: &self.net,
+            shared: &self.shared,
+            settings: &self.settings,
+            clients: &self.clients,
+            backends: &self.backends,
+            pools: &self.backend_pools,
+            digests: &self.figures.digests,
+            logs: &mut self.statement_logs,
         }
-        let digest = sql::digest::digest(sql, mode);
-        self.note_digest(digest, sql, mode);
-        digest
-    }
-
-    /// A client runs a text that has this digest.
-    pub(crate) fn note_digest(&mut self, digest: u64, sql: &[u8], mode: LexMode) {
-        let now = self.net.now();
-        let text = || sql::digest::normalized(sql, mode, TEXT_MAX);
-        self.figures.digests.came(digest, now, text);
     }
 
     /// Sends a kept reply, in the form that this client understands.
@@ -581,7 +583,9 @@ impl<N: Net> Group<N> {
             backend.rideable = self.shapes.trusts(shape);
         }
         let statement = client.statement;
-        self.note_statement((key, lease), message, waited);
+        if self.settings.logs_statements() {
+            self.logs().note((key, lease), message, waited);
+        }
         if statement.code == Code::Unread {
             let out = self.pair(key, lease).map(|mut pair| pair.hide_names());
             if let Some(out) = out.filter(|out| !out.is_empty()) {

@@ -6,20 +6,14 @@ use crate::backend::{InFlight, Purpose};
 use crate::buffers::transport::Transport;
 use crate::client::Company;
 use crate::pair::view::ClientView;
-use crate::server::server_facts::ServerTimeouts;
 use reactor::Address;
 use session::reply_summary::ReplySummary;
 use session::standing::Front;
 use session::statement::{Explanation, Statement};
-use session::text::Text;
-use sql::lex::Server;
-use sql::tracking::Tracked;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::auth::NONCE_LEN;
 use wire::command::ReplyShape;
-use wire::track::Wanted;
 
 const NOW: Time = Time(1_000_000_000);
 
@@ -44,30 +38,6 @@ fn other() -> Key {
     Key::from_parts(2, 0)
 }
 
-fn server() -> ServerFacts {
-    let default_charsets: [Text; 4] = ["utf8mb4"; 4].map(|name| name.as_bytes().into());
-    ServerFacts {
-        version: "11.4.0-MariaDB".into(),
-        collation: 45,
-        capabilities: 0,
-        extended: 0,
-        max_allowed_packet: 1 << 20,
-        charsets: HashMap::new(),
-        refused_charsets: HashMap::new(),
-        default_charsets,
-        default_results: None,
-        trackers: Tracked {
-            variables: b"*"[..].into(),
-            wanted: Wanted::from_setting("*", true),
-        },
-        names_hosts: false,
-        conditions_max: 64,
-        sql_mode: String::new(),
-        timeouts: ServerTimeouts::default(),
-        flavour: Server::MariaDb(110_400),
-    }
-}
-
 impl Parts {
     fn new() -> Parts {
         let mut sessions = Interner::default();
@@ -78,7 +48,7 @@ impl Parts {
         Parts {
             client: Client::greeted(transport, NOW, session.clone(), login),
             backend: Backend::dialling((), 0, NOW, session, at, None),
-            server: server(),
+            server: ServerFacts::of_tests(),
             sessions,
             schemas: Schemas::default(),
             gtids: BTreeMap::new(),

@@ -32,6 +32,7 @@ use crate::errors::reasons::PinReason;
 use crate::figures::counts::Counts;
 use crate::pair::{Broken, Context, Pair};
 use reactor::Time;
+use session::known_code::Known;
 use session::read_back::{Answer, Properties};
 use session::state::{UserVariables, is_tricky};
 use session::text::Text;
@@ -69,6 +70,21 @@ impl<S> Client<S> {
             touched.names = Vec::new();
         }
         can
+    }
+
+    /// Its command runs code of which this is known: it may set these user variables.
+    pub(crate) fn touch_by_code(&mut self, known: Option<&Known>) {
+        let sets = known.map(|known| &known.sets);
+        let Some(sets) = sets.filter(|sets| !sets.is_empty()) else {
+            return;
+        };
+        let touching = self.touching.get_or_insert_default();
+        touching.fresh = true;
+        for name in sets {
+            if !touching.names.contains(name) {
+                touching.names.push(name.clone());
+            }
+        }
     }
 
     /// Its command is this text: notes what it may set, for when it is sent.

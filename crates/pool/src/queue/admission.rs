@@ -29,6 +29,24 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
+    /// Somebody waits at a listener.
+    pub(crate) fn knock(&mut self, listener: usize) {
+        if !self.knocking.contains(&listener) {
+            self.knocking.push(listener);
+        }
+    }
+
+    /// When those who knock are to be looked at again.
+    pub(crate) fn next(&self, gap: Duration) -> Time {
+        if self.knocking.is_empty() {
+            Time::NEVER
+        } else if gap == Duration::ZERO {
+            self.again_at
+        } else {
+            self.again_at.max(self.next_at)
+        }
+    }
+
     /// Whether one more may come in now, `gap` after the one before.
     pub(crate) fn may_enter(&mut self, now: Time, gap: Duration) -> bool {
         if gap == Duration::ZERO {
@@ -117,5 +135,17 @@ mod tests {
             arrivals.may_enter(Time(9_000_000_000), Duration::ZERO),
             "no pace"
         );
+    }
+
+    #[test]
+    fn a_listener_is_noted_once_and_looked_at_when_one_may_enter() {
+        let mut arrivals = Arrivals::default();
+        assert_eq!(arrivals.next(GAP), Time::NEVER);
+        arrivals.knock(3);
+        arrivals.knock(3);
+        assert_eq!(arrivals.knocking, [3]);
+        (arrivals.again_at, arrivals.next_at) = (Time(5), Time(9));
+        assert_eq!(arrivals.next(Duration::ZERO), Time(5), "no statement waits");
+        assert_eq!(arrivals.next(GAP), Time(9));
     }
 }

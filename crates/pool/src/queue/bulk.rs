@@ -9,7 +9,8 @@
 //! is served once in each turn, behind everything short, a piece at a time and each in turn:
 //! - backends whose reply has more than [`LONG`] bytes so far;
 //! - clients that are sent more of the spool than one piece, or whose file the server takes again;
-//! - clients with long commands (`input.rs` has their line and says what they may take of memory);
+//! - clients with long commands (`input_room.rs` has their line and says what they may take of
+//!   memory);
 //! - backends that have not taken a long command yet.
 //!
 //! One turn spends at most [`TURN_MAX`] on it, but for the last piece. While short statements are

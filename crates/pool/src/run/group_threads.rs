@@ -6,7 +6,7 @@
 
 use crate::figures::counts::Census;
 use crate::figures::{Published, Turns};
-use crate::group::{Group, LISTENER, MAILBOX, listener_token};
+use crate::group::Group;
 use crate::listing::Questions;
 use crate::log::{Event, ReportLine, note, note_all};
 use crate::operations::upgrade::Progress;
@@ -14,6 +14,7 @@ use crate::operations::upgrade::part::Part;
 use crate::operations::upgrade::taking::{ListenAt, Taking};
 use crate::run::listeners::Listener;
 use crate::shared::{Order, Shared};
+use crate::tokens::{LISTENER, MAILBOX, listener_token};
 use reactor::handover::Peer;
 use reactor::{Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling};
 use signal_hook::iterator::Handle;

@@ -49,6 +49,34 @@ pub struct ServerFacts {
     pub flavour: Server,
 }
 
+#[cfg(test)]
+impl ServerFacts {
+    /// A MariaDB as most are.
+    pub(crate) fn of_tests() -> ServerFacts {
+        let default_charsets: [Text; 4] = ["utf8mb4"; 4].map(|name| name.as_bytes().into());
+        ServerFacts {
+            version: "11.4.0-MariaDB".into(),
+            collation: 45,
+            capabilities: 0,
+            extended: 0,
+            max_allowed_packet: 1 << 20,
+            charsets: HashMap::new(),
+            refused_charsets: HashMap::new(),
+            default_charsets,
+            default_results: None,
+            trackers: Tracked {
+                variables: b"*"[..].into(),
+                wanted: wire::track::Wanted::from_setting("*", true),
+            },
+            names_hosts: false,
+            conditions_max: 64,
+            sql_mode: String::new(),
+            timeouts: ServerTimeouts::default(),
+            flavour: Server::MariaDb(110_400),
+        }
+    }
+}
+
 impl ServerFacts {
     /// The character sets of a client that logs in with this collation, and the collation
     /// in which its results are described, as it is restored.

@@ -1,12 +1,13 @@
 //! The catalogue of triggers, views and columns that may change a session unseen: what all groups
 //! share, and what each has taken of it.
 //!
-//! `triggers_and_views/look.rs` reads it from the server, `triggers_and_views.rs` judges statements
-//! by it. What is defined through the pool counts from the moment that it is sent until a look has
-//! read it back.
+//! `triggers_and_views/look.rs` reads it from the server, `code_seen.rs` judges statements by it.
+//! What is defined through the pool counts from the moment that it is sent until a look has read it
+//! back.
 
 use crate::config::{Settings, StoredCode};
 use crate::log::{Event, note};
+use session::statement::NOT_JUDGED;
 use session::stored_code::{Besides, Names, Object, resolve};
 use sql::classify::stored::{Definition, fold};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,6 +66,30 @@ pub(crate) struct Seen {
     pub(crate) names: Arc<Names>,
 }
 
+impl Seen {
+    /// Its version in short: only that it differs counts, and only for as long as one statement
+    /// waits. It is never [`NOT_JUDGED`].
+    pub(crate) fn short(&self) -> u16 {
+        short(self.version)
+    }
+}
+
+fn short(version: u64) -> u16 {
+    u16::try_from(version % 0xffff).unwrap_or(0) + 1
+}
+
+#[cfg(test)]
+impl CodeCatalogue {
+    /// One that is looked for, and of which nothing has been read.
+    pub(crate) fn empty() -> CodeCatalogue {
+        CodeCatalogue {
+            on: true,
+            version: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
+    }
+}
+
 impl CodeCatalogue {
     pub(crate) fn new(settings: &Settings) -> CodeCatalogue {
         let on = settings.stored_code != StoredCode::Trust;
@@ -73,6 +98,20 @@ impl CodeCatalogue {
             version: AtomicU64::new(0),
             state: Mutex::default(),
         }
+    }
+
+    /// What is known now.
+    pub(crate) fn seen(&self) -> Seen {
+        let state = self.lock();
+        Seen {
+            version: self.version.load(Ordering::Acquire),
+            names: state.names.clone(),
+        }
+    }
+
+    /// Whether what was judged by this version, in short, would be judged so now.
+    pub(crate) fn holds(&self, judged: u16) -> bool {
+        judged == NOT_JUDGED || judged == short(self.version.load(Ordering::Acquire))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -281,14 +320,6 @@ mod tests {
     use sql::lex::LexMode;
     use std::collections::BTreeSet;
 
-    fn catalogue() -> CodeCatalogue {
-        CodeCatalogue {
-            on: true,
-            version: AtomicU64::new(0),
-            state: Mutex::default(),
-        }
-    }
-
     fn trigger(n: usize) -> Vec<Object> {
         let judged = body(b"SET NEW.a = 1", LexMode::default(), &BTreeSet::new());
         vec![Object {
@@ -308,7 +339,7 @@ mod tests {
 
     #[test]
     fn more_definitions_than_are_remembered_make_every_statement_one_with_stored_code() {
-        let catalogue = catalogue();
+        let catalogue = CodeCatalogue::empty();
         for n in 0..DEFINITIONS_MAX {
             let number = catalogue.defines(trigger(n));
             catalogue.is_defined(number);
@@ -334,7 +365,7 @@ mod tests {
 
     #[test]
     fn more_code_than_is_read_makes_every_statement_one_with_stored_code() {
-        let catalogue = catalogue();
+        let catalogue = CodeCatalogue::empty();
         let look = catalogue.looks();
         catalogue.found_too_much(look, "the answer has more than 64 MiB");
         assert!(reaches(&catalogue));

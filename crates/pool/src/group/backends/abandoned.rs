@@ -17,17 +17,12 @@ use crate::backend::Backend;
 use crate::backend::kill_jobs::Job;
 use crate::group::Group;
 use reactor::{Key, Net, Time};
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Bytes of a reply that are read and thrown away after its client has left.
 const UNREAD_BYTES_MAX: usize = 32 * 1024;
 /// Longest time for which the rest of such a reply is read.
 const UNREAD_MAX: Duration = Duration::from_secs(5);
-/// KILLs that wait for the connection that carries them. The end of the connection tells a server
-/// the same at its next write, so one more is left out.
-const JOBS_MAX: usize = 1024;
-
 impl<S> Backend<S> {
     /// Whether enough of a reply that nobody waits for has been read.
     fn is_read_in_vain(&self, now: Time) -> bool {
@@ -71,7 +66,7 @@ impl<N: Net> Group<N> {
             thread,
             aim: None,
         };
-        add_own(&mut self.jobs, job);
+        self.kill_connection.push_own(job);
     }
 
     /// The same for all backends: a reply may come so slowly that its time is over first.
@@ -82,33 +77,9 @@ impl<N: Net> Group<N> {
     }
 }
 
-/// Adds a KILL of the pool's own to those that wait, if there is room.
-fn add_own(jobs: &mut VecDeque<Job>, job: Job) {
-    if jobs.len() < JOBS_MAX {
-        jobs.push_back(job);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kills_of_the_pools_own_are_bounded() {
-        let mut jobs = VecDeque::new();
-        for thread in 0..=u32::try_from(JOBS_MAX).unwrap() {
-            let job = Job {
-                asker: None,
-                at: std::sync::Arc::new(reactor::Address::Unix("/s".into())),
-                pool: 0,
-                thread,
-                aim: None,
-            };
-            add_own(&mut jobs, job);
-        }
-        assert_eq!(jobs.len(), JOBS_MAX);
-        assert_eq!(jobs.back().unwrap().thread as usize, JOBS_MAX - 1);
-    }
 
     use crate::backend::{InFlight, Left, Purpose};
     use std::rc::Rc;

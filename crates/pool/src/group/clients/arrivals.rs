@@ -14,8 +14,10 @@
 //!
 //! [`Settings::logins_per_s_max`]: crate::Settings::logins_per_s_max
 
+use crate::config::Settings;
 use crate::group::Group;
-use reactor::{Key, Net, Time};
+use crate::shared::Shared;
+use reactor::{Net, Time};
 use std::time::Duration;
 
 /// Connections accepted per turn and listener; more wait for the next turn, behind statements.
@@ -23,15 +25,18 @@ const ACCEPTS_PER_TURN: u32 = 64;
 /// An accept that failed, mostly for want of descriptors, is tried again after this.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 
-impl<N: Net> Group<N> {
-    /// Somebody waits at a listener.
-    pub(crate) fn on_knock(&mut self, listener: Key) {
-        let listener = listener.parts().0 as usize;
-        if !self.arrivals.knocking.contains(&listener) {
-            self.arrivals.knocking.push(listener);
+impl Shared {
+    /// Time between two logins in a group: none while no statement has to wait anywhere.
+    pub(crate) fn login_gap(&self, settings: &Settings, now: Time) -> Duration {
+        if !self.fronts.anybody_waits(now) {
+            return Duration::ZERO;
         }
+        let groups = u32::try_from(self.groups).unwrap_or(u32::MAX);
+        Duration::from_secs(1) / settings.logins_per_s_max * groups
     }
+}
 
+impl<N: Net> Group<N> {
     /// Accepts those who knock, as far as statements leave time for it.
     pub(crate) fn accept_arrivals(&mut self) {
         let mut at = 0;
@@ -47,7 +52,7 @@ impl<N: Net> Group<N> {
     /// Accepts what may come in at one listener; `false` when nobody is left.
     fn accept_some(&mut self, listener: usize) -> bool {
         let now = self.net.now();
-        let gap = self.login_gap();
+        let gap = self.shared.login_gap(&self.settings, now);
         if self.arrivals.again_at > now {
             return true;
         }
@@ -66,31 +71,5 @@ impl<N: Net> Group<N> {
             }
         }
         true
-    }
-
-    /// A login has turned out to be one under TLS.
-    pub(crate) fn pace_handshake(&mut self) {
-        let (now, gap) = (self.net.now(), self.login_gap());
-        self.arrivals.handshake_began(now, gap);
-    }
-
-    /// Time between two logins in this group: none while no statement has to wait anywhere.
-    fn login_gap(&self) -> Duration {
-        if !self.shared.fronts.anybody_waits(self.net.now()) {
-            return Duration::ZERO;
-        }
-        let groups = u32::try_from(self.shared.groups).unwrap_or(u32::MAX);
-        Duration::from_secs(1) / self.settings.logins_per_s_max * groups
-    }
-
-    /// When those who knock are to be looked at again.
-    pub(crate) fn next_arrival(&self) -> Time {
-        if self.arrivals.knocking.is_empty() {
-            Time::NEVER
-        } else if self.login_gap() == Duration::ZERO {
-            self.arrivals.again_at
-        } else {
-            self.arrivals.again_at.max(self.arrivals.next_at)
-        }
     }
 }

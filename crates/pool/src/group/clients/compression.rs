@@ -9,7 +9,7 @@
 //!
 //! What is read is unpacked in pieces ([`PIECE`]), as it comes, and only while the client's input
 //! is wanted: what a client may make the pool hold is the command that it sends, as any other's is
-//! bounded ([`crate::group::clients::input`]), a piece of a packed frame, and what unpacks it. What
+//! bounded ([`crate::input_room`]), a piece of a packed frame, and what unpacks it. What
 //! is written is packed before it is kept, so a client that takes its reply slowly holds the server
 //! back as any other does.
 //!
@@ -224,22 +224,5 @@ impl<N: Net> Group<N> {
         client.input = None;
         client.seq = 1;
         self.refuse_and_leave(key, refusal);
-    }
-
-    /// Sends `bytes` to a client in frames.
-    pub(crate) fn send_frames(&mut self, key: Key, bytes: &[u8]) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let Some(compression) = client.transport.compression_mut() else {
-            return;
-        };
-        let mut frames = std::mem::take(&mut self.packing.frames);
-        frames.clear();
-        let (algorithm, seq) = (compression.algorithm, compression.seq);
-        let packer = self.packing.packer();
-        compression.seq = packer.pack_as(algorithm, seq, bytes, &mut frames);
-        self.send_bytes(key, &frames);
-        self.packing.frames = frames;
     }
 }

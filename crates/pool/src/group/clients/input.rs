@@ -1,372 +1,60 @@
-//! Input: what the bytes of unfinished commands may take, of memory and of a turn.
+//! Unfinished commands of clients: who is read on, and who is refused.
 //!
-//! The problem: a command is kept until it has come whole, and it may be as long as the server
-//! takes. A thousand clients that begin long commands and do not end them would take all the
-//! memory, and a compressed client needs to send hardly anything for that. And a command of
-//! 100 MiB is a hundred milliseconds of reading, in which nobody else of its group is served.
-//!
-//! The mechanism, in space: what a client holds ([`Client::held`]) is counted by client, by user
-//! and over all groups ([`InputBudget`]). The first [`INPUT_FREE`] bytes of a command are always
-//! read. More is read while the sum is below `input_bytes_max` less a reserve; above that the
-//! client's bytes stay in the kernel until there is room. One client at a time, the *first*, may
-//! use the reserve, which is as long as the longest command, until its command has been sent to a
-//! backend; so there is always one that gets on. While somebody waits for room, a client that is
-//! in the middle of a command and does not go on with it is closed, the one that holds most first.
-//!
-//! In time: a client takes at most [`INPUT_FREE`] bytes of an unfinished command by an event of its
-//! socket. For more it waits in a line: once in a turn the line is served, each client for
-//! at most [`CLIENT_TURN_BYTES`], all of them for at most [`TURN_BYTES`]. A frame that unpacks to
-//! more waits there from its first byte on: what unpacks zstd makes a window of megabytes and a
-//! block of 128 KiB for it, and a thousand such frames may come in one turn.
-//!
-//! Invariants: counts change in [`Group::count_input`] and [`Group::uncount_input`] only; no client
-//! is closed as late while it waits for room or in the line.
+//! The bounds, the counts and the line are those of [`crate::input_room`]. Invariant: who is
+//! refused for what it holds is counted again before anything else is read from it.
 
-use crate::buffers::room::{INPUT_FREE, Standing};
-use crate::client::{Client, ClientState};
-use crate::errors::reasons::{InputLimit, Refusal};
+use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::shared::Shared;
+use crate::input_room::{InputRoom, TURN_BYTES, Takes};
 use reactor::{Key, Net};
-use std::sync::atomic::Ordering::Relaxed;
-use wire::packet::{Frame, HEADER_LEN, PAYLOAD_MAX, frame};
-
-/// Bytes that are read or unpacked for one client in a turn, beyond those.
-pub(crate) const CLIENT_TURN_BYTES: usize = 128 * 1024;
-/// The same for all clients of a group.
-pub(crate) const TURN_BYTES: usize = 256 * 1024;
-/// What is not counted: so much of each client, as a statement that waits in a lane may have.
-const HOLDER_MIN: usize = 4 * 1024;
-/// A client that is amid a command must send so much between two sweeps (a second) while others
-/// wait for room.
-const PROGRESS_MIN: usize = 64 * 1024;
-
-impl<S> Client<S> {
-    /// Bytes of memory that what it has sent and is not handled takes.
-    pub(crate) fn held(&self) -> usize {
-        let input = self.input.as_ref().map_or(0, |input| input.capacity());
-        input + self.transport.compression().map_or(0, |c| c.held())
-    }
-}
-
-impl Shared {
-    /// The bound on what clients hold, once the server is known: see [`Settings::input_bytes_max`].
-    ///
-    /// [`Settings::input_bytes_max`]: crate::Settings
-    pub(crate) fn input_refusal(&self, len: usize) -> Refusal {
-        Refusal::Input {
-            len,
-            limit: InputLimit::Command(self.input.command_max()),
-        }
-    }
-}
 
 impl<N: Net> Group<N> {
-    /// Brings the counts of what a client holds up to date.
-    pub(crate) fn count_input(&mut self, key: Key) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let held = client.held();
-        if held <= HOLDER_MIN && self.inputs.holders.is_empty() {
-            return;
-        }
-        let holder = self.inputs.holders.get(&key);
-        if held > HOLDER_MIN {
-            self.set_counted(key, held);
-        } else if holder.is_some_and(|holder| holder.standing == Standing::Reading) {
-            self.uncount_input(key);
-        } else if holder.is_some() {
-            self.set_counted(key, held);
-        }
-    }
-
-    fn set_counted(&mut self, key: Key, held: usize) {
-        let holder = self.inputs.holders.entry(key).or_default();
-        let before = std::mem::replace(&mut holder.counted, held);
-        if before != held {
-            self.inputs.held = self.inputs.held - before + held;
-            self.count_for_user(key, before, held);
-        }
-    }
-
-    /// Counts nothing of a client any more: it holds hardly anything, goes, or becomes another
-    /// user's.
-    pub(crate) fn uncount_input(&mut self, key: Key) {
-        let Some(holder) = self.inputs.holders.remove(&key) else {
-            return;
-        };
-        self.inputs.held -= holder.counted;
-        self.count_for_user(key, holder.counted, 0);
-        if let Standing::NoRoom(_) = holder.standing {
-            self.shared.input.waiting.fetch_sub(1, Relaxed);
-        }
-        if let Some(client) = self.clients.get(key) {
-            self.shared.input.give_back(client.id);
-        }
-    }
-
-    fn count_for_user(&self, key: Key, before: usize, held: usize) {
-        let Some(client) = self.clients.get(key).filter(|client| client.is_known()) else {
-            return;
-        };
-        let user = &self.settings.users[client.user as usize];
-        if user.limits.input_bytes_max.is_some() {
-            let bytes = &user.usage.input_bytes;
-            bytes.fetch_add(held, Relaxed);
-            bytes.fetch_sub(before, Relaxed);
-        }
-    }
-
-    /// Counts what clients hold for their users, or takes it back.
-    pub(crate) fn count_inputs(&self, on: bool) {
-        for (key, holder) in &self.inputs.holders {
-            match on {
-                true => self.count_for_user(*key, 0, holder.counted),
-                false => self.count_for_user(*key, holder.counted, 0),
-            }
-        }
-    }
-
-    /// What is counted of a client.
-    fn counted(&self, key: Key) -> usize {
-        let holder = self.inputs.holders.get(&key);
-        holder.map_or(0, |holder| holder.counted)
-    }
-
-    /// Tells the other groups what the clients of this one hold.
-    pub(crate) fn publish_input(&mut self) {
-        let (held, published) = (self.inputs.held, self.inputs.published);
-        if held != published {
-            let all = &self.shared.input.held;
-            if held > published {
-                all.fetch_add(held - published, Relaxed);
-            } else {
-                all.fetch_sub(published - held, Relaxed);
-            }
-            self.inputs.published = held;
+    /// The unfinished commands of clients.
+    #[inline]
+    pub(crate) fn room(&mut self) -> InputRoom<'_, N::Sock> {
+        InputRoom {
+            inputs: &mut self.inputs,
+            clients: &mut self.clients,
+            shared: &self.shared,
+            settings: &self.settings,
+            counts: &mut self.counts,
+            now: self.net.now(),
         }
     }
 
     /// Whether `more` bytes of a client's unfinished command may be taken now. If not, it will be
     /// pumped again when they may, or it has been refused.
     pub(crate) fn takes_more(&mut self, key: Key, more: usize) -> bool {
-        self.count_input(key);
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let held = client.input.as_ref().map_or(0, |input| input.len());
-        let logs_in = matches!(
-            client.state(),
-            ClientState::Accepted | ClientState::Greeted | ClientState::Proving
-        );
-        let is_free = held + more <= INPUT_FREE && !client.unpacks_much();
-        if is_free || logs_in {
-            return true;
-        }
-        if let Some(refusal) = self.over_limit(key, held + more) {
-            self.refuse_input(key, &refusal);
-            return false;
-        }
-        let standing = self.inputs.holders.get(&key).map(|holder| holder.standing);
-        match standing {
-            Some(Standing::InLine | Standing::NoRoom(_)) => return false,
-            Some(Standing::Served(left)) if left > 0 => {
-                let left = left.saturating_sub(more);
-                self.inputs.stand(key, Standing::Served(left));
-            }
-            _ => {
-                self.stand_in_line(key);
-                return false;
+        match self.room().takes_more(key, more) {
+            Takes::Now => true,
+            Takes::Later => false,
+            Takes::Never(refusal) => {
+                self.refuse_input(key, &refusal);
+                false
             }
         }
-        if self.has_room_for(key, more) {
-            return true;
-        }
-        let now = self.net.now();
-        self.inputs.stand(key, Standing::NoRoom(now));
-        self.inputs.no_room.push_back(key);
-        self.shared.input.waiting.fetch_add(1, Relaxed);
-        self.counts.input_waited += 1;
-        false
-    }
-
-    /// Has a client served once in each turn, until it has what it wants.
-    pub(crate) fn stand_in_line(&mut self, key: Key) {
-        if !self.inputs.holds_up(key) {
-            self.inputs.stand(key, Standing::InLine);
-            self.inputs.line.push_back(key);
-        }
-    }
-
-    /// Whether there is room for more of a client's command.
-    fn has_room_for(&mut self, key: Key, more: usize) -> bool {
-        self.publish_input();
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let more = client
-            .input
-            .as_ref()
-            .map_or(more, |input| input.room_for(more));
-        let full = self.shared.is_memory_full.load(Relaxed) || self.shared.memory.is_full();
-        !full && self.shared.input.admits(client.id, more)
-    }
-
-    /// The limit that a command of which the client would hold `len` bytes is over by itself.
-    fn over_limit(&self, key: Key, len: usize) -> Option<Refusal> {
-        let client = self.clients.get(key)?;
-        let announced = match client.input.as_ref().map(|input| frame(input)) {
-            Some(Frame::Partial { total } | Frame::Whole { total, .. }) => total,
-            _ => 0,
-        };
-        let max = self.shared.input.command_max();
-        if announced > max.max(HEADER_LEN) {
-            return Some(self.shared.input_refusal(announced));
-        }
-        let user = self.settings.users.get(client.user as usize)?;
-        let max = user.limits.input_bytes_max.filter(|_| client.is_known())?;
-        let bytes = user.usage.input_bytes.load(Relaxed);
-        let more = len.saturating_sub(self.counted(key));
-        (bytes + more > max).then(|| Refusal::Input {
-            len,
-            limit: InputLimit::User {
-                user: user.name.clone(),
-                max,
-            },
-        })
     }
 
     /// Serves those who stand in line, and those for whom there is room now.
     pub(crate) fn serve_inputs(&mut self) {
-        self.seat_waiting();
+        self.room().seat_waiting();
         let mut left = TURN_BYTES;
         for _ in 0..self.inputs.line.len() {
             if left == 0 {
                 break;
             }
-            let Some(key) = self.inputs.line.pop_front() else {
-                break;
-            };
-            let Some(holder) = self.inputs.holders.get(&key) else {
+            let Some((key, share)) = self.room().next_in_line(left) else {
                 continue;
             };
-            if holder.standing != Standing::InLine {
-                continue;
-            }
-            let share = CLIENT_TURN_BYTES.min(left);
-            self.inputs.stand(key, Standing::Served(share));
             self.pump(key);
-            let Some(holder) = self.inputs.holders.get_mut(&key) else {
-                left = left.saturating_sub(share);
-                continue;
-            };
-            if let Standing::Served(rest) = holder.standing {
-                holder.standing = Standing::Reading;
-                left -= share - rest.min(share);
-            } else {
-                left -= share;
-            }
-            self.count_input(key);
-            let small = (self.clients.get(key)).is_none_or(|c| (c.held()) <= HOLDER_MIN);
-            if small && !self.inputs.holds_up(key) {
-                self.uncount_input(key);
-            }
-        }
-    }
-
-    /// Those for whom there is room now stand in line again.
-    fn seat_waiting(&mut self) {
-        while let Some(key) = self.inputs.no_room.front().copied() {
-            let holder = self.inputs.holders.get(&key);
-            if holder.is_some_and(|holder| matches!(holder.standing, Standing::NoRoom(_))) {
-                if !self.has_room_for(key, INPUT_FREE) {
-                    return;
-                }
-                self.shared.input.waiting.fetch_sub(1, Relaxed);
-                self.inputs.stand(key, Standing::InLine);
-                self.inputs.line.push_back(key);
-                // Its silence was not its own.
-                let now = self.net.now();
-                if let Some(client) = self.clients.get_mut(key) {
-                    client.heard_from(now);
-                }
-            }
-            self.inputs.no_room.pop_front();
-        }
-    }
-
-    /// Ends those who have waited for room for too long; and while somebody waits, in whatever
-    /// group, those who hold room and do not use it. Called once a second.
-    pub(crate) fn sweep_inputs(&mut self) {
-        let (now, longest) = (self.net.now(), self.settings.wait_max);
-        let wanted = self.shared.input.waiting.load(Relaxed) > 0;
-        let mut late = Vec::new();
-        let mut idle = Vec::new();
-        for (key, holder) in &mut self.inputs.holders {
-            let Some(client) = self.clients.get(*key) else {
-                continue;
-            };
-            let held = holder.counted;
-            match holder.standing {
-                Standing::NoRoom(since) => {
-                    if now.since(since) >= longest {
-                        late.push(*key);
-                    }
-                    holder.at_sweep = None;
-                    continue;
-                }
-                Standing::Reading if client.takes_input() => {}
-                _ => {
-                    holder.at_sweep = None;
-                    continue;
-                }
-            }
-            let before = holder.at_sweep.replace(held);
-            if wanted && before.is_some_and(|before| held < before + PROGRESS_MIN) {
-                idle.push((held, *key));
-            }
-        }
-        for key in late {
-            let held = self.clients.get(key).map_or(0, Client::held);
-            let refusal = Refusal::Input {
-                len: held,
-                limit: InputLimit::NoRoom { waited: longest },
-            };
-            self.refuse_input(key, &refusal);
-        }
-        // Half of the room is enough for those who wait until the next sweep.
-        idle.sort_unstable_by_key(|(held, key)| (std::cmp::Reverse(*held), *key));
-        let target = (self.shared.input.max - self.shared.input.reserve) / 2;
-        let mut all = self.shared.input.held.load(Relaxed);
-        for (held, key) in idle {
-            if all <= target {
-                break;
-            }
-            all -= held.min(all);
-            self.counts.input_stalled += 1;
-            let refusal = Refusal::Input {
-                len: held,
-                limit: InputLimit::Stalled,
-            };
-            self.refuse_input(key, &refusal);
+            left = left.saturating_sub(self.room().served(key, share));
         }
     }
 
     /// Closes a client for what it has sent of a command, with the error as its answer.
     pub(crate) fn refuse_input(&mut self, key: Key, refusal: &Refusal) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        // The number behind that of the packet that it is sending.
-        let held = client.input.as_ref().map_or(0, |input| input.len());
-        let packets = held / (HEADER_LEN + PAYLOAD_MAX) + 1;
-        client.seq = u8::try_from(packets & 0xFF).unwrap_or(1);
-        client.input = None;
-        if let Some(compression) = client.transport.compression_mut() {
-            compression.forget_input();
-        }
+        self.room().drop_command(key);
         self.refuse_and_leave(key, refusal);
-        self.count_input(key);
+        self.room().count(key);
     }
 }

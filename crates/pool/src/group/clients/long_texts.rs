@@ -12,10 +12,6 @@ use crate::buffers::text_reading::{TextJob, TextRead};
 use crate::client::ClientState;
 use crate::group::Group;
 use reactor::{Key, Net};
-use sql::lex::LexMode;
-use sql::text::Seen;
-use std::ops::Range;
-use std::sync::Arc;
 use wire::attributes::Form;
 use wire::command::Command;
 use wire::packet::{Frame, HEADER_LEN, frame};
@@ -92,38 +88,11 @@ impl<N: Net> Group<N> {
         let in_hand = input.take_in_hand();
         let bytes = in_hand.bytes.clone();
         // What is done for this client may lead to serving another.
-        let outer = self.in_hand.replace(in_hand);
+        let outer = self.in_hand.0.replace(in_hand);
         let used = self.consume(key, &bytes);
         drop(bytes);
-        if let Some(in_hand) = std::mem::replace(&mut self.in_hand, outer) {
+        if let Some(in_hand) = std::mem::replace(&mut self.in_hand.0, outer) {
             input.put_back(in_hand, used, KEPT_MAX);
         }
-    }
-
-    /// The buffer in which a client's long message lies, and where it lies there.
-    pub(crate) fn buffer_of(&self, message: &[u8]) -> Option<(Arc<Vec<u8>>, Range<usize>)> {
-        if message.len() <= self.shared.text_here_max {
-            return None;
-        }
-        let in_hand = self.in_hand.as_ref()?;
-        Some((in_hand.bytes.clone(), in_hand.range_of(message)?))
-    }
-
-    /// What a message carries, if a reader has put that together.
-    pub(crate) fn joined_payload(&self, message: &[u8]) -> Option<Arc<Vec<u8>>> {
-        self.in_hand.as_ref()?.text_of(message)?.joined()
-    }
-
-    /// What is seen in a client's text; `digested`: its digest is going to be asked for.
-    pub(crate) fn seen_in(
-        &self,
-        message: &[u8],
-        sql: &[u8],
-        mode: LexMode,
-        digested: bool,
-    ) -> Seen {
-        let read = self.in_hand.as_ref();
-        let read = read.and_then(|in_hand| in_hand.text_of(message)?.seen(sql.len(), mode));
-        read.unwrap_or_else(|| Seen::read(sql, mode, digested))
     }
 }

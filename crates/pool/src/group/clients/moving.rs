@@ -21,8 +21,9 @@ use crate::backend::recorded::BackendRecord;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState, Company};
 use crate::config::{Origin, User};
-use crate::group::clients::limits::Onward;
-use crate::group::{BACKEND, CLIENT, Group};
+use crate::group::Group;
+use crate::pool_members::Onward;
+use crate::tokens::{BACKEND, CLIENT};
 use crate::upgrade::frames::ClientRecords;
 use crate::upgrade::record::{
     self, AccountThere, Arrived, Beside, Here, Lease, RECORD_BYTES_MAX, Stays,
@@ -238,12 +239,12 @@ impl<N: Net> Group<N> {
         self.tls_bytes += tls_bytes;
         self.shared.clients.fetch_add(1, Relaxed);
         if self.settings.address_rules().is_any() {
-            self.seat(key);
+            self.seating().seat(key);
         }
         let capabilities = (arrived.capabilities & BACKEND_KEY, arrived.extended.into());
-        let from = self.told_address(key);
-        let pool = self.pool_of(capabilities, onward, from);
-        self.put_in_pool(key, pool);
+        let from = self.members().told_address(key);
+        let pool = self.members().pool_of(capabilities, onward, from);
+        self.members().put_in_pool(key, pool);
         self.count_arrived(key, user);
         if let Some(gtid) = arrived.gtid {
             self.gtids.insert(key, gtid);

@@ -23,17 +23,6 @@ use wire::proxy_header::{ProxyHeader, Source};
 use wire::status;
 
 impl<N: Net> Group<N> {
-    /// Whether a connection has to begin with a header.
-    pub(crate) fn needs_proxy_header(&self, sock: &N::Sock) -> bool {
-        let networks = &self.settings.proxy_protocol_networks;
-        // Most pools have none: their connections are not asked where they come from.
-        !networks.is_empty()
-            && self.net.peer(sock).is_some_and(|peer| {
-                let address = peer.ip();
-                networks.iter().any(|network| network.contains(address))
-            })
-    }
-
     /// Takes the header at the front of what has come; returns how many bytes it has. Nothing is
     /// taken of one that has not come whole, or of what is none.
     pub(crate) fn take_proxy_header(&mut self, key: Key, bytes: &[u8]) -> usize {
@@ -52,8 +41,8 @@ impl<N: Net> Group<N> {
         match source {
             Source::Address(address) => {
                 client.transport.set_client_address(address);
-                match self.admit_address(|_| Some(address.ip())) {
-                    Ok(seat) => self.sit(key, seat),
+                match self.seating().admit(|_| Some(address.ip())) {
+                    Ok(seat) => self.seating().sit(key, seat),
                     Err(refusal) => {
                         self.refuse_and_leave(key, &refusal);
                         return 0;

@@ -25,6 +25,7 @@ use crate::client::{Company, Proof};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use crate::group::clients::nonce;
+use crate::own_ok::OwnOk;
 use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::begun::Begun;
@@ -41,7 +42,6 @@ use wire::capabilities::IGNORE_SPACE;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::errors::{ErrorCode, UNKNOWN_COM, WRONG_VALUE_FOR_VAR};
 use wire::handshake::{ChangeUser, nonce_of_connection};
-use wire::reply::OK;
 
 /// Changes of user that MariaDB lets fail on one connection.
 const CHANGES_FAILED_MAX: u8 = 3;
@@ -82,7 +82,7 @@ impl<N: Net> Group<N> {
             session.role.clone_from(&old.role);
             client.session = self.sessions.intern(session);
         }
-        self.send_ok(key, b"", OK);
+        self.send_ok(key, &OwnOk::PLAIN);
         Handled::Used
     }
 
@@ -147,7 +147,7 @@ impl<N: Net> Group<N> {
         if self.refuse_charset(key, change.collation) {
             return Handled::Used;
         }
-        let host = self.host_of(key);
+        let host = self.members().host_of(key);
         self.exchange(key, |login, login_context| {
             login.change(login_context, (change.user, &host), (greeted, fresh), seq)
         });
@@ -266,7 +266,7 @@ impl<N: Net> Group<N> {
         client.session = before.session;
         client.proof = Proof::Given;
         client.changes_failed = client.changes_failed.saturating_add(1);
-        self.put_in_pool(key, before.pool as usize);
+        self.members().put_in_pool(key, before.pool as usize);
         self.hold_back(key, CHANGE_DELAY, After::NextCommand, (error, text));
     }
 }

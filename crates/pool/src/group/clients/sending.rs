@@ -1,22 +1,17 @@
-//! Writing: to a client or a backend, at once where there is room, the rest when there is.
+//! Writing: to clients and to backends, and answers of the pool's own.
 //!
-//! A client's unsent bytes live in a box; as long as there is one, its backend is not read, so a
-//! slow client holds back the server and not the pool's memory: at most one read of a backend
-//! ([`crate::backend::READ_LEN_LONG`] and what it grows by in translation) waits for each. While
-//! others wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
+//! What goes to clients goes out at once where there is room ([`crate::to_client`]); what goes to a
+//! backend goes out at the end of the turn, with whatever else is for it then, in one write.
 
 use crate::client::Proof;
-use crate::client::{ClientState, Output};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::pair::trackers::told_to;
+use crate::own_ok::{OwnOk, Unreadable};
 use crate::queue::bulk::Piece;
-use crate::slow_readers::NextOfSpool;
+use crate::to_client::ToClient;
 use reactor::{Key, Net, Write};
 use session::last_statement::RowCount;
-use wire::packet::put_short;
-use wire::reply::{OK, OkPacket, put_err};
-use wire::{capabilities, status};
+use wire::reply::put_err;
 
 /// Bytes of a local file that wait for the server to take them, besides one packet; then no more is
 /// read from the client.
@@ -25,80 +20,72 @@ pub(crate) const FED_MAX: usize = 256 * 1024;
 pub(crate) const WRITE_TURN_BYTES: usize = 256 * 1024;
 
 impl<N: Net> Group<N> {
-    /// Sends `bytes` to a client, or keeps what does not fit.
-    pub(crate) fn send_client(&mut self, key: Key, bytes: &[u8]) {
-        match self.clients.get(key) {
-            Some(client) if client.compresses() => self.send_frames(key, bytes),
-            _ => self.send_bytes(key, bytes),
+    /// What is sent to clients goes through this.
+    #[inline]
+    fn to_client(&mut self) -> ToClient<'_, N> {
+        ToClient {
+            net: &mut self.net,
+            shared: &self.shared,
+            clients: &mut self.clients,
+            outputs: &self.outputs,
+            slow_readers: &mut self.slow_readers,
+            packing: &mut self.packing,
+            bulk: &mut self.bulk,
         }
     }
 
-    /// Sends what goes over the socket as it is.
-    pub(crate) fn send_bytes(&mut self, key: Key, bytes: &[u8]) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let mut rest = bytes;
-        if client.output.is_none() {
-            while !rest.is_empty() {
-                match client.transport.write(&mut self.net, rest) {
-                    Write::Bytes(n) => rest = &rest[n..],
-                    Write::Blocked => break,
-                    Write::Failed(_) => return self.close_later(key),
-                }
-            }
-        }
-        // Under TLS all may be taken, and not sent.
-        if !rest.is_empty() || client.transport.has_unsent() {
-            let keeps = (&*self.shared, &self.outputs);
-            (self.slow_readers).keep((key, client), rest, keeps, self.net.now());
-        }
+    /// Sends `bytes` to a client, or keeps what does not fit.
+    pub(crate) fn send_client(&mut self, key: Key, bytes: &[u8]) {
+        self.to_client().send(key, bytes);
     }
 
     /// Sends what was kept; goes on reading the client's backend when all of it is gone.
     pub(crate) fn flush_client(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let had_unsent = client.transport.has_unsent();
-        match client.transport.flush(&mut self.net) {
-            Ok(true) if had_unsent => client.since = self.net.now(),
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(_) => return self.close_later(key),
-        }
-        let Some(output) = &mut client.output else {
-            return;
-        };
-        let Output { bytes, sent, .. } = &mut **output;
-        while *sent < bytes.len() {
-            match client.transport.write(&mut self.net, &bytes[*sent..]) {
-                Write::Bytes(n) => {
-                    *sent += n;
-                    client.since = self.net.now();
-                }
-                Write::Blocked => return,
-                Write::Failed(_) => return self.close_later(key),
-            }
-        }
-        let keeps = (&*self.shared, &self.outputs);
-        match self.slow_readers.next((key, output), keeps) {
-            NextOfSpool::Nothing => {}
-            NextOfSpool::InMemory => return self.bulk.push(Piece::Client(key)),
-            NextOfSpool::OnDisk => return,
-        }
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.transport.has_unsent() {
-            return;
-        }
-        client.output = None;
-        if client.state() == ClientState::Leaving {
-            return self.close_later(key);
-        }
-        if let Some(backend) = client.lease() {
+        if let Some(backend) = self.to_client().flush(key) {
             self.read_in_next_turn(backend);
+        }
+    }
+
+    /// Sends an OK of the pool's own.
+    pub(crate) fn send_ok(&mut self, key: Key, ok: &OwnOk<'_>) {
+        let status = self
+            .client_view(key)
+            .map_or(0, |view| view.status(self.shared.server.flavour));
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        match client.put_ok(&mut out, ok, status, &self.shared.server) {
+            Ok(()) => self.send_client(key, &out),
+            Err(Unreadable) => self.close_later(key),
+        }
+        self.lent = out;
+    }
+
+    /// The OK of a login: what it proves to clients of MariaDB is its info, and it reports the
+    /// default schema.
+    pub(crate) fn end_login(&mut self, key: Key, front: &[u8]) {
+        let server = &self.shared.server;
+        self.counts.logins += 1;
+        let (mut proof, mut reports) = (None, Vec::new());
+        if let Some(client) = self.clients.get_mut(key) {
+            if let Some(login) = client.login.take() {
+                proof = login.certificate_proof();
+            }
+            client.proof = Proof::Given;
+            reports = client.schema_report(server);
+        }
+        let proof = proof.filter(|_| !server.flavour.is_mysql());
+        let ok = OwnOk {
+            front,
+            info: proof.as_ref().map_or(&[], |proof| proof),
+            reports: &reports,
+            ..OwnOk::PLAIN
+        };
+        self.send_ok(key, &ok);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.begin_compression();
         }
     }
 
@@ -127,7 +114,8 @@ impl<N: Net> Group<N> {
     /// The same of a client's command, which is not copied if it is long and lies in the buffer of
     /// what the client has sent.
     pub(crate) fn send_message(&mut self, key: Key, message: &[u8]) {
-        match self.buffer_of(message) {
+        let is_long = message.len() > self.shared.text_here_max;
+        match self.in_hand.buffer_of(message).filter(|_| is_long) {
             Some((bytes, range)) => {
                 if let Some(backend) = self.backends.get_mut(key) {
                     backend.output.push_shared(bytes, range);
@@ -231,7 +219,7 @@ impl<N: Net> Group<N> {
 
     /// Sends an error as the answer to the client's command.
     pub(crate) fn send_error(&mut self, key: Key, code: wire::errors::ErrorCode, text: &str) {
-        self.log_own_error(key, code.code);
+        self.logs().own_error(key, code.code);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -239,109 +227,6 @@ impl<N: Net> Group<N> {
         out.clear();
         put_err(&mut out, client.seq, code, text);
         client.last.row_count = RowCount::NONE;
-        self.send_client(key, &out);
-        self.lent = out;
-    }
-
-    /// Sends an OK of the pool's own, after `front` (packets that belong before it). `first` is
-    /// [`OK`], or `END` where the protocol has an EOF.
-    pub(crate) fn send_ok(&mut self, key: Key, front: &[u8], first: u8) {
-        self.put_ok(key, front, first, (0, b"", &[]));
-    }
-
-    /// The OK of a login: what it proves to clients of MariaDB is its info.
-    pub(crate) fn end_login(&mut self, key: Key, front: &[u8]) {
-        let login = self
-            .clients
-            .get_mut(key)
-            .and_then(|client| client.login.take());
-        self.counts.logins += 1;
-        let is_mysql = self.shared.server.flavour.is_mysql();
-        let proof = login.and_then(|login| login.certificate_proof().filter(|_| !is_mysql));
-        self.send_logged_in(key, front, proof.as_ref().map_or(&[], |proof| proof));
-        if let Some(client) = self.clients.get_mut(key) {
-            client.begin_compression();
-        }
-    }
-
-    /// The OK of a login, or of a change of user: it reports the default schema.
-    fn send_logged_in(&mut self, key: Key, front: &[u8], info: &[u8]) {
-        let mut changes = Vec::new();
-        if let Some(client) = self.clients.get_mut(key) {
-            client.proof = Proof::Given;
-            if told_to(client, &self.shared.server).schema
-                && let Some(schema) = &client.session.schema
-            {
-                wire::track::put_schema(&mut changes, schema);
-            }
-        }
-        self.put_ok(key, front, OK, (0, info, &changes));
-    }
-
-    /// An OK that leaves the warnings before it; MySQL counts those of the last statement in it.
-    pub(crate) fn send_warned_ok(&mut self, key: Key, first: u8) {
-        let mysql = self.shared.server.flavour.is_mysql();
-        let warnings = self
-            .clients
-            .get(key)
-            .map_or(0, |client| client.last.conditions);
-        let warnings = if mysql { warnings } else { 0 };
-        self.put_ok(key, b"", first, (warnings, b"", &[]));
-    }
-
-    /// An OK that leaves no warnings, with these reports of what has changed.
-    pub(crate) fn send_reporting_ok(&mut self, key: Key, reports: &[u8]) {
-        self.put_ok(key, b"", OK, (0, b"", reports));
-    }
-
-    fn put_ok(
-        &mut self,
-        key: Key,
-        front: &[u8],
-        first: u8,
-        (warnings, info, reports): (u16, &[u8], &[u8]),
-    ) {
-        let mut status = self
-            .client_view(key)
-            .map_or(0, |view| view.status(self.shared.server.flavour));
-        let server = &self.shared.server;
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let mut out = std::mem::take(&mut self.lent);
-        out.clear();
-        out.extend_from_slice(front);
-        let modern = client.capabilities & capabilities::DEPRECATE_EOF != 0;
-        let tracks = client.capabilities & capabilities::SESSION_TRACK != 0;
-        let mut changes = if tracks { reports.to_vec() } else { Vec::new() };
-        let mysql = server.flavour.is_mysql();
-        // These bytes have been read before, so they can be.
-        if tracks && (first == OK || modern) {
-            let told = told_to(client, server).transactions;
-            let pending = &mut client.pending_changes;
-            if pending.put(&mut changes, told, mysql).is_err() {
-                return self.close_later(key);
-            }
-        }
-        if !changes.is_empty() {
-            status |= status::SESSION_STATE_CHANGED;
-        }
-        let (affected_rows, insert_id) = (0, 0);
-        let ok = OkPacket {
-            affected_rows,
-            insert_id,
-            status,
-            warnings,
-            info,
-            changes: &changes,
-        };
-        put_short(&mut out, client.seq, |out| {
-            if first == OK || modern {
-                ok.put(out, first, tracks);
-            } else {
-                ok.put_eof(out);
-            }
-        });
         self.send_client(key, &out);
         self.lent = out;
     }

@@ -50,7 +50,9 @@ impl<N: Net> Group<N> {
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
         let begun = client.transport.begin_tls(&mut self.net, tls, received);
         self.tls_bytes += client.transport.tls_bytes();
-        self.pace_handshake();
+        let now = self.net.now();
+        let gap = self.shared.login_gap(&self.settings, now);
+        self.arrivals.handshake_began(now, gap);
         if let Err(error) = begun {
             self.tls_failed(key, &error);
         }
@@ -60,7 +62,7 @@ impl<N: Net> Group<N> {
     /// pumped in one of the next.
     pub(crate) fn takes_handshake(&mut self, key: Key) -> bool {
         if self.handshakes_left == 0 {
-            self.stand_in_line(key);
+            self.room().stand_in_line(key);
             return false;
         }
         self.handshakes_left -= 1;

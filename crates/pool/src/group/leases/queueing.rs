@@ -22,11 +22,11 @@ use crate::client::{Client, ClientState, Handled};
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::own_ok::OwnOk;
 use crate::queue::lane::{LaneName, Waiting};
 use crate::queue::priority::{Asked, Mode, Priority, asked};
 use reactor::{Key, Net, Time};
 use sql::lex::LexMode;
-use wire::reply::OK;
 
 /// Lanes of those who wait for a backend, and may be refused one.
 pub(crate) const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
@@ -210,7 +210,7 @@ impl<N: Net> Group<N> {
                 let limits = &self.settings.users[client.user as usize].limits;
                 client.place.priority = priority;
                 client.place.give_tickets(limits.high_prio_tickets);
-                self.send_ok(key, b"", OK);
+                self.send_ok(key, &OwnOk::PLAIN);
             }
             Asked::Wrong(value) => {
                 self.counts.refused += 1;

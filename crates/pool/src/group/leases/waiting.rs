@@ -70,7 +70,11 @@ impl<N: Net> Group<N> {
             .as_ref()
             .and_then(|input| input.get(HEADER_LEN));
         let command = byte.and_then(|&byte| Command::from_byte(byte));
-        if !command.is_some_and(is_answered_here) && !self.may_need_no_backend(key) {
+        if !command.is_some_and(is_answered_here)
+            && !self
+                .alone(key)
+                .is_some_and(|alone| alone.may_need_no_backend())
+        {
             let len = client.command_len();
             if self.wait_in_lane(key, len) == Handled::Kept {
                 return;

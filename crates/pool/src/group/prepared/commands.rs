@@ -10,8 +10,10 @@
 
 use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
+use crate::code_seen::SchemaText;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
+use crate::own_ok::OwnOk;
 use crate::pair::prepared::{head_of, put_closes};
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of};
@@ -19,7 +21,7 @@ use session::diagnostics::area_of;
 use session::found::{Found, hides_reads};
 use session::known_code::Known;
 use session::prepared::{Definition, UnderWay};
-use session::shapes::Ride;
+use session::shapes::{Ride, text_rides};
 use session::standing::{Standing, standing_of_execution};
 use session::state::Session;
 use session::statement::{Conditions, Statement};
@@ -37,7 +39,6 @@ use wire::errors;
 use wire::execution::{
     EXECUTE_FIXED, LAST_PREPARED, Types, only_number, statement_id, types, wants_cursor,
 };
-use wire::reply::OK;
 
 /// Long data that the clients of one group may have under way, in bytes.
 const LONG_DATA_MAX: usize = 256 << 20;
@@ -45,7 +46,7 @@ const LONG_DATA_MAX: usize = 256 << 20;
 impl<N: Net> Group<N> {
     /// A command about a prepared statement.
     pub(crate) fn on_prepared(&mut self, key: Key, command: Command, message: &[u8]) -> Handled {
-        let joined = self.joined_payload(message);
+        let joined = self.in_hand.joined(message);
         let payload = match &joined {
             Some(joined) => Cow::Borrowed(&joined[..]),
             None => payload_of(message),
@@ -72,7 +73,7 @@ impl<N: Net> Group<N> {
             .shared
             .server
             .lex_mode(&client.session, client.capabilities);
-        let seen = self.seen_in(message, sql, mode, false);
+        let seen = self.in_hand.seen(message, sql, mode, false);
         let (class, hides_kill) = (seen.class, seen.hides_kill);
         // Prepared, it kills nobody yet.
         let reads = class.kills && Kill::read_with(sql, mode, Some(0)).is_some();
@@ -247,7 +248,13 @@ impl<N: Net> Group<N> {
             // A server looks names up where they were prepared, or where it is now.
             let schema = definition.session.schema.as_deref();
             let schema = schema.filter(|schema| client.session.schema.as_deref() == Some(*schema));
-            if self.asks_inside(key, (&definition.sql, mode), &class, schema) {
+            let judged = SchemaText {
+                sql: &definition.sql,
+                mode,
+                found: &class,
+                schema,
+            };
+            if self.asks_inside(key, judged) {
                 self.drop_long_data(key, id);
                 return self.previous_gone(key);
             }
@@ -267,7 +274,13 @@ impl<N: Net> Group<N> {
         let schema = definition.session.schema.as_deref();
         let schema = schema.filter(|schema| now.schema.as_deref() == Some(*schema));
         let session = &definition.session;
-        self.known_code((&definition.sql, mode), &definition.class, schema, session)
+        let judged = SchemaText {
+            sql: &definition.sql,
+            mode,
+            found: &definition.class,
+            schema,
+        };
+        self.code().known(judged, session)
     }
 
     fn execute(
@@ -288,9 +301,14 @@ impl<N: Net> Group<N> {
             statement.found = Found::Unsure;
             statement.shape = ReplyShape::Cursor;
         }
-        let rides = !cursor && self.rides(&definition.sql, &class, &statement);
+        let rides = !cursor
+            && (self.settings.ride_max > 1 && text_rides(&definition.sql, &class, statement.found));
         if rides || self.figures.digests.are_counted() {
-            statement.digest = self.digest_of_definition(key, &definition);
+            let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
+            let mode = (self.shared.server).lex_mode(&definition.session, capabilities);
+            statement.digest = definition.digest(mode);
+            let text = (&definition.sql[..], mode);
+            (self.figures.digests).note(statement.digest, text, self.net.now());
         }
         let whole = |client: &Client<N::Sock>| client.executes_whole(command, id);
         if rides && self.clients.get(key).is_some_and(whole) {
@@ -308,11 +326,17 @@ impl<N: Net> Group<N> {
             let now = client.session.schema.clone();
             let schema = definition.session.schema.as_deref();
             let schema = schema.filter(|schema| now.as_deref() == Some(*schema));
-            self.plan_pins(key, &definition.sql, (mode, &class), schema, &mut statement);
+            let judged = SchemaText {
+                sql: &definition.sql,
+                mode,
+                found: &class,
+                schema,
+            };
+            self.plan_pins(key, judged, &mut statement);
             if let Some(client) = self.clients.get_mut(key) {
                 client.touch(&definition.sql, mode, &class);
+                client.touch_by_code(known.as_ref());
             }
-            self.touch_by_code(key, known.as_ref());
         }
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -322,20 +346,6 @@ impl<N: Net> Group<N> {
             ..UnderWay::new(command, id, definition)
         });
         self.start(key, message, statement)
-    }
-
-    /// The digest of a prepared text, which is made when it is executed first.
-    fn digest_of_definition(&mut self, key: Key, definition: &Definition) -> u64 {
-        let Some(client) = self.clients.get(key) else {
-            return 0;
-        };
-        let mode = self
-            .shared
-            .server
-            .lex_mode(&definition.session, client.capabilities);
-        let digest = definition.digest(mode);
-        self.note_digest(digest, &definition.sql, mode);
-        digest
     }
 
     /// An execution that reads what the statement before left, on a backend that does not know. A
@@ -419,7 +429,7 @@ impl<N: Net> Group<N> {
             let statement = Statement::plain(Command::StmtReset.reply());
             return self.start(key, message, statement);
         }
-        self.send_ok(key, b"", OK);
+        self.send_ok(key, &OwnOk::PLAIN);
         if let Some(client) = self.clients.get_mut(key) {
             match self.shared.server.flavour.is_mysql() {
                 true => client.last.answered_uncounted(0),

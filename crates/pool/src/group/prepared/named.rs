@@ -20,6 +20,7 @@ use crate::backend::{Backend, BackendState, Purpose};
 use crate::client::Handled;
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
+use crate::own_ok::OwnOk;
 use crate::pair::prepared::{hides, put_closes};
 use reactor::{Key, Net};
 use session::holds::void::Void;
@@ -39,7 +40,6 @@ use sql::text::Text;
 use sql::text_prepared::{Name, TextPrepared, put_prepare, read};
 use std::rc::Rc;
 use wire::command::{Command, ReplyShape};
-use wire::reply::OK;
 
 /// A text that is run by another.
 #[derive(Debug)]
@@ -313,7 +313,7 @@ impl<N: Net> Group<N> {
                 client.last.answered(0);
                 client.last.conditions = 0;
             }
-            self.send_ok(key, b"", OK);
+            self.send_ok(key, &OwnOk::PLAIN);
             return Spoken::Handled(Handled::Used);
         }
         if client.pins.has(PinCause::TextPrepare, &name) {

@@ -14,126 +14,48 @@
 //!
 //! Where no such code exists, which is the rule, a statement costs the load of one number. Not
 //! covered: code that is defined past the pool, or inside of other code, until the next look, which
-//! follows within about a second ([`crate::operations::watch`]). What a client's own text calls is
-//! in [`calls`].
+//! follows within about a second ([`crate::operations::watch`]). What judges
+//! a text is in [`crate::code_seen`].
 
-mod calls;
 mod look;
 
-use crate::backend::Purpose;
+use crate::backend::{InFlight, Purpose};
 use crate::buffers::message::payload_of;
-use crate::client::guards::Coming;
+use crate::client::Client;
+use crate::code_seen::{CodeSeen, SchemaText};
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
-use crate::watched::code_catalogue::Seen;
-use crate::watched::code_catalogue::object_of;
 pub(crate) use look::look_once;
 use reactor::{Key, Net};
 use session::shapes::Ride;
 use session::statement::{Code, NOT_JUDGED};
 use session::stored_code::{Besides, Object};
-use sql::classify::stored::definitions;
-use sql::classify::{self, PinCause, Verb, classify};
-use sql::lex::LexMode;
-use std::sync::atomic::Ordering;
+use sql::classify::{PinCause, Reads, classify};
 use wire::attributes::{Form, header_len};
 use wire::command::Command;
 
-/// Statements that write to no table: no trigger fires.
-fn reads(found: &classify::Statement) -> bool {
-    use Verb::{
-        Begin, Commit, Ddl, Diagnostics, Do, Empty, Kill, Lock, Rollback, Savepoint, Select, Set,
-        Show, Use,
-    };
-    let verb = matches!(
-        found.verb,
-        Begin
-            | Commit
-            | Ddl
-            | Diagnostics
-            | Do
-            | Empty
-            | Kill
-            | Lock
-            | Rollback
-            | Savepoint
-            | Select
-            | Set
-            | Show
-            | Use
-    );
-    verb && !found.multi
-}
-
-/// A version in short: only that it differs counts, and only for as long as one statement waits.
-fn short(version: u64) -> u16 {
-    u16::try_from(version % 0xffff).unwrap_or(0) + 1
-}
-
 impl<N: Net> Group<N> {
-    /// Whether a text may run code in triggers and views; `schema` is its default schema, empty
-    /// where there is none, if that is certain.
-    pub(crate) fn runs_triggers_or_views(
-        &mut self,
-        (sql, mode): (&[u8], LexMode),
-        found: &classify::Statement,
-        schema: Option<&[u8]>,
-    ) -> bool {
-        self.see_code_catalogue();
-        let names = &self.code_seen.names;
-        !names.is_empty() && names.reached_by((sql, mode), schema, reads(found))
-    }
-
-    /// Sees the latest names, and gives their version in short: never [`NOT_JUDGED`].
-    pub(crate) fn see_code_catalogue(&mut self) -> u16 {
-        let hidden = &self.shared.code_catalogue;
-        if hidden.version.load(Ordering::Acquire) != self.code_seen.version {
-            let state = hidden.lock();
-            self.code_seen = Seen {
-                version: hidden.version.load(Ordering::Acquire),
-                names: state.names.clone(),
-            };
+    /// What it knows of stored code.
+    pub(crate) fn code(&mut self) -> CodeSeen<'_> {
+        CodeSeen {
+            catalogue: &self.shared.code_catalogue,
+            sql_mode: &self.shared.server.sql_mode,
+            seen: &mut self.code_seen,
         }
-        short(self.code_seen.version)
     }
 
-    /// Whether this is the version of the names that count now.
-    pub(crate) fn is_judged(&self, judged: u16) -> bool {
-        judged == NOT_JUDGED
-            || judged == short(self.shared.code_catalogue.version.load(Ordering::Acquire))
-    }
-
-    /// What a text defines, if it defines code; from here on that counts.
-    pub(crate) fn defines_code(
-        &mut self,
-        (sql, mode): (&[u8], LexMode),
-        found: &classify::Statement,
-        schema: Option<&[u8]>,
-    ) -> Option<Coming> {
-        if !self.shared.code_catalogue.on || !(found.verb == Verb::Ddl || found.multi) {
-            return None;
-        }
-        self.see_code_catalogue();
-        let defined = definitions(sql, mode);
-        let tables = defined.tables && !self.code_seen.names.is_empty();
-        if !defined.code && !tables && defined.list.is_empty() {
-            return None;
-        }
-        let objects = defined.list.into_iter();
-        let objects = objects.map(|one| object_of(one, schema)).collect();
-        let number = self.shared.code_catalogue.defines(objects);
-        let shared = self.shared.clone();
-        Some(Coming { shared, number })
-    }
-
-    /// Whether a command would ride behind others' statements on this backend.
-    fn runs_behind_others(&self, lease: Key) -> bool {
-        let backend = self.backends.get(lease);
-        backend.is_some_and(|backend| {
-            let mut flight = backend.flight().iter();
-            flight.any(|command| command.purpose == Purpose::Statement)
-        })
+    /// Whether a text asks first and goes on with what nobody can tell, or calls stored code and
+    /// asks beside the call, or is known to ask in that code, in a view
+    /// or in a trigger, what the statement before left, and its client's backend does not know. If
+    /// that is free, the client goes there.
+    pub(crate) fn asks_inside(&mut self, key: Key, text: SchemaText<'_>) -> bool {
+        let Some(asking) = self.code().asking(text) else {
+            return false;
+        };
+        self.return_to_ask(key);
+        let lost = (self.clients.get(key)).map_or(Reads::NONE, Client::lost_to_code);
+        !lost.is_empty() && self.code().asked(asking).intersects(lost)
     }
 
     /// Judges a command again that is about to be sent, if the names have changed since it was
@@ -141,10 +63,12 @@ impl<N: Net> Group<N> {
     /// meanwhile.
     pub(crate) fn judge_again(&mut self, key: Key, lease: Key, message: &[u8]) {
         // Who rides was chosen by the present names (`leases.rs: takes_rider`).
-        if self.runs_behind_others(lease) {
+        let backend = self.backends.get(lease);
+        let others = |c: &InFlight| c.purpose == Purpose::Statement;
+        if backend.is_some_and(|backend| backend.flight().iter().any(others)) {
             return;
         }
-        let version = self.see_code_catalogue();
+        let version = self.code().see();
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -172,11 +96,14 @@ impl<N: Net> Group<N> {
         let within = found.causes.contains(PinCause::TextPrepare);
         let schema = Some(session.schema.as_deref().unwrap_or_default());
         let known = matches!(client.statement.code, Code::Known | Code::Reported);
-        let unknown = known
-            && self
-                .known_code((&sql, mode), &found, schema, &session)
-                .is_none();
-        if within || unknown || self.runs_triggers_or_views((&sql, mode), &found, schema) {
+        let text = SchemaText {
+            sql: &sql,
+            mode,
+            found: &found,
+            schema,
+        };
+        let unknown = known && self.code().known(text, &session).is_none();
+        if within || unknown || self.code().runs_triggers_or_views(text) {
             let policy = self.settings.stored_code;
             if policy == StoredCode::Pin
                 && let Some(client) = self.clients.get_mut(key)

@@ -171,7 +171,7 @@ impl<N: Net> Group<N> {
         if let Some((number, _)) = &summary.error {
             self.shared.errors.count(*number);
         }
-        self.log_statement(owner, command, service, summary);
+        self.logs().ended(owner, command, service, summary);
     }
 
     /// Learns whether statements of this shape may ride; `true` when this one has changed the

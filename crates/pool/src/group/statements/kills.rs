@@ -17,13 +17,15 @@
 //! by it; whoever says KILL is answered, by a time limit at the latest.
 
 use crate::backend::kill_jobs::{Aim, Asker, Job, KillAsk, KillEnd};
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::clients::FIRST_ID;
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::kill_connection::{Around, Ended, KillConnection};
+use crate::own_ok::OwnOk;
 use crate::shared::{Order, Shared};
-use reactor::{Key, Net};
+use reactor::{Event, Key, Net};
 use session::prepared::Definition;
 use session::statement::Statement;
 use sql::kill::{Kill, Victim};
@@ -32,7 +34,6 @@ use std::time::Duration;
 use wire::attributes::{Form, put_query};
 use wire::command::ReplyShape;
 use wire::errors::{self, ErrorCode};
-use wire::reply::OK;
 
 /// A KILL that nobody has answered after the time for a dial and this is answered with an error.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
@@ -250,7 +251,7 @@ impl<N: Net> Group<N> {
         let error = |this: &mut Self, code: ErrorCode, text: &str| this.send_error(key, code, text);
         match end {
             KillEnd::Done => {
-                self.send_ok(key, b"", OK);
+                self.send_ok(key, &OwnOk::PLAIN);
             }
             KillEnd::Unknown(id) => {
                 error(
@@ -344,7 +345,7 @@ impl<N: Net> Group<N> {
                 sent,
             }),
         };
-        self.jobs.push_back(job);
+        self.kill_connection.push(job);
         None
     }
 
@@ -367,7 +368,7 @@ impl<N: Net> Group<N> {
         };
         self.unbind(victim);
         self.retire(lease);
-        self.jobs.push_back(job);
+        self.kill_connection.push(job);
         None
     }
 
@@ -397,10 +398,71 @@ impl<N: Net> Group<N> {
         self.return_to_idle(victim);
     }
 
+    /// The KILLs that go to the server, and what they need.
+    fn kills(&mut self) -> (&mut KillConnection<N::Sock>, Around<'_, N>) {
+        let around = Around {
+            net: &mut self.net,
+            shared: &self.shared,
+            settings: &self.settings,
+            pools: &self.backend_pools,
+            backends: &mut self.backends,
+        };
+        (&mut self.kill_connection, around)
+    }
+
+    /// Begins the next KILL, if none is under way. At the end of a turn, when no client's
+    /// commands are being handled: it may answer one.
+    pub(crate) fn next_kill(&mut self) {
+        while let (kills, mut around) = self.kills()
+            && let Some(ended) = kills.go_on(&mut around)
+        {
+            self.kill_carried(ended);
+        }
+    }
+
+    /// Handles an event of the socket of the connection that carries a KILL.
+    pub(crate) fn on_kill_connection(&mut self, key: Key, event: Event) {
+        let (kills, mut around) = self.kills();
+        let mut ended = kills.on_event(&mut around, key, event);
+        while let Some(one) = ended {
+            self.kill_carried(one);
+            let (kills, mut around) = self.kills();
+            ended = kills
+                .go_on(&mut around)
+                .or_else(|| kills.read(&mut around, key));
+        }
+    }
+
+    /// The server has answered a KILL, or never will: the backend goes on, and who asked is told.
+    fn kill_carried(&mut self, ended: Ended) {
+        let lease = ended.job.aim.map(|aim| aim.lease);
+        if let Some(lease) = lease
+            && let Some(backend) = self.backends.get_mut(lease)
+        {
+            backend.frozen = false;
+            backend.spoiled |= ended.spoils;
+            self.settle(lease);
+            self.resume(lease);
+        }
+        self.answer_asker(ended.job.asker, ended.end);
+    }
+
+    /// A client that has waited for its own backend, and keeps it, goes on.
+    pub(crate) fn resume(&mut self, lease: Key) {
+        let backend = self.backends.get(lease);
+        let backend = backend.filter(|backend| backend.flight().is_empty());
+        if let Some(owner) = backend.and_then(Backend::lease) {
+            self.wake(owner);
+        }
+    }
+
     /// KILLs that nobody has answered in time.
     pub(crate) fn drop_late_kills(&mut self) {
         let (now, longest) = (self.net.now(), self.settings.dial_max);
-        self.drop_late_kill(now, longest);
+        if let Some(ended) = self.kill_connection.drop_late(now, longest) {
+            self.kill_carried(ended);
+            self.next_kill();
+        }
         let late = |client: &crate::client::Client<N::Sock>| {
             client.state() == ClientState::Asking && now.since(client.since) > longest + ANSWER_MAX
         };

@@ -8,9 +8,10 @@
 //! Invariant: when this fails, whatever the reason, all clients that were not acknowledged are
 //! served here again, and the group accepts again.
 
+use crate::group::Group;
 use crate::group::clients::departing::BATCH_CLIENTS;
-use crate::group::{Group, UPGRADE};
 use crate::operations::upgrade::{Progress, STEP_MAX, name_of_group};
+use crate::tokens::UPGRADE;
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{ClientRecords, Frame};
 use crate::upgrade::record::Stays;

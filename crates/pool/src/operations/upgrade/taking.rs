@@ -7,8 +7,9 @@
 //!
 //! Invariant: of a batch whose acknowledgement was not sent, nobody is served here.
 
-use crate::group::{Group, UPGRADE, listener_token};
+use crate::group::Group;
 use crate::operations::upgrade::name_of_group;
+use crate::tokens::{UPGRADE, listener_token};
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{ClientRecords, Frame};
 use reactor::handover::{self, Peer};

@@ -10,14 +10,37 @@
 //! reload, who is here already counts.
 
 use crate::auth::address_limits::Seat;
+use crate::client::clients::Clients;
+use crate::config::Settings;
 use crate::errors::reasons::Refusal;
-use crate::group::Group;
+use crate::shared::Shared;
 use reactor::{Key, Net};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
-impl<N: Net> Group<N> {
+/// The seats of a group's clients, and what tells where a client is.
+pub(crate) struct Seating<'a, N: Net> {
+    pub(crate) seats: &'a mut HashMap<Key, Seat>,
+    pub(crate) net: &'a N,
+    pub(crate) shared: &'a Shared,
+    pub(crate) settings: &'a Settings,
+    pub(crate) clients: &'a Clients<N::Sock>,
+}
+
+impl<N: Net> Seating<'_, N> {
+    /// Whether a connection has to begin with a header.
+    pub(crate) fn needs_proxy_header(&self, sock: &N::Sock) -> bool {
+        let networks = &self.settings.proxy_protocol_networks;
+        // Most pools have none: their connections are not asked where they come from.
+        !networks.is_empty()
+            && self.net.peer(sock).is_some_and(|peer| {
+                let address = peer.ip();
+                networks.iter().any(|network| network.contains(address))
+            })
+    }
+
     /// Counts a connection from this address, which is looked up only where there are limits.
-    pub(crate) fn admit_address(
+    pub(crate) fn admit(
         &mut self,
         address: impl FnOnce(&N) -> Option<IpAddr>,
     ) -> Result<Seat, Refusal> {
@@ -25,7 +48,7 @@ impl<N: Net> Group<N> {
         if !rules.is_any() {
             return Ok(Seat::default());
         }
-        let (address, now) = (address(&self.net), self.net.now());
+        let (address, now) = (address(self.net), self.net.now());
         let entered = self.shared.address_limits.enter(address, &rules, now);
         entered.map_err(Refusal::AddressLimit)
     }
@@ -38,7 +61,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client is counted no more.
-    pub(crate) fn unseat(&mut self, key: Key) {
+    pub(crate) fn leave(&mut self, key: Key) {
         if let Some(seat) = self.seats.remove(&key) {
             self.shared.address_limits.leave(seat);
         }
@@ -55,7 +78,7 @@ impl<N: Net> Group<N> {
         if of_proxy || self.seats.contains_key(&key) {
             return;
         }
-        let address = transport.peer(&self.net).map(|peer| peer.ip());
+        let address = transport.peer(self.net).map(|peer| peer.ip());
         let (rules, now) = (self.settings.address_rules(), self.net.now());
         let seat = self.shared.address_limits.admit(address, &rules, now);
         self.sit(key, seat);

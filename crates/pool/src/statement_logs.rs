@@ -11,14 +11,18 @@
 //! Invariants: one note for each client at most, dropped with its statement or its client; a
 //! statement that was noted for the log of all ends in a line of it, however it ends.
 
-use crate::backend::InFlight;
+use crate::backend::backend_pools::BackendPools;
+use crate::backend::{Backend, InFlight};
 use crate::buffers::message::payload_of;
+use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
-use crate::group::Group;
+use crate::config::Settings;
+use crate::figures::digests::Digests;
 use crate::log::line_limit::LineLimit;
 use crate::log::statement::{StatementFacts, StatementLog, may_hold_secret};
 use crate::log::{Event, Facts, Peer, note_of};
-use reactor::{Address, Key, Net, Time};
+use crate::shared::Shared;
+use reactor::{Address, Key, Net, Slots, Time};
 use session::reply_summary::ReplySummary;
 use sql::lex::LexMode;
 use std::collections::HashMap;
@@ -75,6 +79,27 @@ impl StatementLogs {
     }
 }
 
+/// The group's parts from which a line is made, and its notes.
+pub(crate) struct Logging<'a, N: Net> {
+    pub(crate) net: &'a N,
+    pub(crate) shared: &'a Shared,
+    pub(crate) settings: &'a Settings,
+    pub(crate) clients: &'a Clients<N::Sock>,
+    pub(crate) backends: &'a Slots<Backend<N::Sock>>,
+    pub(crate) pools: &'a BackendPools,
+    pub(crate) digests: &'a Digests,
+    pub(crate) logs: &'a mut StatementLogs,
+}
+
+/// What a line says.
+struct Said<'a> {
+    /// Lines that were left out before it.
+    omitted: u64,
+    note: &'a Note,
+    end: &'a End<'a>,
+    text: &'a str,
+}
+
 /// A client's text without its values, or with them where that is wanted and none is a secret.
 fn shown(sql: &[u8], mode: LexMode, with_values: bool) -> Box<str> {
     let head = &sql[..sql.len().min(TEXT_MAX)];
@@ -84,26 +109,15 @@ fn shown(sql: &[u8], mode: LexMode, with_values: bool) -> Box<str> {
     }
 }
 
-impl<N: Net> Group<N> {
-    /// A client's statement is sent, having waited for so long.
-    #[inline]
-    pub(crate) fn note_statement(
-        &mut self,
-        (key, lease): (Key, Key),
-        message: &[u8],
-        waited: Duration,
-    ) {
-        if self.settings.logs_statements() {
-            self.note_for_logs((key, lease), message, waited);
-        }
-    }
-
-    fn note_for_logs(&mut self, (key, lease): (Key, Key), message: &[u8], waited: Duration) {
-        let again = self.statement_logs.notes.remove(&key);
+impl<N: Net> Logging<'_, N> {
+    /// A client's statement is sent, having waited for so long. Only where the settings want one of
+    /// the logs.
+    pub(crate) fn note(&mut self, (key, lease): (Key, Key), message: &[u8], waited: Duration) {
+        let again = self.logs.notes.remove(&key);
         // One that is sent once more is the same statement.
         let omitted = match again.and_then(|note| note.logged) {
             Some((omitted, _)) => Some(omitted),
-            None => self.admit_to_log(key),
+            None => self.admit(key),
         };
         let is_slow_log = self.settings.slow_statement.is_some();
         if omitted.is_none() && !is_slow_log {
@@ -114,7 +128,7 @@ impl<N: Net> Group<N> {
         };
         let slow_values = is_slow_log && self.settings.slow_statement_values;
         let note = Note {
-            from: client.transport.peer(&self.net).into(),
+            from: client.transport.peer(self.net).into(),
             waited,
             sent: self.net.now(),
             server: (self.backends.get(lease)).map(|backend| (backend.at.clone(), backend.thread)),
@@ -127,24 +141,24 @@ impl<N: Net> Group<N> {
             },
             logged: omitted.map(|omitted| (omitted, self.text_for_log(client, message))),
         };
-        self.statement_logs.notes.insert(key, note);
+        self.logs.notes.insert(key, note);
     }
 
     /// Whether a client's statement stands in the log of all, and then how many were left out
     /// before it.
-    fn admit_to_log(&mut self, key: Key) -> Option<u64> {
+    fn admit(&mut self, key: Key) -> Option<u64> {
         if self.settings.statement_log == StatementLog::Off {
             return None;
         }
         let users = &self.settings.statement_log_users;
-        let name = (self.clients.get(key)?).user_name(&self.settings, &self.backend_pools);
+        let name = (self.clients.get(key)?).user_name(self.settings, self.pools);
         if !users.is_empty() && !users.iter().any(|user| Some(&**user) == name) {
             return None;
         }
         let groups = u32::try_from(self.shared.groups).unwrap_or(u32::MAX);
         let share = (self.settings.statement_log_per_s_max / groups.max(1)).max(1);
         let now = self.net.now();
-        self.statement_logs.lines.admit_of(now, share)
+        self.logs.lines.admit_of(now, share)
     }
 
     /// The text of a client's command, as the log of all shows it.
@@ -153,7 +167,7 @@ impl<N: Net> Group<N> {
         // Without values, the digest's text has been made already.
         let known = match with_values {
             true => None,
-            false => self.figures.digests.text(client.statement.digest),
+            false => self.digests.text(client.statement.digest),
         };
         match known {
             Some(text) => (*text).into(),
@@ -192,14 +206,14 @@ impl<N: Net> Group<N> {
     }
 
     /// Its reply has come whole.
-    pub(crate) fn log_statement(
+    pub(crate) fn ended(
         &mut self,
         key: Key,
         command: &InFlight,
         service: Duration,
         summary: &ReplySummary,
     ) {
-        if self.statement_logs.notes.is_empty() {
+        if self.logs.notes.is_empty() {
             return;
         }
         let end = End {
@@ -208,30 +222,30 @@ impl<N: Net> Group<N> {
             error: summary.error.as_ref().map(|(number, _)| *number),
             reason: None,
         };
-        self.log_end(key, &end);
+        self.end(key, &end);
     }
 
     /// The pool answers a client with an error: that ends its statement, if one runs.
-    pub(crate) fn log_own_error(&mut self, key: Key, number: u16) {
+    pub(crate) fn own_error(&mut self, key: Key, number: u16) {
         if !self.settings.logs_statements() {
             return;
         }
-        match self.statement_logs.notes.contains_key(&key) {
-            true => self.log_cut(key, Some(number), "pool"),
-            false => self.statement_logs.own_error = Some((key, number)),
+        match self.logs.notes.contains_key(&key) {
+            true => self.cut(key, Some(number), "pool"),
+            false => self.logs.own_error = Some((key, number)),
         }
     }
 
     /// A client is closed.
-    pub(crate) fn log_closed(&mut self, key: Key) {
-        if !self.statement_logs.notes.is_empty() {
-            self.log_cut(key, None, "client-closed");
+    pub(crate) fn closed(&mut self, key: Key) {
+        if !self.logs.notes.is_empty() {
+            self.cut(key, None, "client-closed");
         }
     }
 
     /// A statement has no reply of the server's, or nobody to take it.
-    fn log_cut(&mut self, key: Key, error: Option<u16>, reason: &str) {
-        let Some(note) = self.statement_logs.notes.get(&key) else {
+    fn cut(&mut self, key: Key, error: Option<u16>, reason: &str) {
+        let Some(note) = self.logs.notes.get(&key) else {
             return;
         };
         let end = End {
@@ -240,45 +254,56 @@ impl<N: Net> Group<N> {
             error,
             reason: Some(reason),
         };
-        self.log_end(key, &end);
+        self.end(key, &end);
     }
 
-    fn log_end(&mut self, key: Key, end: &End<'_>) {
-        let Some(note) = self.statement_logs.notes.remove(&key) else {
+    fn end(&mut self, key: Key, end: &End<'_>) {
+        let Some(note) = self.logs.notes.remove(&key) else {
             return;
         };
         if let Some((omitted, text)) = &note.logged {
-            self.log_line(Event::Statement, (key, *omitted), &note, end, text);
+            let said = Said {
+                omitted: *omitted,
+                note: &note,
+                end,
+                text,
+            };
+            self.line(Event::Statement, key, &said);
         }
         let is_slow = |min: Duration| note.waited + end.service >= min;
         if end.reason.is_some() || !self.settings.slow_statement.is_some_and(is_slow) {
             return;
         }
         let now = self.net.now();
-        let Some(omitted) = self.statement_logs.slow_lines.admit(now) else {
+        let Some(omitted) = self.logs.slow_lines.admit(now) else {
             return;
         };
-        let masked: Option<Arc<str>> = self.figures.digests.text(note.digest);
+        let masked: Option<Arc<str>> = self.digests.text(note.digest);
         let text = note.slow_text.as_deref().or(masked.as_deref());
         let text = text.unwrap_or(NO_TEXT);
-        self.log_line(Event::SlowStatement, (key, omitted), &note, end, text);
+        let said = Said {
+            omitted,
+            note: &note,
+            end,
+            text,
+        };
+        self.line(Event::SlowStatement, key, &said);
     }
 
-    fn log_line(
-        &self,
-        event: Event,
-        (key, omitted): (Key, u64),
-        note: &Note,
-        end: &End<'_>,
-        text: &str,
-    ) {
+    fn line(&self, event: Event, key: Key, said: &Said<'_>) {
+        let Said {
+            omitted,
+            note,
+            end,
+            text,
+        } = *said;
         let Some(client) = self.clients.get(key) else {
             return;
         };
         let facts = Facts {
             client: Some(note.from),
             account: client
-                .user_name(&self.settings, &self.backend_pools)
+                .user_name(self.settings, self.pools)
                 .map(str::as_bytes),
             reason: end.reason,
             omitted,
@@ -297,8 +322,8 @@ impl<N: Net> Group<N> {
     }
 
     /// A client's command has been handled, and may have been answered without the server.
-    pub(crate) fn log_answered_here(&mut self, key: Key, message: &[u8]) {
-        let error = self.statement_logs.own_error.take();
+    pub(crate) fn answered_here(&mut self, key: Key, message: &[u8]) {
+        let error = self.logs.own_error.take();
         let command = command_of(message);
         let is_text = matches!(
             command,
@@ -307,10 +332,10 @@ impl<N: Net> Group<N> {
         let states = [ClientState::Idle, ClientState::Asking, ClientState::Leaving];
         let is_over = |client: &Client<N::Sock>| states.contains(&client.state());
         let is_here = is_text && self.clients.get(key).is_some_and(is_over);
-        if !is_here || self.statement_logs.notes.contains_key(&key) {
+        if !is_here || self.logs.notes.contains_key(&key) {
             return;
         }
-        let Some(omitted) = self.admit_to_log(key) else {
+        let Some(omitted) = self.admit(key) else {
             return;
         };
         let Some(client) = self.clients.get(key) else {
@@ -319,7 +344,7 @@ impl<N: Net> Group<N> {
         let with_values = self.settings.statement_log == StatementLog::Literal;
         let text = self.text_of(client, message, with_values);
         let note = Note {
-            from: client.transport.peer(&self.net).into(),
+            from: client.transport.peer(self.net).into(),
             waited: Duration::ZERO,
             sent: self.net.now(),
             server: None,
@@ -336,7 +361,13 @@ impl<N: Net> Group<N> {
             reason: Some("pool"),
         };
         let text = text.as_deref().unwrap_or(NO_TEXT);
-        self.log_line(Event::Statement, (key, omitted), &note, &end, text);
+        let said = Said {
+            omitted,
+            note: &note,
+            end: &end,
+            text,
+        };
+        self.line(Event::Statement, key, &said);
     }
 }
 

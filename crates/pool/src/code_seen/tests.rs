@@ -1,0 +1,128 @@
+//! Tests of what is known of stored code, without a group.
+
+use super::*;
+use session::statement::NOT_JUDGED;
+use sql::classify::classify;
+
+/// A group's view, and the catalogue that it sees.
+struct Bench {
+    catalogue: CodeCatalogue,
+    seen: Seen,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench {
+            catalogue: CodeCatalogue::empty(),
+            seen: Seen::default(),
+        }
+    }
+
+    fn code(&mut self) -> CodeSeen<'_> {
+        CodeSeen {
+            catalogue: &self.catalogue,
+            sql_mode: "",
+            seen: &mut self.seen,
+        }
+    }
+
+    /// What is done with a text in the schema `shop`.
+    fn with<T>(
+        &mut self,
+        sql: &str,
+        run: impl FnOnce(&mut CodeSeen<'_>, SchemaText<'_>) -> T,
+    ) -> T {
+        let mode = LexMode::default();
+        let found = classify(sql.as_bytes(), mode);
+        let text = SchemaText {
+            sql: sql.as_bytes(),
+            mode,
+            found: &found,
+            schema: Some(b"shop"),
+        };
+        run(&mut self.code(), text)
+    }
+
+    fn defines(&mut self, sql: &str) -> Option<u64> {
+        self.with(sql, |code, text| code.defines(text))
+    }
+
+    fn reaches(&mut self, sql: &str) -> bool {
+        self.with(sql, |code, text| code.runs_triggers_or_views(text))
+    }
+
+    fn asked(&mut self, sql: &str) -> Option<Reads> {
+        self.with(sql, |code, text| {
+            let asking = code.asking(text)?;
+            Some(code.asked(asking))
+        })
+    }
+}
+
+const TRIGGER: &str =
+    "CREATE TRIGGER tr BEFORE INSERT ON orders FOR EACH ROW SELECT RELEASE_LOCK('l') INTO @a";
+
+#[test]
+fn where_there_is_no_code_nothing_is_reached() {
+    let mut bench = Bench::new();
+    assert!(!bench.reaches("INSERT INTO orders VALUES (1)"));
+    assert_ne!(bench.code().see(), NOT_JUDGED);
+    assert_eq!(bench.defines("CREATE TABLE t (a INT)"), None);
+    assert_eq!(bench.asked("SELECT 1 FROM orders"), None);
+}
+
+#[test]
+fn a_trigger_counts_from_its_own_text_on() {
+    let mut bench = Bench::new();
+    let judged = bench.code().see();
+    assert!(bench.catalogue.holds(judged));
+    assert!(bench.defines(TRIGGER).is_some());
+    assert!(!bench.catalogue.holds(judged), "judged by older names");
+    assert!(bench.catalogue.holds(NOT_JUDGED));
+    assert!(bench.reaches("INSERT INTO orders VALUES (1)"));
+    assert!(bench.reaches("INSERT INTO shop.orders VALUES (1)"));
+    assert!(
+        !bench.reaches("SELECT * FROM orders"),
+        "a reader fires none"
+    );
+    assert!(!bench.reaches("INSERT INTO other VALUES (1)"));
+    let judged = bench.code().see();
+    assert!(bench.catalogue.holds(judged));
+}
+
+#[test]
+fn nothing_is_defined_or_known_where_nothing_is_looked_for() {
+    let mut bench = Bench::new();
+    bench.catalogue.on = false;
+    assert_eq!(bench.defines(TRIGGER), None);
+    let session = Session::default();
+    let known = bench.with("CALL p()", |code, text| {
+        code.known(text, &session).is_some()
+    });
+    assert!(!known);
+}
+
+#[test]
+fn a_procedure_is_known_by_what_it_leaves() {
+    let mut bench = Bench::new();
+    let session = Session::default();
+    let known = |bench: &mut Bench, sql: &str| {
+        bench.with(sql, |code, text| code.known(text, &session).is_some())
+    };
+    assert!(
+        !known(&mut bench, "CALL p()"),
+        "the catalogue does not have it"
+    );
+    bench.defines("CREATE PROCEDURE p() UPDATE orders SET a = 1");
+    assert!(known(&mut bench, "CALL p()"));
+    assert!(!known(&mut bench, "CALL q()"));
+    assert!(!known(&mut bench, "SELECT 1"), "it calls nothing");
+}
+
+#[test]
+fn what_is_asked_beside_a_call_is_asked_for() {
+    let mut bench = Bench::new();
+    let asked = bench.asked("SELECT f(), ROW_COUNT()").unwrap();
+    assert!(asked.intersects(Reads::ROW_COUNT));
+    assert_eq!(bench.asked("SELECT ROW_COUNT()"), None, "no code is called");
+}

@@ -1,0 +1,167 @@
+//! What pins a client: planned for a text, taken when it is sent.
+//!
+//! The reasons themselves are values ([`session::holds`]). A statement's takings count from
+//! the moment that it is sent; its answer confirms them or takes them back. Here they are planned:
+//! what its text takes and gives back, what it reaches of stored code, and what code it defines, as
+//! the policy `stored_code` wants it. The plan is the client's; what follows for the reports that
+//! come with the reply is noted with the statement.
+
+use crate::client::Client;
+use crate::client::guards::{Coming, Setting};
+use crate::code_seen::{CodeSeen, SchemaText};
+use crate::config::StoredCode;
+use crate::errors::reasons::PinReason;
+use crate::shared::Shared;
+use session::holds::only_calls;
+use session::holds::void::{Void, void_of};
+use session::shapes::Ride;
+use sql::classify::{PinCause, Statement, Verb};
+use sql::holdings::{Ended, Holdings, holdings};
+use sql::lex::{Kind, LexMode, Lexer, Token};
+use std::sync::Arc;
+
+impl<S> Client<S> {
+    /// Whether it is pinned, for whatever reason.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.pins.is_pinned()
+    }
+
+    /// Whether this is among its reasons, or among those that its command may give it.
+    pub(crate) fn is_pinned_for(&self, reason: PinReason) -> bool {
+        self.pins.is_pinned_for(reason)
+    }
+
+    /// Plans that it is pinned for this, from the moment that the statement is sent.
+    pub(crate) fn pin_by(&mut self, reason: PinReason, sql: &[u8]) {
+        self.pins.plan(sql).reasons.push(reason);
+    }
+
+    /// Plans that its statement takes, or gives back, something that its text does not show.
+    pub(crate) fn plan_more(&mut self, sql: &[u8], holdings: Holdings, void: Void) {
+        let plan = self.pins.plan(sql);
+        (plan.holdings, plan.void) = (holdings, void);
+    }
+
+    /// Whether nothing pins it but what may have ended unnoticed.
+    pub(crate) fn may_have_ended(&self) -> bool {
+        let cursor = self.prepared.as_ref().is_some_and(|p| p.holds());
+        let fresh = self.touched.as_ref().is_some_and(|touched| touched.fresh);
+        !cursor && self.pins.may_have_ended(fresh)
+    }
+}
+
+/// What says that COMMIT and ROLLBACK end their connection.
+const COMPLETION: &[u8] = b"completion_type";
+
+/// Whether a text of several statements may itself set [`COMPLETION`]. One that names it and does
+/// not is only pinned.
+fn names_completion(sql: &[u8], found: &Statement) -> bool {
+    let named = |part: &[u8]| part.eq_ignore_ascii_case(COMPLETION);
+    found.multi && sql.windows(COMPLETION.len()).any(named)
+}
+
+/// Whether a text may commit or roll back, and with that end a connection whose `completion_type`
+/// says so.
+fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
+    let ends = |token: &Token| {
+        let word = sql.get(token.start..token.end).unwrap_or_default();
+        let is = |other: &[u8]| word.eq_ignore_ascii_case(other);
+        token.kind == Kind::Word && (is(b"COMMIT") || is(b"ROLLBACK"))
+    };
+    match found.multi {
+        true => Lexer::new(sql, mode).any(|token| ends(&token)),
+        false => matches!(found.verb, Verb::Commit | Verb::Rollback),
+    }
+}
+
+/// A client's text that is about to be sent, and by what it is judged.
+pub(crate) struct Planning<'a, S> {
+    pub(crate) client: &'a mut Client<S>,
+    pub(crate) code: CodeSeen<'a>,
+    /// For the guards of statements that change what is watched.
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) policy: StoredCode,
+}
+
+impl<S> Planning<'_, S> {
+    /// Plans what a statement takes and gives back.
+    pub(crate) fn plan(
+        &mut self,
+        text: SchemaText<'_>,
+        statement: &mut session::statement::Statement,
+    ) {
+        self.plan_triggers_and_views(text, statement);
+        let SchemaText {
+            sql,
+            mode,
+            found,
+            schema,
+        } = text;
+        let client = &mut *self.client;
+        let releases = client.session.releases || names_completion(sql, found);
+        let releases = releases && ends_transaction(sql, mode, found);
+        if found.causes.is_empty() && client.pins.is_empty() && !releases {
+            return;
+        }
+        let mut holdings = holdings(sql, mode, found, schema);
+        if releases {
+            holdings.for_good.insert(PinCause::Release);
+        }
+        let tables = PinCause::TemporaryTable;
+        // A temporary table that is altered is recreated, which is reported as if it were another.
+        let own_table = PinReason::Text(tables);
+        let alters = found.verb == Verb::Ddl && !found.multi && client.is_pinned_for(own_table);
+        let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
+        let changes_own = alters
+            || found.causes.contains(tables)
+            || holdings.ended.iter().any(ends_table)
+            || holdings.blurred.contains(tables)
+            || !holdings.renamed.is_empty();
+        if changes_own {
+            statement.explain();
+        }
+        let policy = self.policy;
+        if policy != StoredCode::Pin && only_calls(found) {
+            let calls = holdings.for_good.contains(PinCause::StoredCode);
+            statement.spoils |= calls && policy == StoredCode::Transaction;
+            if calls && policy == StoredCode::Trust {
+                statement.explain();
+            }
+            holdings.for_good.remove(PinCause::StoredCode);
+        }
+        if holdings.is_empty() {
+            return;
+        }
+        let plan = client.pins.plan(sql);
+        plan.holdings = holdings;
+        plan.void = void_of((sql, mode), found, schema);
+    }
+
+    /// Plans what a statement does through code that its text does not show, or defines such code.
+    fn plan_triggers_and_views(
+        &mut self,
+        text: SchemaText<'_>,
+        statement: &mut session::statement::Statement,
+    ) {
+        let sql = text.sql;
+        if let Some(number) = self.code.defines(text) {
+            let shared = self.shared.clone();
+            let coming = Coming { shared, number };
+            self.client.pins.plan(sql).guards.push(Box::new(coming));
+        }
+        if text.found.sets_global {
+            let setting = Setting(self.shared.clone());
+            self.client.pins.plan(sql).guards.push(Box::new(setting));
+        }
+        statement.judged = self.code.see();
+        if !self.code.runs_triggers_or_views(text) {
+            return;
+        }
+        statement.ride = Ride::Never;
+        match self.policy {
+            StoredCode::Pin => self.client.pin_by(PinReason::TriggersAndViews, sql),
+            StoredCode::Transaction => statement.spoils = true,
+            StoredCode::Trust => {}
+        }
+    }
+}

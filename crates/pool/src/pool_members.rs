@@ -1,0 +1,370 @@
+//! Which backend pool a client belongs to, and what keeps it out of one.
+//!
+//! A client that has proven its account shares the backends of all who log in to the server as it
+//! does: with the same account, the same capabilities that change results, under the same version
+//! of the privileges, and from the same address where the server is told of that. An account counts
+//! its clients.
+//!
+//! What stands between a proven password and a session: what the account requires of the
+//! connection, and what the server says of the account.
+//!
+//! The problem: an account of the server (`auth = "server"`) may be locked, expired, or have as
+//! many connections as it may, and the server would tell the pool's backends so, not the client.
+//! The mechanism: the pool looks at the same things in the same order, and answers in the server's
+//! words ([`PoolMembers::bar_of`]): `REQUIRE`, the lock, the expiry, the number of clients.
+//!
+//! Invariants: who belongs to a pool is counted once, by its account; a pool's number is another
+//! one's only when no client belongs to it, nor would go back to it.
+
+use crate::auth::account::{Account, ClientsMax, Counted, Unusable};
+use crate::auth::credential::Credential;
+use crate::auth::host_pattern::ClientHost;
+use crate::backend::backend_pools::{BackendPool, BackendPools, CLIENT_ADDRESSES_MAX, PoolKey};
+use crate::client::clients::Clients;
+use crate::config::Settings;
+use crate::errors::reasons::Refusal;
+use crate::server::schemas::Schemas;
+use crate::shared::Shared;
+use reactor::{Key, Net};
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use wire::errors::{
+    ACCOUNT_LOCKED, ACCOUNT_LOCKED_MARIADB, ErrorCode, NOT_SUPPORTED_AUTH_MODE, PASSWORD_EXPIRED,
+    TOO_MANY_USER_CONNECTIONS, USER_LIMIT_REACHED,
+};
+
+/// Why a client is not let in, though its password may be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bar {
+    /// The client hears what it would for a wrong password; the log says this.
+    Denied(&'static str),
+    /// It hears this error, in which `{name}` and `{host}` are its own.
+    Refused {
+        reason: &'static str,
+        error: ErrorCode,
+        text: String,
+    },
+}
+
+impl Bar {
+    fn refused(reason: &'static str, error: ErrorCode, text: impl Into<String>) -> Option<Bar> {
+        Some(Bar::Refused {
+            reason,
+            error,
+            text: text.into(),
+        })
+    }
+
+    /// For the log.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Bar::Denied(reason) | Bar::Refused { reason, .. } => reason,
+        }
+    }
+}
+
+/// Why no password opens an account, if that is so.
+pub(crate) fn unusable(account: &Account) -> Option<Bar> {
+    let of_server = account.of_server.as_ref()?;
+    match of_server.unusable.as_ref()? {
+        Unusable::Anonymous => Some(Bar::Denied("anonymous-account")),
+        Unusable::Plugin(plugin) => {
+            let (user, host) = (&of_server.counted.user, &of_server.counted.host);
+            Bar::refused(
+                "plugin",
+                NOT_SUPPORTED_AUTH_MODE,
+                format!(
+                    "account '{user}'@'{host}' is authenticated by '{plugin}', with which the pool \
+                     cannot log in to the server on the client's behalf; give the account \
+                     mysql_native_password or caching_sha2_password, or list it as a [[user]] of \
+                     the pool with its password"
+                ),
+            )
+        }
+    }
+}
+
+/// What the backends of a client log in with.
+#[derive(Clone, Debug)]
+pub(crate) struct Onward {
+    pub(crate) user: String,
+    pub(crate) credential: Credential,
+    /// The account of the server that was proven.
+    pub(crate) account: Option<Arc<Counted>>,
+}
+
+impl Shared {
+    /// What a client of this account uses on the server; `None`: it is an account of the server,
+    /// and how to log in to it is not known.
+    pub(crate) fn onward(&self, account: &Account) -> Option<Onward> {
+        let Some(of_server) = &account.of_server else {
+            let settings = self.settings();
+            let user = settings.users.get(account.user)?;
+            return Some(Onward {
+                user: user.backend_user.clone(),
+                credential: Credential::Password(user.backend_password.clone()),
+                account: None,
+            });
+        };
+        Some(Onward {
+            user: account.name.clone(),
+            credential: account.credential()?,
+            account: Some(of_server.counted.clone()),
+        })
+    }
+}
+
+/// A place for backends of a client's address.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    /// What the server is told of where the client is.
+    pub(crate) told: Option<IpAddr>,
+    /// Backends of an address that clients have left, which are closed for that.
+    pub(crate) idle: Vec<Key>,
+}
+
+/// The clients of a group as members of its pools.
+pub(crate) struct PoolMembers<'a, N: Net> {
+    pub(crate) clients: &'a mut Clients<N::Sock>,
+    pub(crate) pools: &'a mut BackendPools,
+    pub(crate) schemas: &'a mut Schemas,
+    pub(crate) net: &'a N,
+    pub(crate) shared: &'a Shared,
+    pub(crate) settings: &'a Settings,
+}
+
+impl<N: Net> PoolMembers<'_, N> {
+    /// Where a client connects from, as accounts are matched with it.
+    pub(crate) fn host_of(&self, key: Key) -> ClientHost {
+        let client = self.clients.get(key);
+        let peer = client.and_then(|client| client.transport.peer(self.net));
+        let names_hosts = self.shared.server.names_hosts;
+        ClientHost::of(peer.map(|peer| peer.ip()), names_hosts)
+    }
+
+    /// What keeps a client out that has proven its password, if anything does.
+    pub(crate) fn bar_of(&self, key: Key, account: &Account) -> Option<Bar> {
+        let transport = &self.clients.get(key)?.transport;
+        let of_server = account.of_server.as_ref();
+        let require = match of_server {
+            Some(of_server) => &of_server.require,
+            None => &self.settings.users.get(account.user)?.require,
+        };
+        let unmet = require.unmet(transport.is_tls(), transport.peer_certificate());
+        if let Some(unmet) = unmet {
+            return Some(Bar::Denied(unmet));
+        }
+        if !self.shared.accounts.is_current(account) {
+            return Some(Bar::Denied("account-changed"));
+        }
+        let of_server = of_server?;
+        if let Some(bar) = unusable(account) {
+            return Some(bar);
+        }
+        if of_server.is_locked {
+            return match self.shared.server.flavour.is_mysql() {
+                true => Bar::refused(
+                    "account-locked",
+                    ACCOUNT_LOCKED,
+                    "Access denied for user '{name}'@'{host}'. Account is locked.",
+                ),
+                false => Bar::refused(
+                    "account-locked",
+                    ACCOUNT_LOCKED_MARIADB,
+                    "Access denied, this account is locked",
+                ),
+            };
+        }
+        if of_server.is_expired {
+            return Bar::refused(
+                "password-expired",
+                PASSWORD_EXPIRED,
+                "Your password has expired. To log in you must change it using a client that \
+                 supports expired passwords.",
+            );
+        }
+        let (error, text) = self.has_too_many(key, account)?;
+        Some(Bar::Refused {
+            reason: "account-clients",
+            error,
+            text,
+        })
+    }
+
+    /// Whether an account of the server has as many clients as it may, in the server's words.
+    fn has_too_many(&self, key: Key, account: &Account) -> Option<(ErrorCode, String)> {
+        let of_server = account.of_server.as_ref()?;
+        let client = self.clients.get(key)?;
+        let is_counted = client.is_known()
+            && self.pools.counted_in(client.pool as usize).as_deref() == Some(&*of_server.counted);
+        let others = of_server.counted.clients.load(Relaxed) - usize::from(is_counted);
+        let name = &account.name;
+        match of_server.clients_max? {
+            ClientsMax::OfAccount(max) if others >= max => Some((
+                USER_LIMIT_REACHED,
+                format!(
+                    "User '{name}' has exceeded the 'max_user_connections' resource (current \
+                     value: {max})"
+                ),
+            )),
+            ClientsMax::OfServer(max) if others >= max => Some((
+                TOO_MANY_USER_CONNECTIONS,
+                format!(
+                    "User {name} already has more than 'max_user_connections' active connections"
+                ),
+            )),
+            _ => None,
+        }
+    }
+
+    /// What the server is told of where a client is.
+    pub(crate) fn told_address(&self, key: Key) -> Option<IpAddr> {
+        let client = self.clients.get(key)?;
+        let peer = client.transport.peer(self.net);
+        peer.filter(|_| self.settings.backend_proxy.tells())
+            .map(|peer| peer.ip().to_canonical())
+    }
+
+    /// What the server is told of where a client is, once there is a place for backends of that
+    /// address. Where clients have left one, its backends are to be closed for that.
+    ///
+    /// # Errors
+    /// [`Refusal::ClientAddresses`]: clients of as many others are connected as may be.
+    pub(crate) fn place_for_address(&mut self, key: Key) -> Result<Place, Refusal> {
+        let Some(address) = self.told_address(key) else {
+            return Ok(Place::default());
+        };
+        let pools = &self.pools;
+        let is_its = |pool: &BackendPool| pool.key.client_address == Some(address);
+        if pools.pools.iter().any(is_its) || pools.addresses() < CLIENT_ADDRESSES_MAX {
+            return Ok(Place {
+                told: Some(address),
+                idle: Vec::new(),
+            });
+        }
+        let used = self.kinds_in_use();
+        let all = self.pools.pools.iter().enumerate();
+        let left = all.filter(|(index, pool)| {
+            let is_idle = pool.idle.len() == pool.count;
+            pool.key.client_address.is_some() && is_idle && !used.contains(index)
+        });
+        let Some(idle) = left.map(|(_, pool)| pool.idle.clone()).next() else {
+            let max = CLIENT_ADDRESSES_MAX;
+            return Err(Refusal::ClientAddresses { max });
+        };
+        Ok(Place {
+            told: Some(address),
+            idle,
+        })
+    }
+
+    /// The pool of a client that has proven its account now; `from`: what the server is told of
+    /// where it is.
+    pub(crate) fn pool_of(
+        &mut self,
+        (capabilities, extended): (u32, u32),
+        onward: Onward,
+        from: Option<IpAddr>,
+    ) -> usize {
+        let key = PoolKey {
+            client_address: from,
+            capabilities,
+            extended,
+            user: onward.user,
+            credential: onward.credential,
+            account: onward.account,
+            privileges: self.shared.privileges.version(),
+        };
+        if let Some(found) = self.pools.find(&key) {
+            return found;
+        }
+        let used = self.kinds_in_use();
+        let index = self.pools.add(key, |index| used.contains(&index));
+        // Its number may have been another's.
+        self.schemas.forget_pool(index);
+        index
+    }
+
+    /// Gives a client that has proven its account a pool, and counts it among the account's.
+    pub(crate) fn put_in_pool(&mut self, key: Key, pool: usize) {
+        let new = self.pools.counted_in(pool);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let old = client.is_known().then_some(client.pool as usize);
+        client.pool = u32::try_from(pool).unwrap_or(0);
+        // The new one first: another account's count may not seem to be free in between.
+        if let Some(new) = new {
+            new.clients.fetch_add(1, Relaxed);
+        }
+        let counted = old.and_then(|old| self.pools.counted_in(old));
+        if let Some(counted) = counted {
+            counted.clients.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Kinds of all clients, and those to which a change of user that fails would go back.
+    fn kinds_in_use(&self) -> HashSet<usize> {
+        let mut used = HashSet::new();
+        for (_, client) in self.clients.iter() {
+            used.insert(client.pool as usize);
+            let login = client.login.as_ref();
+            used.extend(login.and_then(|login| Some(login.before.as_ref()?.pool as usize)));
+        }
+        used
+    }
+
+    /// The pool of a client that began under an older version of the privileges, of which no
+    /// backend is left: it goes on with backends of now ([`PoolMembers::move_on`]). One that is
+    /// dialled for it has the privileges of now anyway.
+    pub(crate) fn outdated(&self, key: Key) -> Option<usize> {
+        let client = self.clients.get(key).filter(|c| c.lease().is_none())?;
+        let old = client.pool as usize;
+        let is_outdated = self
+            .pools
+            .is_outdated(old, self.shared.privileges.version());
+        (is_outdated && self.pools.pools[old].count == 0).then_some(old)
+    }
+
+    /// Moves a client on from a pool of an older version of the privileges.
+    pub(crate) fn move_on(&mut self, key: Key, old: usize) {
+        let PoolKey {
+            client_address,
+            capabilities,
+            extended,
+            user,
+            credential,
+            account,
+            ..
+        } = self.pools.pools[old].key.clone();
+        // The password may have been changed, and proven by others, since its login.
+        let counted = account.as_ref();
+        let now =
+            counted.and_then(|counted| self.shared.accounts.of_server().of(counted)?.credential());
+        let onward = Onward {
+            user,
+            credential: now.unwrap_or(credential),
+            account,
+        };
+        let pool = self.pool_of((capabilities, extended), onward, client_address);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.pool = u32::try_from(pool).unwrap_or(0);
+        }
+    }
+
+    /// What lies idle of a version of the privileges that no client has any more.
+    pub(crate) fn outdated_idle(&self) -> Vec<Key> {
+        let now = self.shared.privileges.version();
+        let outdated = |pool: &BackendPool| pool.key.privileges != now;
+        let idle = |pool: &BackendPool| outdated(pool) && !pool.idle.is_empty();
+        if !self.pools.pools.iter().any(idle) {
+            return Vec::new();
+        }
+        let used = self.kinds_in_use();
+        let all = self.pools.pools.iter().enumerate();
+        let left = all.filter(|(index, pool)| outdated(pool) && !used.contains(index));
+        left.flat_map(|(_, pool)| pool.idle.clone()).collect()
+    }
+}

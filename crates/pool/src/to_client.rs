@@ -1,0 +1,131 @@
+//! Bytes to clients: at once where there is room, the rest when there is.
+//!
+//! A client's unsent bytes live in a box; as long as there is one, its backend is not read, so a
+//! slow client holds back the server and not the pool's memory: at most one read of a backend
+//! ([`crate::backend::READ_LEN_LONG`] and what it grows by in translation) waits for each. While
+//! others wait for the backend, the rest may go to a file instead (`slow_readers.rs`). A client
+//! that has agreed on compression gets the same bytes in frames.
+//!
+//! Invariants: bytes go out in the order in which they were sent here; a client whose connection is
+//! broken is noted to be closed, and gets no more.
+
+use crate::buffers::packing::Packing;
+use crate::client::clients::Clients;
+use crate::client::{ClientState, Output};
+use crate::queue::bulk::{Bulk, Piece};
+use crate::shared::Shared;
+use crate::slow_readers::{NextOfSpool, SlowReaders};
+use reactor::{Key, Net, Write};
+use session::meter::Meter;
+
+/// The clients of a group, and what is kept of that which they have not taken.
+pub(crate) struct ToClient<'a, N: Net> {
+    pub(crate) net: &'a mut N,
+    pub(crate) shared: &'a Shared,
+    pub(crate) clients: &'a mut Clients<N::Sock>,
+    /// What they have not taken.
+    pub(crate) outputs: &'a Meter,
+    pub(crate) slow_readers: &'a mut SlowReaders,
+    /// What makes frames.
+    pub(crate) packing: &'a mut Packing,
+    /// What goes on in later turns.
+    pub(crate) bulk: &'a mut Bulk,
+}
+
+impl<N: Net> ToClient<'_, N> {
+    /// Sends `bytes` to a client, or keeps what does not fit.
+    pub(crate) fn send(&mut self, key: Key, bytes: &[u8]) {
+        match self.clients.get(key) {
+            Some(client) if client.compresses() => self.send_frames(key, bytes),
+            _ => self.send_bytes(key, bytes),
+        }
+    }
+
+    /// Sends what goes over the socket as it is.
+    fn send_bytes(&mut self, key: Key, bytes: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut rest = bytes;
+        if client.output.is_none() {
+            while !rest.is_empty() {
+                match client.transport.write(self.net, rest) {
+                    Write::Bytes(n) => rest = &rest[n..],
+                    Write::Blocked => break,
+                    Write::Failed(_) => return self.clients.close_later(key),
+                }
+            }
+        }
+        // Under TLS all may be taken, and not sent.
+        if !rest.is_empty() || client.transport.has_unsent() {
+            let keeps = (self.shared, self.outputs);
+            (self.slow_readers).keep((key, client), rest, keeps, self.net.now());
+        }
+    }
+
+    /// Sends `bytes` to a client in frames.
+    fn send_frames(&mut self, key: Key, bytes: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(compression) = client.transport.compression_mut() else {
+            return;
+        };
+        let mut frames = std::mem::take(&mut self.packing.frames);
+        frames.clear();
+        let (algorithm, seq) = (compression.algorithm, compression.seq);
+        let packer = self.packing.packer();
+        compression.seq = packer.pack_as(algorithm, seq, bytes, &mut frames);
+        self.send_bytes(key, &frames);
+        self.packing.frames = frames;
+    }
+
+    /// Sends what was kept; when all of it is gone, says which backend is to be read
+    /// on.
+    pub(crate) fn flush(&mut self, key: Key) -> Option<Key> {
+        let client = self.clients.get_mut(key)?;
+        let had_unsent = client.transport.has_unsent();
+        match client.transport.flush(self.net) {
+            Ok(true) if had_unsent => client.since = self.net.now(),
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(_) => return self.give_up(key),
+        }
+        let output = client.output.as_mut()?;
+        let Output { bytes, sent, .. } = &mut **output;
+        while *sent < bytes.len() {
+            match client.transport.write(self.net, &bytes[*sent..]) {
+                Write::Bytes(n) => {
+                    *sent += n;
+                    client.since = self.net.now();
+                }
+                Write::Blocked => return None,
+                Write::Failed(_) => return self.give_up(key),
+            }
+        }
+        let keeps = (self.shared, self.outputs);
+        match self.slow_readers.next((key, output), keeps) {
+            NextOfSpool::Nothing => {}
+            NextOfSpool::InMemory => {
+                self.bulk.push(Piece::Client(key));
+                return None;
+            }
+            NextOfSpool::OnDisk => return None,
+        }
+        let client = self.clients.get_mut(key)?;
+        if client.transport.has_unsent() {
+            return None;
+        }
+        client.output = None;
+        if client.state() == ClientState::Leaving {
+            return self.give_up(key);
+        }
+        client.lease()
+    }
+
+    /// Its connection is broken: no backend is read for it.
+    fn give_up(&mut self, key: Key) -> Option<Key> {
+        self.clients.close_later(key);
+        None
+    }
+}
