@@ -20,6 +20,7 @@ mod house;
 mod mask;
 mod modules;
 mod offence;
+mod order;
 mod rules;
 mod scan;
 mod source;

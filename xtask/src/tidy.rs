@@ -7,6 +7,7 @@
 use crate::edges::{self, Manifest};
 use crate::house;
 use crate::offence::Offence;
+use crate::order;
 use crate::rules;
 use crate::source::Source;
 use std::io;
@@ -35,6 +36,8 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
         rules::check(source, &mut offences);
     }
     house::check_cycles(&sources, &mut offences);
+    let code_map = std::fs::read_to_string(root.join(order::LIST_PATH))?;
+    order::check(&sources, &code_map, &mut offences);
     edges::check_edges(&manifests, &mut offences);
     edges::check_reasons(&manifests, &reasons, &mut offences);
     offences.sort();
