@@ -298,6 +298,21 @@ pub(crate) struct Backend<S> {
     pub(crate) kept: Charge,
 }
 
+/// A connection to the server, and for whom it is.
+#[derive(Debug)]
+pub(crate) struct Endpoint<S> {
+    sock: S,
+    at: Arc<Address>,
+    pool: usize,
+}
+
+impl<S> Endpoint<S> {
+    /// One to this address, for clients of this pool.
+    pub(crate) fn new(sock: S, at: Arc<Address>, pool: usize) -> Endpoint<S> {
+        Endpoint { sock, at, pool }
+    }
+}
+
 impl<S> Backend<S> {
     /// The client that has it; of several, the one whose reply is next.
     pub(crate) fn lease(&self) -> Option<Key> {
@@ -306,13 +321,12 @@ impl<S> Backend<S> {
 
     /// A connection that is being opened.
     pub(crate) fn dialling(
-        sock: S,
-        pool: usize,
+        to: Endpoint<S>,
         now: Time,
         session: Rc<Session>,
-        at: Arc<Address>,
         tls: Option<&BackendTls>,
     ) -> Self {
+        let Endpoint { sock, at, pool } = to;
         let secure = matches!(*at, Address::Unix(_));
         let asking = tls.map_or(Asking::Off, |tls| tls.asking(&at));
         Backend {
@@ -477,7 +491,7 @@ mod tests {
 
     fn backend() -> Backend<()> {
         let at = Arc::new(Address::Unix("/s".into()));
-        Backend::dialling((), 0, Time(1), Rc::default(), at, None)
+        Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None)
     }
 
     #[test]

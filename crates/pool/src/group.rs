@@ -28,6 +28,7 @@ use crate::auth::address_limits::Seat;
 use crate::auth::auth_delay::AuthDelays;
 use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
+use crate::buffers::memory::MemoryTold;
 use crate::buffers::packing::Packing;
 use crate::buffers::received::Handling;
 use crate::buffers::room::Inputs;
@@ -98,8 +99,7 @@ pub struct Group<N: Net> {
     pub(crate) in_transit: Meter,
     /// What is kept for clients, as all groups know it; the client that holds most is not looked
     /// for before the moment.
-    pub(crate) memory_published: usize,
-    pub(crate) memory_look_at: Time,
+    pub(crate) memory_told: MemoryTold,
     /// Schemas that a pool is known to have been let into.
     pub(crate) schemas: Schemas,
     /// Who waits in lanes.
@@ -214,8 +214,7 @@ impl<N: Net> Group<N> {
             statements: Meter::default(),
             outputs: Meter::default(),
             in_transit: Meter::default(),
-            memory_published: 0,
-            memory_look_at: Time(0),
+            memory_told: MemoryTold::default(),
             schemas: Schemas::default(),
             line: Line::default(),
             running: Running::default(),
@@ -351,7 +350,7 @@ impl<N: Net> Group<N> {
             .min(self.next_lent().map_or(Time::NEVER, |(at, _)| at))
             .min((self.arrivals).next(self.shared.login_gap(&self.settings, self.net.now())))
             .min(self.inputs.next_look(self.net.now()))
-            .min(self.next_memory_look())
+            .min(self.memory_told.next_look(&self.shared.memory))
             .min((self.slow_readers).next_relief(
                 &self.backends,
                 !self.line.is_empty(),
@@ -398,7 +397,11 @@ impl<N: Net> Group<N> {
             Order::Report => self.lines = self.report(),
             Order::Ask(question) => self.on_question(question),
             Order::Reconnect => self.leave_backends(|_| true),
-            Order::Kill(ask) => self.on_kill_ask(&ask),
+            Order::Kill(ask) => {
+                if let Some(end) = self.kill(&ask) {
+                    self.answer_asker(ask.asker, end);
+                }
+            }
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
             Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
             Order::TextRead(key, read) => self.on_text_read(key, read),
@@ -503,11 +506,7 @@ impl<N: Net> Group<N> {
         }
         self.end_late_clients();
         self.end_departed_clients();
-        self.retire_dying_backends();
         self.drop_late_dials();
-        self.end_silent_backends();
-        self.end_unanswered_commands();
-        self.end_silent_clients();
         self.keep_time_limits();
         self.trim_backends();
         self.give_statements_back();

@@ -387,3 +387,134 @@ impl<S> InputRoom<'_, S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::buffers::transport::Transport;
+    use crate::scripted::shared;
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    struct Bench {
+        inputs: Inputs,
+        clients: Clients<()>,
+        shared: Shared,
+        settings: std::sync::Arc<Settings>,
+        counts: Counts,
+        now: Time,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let shared = shared("");
+            Bench {
+                inputs: Inputs::default(),
+                clients: Clients::default(),
+                settings: shared.settings(),
+                shared,
+                counts: Counts::default(),
+                now: Time(1_000_000_000),
+            }
+        }
+
+        fn room(&mut self) -> InputRoom<'_, ()> {
+            InputRoom {
+                inputs: &mut self.inputs,
+                clients: &mut self.clients,
+                shared: &self.shared,
+                settings: &self.settings,
+                counts: &mut self.counts,
+                now: self.now,
+            }
+        }
+
+        /// A client between its statements that has sent the front of a command of so many bytes.
+        fn amid(&mut self, total: usize, sent: usize) -> Key {
+            let login = Login::new([0; 20], false);
+            let transport = Transport::plain((), true);
+            let mut client = Client::greeted(transport, self.now, Rc::default(), login);
+            client.login = None;
+            assert!(client.change_state(ClientState::Idle, self.now));
+            client.id = u32::try_from(self.clients.len()).unwrap() + 1;
+            let [a, b, c, _] = u32::try_from(total - HEADER_LEN).unwrap().to_le_bytes();
+            let mut bytes = vec![a, b, c, 0];
+            bytes.resize(sent, b'x');
+            client.keep_input(&bytes);
+            self.clients.insert(client)
+        }
+    }
+
+    #[test]
+    fn the_first_bytes_are_always_taken_and_for_more_a_client_stands_in_line() {
+        let mut bench = Bench::new();
+        let key = bench.amid(200_000, 100);
+        assert_eq!(bench.room().takes_more(key, 1000), Takes::Now);
+        assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Later);
+        assert!(bench.inputs.has_line());
+        let (served, share) = bench.room().next_in_line(TURN_BYTES).unwrap();
+        assert_eq!((served, share), (key, CLIENT_TURN_BYTES));
+        assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Now);
+        assert_eq!(bench.room().served(key, share), INPUT_FREE);
+        assert!(!bench.inputs.has_line());
+        assert_eq!(bench.inputs.bytes(), 0, "it holds hardly anything");
+    }
+
+    #[test]
+    fn what_a_client_holds_is_counted_until_it_goes() {
+        let mut bench = Bench::new();
+        let key = bench.amid(200_000, 50_000);
+        bench.room().count(key);
+        assert!(bench.inputs.bytes() >= 50_000);
+        bench.room().drop_command(key);
+        bench.room().count(key);
+        assert_eq!(bench.inputs.bytes(), 0);
+        assert!(bench.clients.get(key).unwrap().input.is_none());
+    }
+
+    #[test]
+    fn who_waits_for_room_for_too_long_is_refused() {
+        let mut bench = Bench::new();
+        let key = bench.amid(200_000, 50_000);
+        // All is taken, and the reserve is another's.
+        bench.shared.input.held.store(usize::MAX / 2, Relaxed);
+        assert!(bench.shared.input.admits(9, 1));
+        assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Later);
+        let (_, share) = bench.room().next_in_line(TURN_BYTES).unwrap();
+        assert_eq!(bench.room().takes_more(key, INPUT_FREE), Takes::Later);
+        assert_eq!(bench.counts.input_waited, 1);
+        bench.room().served(key, share);
+        assert!(bench.inputs.has_waiting());
+        bench.room().seat_waiting();
+        assert!(bench.inputs.has_waiting(), "there is no room yet");
+        assert!(bench.room().sweep().is_empty());
+        bench.now = bench.now + bench.settings.wait_max;
+        let refused = bench.room().sweep();
+        assert!(matches!(
+            &refused[..],
+            [(late, Refusal::Input { limit: InputLimit::NoRoom { .. }, .. })] if *late == key
+        ));
+        // Another goes, and there is room.
+        bench.shared.input.give_back(9);
+        bench.room().seat_waiting();
+        assert!(!bench.inputs.has_waiting() && bench.inputs.has_line());
+    }
+
+    #[test]
+    fn who_holds_room_and_does_not_go_on_is_refused_while_others_wait() {
+        let mut bench = Bench::new();
+        let key = bench.amid(200_000, 50_000);
+        bench.room().count(key);
+        bench.shared.input.held.store(usize::MAX / 2, Relaxed);
+        assert!(bench.room().sweep().is_empty());
+        bench.now = bench.now + SECOND;
+        assert!(bench.room().sweep().is_empty(), "nobody waits");
+        bench.shared.input.waiting.store(1, Relaxed);
+        let refused = bench.room().sweep();
+        assert_eq!(refused.len(), 1);
+        assert_eq!((refused[0].0, bench.counts.input_stalled), (key, 1));
+    }
+}

@@ -158,7 +158,7 @@ impl<S> KillConnection<S> {
                 None => self.hang_up(around.net),
             }
         }
-        while self.connection.is_none()
+        if self.connection.is_none()
             && let Some(job) = self.jobs.pop_front()
         {
             let end = match is_due(around.backends, &job) {
@@ -419,6 +419,7 @@ fn end_of(payload: &[u8]) -> KillEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Endpoint;
     use crate::backend::InFlight;
     use crate::backend::kill_jobs::Aim;
     use std::rc::Rc;
@@ -448,7 +449,12 @@ mod tests {
     fn a_kill_is_due_while_its_statement_is_alone_in_flight() {
         let at = Arc::new(Address::Unix("/s".into()));
         let mut backends: Slots<Backend<()>> = Slots::default();
-        let lease = backends.insert(Backend::dialling((), 0, Time(0), Rc::default(), at, None));
+        let lease = backends.insert(Backend::dialling(
+            Endpoint::new((), at, 0),
+            Time(0),
+            Rc::default(),
+            None,
+        ));
         let victim = Key::from_parts(7, 1);
         let aim = |sent| {
             Some(Aim {
@@ -503,5 +509,144 @@ mod tests {
             end_of(&error(1095)),
             KillEnd::Failed("error 1095: why".into())
         );
+    }
+
+    use crate::backend::backend_pools::PoolKey;
+    use crate::scripted::{Scripted, shared};
+    use wire::auth::Plugin;
+    use wire::handshake::Greeting;
+    use wire::packet::put_short;
+    use wire::reply::{OK, OkPacket};
+
+    fn put_ok(out: &mut Vec<u8>, seq: u8) {
+        let ok = OkPacket {
+            affected_rows: 0,
+            insert_id: 0,
+            status: 2,
+            warnings: 0,
+            info: b"",
+            changes: b"",
+        };
+        put_short(out, seq, |out| ok.put(out, OK, false));
+    }
+
+    /// A group's parts, with one pool of a plain account.
+    struct Bench {
+        net: Scripted,
+        shared: Shared,
+        pools: BackendPools,
+        backends: Slots<Backend<()>>,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let mut pools = BackendPools::default();
+            let key = PoolKey {
+                client_address: None,
+                capabilities: 0,
+                extended: 0,
+                user: "app".into(),
+                credential: crate::auth::credential::Credential::Password("secret".into()),
+                account: None,
+                privileges: 0,
+            };
+            pools.add(key, |_| true);
+            Bench {
+                net: Scripted::default(),
+                shared: shared(""),
+                pools,
+                backends: Slots::default(),
+            }
+        }
+
+        fn with<T>(&mut self, run: impl FnOnce(&mut Around<'_, Scripted>) -> T) -> T {
+            let settings = self.shared.settings();
+            run(&mut Around {
+                net: &mut self.net,
+                shared: &self.shared,
+                settings: &settings,
+                pools: &self.pools,
+                backends: &mut self.backends,
+            })
+        }
+    }
+
+    #[test]
+    fn a_kill_whose_server_is_away_fails_and_the_next_is_tried() {
+        let (mut bench, mut kills) = (Bench::new(), KillConnection::default());
+        bench.net.is_broken = true;
+        kills.push(job(1, None));
+        kills.push(job(2, None));
+        let ended = bench.with(|around| kills.go_on(around)).unwrap();
+        assert!(matches!(ended.end, KillEnd::Failed(why) if why.contains("cannot connect")));
+        assert_eq!((ended.job.thread, ended.spoils), (1, false));
+        assert_eq!(
+            bench.with(|around| kills.go_on(around)).unwrap().job.thread,
+            2
+        );
+        assert!(bench.with(|around| kills.go_on(around)).is_none());
+    }
+
+    #[test]
+    fn one_connection_carries_the_kills_of_an_account_one_after_the_other() {
+        let (mut bench, mut kills) = (Bench::new(), KillConnection::default());
+        kills.push(job(71, None));
+        kills.push(job(72, None));
+        assert!(
+            bench.with(|around| kills.go_on(around)).is_none(),
+            "it is dialled"
+        );
+        let key = Key::from_parts(0, 1);
+        let mut greeting = Vec::new();
+        Greeting {
+            version: b"10.11.6-MariaDB".to_vec(),
+            connection_id: 9,
+            nonce: [5; 20],
+            capabilities: wire::capabilities::OFFERED,
+            extended: 0,
+            collation: 45,
+            status: 2,
+            plugin: Plugin::Native.name().as_bytes().to_vec(),
+        }
+        .put(&mut greeting);
+        bench.net.incoming = greeting;
+        let event = |readable| Event {
+            token: Token::new(KILL_CONNECTION, key),
+            readable,
+            writable: true,
+            closed: false,
+        };
+        let ended = bench.with(|around| kills.on_event(around, key, event(true)));
+        assert!(ended.is_none());
+        assert!(
+            !bench.net.written.is_empty(),
+            "it has answered the greeting"
+        );
+        put_ok(&mut bench.net.incoming, 2);
+        assert!(
+            bench
+                .with(|around| kills.on_event(around, key, event(true)))
+                .is_none()
+        );
+        let said =
+            |bench: &Bench, text: &str| String::from_utf8_lossy(&bench.net.written).contains(text);
+        assert!(said(&bench, "KILL CONNECTION 71"));
+        put_ok(&mut bench.net.incoming, 1);
+        let ended = bench
+            .with(|around| kills.on_event(around, key, event(true)))
+            .unwrap();
+        assert_eq!((ended.job.thread, ended.end), (71, KillEnd::Done));
+        assert!(
+            !said(&bench, "KILL CONNECTION 72"),
+            "what has ended is told of first"
+        );
+        assert!(bench.with(|around| kills.go_on(around)).is_none());
+        assert!(said(&bench, "KILL CONNECTION 72"));
+        // Nothing comes any more.
+        bench.net.now = bench.net.now + Duration::from_secs(2);
+        let (now, longest) = (bench.net.now, Duration::from_secs(1));
+        let ended = kills.drop_late(now, longest).unwrap();
+        assert!(ended.spoils, "the KILL may still come");
+        assert!(bench.with(|around| kills.go_on(around)).is_none());
     }
 }

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod alone;
+mod arrival;
 mod auth;
 mod backend;
 mod buffers;
@@ -37,11 +38,14 @@ mod probe;
 mod queue;
 mod run;
 mod running;
+#[cfg(test)]
+mod scripted;
 mod seating;
 mod server;
 mod shared;
 mod slow_readers;
 mod statement_logs;
+mod time_limits;
 mod to_client;
 mod tokens;
 mod upgrade;
@@ -66,5 +70,5 @@ pub use run::{run, settings};
 pub use server::server_facts::{ServerFacts, ServerTimeouts};
 pub use session::shapes::REPLY_MAX;
 pub use session::text::Text;
-pub use shared::{Order, Shared};
+pub use shared::{Order, Shared, Sizes};
 pub use tokens::listener_token;

@@ -24,6 +24,7 @@ pub(crate) mod changes;
 pub(crate) mod conditions;
 pub(crate) mod found;
 pub(crate) mod prepared;
+pub(crate) mod previous;
 pub(crate) mod reports;
 pub(crate) mod restoring;
 pub(crate) mod roles;

@@ -37,7 +37,7 @@ use crate::run::layout::plan;
 use crate::run::listeners::{Listener, open_listeners};
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
-use crate::shared::{Order, Shared};
+use crate::shared::{Order, Shared, Sizes};
 use reactor::descriptors;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
@@ -139,9 +139,12 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         ),
     );
     let keys = KeyPair::generate()?;
-    let cores = usize::try_from(cores).unwrap_or(1);
-    let room = layout.clients_per_group;
-    let mut shared = Shared::new(settings, server, keys, layout.groups, cores, room);
+    let sizes = Sizes {
+        groups: layout.groups,
+        cores: usize::try_from(cores).unwrap_or(1),
+        clients_per_group: layout.clients_per_group,
+    };
+    let mut shared = Shared::new(settings, server, keys, sizes);
     shared.upstream = upstream;
     shared.source = Mutex::new(Some(Source::new(args.clone())));
     let shared = Arc::new(shared);

@@ -109,6 +109,7 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Endpoint;
     use crate::backend::{InFlight, Purpose};
     use reactor::Address;
     use std::rc::Rc;
@@ -117,7 +118,7 @@ mod tests {
 
     fn backend() -> Backend<()> {
         let at = Arc::new(Address::Unix("/s".into()));
-        Backend::dialling((), 0, Time(1), Rc::default(), at, None)
+        Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None)
     }
 
     #[test]

@@ -93,3 +93,35 @@ impl<N: Net> Seating<'_, N> {
         keys.into_iter().for_each(|key| self.seat(key));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::{Scripted, shared};
+
+    #[test]
+    fn a_client_is_counted_until_it_leaves_where_there_is_a_limit() {
+        let address = || Some(IpAddr::from([192, 0, 2, 1]));
+        for (text, limited) in [("", false), ("clients_per_address_max = 1", true)] {
+            let shared = shared(text);
+            let settings = shared.settings();
+            let (net, mut seats) = (Scripted::default(), HashMap::new());
+            let clients = Clients::default();
+            let mut seating = Seating {
+                seats: &mut seats,
+                net: &net,
+                shared: &shared,
+                settings: &settings,
+                clients: &clients,
+            };
+            let key = Key::from_parts(1, 1);
+            let seat = seating.admit(|_| address()).unwrap();
+            seating.sit(key, seat);
+            assert_eq!(seating.admit(|_| address()).is_err(), limited, "{text}");
+            seating.leave(key);
+            seating.leave(key);
+            assert!(seating.admit(|_| address()).is_ok());
+            assert!(seats.is_empty());
+        }
+    }
+}

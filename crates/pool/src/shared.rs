@@ -129,18 +129,26 @@ pub struct Shared {
     pub(crate) upstream: Arc<Upstream>,
 }
 
+/// How many groups there are, and what they run on.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Groups.
+    pub groups: usize,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Clients for which each group has room.
+    pub clients_per_group: usize,
+}
+
 impl Shared {
-    /// What groups share at their start: `groups` of them on `cores`, each with room for
-    /// `clients_per_group`.
+    /// What so many groups share at their start.
     #[must_use]
-    pub fn new(
-        settings: Settings,
-        server: ServerFacts,
-        keys: KeyPair,
-        groups: usize,
-        cores: usize,
-        clients_per_group: usize,
-    ) -> Shared {
+    pub fn new(settings: Settings, server: ServerFacts, keys: KeyPair, sizes: Sizes) -> Shared {
+        let Sizes {
+            groups,
+            cores,
+            clients_per_group,
+        } = sizes;
         let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
         let mut offered = OFFERED | packing::offered(&settings, &server);
         if settings.tls.is_some() {

@@ -120,6 +120,13 @@ pub(crate) struct SlowReaders {
     pub(crate) spool: Spool,
 }
 
+/// Where what a client has not taken is kept, and counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Keeps<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) outputs: &'a Meter,
+}
+
 impl<S> Backend<S> {
     /// Whether statements of others stand behind the one whose reply it sends.
     fn has_riders(&self) -> bool {
@@ -165,7 +172,7 @@ impl SlowReaders {
         &mut self,
         (key, client): (Key, &mut Client<S>),
         bytes: &[u8],
-        (shared, outputs): (&Shared, &Meter),
+        keeps: Keeps<'_>,
         now: Time,
     ) {
         if client.output.is_none() {
@@ -178,12 +185,13 @@ impl SlowReaders {
         let unsent = output.bytes.len() - output.sent;
         match &mut output.rest {
             Rest::Spooled(tail) if tail.len() > 0 || unsent >= MEMORY_MAX => {
-                self.spool.append(tail, bytes, key, shared.spool_of_all());
+                self.spool
+                    .append(tail, bytes, key, keeps.shared.spool_of_all());
                 self.collecting.heard(key, now);
             }
             _ => output.bytes.extend_from_slice(bytes),
         }
-        output.count(outputs);
+        output.count(keeps.outputs);
     }
 
     /// What a client of which all in memory has been sent is sent next: moved there if it is at
@@ -191,7 +199,7 @@ impl SlowReaders {
     pub(crate) fn next(
         &mut self,
         (key, output): (Key, &mut Output),
-        (shared, outputs): (&Shared, &Meter),
+        Keeps { shared, outputs }: Keeps<'_>,
     ) -> NextOfSpool {
         (output.bytes, output.sent) = (Vec::new(), 0);
         let Rest::Spooled(tail) = &mut output.rest else {

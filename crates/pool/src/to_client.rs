@@ -14,7 +14,7 @@ use crate::client::clients::Clients;
 use crate::client::{ClientState, Output};
 use crate::queue::bulk::{Bulk, Piece};
 use crate::shared::Shared;
-use crate::slow_readers::{NextOfSpool, SlowReaders};
+use crate::slow_readers::{Keeps, NextOfSpool, SlowReaders};
 use reactor::{Key, Net, Write};
 use session::meter::Meter;
 
@@ -58,7 +58,10 @@ impl<N: Net> ToClient<'_, N> {
         }
         // Under TLS all may be taken, and not sent.
         if !rest.is_empty() || client.transport.has_unsent() {
-            let keeps = (self.shared, self.outputs);
+            let keeps = Keeps {
+                shared: self.shared,
+                outputs: self.outputs,
+            };
             (self.slow_readers).keep((key, client), rest, keeps, self.net.now());
         }
     }
@@ -103,7 +106,10 @@ impl<N: Net> ToClient<'_, N> {
                 Write::Failed(_) => return self.give_up(key),
             }
         }
-        let keeps = (self.shared, self.outputs);
+        let keeps = Keeps {
+            shared: self.shared,
+            outputs: self.outputs,
+        };
         match self.slow_readers.next((key, output), keeps) {
             NextOfSpool::Nothing => {}
             NextOfSpool::InMemory => {
@@ -127,5 +133,84 @@ impl<N: Net> ToClient<'_, N> {
     fn give_up(&mut self, key: Key) -> Option<Key> {
         self.clients.close_later(key);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::buffers::spool::Spool;
+    use crate::buffers::transport::Transport;
+    use crate::client::Client;
+    use crate::scripted::{Scripted, shared};
+    use reactor::Time;
+    use std::rc::Rc;
+
+    struct Bench {
+        net: Scripted,
+        shared: Shared,
+        clients: Clients<()>,
+        outputs: Meter,
+        slow_readers: SlowReaders,
+        packing: Packing,
+        bulk: Bulk,
+    }
+
+    impl Bench {
+        fn new() -> (Bench, Key) {
+            let login = Login::new([0; 20], false);
+            let transport = Transport::plain((), true);
+            let client = Client::greeted(transport, Time(1), Rc::default(), login);
+            let mut clients = Clients::default();
+            let key = clients.insert(client);
+            let bench = Bench {
+                net: Scripted::default(),
+                shared: shared(""),
+                clients,
+                outputs: Meter::default(),
+                slow_readers: SlowReaders::new(Spool::new(0, 64 * 1024)),
+                packing: Packing::default(),
+                bulk: Bulk::default(),
+            };
+            (bench, key)
+        }
+
+        fn writer(&mut self) -> ToClient<'_, Scripted> {
+            ToClient {
+                net: &mut self.net,
+                shared: &self.shared,
+                clients: &mut self.clients,
+                outputs: &self.outputs,
+                slow_readers: &mut self.slow_readers,
+                packing: &mut self.packing,
+                bulk: &mut self.bulk,
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_waits_and_goes_out_in_order() {
+        let (mut bench, key) = Bench::new();
+        bench.net.room = 3;
+        bench.writer().send(key, b"abcde");
+        bench.writer().send(key, b"fg");
+        assert_eq!(bench.net.written, b"abc");
+        assert!(bench.outputs.bytes() > 0);
+        assert_eq!(bench.writer().flush(key), None);
+        assert_eq!(bench.net.written, b"abc", "there is no room yet");
+        bench.net.room = 100;
+        bench.writer().flush(key);
+        assert_eq!(bench.net.written, b"abcdefg");
+        assert!(bench.clients.get(key).unwrap().output.is_none());
+        assert_eq!(bench.outputs.bytes(), 0);
+    }
+
+    #[test]
+    fn whose_connection_is_broken_is_noted_to_be_closed() {
+        let (mut bench, key) = Bench::new();
+        bench.net.is_broken = true;
+        bench.writer().send(key, b"abc");
+        assert_eq!(bench.clients.next_to_close(), Some(key));
     }
 }

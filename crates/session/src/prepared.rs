@@ -25,10 +25,10 @@ pub mod names;
 mod recorded;
 
 use crate::meter::{Charge, Meter};
-use crate::state::Session;
+use crate::state::{Interner, Session};
 use names::{Named, NamedEntry};
 pub use recorded::{HeldRecord, OnBackendRecord};
-use sql::classify;
+use sql::classify::{self, classify};
 use sql::lex::LexMode;
 use sql::text_prepared::Name;
 use std::cell::OnceCell;
@@ -135,6 +135,45 @@ impl Definitions {
         self.bytes += shared.bytes();
         self.all.insert(shared.clone());
         shared
+    }
+
+    /// The definition of a text in a session. Clients share it whatever their user variables are.
+    pub fn define(
+        &mut self,
+        sessions: &mut Interner,
+        sql: &[u8],
+        session: &Session,
+        class: classify::Statement,
+    ) -> Rc<Definition> {
+        let session = session.with_unread_of(&Session::default());
+        let session = sessions.intern(session);
+        self.intern(Definition {
+            sql: sql.into(),
+            session,
+            class,
+            digest: OnceCell::new(),
+        })
+    }
+
+    /// The same of a text that has not been classified. Clients of one application have the same
+    /// statements: each text is classified once.
+    pub fn read(
+        &mut self,
+        sessions: &mut Interner,
+        sql: &[u8],
+        session: &Session,
+        mode: LexMode,
+    ) -> Rc<Definition> {
+        let like = Definition {
+            sql: sql.into(),
+            session: sessions.intern(session.clone()),
+            class: classify(b"", LexMode::default()),
+            digest: OnceCell::new(),
+        };
+        match self.find(&like) {
+            Some(known) => known,
+            None => self.define(sessions, sql, session, classify(sql, mode)),
+        }
     }
 
     /// What equals `like`, whatever that says of its class.

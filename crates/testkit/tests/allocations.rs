@@ -8,7 +8,7 @@
 //! loop of a group's thread, reactor included.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use pool::{Group, Raw, Shared, listener_token};
+use pool::{Group, Raw, Shared, Sizes, listener_token};
 use reactor::{Address, Event, RealNet, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -92,9 +92,11 @@ fn allocations(test: &str, script: &[&str]) -> Option<u64> {
         settings(&server, port),
         sim::facts(),
         KeyPair::generate().unwrap(),
-        1,
-        1,
-        100,
+        Sizes {
+            groups: 1,
+            cores: 1,
+            clients_per_group: 100,
+        },
     );
     let mut net = RealNet::new().unwrap();
     net.listen(&address, 128, listener_token(0)).unwrap();

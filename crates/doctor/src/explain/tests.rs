@@ -120,6 +120,7 @@ const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/run/group_threads.rs"),
     include_str!("../../../pool/src/run/layout.rs"),
     include_str!("../../../pool/src/group/clients/timeouts.rs"),
+    include_str!("../../../pool/src/time_limits.rs"),
     include_str!("../../../pool/src/operations/watch.rs"),
     include_str!("../../../load/src/errors.rs"),
     include_str!("../../../load/src/threads.rs"),

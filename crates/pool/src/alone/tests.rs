@@ -30,7 +30,7 @@ fn plain_texts_alone_are_edges() {
 }
 
 use crate::auth::login::Login;
-use crate::backend::{Backend, InFlight, Purpose};
+use crate::backend::{Backend, Endpoint, InFlight, Purpose};
 use crate::buffers::transport::Transport;
 use crate::client::Company;
 use reactor::{Address, Key, Time};
@@ -88,7 +88,7 @@ impl Bench {
 
 fn backend() -> Backend<()> {
     let at = Arc::new(Address::Unix("/s".into()));
-    Backend::dialling((), 0, Time(1), Rc::default(), at, None)
+    Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None)
 }
 
 #[test]

@@ -96,6 +96,15 @@ pub(crate) struct Login {
     pub(crate) before: Option<Before>,
 }
 
+/// What a client that changes its user may mix with its password.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nonces {
+    /// The one that its connection was greeted with.
+    pub(crate) greeted: Nonce,
+    /// One for this change.
+    pub(crate) fresh: Nonce,
+}
+
 impl Login {
     /// An exchange about `nonce`. `secure`: nobody can listen in.
     #[must_use]
@@ -169,7 +178,7 @@ impl Login {
         &mut self,
         login_context: &LoginContext<'_>,
         (name, host): (&[u8], &ClientHost),
-        (greeted, fresh): (Nonce, Nonce),
+        nonces: Nonces,
         seq: u8,
     ) -> Outcome {
         self.name = cut(name, NAME_MAX);
@@ -177,9 +186,11 @@ impl Login {
         let wanted = identity.like.method;
         self.identity = Some(identity);
         match wanted.unwrap_or(Method::Plugin(Plugin::Native)) {
-            Method::Plugin(Plugin::Native) => self.switch(Plugin::Native, greeted, seq),
-            Method::Plugin(Plugin::CachingSha2) => self.switch(Plugin::CachingSha2, fresh, seq),
-            Method::ClearPassword => self.ask_in_clear(fresh, seq),
+            Method::Plugin(Plugin::Native) => self.switch(Plugin::Native, nonces.greeted, seq),
+            Method::Plugin(Plugin::CachingSha2) => {
+                self.switch(Plugin::CachingSha2, nonces.fresh, seq)
+            }
+            Method::ClearPassword => self.ask_in_clear(nonces.fresh, seq),
         }
     }
 

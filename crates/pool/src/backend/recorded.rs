@@ -11,9 +11,9 @@
 //! Invariants: what is not carried is what it is on every backend at rest; a record that cannot be
 //! read whole makes no backend.
 
-use super::{Backend, BackendState, Load, Reports};
+use super::{Backend, BackendState, Endpoint, Load, Reports};
 use crate::backend::relay::Middle;
-use reactor::{Address, Key, Time};
+use reactor::{Key, Time};
 use session::prepared::OnBackendRecord;
 use session::record::{
     Read, put_age, put_bool, put_one_of, put_option, read_age, read_bool, read_number, read_one_of,
@@ -23,7 +23,6 @@ use session::state::Session;
 use session::text::Text;
 use session::transaction::Transaction;
 use session::variables_had::Had;
-use std::sync::Arc;
 use std::time::Duration;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 use wire::track::Bound;
@@ -188,9 +187,9 @@ impl BackendRecord {
 impl<S> Backend<S> {
     /// One that has come from another process with the client `of`, over this socket.
     pub(crate) fn arrived(
-        (sock, at): (S, Arc<Address>),
+        from: Endpoint<S>,
         record: &BackendRecord,
-        (of, pool): (Key, usize),
+        of: Key,
         now: Time,
         session: std::rc::Rc<Session>,
     ) -> Backend<S> {
@@ -211,7 +210,7 @@ impl<S> Backend<S> {
             transaction: record.transaction,
             bound: record.bound,
             served: record.served,
-            ..Backend::dialling(sock, pool, now, session, at, None)
+            ..Backend::dialling(from, now, session, None)
         }
     }
 }

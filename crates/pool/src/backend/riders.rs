@@ -59,7 +59,7 @@ impl Riders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Backend, InFlight, Purpose};
+    use crate::backend::{Backend, Endpoint, InFlight, Purpose};
     use reactor::{Address, Key, Slots, Time};
     use std::rc::Rc;
     use std::sync::Arc;
@@ -67,7 +67,7 @@ mod tests {
 
     fn backend() -> Backend<()> {
         let at = Arc::new(Address::Unix("/s".into()));
-        Backend::dialling((), 0, Time(1), Rc::default(), at, None)
+        Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None)
     }
 
     fn keys() -> Vec<Key> {

@@ -2,8 +2,10 @@
 //!
 //! What cannot be read limits nothing.
 
+use reactor::Time;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Of the machine's or the control group's memory, the pool takes at most this share (in tenths)
 /// unless `memory_bytes_max` says otherwise.
@@ -25,6 +27,9 @@ const CGROUP_LIMITS: [&str; 2] = [
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 ];
 
+/// How often the client that holds most is looked for while all memory is in use.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
 /// What is kept for all clients, and its bound.
 #[derive(Debug)]
 pub(crate) struct ClientMemory {
@@ -33,6 +38,38 @@ pub(crate) struct ClientMemory {
     used: AtomicUsize,
     /// While all is used: what the client of each group holds that holds most.
     largest: Box<[AtomicUsize]>,
+}
+
+/// What the groups know of that which one of them keeps, and when the client that holds most is
+/// looked for.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryTold {
+    told: usize,
+    look_at: Time,
+}
+
+impl MemoryTold {
+    /// Tells the others that a group keeps so much now. `true` where all memory is in use, and the
+    /// client that holds most is to be looked for.
+    pub(crate) fn tell(&mut self, memory: &ClientMemory, held: usize, now: Time) -> bool {
+        let before = std::mem::replace(&mut self.told, held);
+        if before != held {
+            memory.change(before, held);
+        }
+        let is_due = memory.is_full() && now >= self.look_at;
+        if is_due {
+            self.look_at = now + LOOK_EVERY;
+        }
+        is_due
+    }
+
+    /// When that is to be looked for again.
+    pub(crate) fn next_look(&self, memory: &ClientMemory) -> Time {
+        match memory.is_full() {
+            true => self.look_at,
+            false => Time::NEVER,
+        }
+    }
 }
 
 impl ClientMemory {
@@ -157,5 +194,26 @@ mod tests {
         assert!(machine_memory() <= meminfo("MemTotal").unwrap());
         assert_eq!(meminfo("NoSuchThing"), None);
         assert_eq!(number_in("/nonexistent"), None);
+    }
+
+    #[test]
+    fn others_are_told_of_changes_and_who_holds_most_is_looked_for_now_and_then() {
+        let memory = ClientMemory::new(Some(8 << 20), 1);
+        let mut told = MemoryTold::default();
+        assert!(!told.tell(&memory, 5, Time(1)));
+        assert_eq!(
+            (memory.used.load(Relaxed), told.next_look(&memory)),
+            (5, Time::NEVER)
+        );
+        let much = memory.max() + 1;
+        assert!(told.tell(&memory, much, Time(2)));
+        assert!(
+            !told.tell(&memory, much, Time(3)),
+            "it has just been looked for"
+        );
+        assert_eq!(told.next_look(&memory), Time(2) + LOOK_EVERY);
+        assert!(told.tell(&memory, much, Time(2) + LOOK_EVERY));
+        assert!(!told.tell(&memory, 0, Time(4) + LOOK_EVERY));
+        assert_eq!(memory.used.load(Relaxed), 0);
     }
 }

@@ -15,6 +15,10 @@ use std::sync::Arc;
 /// are moved to its front if they are no more than this.
 const KEPT_MAX: usize = 64 * 1024;
 
+/// Bytes of a local file that wait for the server to take them, besides one packet; then no more is
+/// read from the client.
+pub(crate) const FED_MAX: usize = 256 * 1024;
+
 /// What stands behind the first buffer.
 #[derive(Debug)]
 enum Part {

@@ -18,7 +18,6 @@ pub(crate) mod proxy_header;
 pub(crate) mod report;
 pub(crate) mod reset_connection;
 pub(crate) mod sending;
-pub(crate) mod silence;
 pub(crate) mod slow_readers;
 pub(crate) mod timeouts;
 pub(crate) mod tls;

@@ -20,7 +20,7 @@ pub(crate) mod waiting;
 
 use crate::backend::backend_pools::{BackendPool, DialEnd};
 use crate::backend::riders::Riders;
-use crate::backend::{Backend, BackendState, Purpose, Reports};
+use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
 use crate::client::{Client, ClientState, Handled};
 use crate::group::Group;
 use crate::group::leases::queueing::stands;
@@ -672,7 +672,7 @@ impl<N: Net> Group<N> {
         let tls = self.settings.backend_tls.as_deref();
         let client = self.backend_pools.pools[pool].key.client_address;
         let header = self.settings.backend_proxy.header(client);
-        let mut backend = Backend::dialling(sock, pool, now, session, address, tls);
+        let mut backend = Backend::dialling(Endpoint::new(sock, address, pool), now, session, tls);
         backend.dial = backend.dial.map(|dial| Box::new(dial.behind(header)));
         backend.epoch = self.epoch;
         backend.form = self.backend_pools.pools[pool].key.form();

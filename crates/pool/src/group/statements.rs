@@ -24,10 +24,10 @@ use crate::code_seen::SchemaText;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::prepared::named::{PreparedText, Spoken};
-use crate::group::session_state::diagnostics::Previous;
 use crate::log::statement::StatementLog;
 use crate::own_ok::OwnOk;
 use crate::pair::conditions::is_refused_whole;
+use crate::pair::previous::Previous;
 use crate::pair::trackers::told_to;
 use crate::statement_logs::Logging;
 use reactor::{Key, Net};
@@ -39,7 +39,7 @@ use session::shapes;
 use session::shapes::Ride;
 use session::standing::{Front, standing_of, standing_of_execution};
 use session::statement::{Code, Statement};
-use sql::classify::{self, PinCause, Reads, Verb};
+use sql::classify::{PinCause, Reads, Verb};
 use sql::lex::Server;
 use sql::text::Text;
 use std::borrow::Cow;
@@ -318,8 +318,12 @@ impl<N: Net> Group<N> {
             {
                 return self.wait_for_read_back(key);
             }
-            match self.previous(key, sql, mode, found) {
-                Previous::Answered => return Handled::Used,
+            let before = self.before(key);
+            match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
+                Previous::Rows(rows) => {
+                    self.show(key, &rows);
+                    return Handled::Used;
+                }
                 Previous::Gone => return self.previous_gone(key),
                 Previous::Text(text) => instead = Some(text),
                 Previous::Same => {}
@@ -401,8 +405,10 @@ impl<N: Net> Group<N> {
             {
                 return self.wait_for_read_back(key);
             }
-            match self.previous(key, sql, mode, found) {
-                Previous::Answered => {
+            let before = self.before(key);
+            match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
+                Previous::Rows(rows) => {
+                    self.show(key, &rows);
                     if let Some(client) = self.clients.get_mut(key) {
                         client.forget_command();
                     }

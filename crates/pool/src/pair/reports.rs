@@ -159,12 +159,13 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Endpoint;
     use reactor::Time;
     use std::rc::Rc;
 
     fn backend(reports: Reports) -> Backend<()> {
         let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
-        let mut backend = Backend::dialling((), 0, Time(1), Rc::default(), at, None);
+        let mut backend = Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None);
         backend.reports = reports;
         backend
     }

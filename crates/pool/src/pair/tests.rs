@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::auth::login::Login;
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{Endpoint, InFlight, Purpose};
 use crate::buffers::transport::Transport;
 use crate::client::Company;
 use crate::pair::view::ClientView;
@@ -47,7 +47,7 @@ impl Parts {
         let at = Arc::new(Address::Unix("/s".into()));
         Parts {
             client: Client::greeted(transport, NOW, session.clone(), login),
-            backend: Backend::dialling((), 0, NOW, session, at, None),
+            backend: Backend::dialling(Endpoint::new((), at, 0), NOW, session, None),
             server: ServerFacts::of_tests(),
             sessions,
             schemas: Schemas::default(),

@@ -4,8 +4,9 @@
 //! is not answered yet. Invariant: a client without a backend waits for nothing here.
 
 use crate::backend::{Backend, InFlight, Purpose};
-use crate::client::Client;
+use crate::client::{Client, ClientState};
 use reactor::Key;
+use session::begun::Begun;
 use session::read_back::Properties;
 use sql::classify::Reads;
 use sql::lex::Server;
@@ -49,6 +50,40 @@ impl<S> ClientView<'_, S> {
     fn has_in_flight(&self, is_such: impl Fn(&InFlight) -> bool) -> bool {
         let own = |command: &InFlight| command.owner == Some(self.key) && is_such(command);
         (self.backend).is_some_and(|backend| backend.flight().iter().any(own))
+    }
+
+    /// Whether nothing but questions of the pool's own is under way for an idle client.
+    pub(crate) fn is_read_back(&self) -> bool {
+        let client = self.client;
+        if client.state() != ClientState::Idle || client.is_held() {
+            return false;
+        }
+        match self.backend {
+            Some(backend) => !backend.in_transaction() && !backend.flight().is_empty(),
+            None => client.last.is_asked_elsewhere(),
+        }
+    }
+
+    /// The global values under which its sessions began: its own, those of its backend, and those
+    /// of what it has prepared.
+    pub(crate) fn begun(&self) -> Vec<Begun> {
+        let mut all = vec![self.client.session.begun.clone()];
+        let mut add = |begun: &Begun| {
+            if !all.contains(begun) {
+                all.push(begun.clone());
+            }
+        };
+        if let Some(backend) = self.backend {
+            let sessions = backend.prepared.sessions().chain([&backend.session]);
+            sessions.for_each(|session| add(&session.begun));
+        }
+        if let Some(prepared) = &self.client.prepared {
+            let held = prepared.held().iter().map(|held| &held.definition);
+            let named = prepared.named.iter().map(|(_, definition)| definition);
+            let all = held.chain(named);
+            all.for_each(|definition| add(&definition.session.begun));
+        }
+        all
     }
 
     /// The status flags that a server would send the client now.

@@ -11,7 +11,7 @@ use crate::listing::Questions;
 use crate::log::{Event, ReportLine, note, note_all};
 use crate::operations::upgrade::Progress;
 use crate::operations::upgrade::part::Part;
-use crate::operations::upgrade::taking::{ListenAt, Taking};
+use crate::operations::upgrade::taking::{ListenAt, Listening, Taking};
 use crate::run::listeners::Listener;
 use crate::shared::{Order, Shared};
 use crate::tokens::{LISTENER, MAILBOX, listener_token};
@@ -281,7 +281,10 @@ fn set_up(post: Post) -> Result<Stands, String> {
     let backlog = post.shared.settings().backlog;
     let taking = match post.before {
         Some((before, listens)) => {
-            let listen_at = (post.listeners, backlog);
+            let listen_at = Listening {
+                listeners: post.listeners,
+                backlog,
+            };
             Some(Taking::begin(
                 &mut net, post.index, before, listen_at, listens,
             )?)

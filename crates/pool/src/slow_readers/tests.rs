@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::auth::login::Login;
+use crate::backend::Endpoint;
 use crate::backend::InFlight;
 use crate::buffers::transport::Transport;
 use reactor::Address;
@@ -20,7 +21,7 @@ fn client() -> Client<()> {
 /// A backend on which statements of these clients are in flight.
 fn backend(owners: &[Option<Key>]) -> Backend<()> {
     let at = Arc::new(Address::Unix("/s".into()));
-    let mut backend = Backend::dialling((), 0, NOW, Rc::default(), at, None);
+    let mut backend = Backend::dialling(Endpoint::new((), at, 0), NOW, Rc::default(), None);
     for owner in owners {
         backend.expect(InFlight::own(
             *owner,

@@ -468,3 +468,19 @@ fn a_digest_is_worked_out_once_and_in_the_mode_of_its_session() {
 }
 
 mod records;
+
+#[test]
+fn a_text_of_equal_sessions_is_defined_once_whatever_their_user_variables_are() {
+    let (mut definitions, mut sessions) = (Definitions::default(), Interner::default());
+    let session = Session::default();
+    let mode = LexMode::default();
+    let first = definitions.read(&mut sessions, b"SELECT 1", &session, mode);
+    assert_eq!(first.class.verb, classify::Verb::Select);
+    let again = definitions.read(&mut sessions, b"SELECT 1", &session, mode);
+    assert!(Rc::ptr_eq(&first, &again));
+    let class = first.class;
+    let defined = definitions.define(&mut sessions, b"SELECT 1", &session, class);
+    assert!(Rc::ptr_eq(&first, &defined));
+    let other = definitions.read(&mut sessions, b"SELECT 2", &session, mode);
+    assert!(!Rc::ptr_eq(&first, &other));
+}

@@ -22,7 +22,7 @@ use super::net::{Dials, Disk, Peer, SimFile, SimNet, Stage, Wires};
 use super::random::Random;
 use super::settings::{facts, settings_text};
 use crew::Crew;
-use pool::{Order, Raw, Shared, SpoolFiles};
+use pool::{Order, Raw, Shared, Sizes, SpoolFiles};
 use reactor::Time;
 use std::cell::RefMut;
 use std::collections::BTreeMap;
@@ -136,7 +136,12 @@ impl World {
         };
         let prepared_max = settings.prepared_max / settings.backends_max;
         let [groups, backends] = [groups, backends].map(|n| usize::try_from(n).unwrap());
-        let mut shared = Shared::new(settings, facts(), keys, groups, 1, 1000);
+        let sizes = Sizes {
+            groups,
+            cores: 1,
+            clients_per_group: 1000,
+        };
+        let mut shared = Shared::new(settings, facts(), keys, sizes);
         // Not drawn, so that the worlds of the seeds stay what they were.
         if !ordered {
             // Who reads a text elsewhere may be later than another.

@@ -108,6 +108,11 @@ fn secret_hash_is_the_hash_of_secret() -> bool {
         == Some(native::stored(b"secret"))
 }
 
+const NONCES: Nonces = Nonces {
+    greeted: NONCE,
+    fresh: FRESH,
+};
+
 #[test]
 fn native_is_proven_at_once() {
     let fixture = Fixture::new();
@@ -301,7 +306,10 @@ fn summary(
         login.change(
             &fixture.login_context(),
             (name.as_bytes(), &HERE),
-            (FRESH, FRESH),
+            Nonces {
+                greeted: FRESH,
+                fresh: FRESH,
+            },
             2,
         )
     } else {
@@ -467,7 +475,7 @@ fn a_change_of_user_asks_native_passwords_with_the_nonce_of_the_greeting() {
         let mut login = Login::new(NONCE, false);
         let mut expected = Vec::new();
         handshake::put_auth_switch(&mut expected, 1, plugin, &nonce);
-        let outcome = login.change(&login_context, (user, &HERE), (NONCE, FRESH), 1);
+        let outcome = login.change(&login_context, (user, &HERE), NONCES, 1);
         assert_eq!(outcome, Outcome::Send(expected));
         let answer = Plugin::from_name(plugin.as_bytes())
             .unwrap()
@@ -499,10 +507,10 @@ fn the_password_itself_is_asked_for_under_tls_alone() {
     }
     let mut login = Login::new(NONCE, false);
     let context = fixture.login_context();
-    let outcome = login.change(&context, (b"clear", &HERE), (NONCE, FRESH), 2);
+    let outcome = login.change(&context, (b"clear", &HERE), NONCES, 2);
     assert_eq!(outcome, Outcome::Denied(2, false));
     login.is_tls = true;
-    let outcome = login.change(&context, (b"clear", &HERE), (NONCE, FRESH), 2);
+    let outcome = login.change(&context, (b"clear", &HERE), NONCES, 2);
     assert_eq!(outcome, Outcome::Send(ASKED_IN_CLEAR.to_vec()));
 }
 

@@ -81,14 +81,14 @@ impl<N: Net> Group<N> {
 mod tests {
     use super::*;
 
-    use crate::backend::{InFlight, Left, Purpose};
+    use crate::backend::{Endpoint, InFlight, Left, Purpose};
     use std::rc::Rc;
     use wire::command::ReplyShape;
 
     /// A backend that has sent so many bytes of rows when its client left, and so many since.
     fn backend(before: usize, since: usize) -> Backend<()> {
         let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
-        let mut backend = Backend::dialling((), 0, Time(0), Rc::default(), at, None);
+        let mut backend = Backend::dialling(Endpoint::new((), at, 0), Time(0), Rc::default(), None);
         let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
         backend.expect(command);
         backend.summary.columns = Some(1);

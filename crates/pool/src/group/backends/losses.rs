@@ -12,6 +12,7 @@ use crate::client::{Client, ClientState};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use crate::log::{Event, Facts, note, note_of};
+use crate::time_limits::Limits;
 use reactor::{Key, Net};
 use session::own_commands::OWN_COMMANDS_MAX;
 use session::read_back::Properties;
@@ -301,10 +302,15 @@ impl<N: Net> Group<N> {
                 self.leave(owner);
             }
             // The server has found before the sweep that the client's time is over.
-            _ if self
-                .clients
-                .get(owner)
-                .is_some_and(|c| c.has_idled(self.net.now(), self.limits())) =>
+            _ if self.clients.get(owner).is_some_and(|c| {
+                c.has_idled(
+                    self.net.now(),
+                    Limits {
+                        settings: &self.settings,
+                        server: &self.shared.server,
+                    },
+                )
+            }) =>
             {
                 self.end_idle(owner);
             }

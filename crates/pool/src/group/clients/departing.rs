@@ -10,7 +10,6 @@
 //! that is under way and the next; whoever stands there is idle, and closed as anybody is; who
 //! cannot go after all is served on.
 
-use crate::client::ClientState;
 use crate::group::Group;
 use crate::upgrade::record::Stays;
 use reactor::{Key, Net, Time};
@@ -32,20 +31,25 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
+    /// From now on clients go to another process, one after the other.
+    pub(crate) fn begin(&mut self) {
+        *self = Departures {
+            is_open: true,
+            ..Departures::default()
+        };
+    }
+
+    /// One that was taken out of the line goes with the next batch.
+    pub(crate) fn put_back(&mut self, departure: (Key, Time)) {
+        self.line.insert(0, departure);
+    }
+
     pub(crate) fn has(&self, key: Key) -> bool {
         self.line.iter().any(|(other, _)| *other == key)
     }
 }
 
 impl<N: Net> Group<N> {
-    /// From now on clients go to another process, one after the other.
-    pub(crate) fn begin_departures(&mut self) {
-        self.departures = Departures {
-            is_open: true,
-            ..Departures::default()
-        };
-    }
-
     /// They do not any more: those in line are served on.
     pub(crate) fn end_departures(&mut self) {
         let line = std::mem::take(&mut self.departures).line;
@@ -97,14 +101,10 @@ impl<N: Net> Group<N> {
         None
     }
 
-    /// It goes with the next batch.
-    pub(crate) fn departs_later(&mut self, departure: (Key, Time)) {
-        self.departures.line.insert(0, departure);
-    }
-
     /// The other process does not take a client.
     pub(crate) fn is_refused(&mut self, key: Key) {
-        let with_backend = self.aside.contains_key(&key) || self.has_lease(key);
+        let has_lease = self.clients.get(key).is_some_and(|c| c.lease().is_some());
+        let with_backend = self.aside.contains_key(&key) || has_lease;
         self.departures.refused.insert((key, with_backend));
     }
 
@@ -114,17 +114,14 @@ impl<N: Net> Group<N> {
     /// # Errors
     /// Why it does not.
     pub(crate) fn may_go(&mut self, key: Key) -> Result<(), Stays> {
-        if self
-            .departures
-            .refused
-            .contains(&(key, self.has_lease(key)))
-        {
-            return Err(Stays::Refused);
-        }
         let server = self.shared.server.flavour;
         let Some(client) = self.clients.get(key) else {
             return Err(Stays::Busy);
         };
+        let refused = &self.departures.refused;
+        if refused.contains(&(key, client.lease().is_some())) {
+            return Err(Stays::Refused);
+        }
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let goes_along = backend.is_some_and(|backend| backend.goes_with(key));
         match client.stays(server, goes_along) {
@@ -143,27 +140,14 @@ impl<N: Net> Group<N> {
     fn goes_soon(&mut self, key: Key) -> Result<bool, Stays> {
         match self.may_go(key) {
             Ok(()) => Ok(true),
-            Err(Stays::Asks | Stays::Holding) if self.is_read_back(key) => Ok(false),
+            Err(Stays::Asks | Stays::Holding)
+                if self
+                    .client_view(key)
+                    .is_some_and(|view| view.is_read_back()) =>
+            {
+                Ok(false)
+            }
             Err(why) => Err(why),
-        }
-    }
-
-    fn has_lease(&self, key: Key) -> bool {
-        let client = self.clients.get(key);
-        client.is_some_and(|client| client.lease().is_some())
-    }
-
-    /// Whether nothing but questions of the pool's own is under way for an idle client.
-    fn is_read_back(&self, key: Key) -> bool {
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        if client.state() != ClientState::Idle || client.is_held() {
-            return false;
-        }
-        match client.lease().and_then(|lease| self.backends.get(lease)) {
-            Some(backend) => !backend.in_transaction() && !backend.flight().is_empty(),
-            None => client.last.is_asked_elsewhere(),
         }
     }
 }

@@ -12,12 +12,11 @@
 //! Invariant: whoever is counted among a user's clients (`known`) is taken off that count once, in
 //! `clients.rs: close` or by changing to another user.
 
-use crate::backend::{BackendState, Purpose};
+use crate::backend::BackendState;
 use crate::buffers::memory::{meminfo, memory_of};
 use crate::client::Proof;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::log::{Event, Facts, note_of};
 use crate::pool_members::PoolMembers;
 use crate::seating::Seating;
 use crate::shared::Shared;
@@ -112,70 +111,8 @@ impl<N: Net> Group<N> {
         self.room().count_all(on);
     }
 
-    /// Ends statements and transactions that have taken longer than their user's may.
-    pub(crate) fn keep_time_limits(&mut self) {
-        for lease in self.backends.keys() {
-            if let Some((owner, refusal)) = self.overdue(lease) {
-                self.counts.too_slow += 1;
-                self.log_time_limit(owner, &refusal);
-                // The client's end is closed, and with it whatever is left on the backend.
-                self.refuse_unasked(owner, &refusal);
-                self.close_later(owner);
-                self.abandon(lease, Some(owner));
-                self.unbind(owner);
-            }
-        }
-    }
-
-    fn log_time_limit(&mut self, owner: Key, refusal: &Refusal) {
-        let Some(omitted) = self.lines_of_losses.admit(self.net.now()) else {
-            return;
-        };
-        let Some(client) = self.clients.get(owner) else {
-            return;
-        };
-        let facts = Facts {
-            client: Some(client.transport.peer(&self.net).into()),
-            account: Some(self.settings.users[client.user as usize].name.as_bytes()),
-            reason: Some(refusal.name()),
-            omitted,
-            ..Facts::default()
-        };
-        note_of(Event::TimeLimit, &facts, format_args!("{refusal}"));
-    }
-
-    /// The client whose time on this backend is over, and why.
-    fn overdue(&mut self, lease: Key) -> Option<(Key, Refusal)> {
-        let now = self.net.now();
-        let backend = self.backends.get_mut(lease)?;
-        if !backend.in_transaction() {
-            backend.transaction_since = None;
-        }
-        let running = backend
-            .flight()
-            .front()
-            .filter(|command| command.purpose == Purpose::Statement)
-            .map(|command| (command.owner, command.sent));
-        let owner = match running {
-            Some((owner, _)) => owner?,
-            None => backend.lease()?,
-        };
-        let client = self.clients.get(owner)?;
-        let limits = &self.settings.users[client.user as usize].limits;
-        if let (Some(max), Some((_, sent))) = (limits.statement_max, running)
-            && now.since(sent.max(backend.busy_since)) > max
-        {
-            return Some((owner, Refusal::StatementTime { max }));
-        }
-        let max = limits
-            .transaction_max
-            .filter(|_| backend.in_transaction())?;
-        let since = *backend.transaction_since.get_or_insert(now);
-        let late = now.since(since) > max;
-        late.then_some((owner, Refusal::TransactionTime { max }))
-    }
-
-    /// Closes backends that have been idle, or have lived, for longer than they may.
+    /// Closes backends that have been idle, or have lived, for longer than they may, and those that
+    /// the server is about to close.
     pub(crate) fn trim_backends(&mut self) {
         let now = self.net.now();
         let settings = &self.settings;
@@ -189,7 +126,8 @@ impl<N: Net> Group<N> {
                 continue;
             }
             let unused = now.since(backend.since) > idle_max && self.backend_pools.count > kept;
-            if unused || now.since(backend.born) > life_of(key, backend.born, life_max) {
+            let is_old = now.since(backend.born) > life_of(key, backend.born, life_max);
+            if unused || is_old || !self.lives_on(backend) {
                 self.counts.trimmed += 1;
                 self.let_go(key);
             }

@@ -21,12 +21,9 @@ use crate::client::{Client, ClientState};
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, note_of};
-use reactor::{Key, Net, Time};
+use reactor::{Key, Net};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
-/// How often the client that holds most is looked for while all memory is in use.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Bytes of what is noted of a client's last write in the binary log.
 const GTID_BYTES: usize = 64;
 
@@ -133,15 +130,10 @@ impl<N: Net> Group<N> {
     /// Tells all groups what this one keeps; while that is too much, closes who holds most.
     pub(crate) fn keep_memory_bound(&mut self) {
         let held = self.held_for_clients();
-        let before = std::mem::replace(&mut self.memory_published, held);
-        if before != held {
-            self.shared.memory.change(before, held);
-        }
         let now = self.net.now();
-        if !self.shared.memory.is_full() || now < self.memory_look_at {
+        if !self.memory_told.tell(&self.shared.memory, held, now) {
             return;
         }
-        self.memory_look_at = now + LOOK_EVERY;
         // What nobody has any more goes first.
         self.definitions.sweep();
         self.sessions.sweep();
@@ -153,14 +145,6 @@ impl<N: Net> Group<N> {
         if self.shared.memory.is_largest(self.index, held) && held > share {
             self.end_for_memory(key, held, share);
             self.shared.memory.is_largest(self.index, 0);
-        }
-    }
-
-    /// When the client that holds most is looked for again.
-    pub(crate) fn next_memory_look(&self) -> Time {
-        match self.shared.memory.is_full() {
-            true => self.memory_look_at,
-            false => Time::NEVER,
         }
     }
 

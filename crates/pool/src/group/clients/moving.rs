@@ -14,64 +14,21 @@
 //! ([`ClientState::Moving`]) is neither read nor closed; what is refused here is refused before
 //! anything of the client has changed.
 
-use crate::auth::account::{Account, Counted};
-use crate::auth::credential::Credential;
-use crate::backend::Backend;
+use crate::arrival::{NotHere, Place};
 use crate::backend::recorded::BackendRecord;
-use crate::buffers::transport::Transport;
-use crate::client::{Client, ClientState, Company};
-use crate::config::{Origin, User};
+use crate::backend::{Backend, Endpoint};
+use crate::client::ClientState;
 use crate::group::Group;
-use crate::pool_members::Onward;
 use crate::tokens::{BACKEND, CLIENT};
 use crate::upgrade::frames::ClientRecords;
-use crate::upgrade::record::{
-    self, AccountThere, Arrived, Beside, Here, Lease, RECORD_BYTES_MAX, Stays,
-};
+use crate::upgrade::record::{self, AccountThere, Beside, Here, Lease, RECORD_BYTES_MAX, Stays};
 use reactor::{Address, Key, Net, Token};
-use session::begun::Begun;
-use session::prepared::Definition;
 use session::record::BegunThere;
-use session::state::Session;
-use sql::classify::classify;
-use sql::lex::LexMode;
-use std::cell::OnceCell;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use wire::auth::native;
-use wire::capabilities::{self as cap, BACKEND_KEY};
-
-/// A client that this process cannot have: words for the log of the other one.
-type NotHere = String;
+use wire::capabilities::BACKEND_KEY;
 
 impl<N: Net> Group<N> {
-    /// The global values under which sessions of a client began.
-    pub(crate) fn begun_of(&self, key: Key) -> Vec<Begun> {
-        let Some(client) = self.clients.get(key) else {
-            return Vec::new();
-        };
-        let mut all = vec![client.session.begun.clone()];
-        if let Some(backend) = client.lease().and_then(|lease| self.backends.get(lease)) {
-            let sessions = backend.prepared.sessions();
-            for session in sessions.chain([&backend.session]) {
-                if !all.contains(&session.begun) {
-                    all.push(session.begun.clone());
-                }
-            }
-        }
-        if let Some(prepared) = &client.prepared {
-            let held = prepared.held().iter().map(|held| &held.definition);
-            let named = prepared.named.iter().map(|(_, definition)| definition);
-            for definition in held.chain(named) {
-                if !all.contains(&definition.session.begun) {
-                    all.push(definition.session.begun.clone());
-                }
-            }
-        }
-        all
-    }
-
     /// A client that may go, as a record.
     ///
     /// # Errors
@@ -166,20 +123,10 @@ impl<N: Net> Group<N> {
         client.into_iter().chain(backend).map(|over| over.sock())
     }
 
-    /// The other process has it.
-    pub(crate) fn has_gone(&mut self, key: Key) {
-        self.close(key);
-    }
-
     /// The other process does not have it: it goes on here.
     pub(crate) fn comes_back(&mut self, key: Key) {
         self.take_back(key);
         self.let_in(key);
-    }
-
-    /// A client that was to go stays: what it has said meanwhile is handled.
-    pub(crate) fn goes_on_here(&mut self, key: Key) {
-        self.pump(key);
     }
 
     /// A client that another process sends, which is not served yet.
@@ -204,37 +151,21 @@ impl<N: Net> Group<N> {
             Ok::<_, NotHere>((sock, lease.map_err(|error| error.to_string())?))
         };
         let lease = lease.map(read).transpose()?;
-        self.check_room(&arrived)?;
-        let (user, onward) = self.onward_of(&arrived)?;
+        let place = Place {
+            shared: &self.shared,
+            settings: &self.settings,
+            group: self.index,
+            clients: self.clients.len(),
+        };
+        arrived.fits(&place)?;
+        let (user, onward) = arrived.onward(&place)?;
         let lease = match lease {
             Some((sock, lease)) => Some((sock, self.address_of(&lease.backend)?, lease)),
             None => None,
         };
-        let session = self.sessions.intern(arrived.session);
-        let mut transport = Transport::plain(sock, arrived.is_local);
-        if let Some(address) = arrived.address {
-            transport.set_client_address(address);
-        }
-        if let Some(tls) = arrived.tls {
-            transport.set_tls(tls);
-        }
-        transport.set_compression(arrived.compression);
-        let tls_bytes = transport.tls_bytes();
-        let mut client = Client::moving(transport, now, session);
-        client.id = arrived.id;
-        client.capabilities = arrived.capabilities;
-        client.extended = arrived.extended;
-        client.collation = arrived.collation;
-        client.seq = arrived.seq;
-        client.changes_failed = arrived.changes_failed;
-        client.place.priority = arrived.priority;
-        client.last = arrived.last;
-        client.pending_changes = arrived.pending_changes;
-        client.keep_input(&arrived.input);
-        if arrived.begin_deferred {
-            client.company = Company::BeginDeferred;
-        }
-        client.statements_made = arrived.statements_made;
+        let session = self.sessions.intern(arrived.session.clone());
+        let client = arrived.client(sock, now, session);
+        let tls_bytes = client.transport.tls_bytes();
         let key = self.clients.insert(client);
         self.tls_bytes += tls_bytes;
         self.shared.clients.fetch_add(1, Relaxed);
@@ -250,14 +181,19 @@ impl<N: Net> Group<N> {
             self.gtids.insert(key, gtid);
         }
         for held in arrived.statements {
-            let definition = self.defined(arrived.capabilities, &held.sql, &held.session);
+            let mode = (self.shared.server).lex_mode(&held.session, arrived.capabilities);
+            let definition =
+                (self.definitions).read(&mut self.sessions, &held.sql, &held.session, mode);
             if let Some(client) = self.clients.get_mut(key) {
                 let prepared = client.prepared.get_or_insert_default();
                 prepared.take_record(held, definition);
             }
         }
         for (name, sql, session) in arrived.named {
-            let definition = self.defined(arrived.capabilities, &sql, &session);
+            let mode = (self.shared.server).lex_mode(&session, arrived.capabilities);
+            let definition = self
+                .definitions
+                .read(&mut self.sessions, &sql, &session, mode);
             if let Some(client) = self.clients.get_mut(key) {
                 let prepared = client.prepared.get_or_insert_default();
                 prepared.named.push((name, definition));
@@ -303,12 +239,21 @@ impl<N: Net> Group<N> {
         client.pins = lease.pins;
         client.place.give_tickets(lease.tickets);
         let pool = client.pool as usize;
-        let mut backend = Backend::arrived(from, &lease.backend, (key, pool), now, session);
+        let mut backend = Backend::arrived(
+            Endpoint::new(from.0, from.1, pool),
+            &lease.backend,
+            key,
+            now,
+            session,
+        );
         let kind = &self.backend_pools.pools[pool].key;
         (backend.form, backend.eofs) = (kind.form(), kind.sends_eofs());
         let prepared = lease.backend.prepared;
-        backend.prepared =
-            prepared.into_value(|sql, session| self.defined(capabilities, sql, session));
+        backend.prepared = prepared.into_value(|sql, session| {
+            let mode = self.shared.server.lex_mode(session, capabilities);
+            self.definitions
+                .read(&mut self.sessions, sql, session, mode)
+        });
         self.shared.note_thread(backend.thread);
         self.backend_pools.arrives(pool);
         let backend = (Key::from_parts(u32::MAX, 0), backend);
@@ -343,96 +288,6 @@ impl<N: Net> Group<N> {
     /// The other process goes on with it.
     pub(crate) fn turn_out(&mut self, key: Key) {
         self.put_aside(key);
-        self.has_gone(key);
-    }
-
-    fn check_room(&self, arrived: &Arrived) -> Result<(), NotHere> {
-        let shared = &self.shared;
-        let offered = shared.offered | cap::COMPRESS | cap::ZSTD;
-        if self.clients.len() >= shared.clients_per_group {
-            return Err("the group has as many clients as it may have".into());
-        }
-        if shared.clients.load(Relaxed) >= self.settings.clients_max {
-            return Err("there are as many clients as there may be (clients_max)".into());
-        }
-        if shared.is_memory_full.load(Relaxed) {
-            return Err("no memory is left for more clients".into());
-        }
-        if arrived.capabilities & !offered != 0
-            || u32::from(arrived.extended) & !shared.extended != 0
-        {
-            return Err("it has agreed on capabilities that are not offered here".into());
-        }
-        if shared.group_of_client(arrived.id) != self.index {
-            return Err("its number is one of another group".into());
-        }
-        Ok(())
-    }
-
-    /// Its user, and what its backends log in with.
-    fn onward_of(&self, arrived: &Arrived) -> Result<(usize, Onward), NotHere> {
-        let shared = &self.shared;
-        let users = &self.settings.users;
-        let (user, onward) = match &arrived.account {
-            None => {
-                let is_that =
-                    |user: &User| user.origin == Origin::Settings && user.name == arrived.user;
-                let listed = users.iter().position(is_that);
-                let user = listed.ok_or("its user is not in the settings any more")?;
-                let onward = Onward {
-                    user: users[user].backend_user.clone(),
-                    credential: Credential::Password(users[user].backend_password.clone()),
-                    account: None,
-                };
-                (user, onward)
-            }
-            Some(there) => {
-                let counted = Counted {
-                    user: there.user.clone(),
-                    host: there.host.clone(),
-                    ..Counted::default()
-                };
-                let all = shared.accounts.of_server();
-                let account = all.of(&counted);
-                let account = account.ok_or("its account is not known here")?;
-                learn_again(account, &there.credential);
-                let onward = shared.onward(account);
-                let onward = onward.filter(|onward| onward.credential == there.credential);
-                let onward = onward.ok_or("no login here has proven its account yet")?;
-                (account.user, onward)
-            }
-        };
-        let max = users.get(user).and_then(|user| user.limits.clients_max);
-        if max.is_some_and(|max| users[user].usage.clients.load(Relaxed) >= max) {
-            return Err("its user has as many clients as it may have".into());
-        }
-        Ok((user, onward))
-    }
-
-    fn defined(&mut self, capabilities: u32, sql: &[u8], session: &Session) -> Rc<Definition> {
-        // Clients of one application have the same statements: each text is classified once.
-        let like = Definition {
-            sql: sql.into(),
-            session: self.sessions.intern(session.clone()),
-            class: classify(b"", LexMode::default()),
-            digest: OnceCell::new(),
-        };
-        if let Some(known) = self.definitions.find(&like) {
-            return known;
-        }
-        let mode = self.shared.server.lex_mode(session, capabilities);
-        let class = classify(sql, mode);
-        self.define(sql, session, class)
-    }
-}
-
-/// What its clients have proven teaches the password of an account again, where that can be
-/// checked.
-fn learn_again(account: &Account, credential: &Credential) {
-    if let Credential::Native(once) = credential
-        && account.credential().is_none()
-        && native::stored_from_once(once) == account.verifier.native
-    {
-        let _ = account.learnt.native.set(*once);
+        self.close(key);
     }
 }

@@ -17,6 +17,7 @@
 //! nothing of its old session any more.
 
 use crate::auth::auth_delay::After;
+use crate::auth::login::Nonces;
 use crate::auth::login::{Before, Login};
 use crate::backend::relay::PendingChanges;
 use crate::backend::{InFlight, Purpose};
@@ -149,7 +150,12 @@ impl<N: Net> Group<N> {
         }
         let host = self.members().host_of(key);
         self.exchange(key, |login, login_context| {
-            login.change(login_context, (change.user, &host), (greeted, fresh), seq)
+            login.change(
+                login_context,
+                (change.user, &host),
+                Nonces { greeted, fresh },
+                seq,
+            )
         });
         Handled::Used
     }

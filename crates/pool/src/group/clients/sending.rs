@@ -3,6 +3,7 @@
 //! What goes to clients goes out at once where there is room ([`crate::to_client`]); what goes to a
 //! backend goes out at the end of the turn, with whatever else is for it then, in one write.
 
+use crate::buffers::outgoing::FED_MAX;
 use crate::client::Proof;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -13,16 +14,13 @@ use reactor::{Key, Net, Write};
 use session::last_statement::RowCount;
 use wire::reply::put_err;
 
-/// Bytes of a local file that wait for the server to take them, besides one packet; then no more is
-/// read from the client.
-pub(crate) const FED_MAX: usize = 256 * 1024;
 /// Bytes that are written to one backend in a turn; then others have theirs.
 pub(crate) const WRITE_TURN_BYTES: usize = 256 * 1024;
 
 impl<N: Net> Group<N> {
     /// What is sent to clients goes through this.
     #[inline]
-    fn to_client(&mut self) -> ToClient<'_, N> {
+    fn client_writer(&mut self) -> ToClient<'_, N> {
         ToClient {
             net: &mut self.net,
             shared: &self.shared,
@@ -36,12 +34,12 @@ impl<N: Net> Group<N> {
 
     /// Sends `bytes` to a client, or keeps what does not fit.
     pub(crate) fn send_client(&mut self, key: Key, bytes: &[u8]) {
-        self.to_client().send(key, bytes);
+        self.client_writer().send(key, bytes);
     }
 
     /// Sends what was kept; goes on reading the client's backend when all of it is gone.
     pub(crate) fn flush_client(&mut self, key: Key) {
-        if let Some(backend) = self.to_client().flush(key) {
+        if let Some(backend) = self.client_writer().flush(key) {
             self.read_in_next_turn(backend);
         }
     }

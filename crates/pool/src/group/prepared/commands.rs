@@ -43,7 +43,36 @@ use wire::execution::{
 /// Long data that the clients of one group may have under way, in bytes.
 const LONG_DATA_MAX: usize = 256 << 20;
 
+/// What a client executes: by which command, under which id of its own.
+struct Execution {
+    command: Command,
+    id: u32,
+    definition: Rc<Definition>,
+}
+
 impl<N: Net> Group<N> {
+    /// A client's prepared text, which is known to do this. A server looks names up where they were
+    /// prepared, or where it is now.
+    fn schema_text<'t>(
+        &self,
+        key: Key,
+        definition: &'t Definition,
+        found: &'t classify::Statement,
+    ) -> Option<SchemaText<'t>> {
+        let client = self.clients.get(key)?;
+        let session = &definition.session;
+        let now = client.session.schema.as_deref();
+        Some(SchemaText {
+            sql: &definition.sql,
+            mode: self.shared.server.lex_mode(session, client.capabilities),
+            found,
+            schema: session
+                .schema
+                .as_deref()
+                .filter(|schema| now == Some(*schema)),
+        })
+    }
+
     /// A command about a prepared statement.
     pub(crate) fn on_prepared(&mut self, key: Key, command: Command, message: &[u8]) -> Handled {
         let joined = self.in_hand.joined(message);
@@ -118,7 +147,9 @@ impl<N: Net> Group<N> {
             client.pin_without_schema(&session, (sql, &class));
             client.touch_to_prepare(sql, mode, &class);
         }
-        let definition = self.define(sql, &session, class);
+        let definition = self
+            .definitions
+            .define(&mut self.sessions, sql, &session, class);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -133,24 +164,6 @@ impl<N: Net> Group<N> {
             statement.area = area_of(&class, self.shared.server.flavour);
         }
         self.start(key, message, statement)
-    }
-
-    /// The definition of a text in a session.
-    pub(crate) fn define(
-        &mut self,
-        sql: &[u8],
-        session: &Session,
-        class: classify::Statement,
-    ) -> Rc<Definition> {
-        // Clients share a definition whatever their user variables are.
-        let session = session.with_unread_of(&Session::default());
-        let session = self.sessions.intern(session);
-        self.definitions.intern(Definition {
-            sql: sql.into(),
-            session,
-            class,
-            digest: OnceCell::new(),
-        })
     }
 
     /// COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE.
@@ -220,7 +233,8 @@ impl<N: Net> Group<N> {
         definition: Rc<Definition>,
         message: &[u8],
     ) -> Handled {
-        let known = self.known_in_definition(key, &definition);
+        let text = self.schema_text(key, &definition, &definition.class);
+        let known = text.and_then(|text| self.code().known(text, &definition.session));
         let class = class_with(&definition.class, known.as_ref());
         let told = !class.pin.is_some_and(hides_reads);
         if !told && self.lose_to_hidden_names(key) {
@@ -240,56 +254,31 @@ impl<N: Net> Group<N> {
             }
             return self.execute_reading(key, id, &definition, message);
         }
-        if let Some(client) = self.clients.get(key) {
-            let mode = self
-                .shared
-                .server
-                .lex_mode(&definition.session, client.capabilities);
-            // A server looks names up where they were prepared, or where it is now.
-            let schema = definition.session.schema.as_deref();
-            let schema = schema.filter(|schema| client.session.schema.as_deref() == Some(*schema));
-            let judged = SchemaText {
-                sql: &definition.sql,
-                mode,
-                found: &class,
-                schema,
-            };
-            if self.asks_inside(key, judged) {
-                self.drop_long_data(key, id);
-                return self.previous_gone(key);
-            }
+        let text = self.schema_text(key, &definition, &class);
+        if text.is_some_and(|text| self.asks_inside(key, text)) {
+            self.drop_long_data(key, id);
+            return self.previous_gone(key);
         }
-        self.execute(key, (command, id), (definition, known), message)
-    }
-
-    /// What is known of the stored code that an execution runs.
-    fn known_in_definition(&mut self, key: Key, definition: &Definition) -> Option<Known> {
-        let client = self.clients.get(key)?;
-        let mode = self
-            .shared
-            .server
-            .lex_mode(&definition.session, client.capabilities);
-        let now = client.session.clone();
-        // A server looks names up where they were prepared, or where it is now.
-        let schema = definition.session.schema.as_deref();
-        let schema = schema.filter(|schema| now.schema.as_deref() == Some(*schema));
-        let session = &definition.session;
-        let judged = SchemaText {
-            sql: &definition.sql,
-            mode,
-            found: &definition.class,
-            schema,
+        let execution = Execution {
+            command,
+            id,
+            definition,
         };
-        self.code().known(judged, session)
+        self.execute(key, execution, known, message)
     }
 
     fn execute(
         &mut self,
         key: Key,
-        (command, id): (Command, u32),
-        (definition, known): (Rc<Definition>, Option<Known>),
+        execution: Execution,
+        known: Option<Known>,
         message: &[u8],
     ) -> Handled {
+        let Execution {
+            command,
+            id,
+            definition,
+        } = execution;
         let class = class_with(&definition.class, known.as_ref());
         // The servers send the results of a CALL at once, whatever it asks for.
         let cursor = command == Command::StmtExecute
@@ -317,24 +306,10 @@ impl<N: Net> Group<N> {
         if let Some(known) = &known {
             known.mark(&mut statement);
         }
-        if let Some(client) = self.clients.get(key) {
-            let mode = self
-                .shared
-                .server
-                .lex_mode(&definition.session, client.capabilities);
-            // A server looks names up where they were prepared, or where it is now.
-            let now = client.session.schema.clone();
-            let schema = definition.session.schema.as_deref();
-            let schema = schema.filter(|schema| now.as_deref() == Some(*schema));
-            let judged = SchemaText {
-                sql: &definition.sql,
-                mode,
-                found: &class,
-                schema,
-            };
-            self.plan_pins(key, judged, &mut statement);
+        if let Some(text) = self.schema_text(key, &definition, &class) {
+            self.plan_pins(key, text, &mut statement);
             if let Some(client) = self.clients.get_mut(key) {
-                client.touch(&definition.sql, mode, &class);
+                client.touch(text.sql, text.mode, &class);
                 client.touch_by_code(known.as_ref());
             }
         }
@@ -366,11 +341,15 @@ impl<N: Net> Group<N> {
             .lex_mode(&client.session, client.capabilities);
         let session = client.session.clone();
         let mut class = definition.class;
-        let values = self.values_of(key, &class);
-        let Some(text) = with_values(&definition.sql, mode, values).filter(|_| !class.multi) else {
+        let values = self.before(key).map(|before| before.values(&class));
+        let text = with_values(&definition.sql, mode, values.unwrap_or_default());
+        let Some(text) = text.filter(|_| !class.multi) else {
             self.drop_long_data(key, id);
             let cursor = wants_cursor(&payload_of(message));
-            if !cursor && self.show_in_binary(key, &definition.sql, mode) {
+            let before = self.before(key).filter(|_| !cursor);
+            let rows = before.and_then(|before| before.shown_in_binary(&definition.sql, mode));
+            if let Some(rows) = rows {
+                self.show(key, &rows);
                 return Handled::Used;
             }
             return self.previous_gone(key);
@@ -382,8 +361,14 @@ impl<N: Net> Group<N> {
             class,
             digest: OnceCell::new(),
         });
-        let known = self.known_in_definition(key, definition);
-        self.execute(key, (Command::StmtExecute, id), (instead, known), message)
+        let text = self.schema_text(key, definition, &definition.class);
+        let known = text.and_then(|text| self.code().known(text, &definition.session));
+        let execution = Execution {
+            command: Command::StmtExecute,
+            id,
+            definition: instead,
+        };
+        self.execute(key, execution, known, message)
     }
 
     /// COM_STMT_FETCH: rows of a cursor on the client's backend.

@@ -166,7 +166,9 @@ impl<N: Net> Group<N> {
                 client.plan_more(sql, holdings, Void::Never);
             }
         }
-        let definition = self.define(&text, &session, class);
+        let definition = self
+            .definitions
+            .define(&mut self.sessions, &text, &session, class);
         let under_way = UnderWay::named(Command::StmtPrepare, definition, Named::Prepare(name));
         self.start_named(key, message, under_way)
     }
@@ -214,7 +216,12 @@ impl<N: Net> Group<N> {
     /// Keeps a command until the user variables that it needs have been read back.
     fn read_variables_ahead(&mut self, key: Key, lease: Key) -> Handled {
         let session = Rc::<Session>::default();
-        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let nothing = self.definitions.define(
+            &mut self.sessions,
+            b"",
+            &session,
+            classify(b"", LexMode::default()),
+        );
         let mut under_way = UnderWay::named(
             Command::StmtPrepare,
             nothing,
@@ -243,7 +250,12 @@ impl<N: Net> Group<N> {
             client.plan_more(sql, holdings, Void::Failed);
         }
         let session = Rc::<Session>::default();
-        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let nothing = self.definitions.define(
+            &mut self.sessions,
+            b"",
+            &session,
+            classify(b"", LexMode::default()),
+        );
         let named = Named::PrepareUnread(name);
         let under_way = UnderWay::named(Command::Query, nothing, named);
         self.start_named(key, message, under_way)
@@ -279,7 +291,9 @@ impl<N: Net> Group<N> {
     pub(crate) fn execute_instead(&mut self, key: Key, sql: &[u8], text: &PreparedText) {
         let mut class = text.class;
         class.reads = Reads::NONE;
-        let definition = self.define(sql, &text.session, class);
+        let definition = self
+            .definitions
+            .define(&mut self.sessions, sql, &text.session, class);
         let client = self.clients.get_mut(key);
         let prepared = client.and_then(|client| client.prepared.as_mut());
         if let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.as_mut()) {
@@ -324,7 +338,12 @@ impl<N: Net> Group<N> {
                 client.plan_more(sql, holdings, Void::Never);
             }
             let session = Rc::<Session>::default();
-            let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+            let nothing = self.definitions.define(
+                &mut self.sessions,
+                b"",
+                &session,
+                classify(b"", LexMode::default()),
+            );
             let under_way = UnderWay::named(Command::Query, nothing, Named::Deallocate(name));
             return Spoken::Handled(self.start_named(key, message, under_way));
         }
@@ -337,7 +356,12 @@ impl<N: Net> Group<N> {
     /// A name that the client does not have: the server says so.
     fn use_absent(&mut self, key: Key, message: &[u8], name: Name) -> Handled {
         let session = Rc::<Session>::default();
-        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let nothing = self.definitions.define(
+            &mut self.sessions,
+            b"",
+            &session,
+            classify(b"", LexMode::default()),
+        );
         let under_way = UnderWay::named(Command::Query, nothing, Named::Absent(name));
         self.start_named(key, message, under_way)
     }

@@ -21,10 +21,24 @@ use sql::lex::Server;
 use wire::attributes::{Form, put_query};
 use wire::errors::ErrorCode;
 
+impl<S> Client<S> {
+    /// Whether the server would read a SIGNAL of its in a character set in which ASCII is no single
+    /// byte: an SQLSTATE in it is none to the servers.
+    fn cannot_read_signals(&self) -> bool {
+        const NAME: &[u8] = b"character_set_connection";
+        let set = self.session.variable(NAME);
+        set.is_some_and(|set| is_wide(NAME, set))
+    }
+}
+
 impl<N: Net> Group<N> {
     /// Has the server answer the client's command with this error, whose words have no quotes.
     pub(super) fn raise(&mut self, key: Key, error: ErrorCode, words: &str) -> Handled {
-        if self.cannot_read_signals(key) {
+        if self
+            .clients
+            .get(key)
+            .is_some_and(Client::cannot_read_signals)
+        {
             self.send_error(key, error, words);
             return Handled::Used;
         }
@@ -42,15 +56,6 @@ impl<N: Net> Group<N> {
             client.last.disown(Reads::DIAGNOSTICS);
         }
         self.signal(key, &sql, Some(conditions))
-    }
-
-    /// Whether the server would read the SIGNAL in a character set in which ASCII is no single
-    /// byte: an SQLSTATE in it is none to the servers.
-    fn cannot_read_signals(&self, key: Key) -> bool {
-        const NAME: &[u8] = b"character_set_connection";
-        let client = self.clients.get(key);
-        let set = client.and_then(|client| client.session.variable(NAME));
-        set.is_some_and(|set| is_wide(NAME, set))
     }
 
     /// Whether the SIGNAL would take conditions away that a client's backend alone has, as in a
@@ -76,7 +81,11 @@ impl<N: Net> Group<N> {
             self.long_data -= client.drop_long_data(id);
         }
         let error = refusal.code();
-        if self.cannot_read_signals(key) {
+        if self
+            .clients
+            .get(key)
+            .is_some_and(Client::cannot_read_signals)
+        {
             self.send_error(key, error, &refusal.to_string());
             return Handled::Used;
         }

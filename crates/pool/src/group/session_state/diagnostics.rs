@@ -1,251 +1,28 @@
-//! What a statement leaves for questions about it: warnings, errors, and counts.
+//! Questions about what a statement has left, answered from what was kept.
 //!
-//! The problem: SHOW WARNINGS, GET DIAGNOSTICS, `@@warning_count`, ROW_COUNT() and FOUND_ROWS() ask
-//! the session about its last statement, and the backend that ran it may have served others since.
-//! The mechanism: counts are taken from the reply, warnings are read back when the lease ends
-//! ([`Group::settle`]), and both stay with the client. A question that its backend cannot answer
-//! is answered from there: rows that were kept are sent again, numbers are put into the text as
-//! expressions of the same type ([`sql::own_id`]), GET DIAGNOSTICS becomes a SET of the same
-//! values ([`sql::asked`]).
-//!
-//! Most statements clear the warnings before them, some leave them, and whether one has tables
-//! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
-//! and MySQL 9.7, statement by statement. FOUND_ROWS() has a file of its own,
-//! [`crate::pair::found`].
-//!
-//! Whose conditions a backend holds is noted in [`crate::pair::conditions`].
-//!
-//! Invariant: what is not known for certain is [`Previous::Gone`], never a guess.
+//! How such a question is answered elsewhere says [`crate::pair::previous`]; rows that were kept go
+//! out from here. Invariant: who has been shown its conditions has read its counts.
 
-use crate::client::Client;
 use crate::group::Group;
-use crate::pair::conditions::is_refused_whole;
+use crate::pair::previous::Before;
 use reactor::{Key, Net};
-use session::conditions::{absent_condition, number_in};
-use session::diagnostics::{Area, Diagnostics, area_of, in_binary};
-use session::last_gtid::LastGtid;
-use session::last_statement::{COUNTS, LEFT_BY_STATEMENT};
-use sql::asked::{Question, Which, question};
-use sql::classify::{self, Marks, Reads, Verb};
-use sql::lex::{Kind, LexMode, Lexer, Server};
-use sql::own_id::{Values, with_values};
-
-impl<S> Client<S> {
-    /// Whether a text shows conditions where there are none: none stand on its backend either, once
-    /// it is cleared of others'. On MySQL the pool's own question for FOUND_ROWS() leaves a
-    /// warning.
-    pub(crate) fn shows_none(&self, found: &classify::Statement, server: Server) -> bool {
-        let asked = found.reads.of(self.reads_lost());
-        let shows = found.verb == Verb::Show && asked == Reads::DIAGNOSTICS;
-        shows && !self.last.has_conditions() && self.last.conditions == 0 && !server.is_mysql()
-    }
-
-    /// Whether its last statement's warnings are not all kept, or not as the session would have
-    /// them shown now.
-    fn lacks_warnings(&self) -> bool {
-        let charset = self.session.variable(b"character_set_results");
-        let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
-        self.last.has_unknown_conditions() || self.last.kept().is_some_and(unlike)
-    }
-}
-
-/// How a question about the statement before is answered elsewhere.
-pub(crate) enum Previous {
-    /// It was, here.
-    Answered,
-    /// By a backend, to this text instead.
-    Text(Vec<u8>),
-    /// By a backend, as it is.
-    Same,
-    /// Not at all.
-    Gone,
-}
-
-/// Whether FOUND_ROWS() in a text may tell of another query of the same text: to MariaDB it is the
-/// number of rows so far behind UNION, and none behind a derived table.
-fn counts_itself(found: &classify::Statement, server: Server) -> bool {
-    let queries = found.marks.contains(Marks::SELECT_INSIDE)
-        && found.marks.intersects(Marks::COUNTED.union(Marks::CUTS));
-    queries && !server.is_mysql()
-}
+use session::last_statement::COUNTS;
 
 impl<N: Net> Group<N> {
-    /// Answers a text that reads what the statement before left, where its client's backend does
-    /// not know.
-    pub(crate) fn previous(
-        &mut self,
-        key: Key,
-        sql: &[u8],
-        mode: LexMode,
-        found: &classify::Statement,
-    ) -> Previous {
-        let Some(client) = self.clients.get(key) else {
-            return Previous::Answered;
-        };
-        let lost = client.lacks_warnings();
-        let refused = is_refused_whole(found, &client.session);
-        let asked = found.reads.of(client.reads_lost());
-        let none = client.shows_none(found, mode.server);
-        if refused || none || found.multi && asked.is_empty() {
-            return Previous::Same;
-        }
-        if found.multi {
-            return self.previous_in_first(key, sql, mode);
-        }
-        let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
-        let question = question(sql, mode).filter(|_| asks);
-        if asks && (lost || question.is_none()) {
-            return Previous::Gone;
-        }
-        match question {
-            Some(Question::Show {
-                errors,
-                offset,
-                rows,
-            }) => self.show(key, errors, offset, rows),
-            Some(Question::Count { errors }) => {
-                let values = self.values_of(key, found);
-                let name = if errors {
-                    "error_count"
-                } else {
-                    "warning_count"
-                };
-                let sql = format!("SELECT @@session.{name}");
-                let text = with_values(sql.as_bytes(), mode, values);
-                text.map_or(Previous::Gone, Previous::Text)
-            }
-            Some(Question::Get(get)) => {
-                let server = self.shared.server.flavour;
-                let none = Diagnostics::default();
-                let kept = client.last.kept().unwrap_or(&none);
-                let condition = match &get.which {
-                    Which::Statement => None,
-                    Which::Number(number) => Some(*number),
-                    Which::Variable(name) => match number_in(&client.session, name, mode) {
-                        Some(number) => Some(number),
-                        None => return Previous::Gone,
-                    },
-                };
-                if condition.is_some_and(|at| at == 0 || at > u32::from(kept.conditions())) {
-                    let text = absent_condition(sql, mode);
-                    return text.map_or(Previous::Gone, Previous::Text);
-                }
-                let text = kept.assignments(&get, condition, client.last.row_count.get(), server);
-                text.map_or(Previous::Gone, Previous::Text)
-            }
-            Some(Question::Handler) => Previous::Same,
-            None => {
-                let text = with_values(sql, mode, self.values_of(key, found));
-                // Galera's functions are asked where they stand.
-                let lost = found.reads.intersects(client.reads_lost());
-                let otherwise = if lost { Previous::Gone } else { Previous::Same };
-                text.map_or(otherwise, Previous::Text)
-            }
-        }
+    /// What is kept of a client's statement before.
+    pub(crate) fn before(&self, key: Key) -> Option<Before<'_, N::Sock>> {
+        Some(Before {
+            view: self.client_view(key)?,
+            gtid: self.gtids.get(&key),
+            server: &self.shared.server,
+        })
     }
 
-    /// The same of a text of several statements, of which only the first may ask.
-    fn previous_in_first(&mut self, key: Key, sql: &[u8], mode: LexMode) -> Previous {
-        let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
-        let Some(end) = semicolon.map(|token| token.start) else {
-            return Previous::Gone;
-        };
-        let (first, rest) = (&sql[..end], &sql[end..]);
-        let (one, others) = (
-            classify::classify(first, mode),
-            classify::classify(&rest[1..], mode),
-        );
-        let open = others.reads.without(one.replaces);
-        // A reply that is kept is sent by itself, and nothing behind it.
-        let shows = one.verb == Verb::Show && one.reads.intersects(Reads::DIAGNOSTICS);
-        if open.intersects(LEFT_BY_STATEMENT) || one.pin.or(others.pin).is_some() || shows {
-            return Previous::Gone;
+    /// Answers a question for conditions by rows that were kept.
+    pub(crate) fn show(&mut self, key: Key, rows: &[u8]) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.last.disown(COUNTS);
         }
-        let mut text = match self.previous(key, first, mode, &one) {
-            Previous::Text(text) => text,
-            _ => return Previous::Gone,
-        };
-        let rewritten = self
-            .clients
-            .get(key)
-            .and_then(|c| c.with_own_id(rest, mode));
-        text.extend_from_slice(rewritten.as_deref().unwrap_or(rest));
-        Previous::Text(text)
-    }
-
-    /// What is known of the statement before, for the questions that its backend cannot answer.
-    pub(crate) fn values_of(&self, key: Key, found: &classify::Statement) -> Values<'_> {
-        let Some(client) = self.clients.get(key) else {
-            return Values::default();
-        };
-        let mut values = Values {
-            id: client.own_id(),
-            asked: found.reads.of(client.reads_elsewhere()),
-            row_count: client.last.row_count.get(),
-            found_rows: client.last.found_rows.get(),
-            last_gtid: self.gtids.get(&key).map_or(Some(""), LastGtid::get),
-            tracked: client.tracks(&self.shared.server),
-            ..Values::default()
-        };
-        let server = self.shared.server.flavour;
-        if counts_itself(found, server) {
-            values.found_rows = None;
-        }
-        // MariaDB clears the warnings in front of the statement, MySQL behind it.
-        let area = match server {
-            Server::MySql(_) => Area::Keeps,
-            _ => area_of(found, server),
-        };
-        if client.last.has_unknown_conditions() || area == Area::Unsure {
-            return values;
-        }
-        let kept = client.last.kept().filter(|_| area == Area::Keeps);
-        values.warnings = kept.map_or(Some(0), |kept| kept.total);
-        values.errors = kept.map_or(Some(0), Diagnostics::errors);
-        values
-    }
-
-    /// Answers the execution of a SHOW WARNINGS or SHOW ERRORS from what was kept; `false` where it
-    /// is none, or nothing was kept.
-    pub(crate) fn show_in_binary(&mut self, key: Key, sql: &[u8], mode: LexMode) -> bool {
-        let now = self
-            .client_view(key)
-            .map_or(0, |view| view.status(self.shared.server.flavour));
-        let Some(Question::Show {
-            errors,
-            offset,
-            rows,
-        }) = question(sql, mode)
-        else {
-            return false;
-        };
-        let Some(client) = self.clients.get_mut(key).filter(|c| !c.lacks_warnings()) else {
-            return false;
-        };
-        let Some(kept) = client.last.kept() else {
-            return false;
-        };
-        let reply = in_binary(&kept.shown(errors, offset, rows, now));
-        client.last.disown(COUNTS);
-        self.replay(key, &reply);
-        true
-    }
-
-    fn show(&mut self, key: Key, errors: bool, offset: u64, rows: u64) -> Previous {
-        let now = self
-            .client_view(key)
-            .map_or(0, |view| view.status(self.shared.server.flavour));
-        let Some(client) = self.clients.get_mut(key) else {
-            return Previous::Answered;
-        };
-        let Some(kept) = client.last.kept() else {
-            // There are none; the backend's own are another's.
-            let what = if errors { "ERRORS" } else { "WARNINGS" };
-            return Previous::Text(format!("SHOW {what} LIMIT 0").into_bytes());
-        };
-        let reply = kept.shown(errors, offset, rows, now);
-        client.last.disown(COUNTS);
-        self.replay(key, &reply);
-        Previous::Answered
+        self.replay(key, rows);
     }
 }

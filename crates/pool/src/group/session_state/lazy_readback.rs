@@ -19,7 +19,7 @@
 
 use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::{BackendState, InFlight, Purpose};
-use crate::client::ClientState;
+use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
@@ -31,6 +31,32 @@ use sql::classify::{self, Reads};
 use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
+
+impl<S> Client<S> {
+    /// Keeps what a backend that it had has answered.
+    fn take_answers(&mut self, asked: LazyReadback, row: Option<Vec<Text>>, server: Server) {
+        self.last.asked_elsewhere();
+        if asked.failed || row.is_none() {
+            // They have left conditions of their own.
+            self.last.disown(Reads::DIAGNOSTICS);
+        }
+        if let Some(row) = row.filter(|_| self.last.number == asked.sent) {
+            if asked.questions.found {
+                let number = row.first().and_then(|text| std::str::from_utf8(text).ok());
+                self.last
+                    .found_rows
+                    .set(number.and_then(|text| text.parse().ok()));
+            }
+            let items = row.get(1..).unwrap_or_default();
+            if asked.questions.conditions > 0
+                && !asked.failed
+                && let Some(kept) = self.last.kept_mut()
+            {
+                kept.take_items(items, asked.questions.all, server);
+            }
+        }
+    }
+}
 
 impl<N: Net> Group<N> {
     /// Binds a client to its home, if that is free, for a text that reads what was left there, or
@@ -181,41 +207,15 @@ impl<N: Net> Group<N> {
         let asked = backend.asked.take();
         if let Some(asked) = asked {
             let row = row_of(collected).filter(|_| summary.error.is_none());
-            self.take_answers(asked, row);
+            let server = self.shared.server.flavour;
+            if let Some(client) = self.clients.get_mut(asked.client) {
+                client.take_answers(asked, row, server);
+            }
         }
         // What else is to be read back goes out in front of the client's next command.
         self.go_on_behind(lease);
         if let Some(asked) = asked {
             self.wake(asked.client);
-        }
-    }
-
-    /// Keeps what a home has answered with its client, if that is there still.
-    fn take_answers(&mut self, asked: LazyReadback, row: Option<Vec<Text>>) {
-        let server = self.shared.server.flavour;
-        let Some(client) = self.clients.get_mut(asked.client) else {
-            return;
-        };
-        client.last.asked_elsewhere();
-        if asked.failed || row.is_none() {
-            // They have left conditions of their own.
-            client.last.disown(Reads::DIAGNOSTICS);
-        }
-        if let Some(row) = row.filter(|_| client.last.number == asked.sent) {
-            if asked.questions.found {
-                let number = row.first().and_then(|text| std::str::from_utf8(text).ok());
-                client
-                    .last
-                    .found_rows
-                    .set(number.and_then(|text| text.parse().ok()));
-            }
-            let items = row.get(1..).unwrap_or_default();
-            if asked.questions.conditions > 0
-                && !asked.failed
-                && let Some(kept) = client.last.kept_mut()
-            {
-                kept.take_items(items, asked.questions.all, server);
-            }
         }
     }
 

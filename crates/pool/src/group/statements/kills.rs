@@ -172,18 +172,16 @@ impl<N: Net> Group<N> {
         };
         match end {
             Some(end) => self.tell_killer(key, &end),
-            None => self.await_kill(key),
+            None => {
+                let now = self.net.now();
+                if let Some(client) = self.clients.get_mut(key)
+                    && !client.change_state(ClientState::Asking, now)
+                {
+                    self.close_later(key);
+                }
+            }
         }
         Handled::Used
-    }
-
-    fn await_kill(&mut self, key: Key) {
-        let now = self.net.now();
-        if let Some(client) = self.clients.get_mut(key)
-            && !client.change_state(ClientState::Asking, now)
-        {
-            self.close_later(key);
-        }
     }
 
     /// Who ends its own connection gets the error that its server would give. Who ends its own
@@ -203,13 +201,6 @@ impl<N: Net> Group<N> {
         }
         self.leave(key);
         Handled::Used
-    }
-
-    /// Another group's client kills one of this.
-    pub(crate) fn on_kill_ask(&mut self, ask: &KillAsk) {
-        if let Some(end) = self.kill(ask) {
-            self.answer_asker(ask.asker, end);
-        }
     }
 
     /// Tells whoever asked what became of it; the pool itself does not ask.

@@ -123,7 +123,7 @@ impl Giving {
             pass_at: Time(0),
         };
         group.net_mut().pause_listening();
-        group.begin_departures();
+        group.departures.begin();
         let (greeted, again) = group.clients.counted_to();
         let listeners: Vec<BorrowedFd<'_>> = group.net_mut().own_listeners().collect();
         let sent = giving
@@ -200,7 +200,7 @@ impl Giving {
             match verdict {
                 None => {
                     moved += 1;
-                    group.has_gone(*key);
+                    group.close(*key);
                 }
                 Some(why) => {
                     group.is_refused(*key);
@@ -223,11 +223,11 @@ impl Giving {
             match self.pack(group, key) {
                 Ok(Packed::Record(record)) => batch.add(key, record, since),
                 Ok(Packed::Begun(begun)) => {
-                    group.departs_later((key, since));
+                    group.departures.put_back((key, since));
                     return self.send_begun(group, batch, &begun);
                 }
                 // Its record is too long: it is served here.
-                Err(_) => group.goes_on_here(key),
+                Err(_) => group.pump(key),
             }
         }
         if self.pass.is_empty() {
@@ -274,7 +274,8 @@ impl Giving {
 
     fn pack(&mut self, group: &mut Group<RealNet>, key: Key) -> Result<Packed, Stays> {
         group.may_go(key)?;
-        for begun in group.begun_of(key) {
+        let begun = group.client_view(key).map(|view| view.begun());
+        for begun in begun.unwrap_or_default() {
             if !self.begun_sent.contains(&begun.version()) {
                 return Ok(Packed::Begun(begun));
             }

@@ -47,7 +47,7 @@ impl Part {
 
     /// The last client has left a group that ends with it.
     pub(crate) fn is_over(&self, group: &Group<RealNet>) -> bool {
-        self.leaves && group.clients.len() == 0
+        self.leaves && group.clients.is_empty()
     }
 
     /// Follows an order of the main thread's, if it is about an upgrade.

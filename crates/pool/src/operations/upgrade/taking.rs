@@ -58,6 +58,12 @@ pub(crate) struct Taking {
     listens: Option<SyncSender<Result<(), String>>>,
 }
 
+/// Where the group is to listen, once the other process does not.
+pub(crate) struct Listening {
+    pub(crate) listeners: Vec<ListenAt>,
+    pub(crate) backlog: i32,
+}
+
 impl Taking {
     /// Waits for the other process at a name of this group's.
     ///
@@ -67,7 +73,7 @@ impl Taking {
         net: &mut RealNet,
         index: usize,
         predecessor: Peer,
-        (listen_at, backlog): (Vec<ListenAt>, i32),
+        listens_at: Listening,
         listens: SyncSender<Result<(), String>>,
     ) -> Result<Taking, String> {
         let words = |error| format!("a group cannot wait for its predecessor: {error}");
@@ -80,8 +86,8 @@ impl Taking {
             listener,
             channel: None,
             begun: Vec::new(),
-            listen_at,
-            backlog,
+            listen_at: listens_at.listeners,
+            backlog: listens_at.backlog,
             listens: Some(listens),
         })
     }

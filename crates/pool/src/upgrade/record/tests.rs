@@ -1,7 +1,7 @@
 //! Records from values, values from records, and bytes that are none.
 use super::*;
 use crate::auth::login::Login;
-use crate::backend::{BackendState, InFlight, Purpose, Reports};
+use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Reports};
 use crate::buffers::transport::Transport;
 use crate::client::Company;
 use crate::errors::reasons::PinReason;
@@ -215,8 +215,12 @@ fn a_record_that_is_cut_off_or_garbled_makes_no_client() {
 fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     let (of, lease) = (Key::from_parts(4, 1), Key::from_parts(7, 0));
     let at = Arc::new(Address::Tcp("127.0.0.1:3306".parse().unwrap()));
-    let mut backend: Backend<()> =
-        Backend::dialling((), 0, Time(100), Rc::default(), at.clone(), None);
+    let mut backend: Backend<()> = Backend::dialling(
+        Endpoint::new((), at.clone(), 0),
+        Time(100),
+        Rc::default(),
+        None,
+    );
     backend.dial = None;
     assert!(!backend.goes_with(of), "it is not the client's");
     for to in [
@@ -275,9 +279,13 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert!(arrived.last.owed.warnings && !arrived.last.is_settled());
     assert_eq!(read.tickets, 5);
     assert_eq!(read.backend.at, at.to_string());
-    let came = (of, 3);
-    let again: Backend<()> =
-        Backend::arrived(((), at), &read.backend, came, Time(1000), Rc::default());
+    let again: Backend<()> = Backend::arrived(
+        Endpoint::new((), at, 3),
+        &read.backend,
+        of,
+        Time(1000),
+        Rc::default(),
+    );
     assert_eq!((again.thread, again.pool), (77, 3));
     assert_eq!((again.insert_id, again.found), (None, Some(3)));
     assert_eq!(again.unsettled, Some((1, 2)));
@@ -310,11 +318,9 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     ];
     for keep in keeps {
         let mut one: Backend<()> = Backend::dialling(
-            (),
-            0,
+            Endpoint::new((), Arc::new(Address::Unix("/s".into())), 0),
             Time(1),
             Rc::default(),
-            Arc::new(Address::Unix("/s".into())),
             None,
         );
         for to in [

@@ -1,0 +1,314 @@
+//! Timeouts that sessions know: `wait_timeout`, `net_read_timeout` and `net_write_timeout`, kept by
+//! the pool towards its clients, and known of the server towards the pool.
+//!
+//! A client's values are those of its session, which the trackers report when it sets them, else
+//! the server's global ones as they were when the pool started; one that logged in as interactive
+//! begins with `interactive_timeout` for its `wait_timeout`, as on a server. The sweep looks once a
+//! second, so each may last up to a second longer.
+//!
+//! - `wait_timeout`: a client without a statement for so long is closed: by MySQL (from 8.0.24)
+//!   with error 4031 first, by MariaDB without a word. `idle_s_max` closes earlier, never later.
+//! - `net_read_timeout`: a client that stops in the middle of a command or of its local file.
+//! - `net_write_timeout`: a client that takes nothing of its reply; `write_ms_max` is used instead
+//!   where the session has not set it.
+//!
+//! A backend has the same values, because they are restored with the session and any statement may
+//! ask for them. So the server closes one that has been idle for its `wait_timeout`. One that a
+//! client holds does not die before its client's time is over, as both became idle at once; one
+//! that nobody holds is not used when its end is near ([`Backend::lives_on`]), and closed before
+//! it.
+//!
+//! # Hosts that are gone
+//!
+//! The problem: a host that loses its power, or its network, closes nothing. A statement whose
+//! reply is awaited has nothing on its way to the server, so without a question the kernel never
+//! finds out; and what is on its way is repeated for a quarter of an hour. On the other side, a
+//! client that is gone keeps its transaction, and so its locks.
+//!
+//! The mechanism: the kernel asks every idle connection for a sign of life (keepalive), which a
+//! host answers whatever its processes do, so a server that computes for an hour is left alone.
+//! While something is unacknowledged the kernel does not ask; then the sweep looks for how long
+//! nothing has come ([`Net::unanswered`]). A connection on which nothing has come for
+//! `backend_silence_s_max` (`client_silence_s_max`) is closed, and those who wait for it hear why.
+//!
+//! A host may answer while its server stands still. Then `statement_ms_max` bounds clients'
+//! statements, where it is set; what the pool itself asks for them has to be answered within
+//! `wait_ms_max`.
+//!
+//! # Limits of users
+//!
+//! A statement or a transaction of a user's may take so long (`statement_ms_max`,
+//! `transaction_ms_max`). All of this is looked at in the sweep, once a second.
+//!
+//! Invariant: here is said who is late; nothing is closed.
+
+use crate::backend::{Backend, BackendState, Purpose};
+use crate::buffers::outgoing::FED_MAX;
+use crate::buffers::room::Inputs;
+use crate::client::clients::Clients;
+use crate::client::{Client, ClientState};
+use crate::config::Settings;
+use crate::errors::reasons::Refusal;
+use crate::server::server_facts::seconds;
+use crate::server::server_facts::{ServerFacts, ServerTimeouts};
+use reactor::{Key, Net, Slots, Time};
+use std::io::{Error, ErrorKind};
+use std::time::Duration;
+
+/// The longest part of a backend's last moments in which it is not used any more. A command that
+/// meets the server's own close on the way would be lost.
+const MARGIN_MAX: Duration = Duration::from_secs(5);
+/// Half the shortest `wait_timeout`, 1 s: until then there is nothing to look up.
+const ALIVE: Duration = Duration::from_millis(500);
+/// How long the spool's disk may take for what a client waits for. Far above what a disk that is
+/// behind needs for all that its lines may hold.
+pub(crate) const DISK_MAX: Duration = Duration::from_secs(60);
+/// How much earlier than the pool's sweep the server may find that a connection's time is over.
+const SWEEP_SLACK: Duration = Duration::from_secs(2);
+/// Clients without a backend are looked at once in so many sweeps: there may be very many, and they
+/// keep nothing from others.
+const SWEEPS_BETWEEN: u32 = 16;
+
+/// Why a client must go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// It has not sent its PROXY header.
+    Header,
+    /// It has not logged in.
+    Login,
+    /// Its reply does not come out of the spool.
+    Spooled,
+    /// It has not taken its reply, or the rest of a command does not come.
+    Stalled,
+    /// It has said nothing.
+    Idle,
+}
+
+impl<S> Client<S> {
+    /// Something has come from it: its limits count from here.
+    pub(crate) fn heard_from(&mut self, now: Time) {
+        if matches!(self.state(), ClientState::Idle | ClientState::Feeding) {
+            self.since = now;
+        }
+    }
+
+    /// Whether it has begun a command and not ended it.
+    pub(crate) fn is_amid_command(&self) -> bool {
+        self.input.is_some()
+            || self
+                .transport
+                .compression()
+                .is_some_and(|c| c.is_amid_frame())
+    }
+}
+
+/// What limits of time go by.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) server: &'a ServerFacts,
+}
+
+impl<S> Client<S> {
+    /// Which time limit it has exceeded, if any, with this backend if it has one.
+    fn lateness(
+        &self,
+        backend: Option<&Backend<S>>,
+        now: Time,
+        limits: Limits<'_>,
+    ) -> Option<Late> {
+        use ClientState::{Accepted, Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
+        let stands = now.since(self.since);
+        let Limits { settings, server } = limits;
+        // It cannot take what has not been read from the spool.
+        if self.waits_for_spool() {
+            return (stands > DISK_MAX).then_some(Late::Spooled);
+        }
+        if self.output.is_some() || self.state() == Leaving {
+            return (stands > self.write_max(limits)).then_some(Late::Stalled);
+        }
+        let read_max = || {
+            let own = self.session.value(b"net_read_timeout");
+            own.and_then(seconds).unwrap_or(server.timeouts.read)
+        };
+        match self.state() {
+            Accepted => (stands > settings.login_max).then_some(Late::Header),
+            Greeted | Proving | Verifying => (stands > settings.login_max).then_some(Late::Login),
+            Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
+            // The server keeps it from being heard.
+            Feeding if self.has_fed_enough(backend) => None,
+            Feeding => (stands > read_max()).then_some(Late::Stalled),
+            Idle if self.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),
+            Idle => (stands > self.idle_max(limits)).then_some(Late::Idle),
+            _ => None,
+        }
+    }
+
+    /// How long a client may take nothing of its reply.
+    fn write_max(&self, limits: Limits<'_>) -> Duration {
+        const NAME: &[u8] = b"net_write_timeout";
+        let own = self.session.variable(NAME).and_then(seconds);
+        let begun = || self.session.begun.value(NAME).and_then(seconds);
+        let usual = limits.settings.write_max;
+        own.or(usual)
+            .or_else(begun)
+            .unwrap_or(limits.server.timeouts.write)
+    }
+
+    /// How long a client may say nothing.
+    fn idle_max(&self, limits: Limits<'_>) -> Duration {
+        let timeouts = &limits.server.timeouts;
+        let own = timeouts.wait_of(&self.session, self.capabilities);
+        let of_user = &limits.settings.users[self.user as usize].limits;
+        of_user.idle_max.map_or(own, |max| max.min(own))
+    }
+
+    /// Whether the time of an idle client is over, or so near its end that the server, which counts
+    /// by itself on the client's backend, may have found so first.
+    pub(crate) fn has_idled(&self, now: Time, limits: Limits<'_>) -> bool {
+        let stands = now.since(self.since);
+        self.state() == ClientState::Idle
+            && self.output.is_none()
+            && stands + SWEEP_SLACK > self.idle_max(limits)
+    }
+
+    /// Whether the server is to take what it has sent of its local file before more is read.
+    pub(crate) fn has_fed_enough(&self, backend: Option<&Backend<S>>) -> bool {
+        self.state() == ClientState::Feeding
+            && backend.is_some_and(|backend| backend.unsent() > FED_MAX)
+    }
+}
+
+impl<S> Backend<S> {
+    /// Whether the server will keep it, which is idle, for long enough to run something on it.
+    pub(crate) fn lives_on(&self, capabilities: u32, timeouts: &ServerTimeouts, now: Time) -> bool {
+        let idle = now.since(self.since);
+        if idle < ALIVE {
+            return true;
+        }
+        let max = timeouts.wait_of(&self.session, capabilities);
+        idle < max - (max / 2).min(MARGIN_MAX)
+    }
+}
+
+fn words(longest: Option<Duration>) -> String {
+    match longest {
+        Some(longest) => format!(
+            "the server's host has not answered for {} s",
+            longest.as_secs()
+        ),
+        None => "the server's host does not answer".into(),
+    }
+}
+
+/// Why a connection to the server cannot be read or written any more, where its host may be silent
+/// for so long.
+pub(crate) fn why_broken(error: &Error, silence_max: Option<Duration>) -> String {
+    match error.kind() {
+        ErrorKind::TimedOut => words(silence_max),
+        _ => format!("the connection to the server broke: {error}"),
+    }
+}
+
+/// Clients and backends of a group, and the limits of time that they are under.
+pub(crate) struct TimeLimits<'a, N: Net> {
+    pub(crate) net: &'a N,
+    pub(crate) limits: Limits<'a>,
+    pub(crate) clients: &'a Clients<N::Sock>,
+    pub(crate) backends: &'a mut Slots<Backend<N::Sock>>,
+    pub(crate) inputs: &'a Inputs,
+}
+
+impl<N: Net> TimeLimits<'_, N> {
+    /// Clients that have taken too long, and with what.
+    pub(crate) fn late_clients(&self) -> Vec<(Key, Late)> {
+        let now = self.net.now();
+        let all = self.clients.iter();
+        all.filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
+            .filter_map(|(key, client)| {
+                let backend = client.lease().and_then(|lease| self.backends.get(lease));
+                Some((key, client.lateness(backend, now, self.limits)?))
+            })
+            .collect()
+    }
+
+    /// Clients that acknowledge nothing; `sweep`: how many sweeps there have been.
+    pub(crate) fn silent_clients(&self, sweep: u32) -> Vec<Key> {
+        let Some(max) = self.limits.settings.client_silence_max else {
+            return Vec::new();
+        };
+        let turn = sweep % SWEEPS_BETWEEN;
+        let silent = self.clients.iter().filter(|(key, client)| {
+            (client.lease().is_some() || key.parts().0 % SWEEPS_BETWEEN == turn)
+                && (self.net.unanswered(client.transport.sock())).is_some_and(|d| d >= max)
+        });
+        silent.map(|(key, _)| key).collect()
+    }
+
+    /// Backends to be given up, and why: their server acknowledges nothing, or does not answer what
+    /// the pool itself has asked. Not bounded are a preparation, which may wait for a lock like a
+    /// statement, and a reset, which may have much to roll back.
+    pub(crate) fn silent_backends(&self) -> Vec<(Key, String)> {
+        let settings = self.limits.settings;
+        let (now, longest) = (self.net.now(), settings.backend_silence_max);
+        let is_silent = |backend: &Backend<N::Sock>| {
+            // One that is being opened has a limit of its own.
+            backend.state() != BackendState::Dialling
+                && longest.is_some_and(|max| {
+                    let sock = backend.transport.sock();
+                    self.net.unanswered(sock).is_some_and(|d| d >= max)
+                })
+        };
+        let asks = |backend: &Backend<N::Sock>| {
+            let late = backend.flight().front().is_some_and(|command| {
+                !matches!(
+                    command.purpose,
+                    Purpose::Statement | Purpose::Prepare(_) | Purpose::Ahead | Purpose::GiveBack
+                ) && now.since(command.sent.max(backend.busy_since)) > settings.wait_max
+            });
+            late && backend.state() == BackendState::Leased
+        };
+        let why = |backend: &Backend<N::Sock>| {
+            if is_silent(backend) {
+                return Some(words(longest));
+            }
+            let ms = settings.wait_max.as_millis();
+            let why = format!("the server did not answer the pool's own question within {ms} ms");
+            asks(backend).then_some(why)
+        };
+        let all = self.backends.iter();
+        all.filter_map(|(key, backend)| Some((key, why(backend)?)))
+            .collect()
+    }
+
+    /// The client whose time on this backend is over, and why.
+    pub(crate) fn overdue(&mut self, lease: Key) -> Option<(Key, Refusal)> {
+        let now = self.net.now();
+        let backend = self.backends.get_mut(lease)?;
+        if !backend.in_transaction() {
+            backend.transaction_since = None;
+        }
+        let running = backend
+            .flight()
+            .front()
+            .filter(|command| command.purpose == Purpose::Statement)
+            .map(|command| (command.owner, command.sent));
+        let owner = match running {
+            Some((owner, _)) => owner?,
+            None => backend.lease()?,
+        };
+        let client = self.clients.get(owner)?;
+        let limits = &self.limits.settings.users[client.user as usize].limits;
+        if let (Some(max), Some((_, sent))) = (limits.statement_max, running)
+            && now.since(sent.max(backend.busy_since)) > max
+        {
+            return Some((owner, Refusal::StatementTime { max }));
+        }
+        let max = limits
+            .transaction_max
+            .filter(|_| backend.in_transaction())?;
+        let since = *backend.transaction_since.get_or_insert(now);
+        let late = now.since(since) > max;
+        late.then_some((owner, Refusal::TransactionTime { max }))
+    }
+}
