@@ -161,7 +161,7 @@ impl<S> Alone<'_, S> {
         let wanted = told_to(client, self.server);
         // In a transaction that it is told of, a question of the pool's own would show.
         let tells = wanted.state || wanted.transactions.has_states();
-        let rests = backend.flight().is_empty() && !backend.frozen;
+        let rests = backend.flight().is_empty() && !backend.reuse.is_frozen();
         let has_reports = backend.reports == Reports::Complete;
         !tells && rests && has_reports && backend.in_transaction()
     }

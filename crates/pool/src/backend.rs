@@ -14,20 +14,24 @@ pub(crate) mod binding;
 pub(crate) mod dial;
 pub(crate) mod kill_jobs;
 pub(crate) mod lazy_readback;
+pub(crate) mod login;
+pub(crate) mod overdue;
 pub(crate) mod recorded;
 pub(crate) mod relay;
+pub(crate) mod reuse;
 pub(crate) mod riders;
 
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
 use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::relay::Middle;
+use crate::backend::reuse::Reuse;
 use crate::backend::riders::Riders;
 use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
 use crate::server::backend_tls::{Asking, BackendTls};
 use reactor::{Address, Key, Time};
-use session::meter::Charge;
+use session::meter::{Charge, Meter};
 use session::prepared::OnBackend;
 use session::read_back::{Asked, Properties};
 use session::reply_summary::ReplySummary;
@@ -42,6 +46,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use wire::attributes::Form;
 use wire::command::ReplyShape;
+use wire::packet::Malformed;
 use wire::reply::Reply;
 use wire::track::Bound;
 
@@ -49,6 +54,12 @@ use wire::track::Bound;
 pub(crate) const READ_LEN: usize = 16 * 1024;
 /// The same while it sends more than that: a long reply costs a call for each read and write.
 pub(crate) const READ_LEN_LONG: usize = 64 * 1024;
+
+/// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
+/// of 256 bytes.
+pub(crate) const COLLECTED_MAX: usize = 16 << 20;
+/// Bytes of session changes in one reply, which may consist of many results.
+const CHANGES_MAX: usize = 16 << 20;
 
 /// Where a backend stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,10 +250,8 @@ pub(crate) struct Backend<S> {
     pub(crate) thread: u32,
     /// The group's epoch when it was dialled (see [`session::known_good`]).
     pub(crate) epoch: u64,
-    /// A KILL for what runs on it is under way: nothing else is sent on it until that is answered.
-    pub(crate) frozen: bool,
-    /// A KILL for what ran on it may still come: it serves nobody else.
-    pub(crate) spoiled: bool,
+    /// Whom it serves next.
+    pub(crate) reuse: Reuse,
     /// Its client's default schema could not be set: the one that it reports is not the client's.
     pub(crate) astray: bool,
     /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
@@ -345,8 +354,7 @@ impl<S> Backend<S> {
             login_role: None,
             thread: 0,
             epoch: 0,
-            frozen: false,
-            spoiled: false,
+            reuse: Reuse::default(),
             astray: false,
             insert_id: Some(0),
             found: None,
@@ -479,6 +487,31 @@ impl<S> Backend<S> {
         self.transaction.is_open()
     }
 
+    /// Counts what it keeps of commands and replies.
+    pub(crate) fn count_kept(&mut self, in_transit: &Meter) {
+        let reply = self.collected.capacity() + self.summary.changes.capacity();
+        let riders = self.riders.capacity();
+        let kept = reply + riders + self.output.capacity();
+        self.kept.set(in_transit, kept);
+    }
+
+    /// A reply to a command of the pool's own, and what is kept of any, have their bounds, whatever
+    /// the server sends. `relayed`: the reply goes to a client.
+    pub(crate) fn check_lengths(&self, relayed: bool) -> Result<(), Malformed> {
+        let (answer, changes) = (self.summary.len, self.summary.changes.len());
+        let too_long = |what, len| Err(Malformed { what, at: 0, len });
+        if !relayed && answer > COLLECTED_MAX {
+            return too_long(
+                "an answer of at most 16 MiB to the pool's own question",
+                answer,
+            );
+        }
+        if changes > CHANGES_MAX {
+            return too_long("at most 16 MiB of session changes in one reply", changes);
+        }
+        Ok(())
+    }
+
     /// Bytes that the server has not taken yet.
     pub(crate) fn unsent(&self) -> usize {
         self.output.len()
@@ -512,5 +545,30 @@ mod tests {
     #[should_panic(expected = "a backend cannot go from Dialling to Leased")]
     fn a_backend_cannot_be_leased_before_its_login() {
         let _ = backend().change_state(BackendState::Leased, Time(2));
+    }
+
+    #[test]
+    fn what_is_kept_of_a_reply_has_its_bounds() {
+        let mut backend = backend();
+        backend.summary.len = COLLECTED_MAX;
+        assert!(backend.check_lengths(false).is_ok());
+        backend.summary.len += 1;
+        assert!(backend.check_lengths(false).is_err());
+        assert!(backend.check_lengths(true).is_ok(), "it is not kept");
+        backend.summary.changes = vec![0; CHANGES_MAX];
+        assert!(backend.check_lengths(true).is_ok());
+        backend.summary.changes.push(0);
+        assert!(backend.check_lengths(true).is_err());
+    }
+
+    #[test]
+    fn what_is_kept_is_counted_and_given_back() {
+        let (meter, mut backend) = (Meter::default(), backend());
+        backend.collected = Vec::with_capacity(100);
+        backend.count_kept(&meter);
+        assert!(meter.bytes() >= 100);
+        backend.collected = Vec::new();
+        backend.count_kept(&meter);
+        assert_eq!(meter.bytes(), 0);
     }
 }

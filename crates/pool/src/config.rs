@@ -999,6 +999,18 @@ fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<Use
     })
 }
 
+/// Settings with one account, for tests; `top` are lines in front of the tables.
+#[cfg(test)]
+pub(crate) fn test_settings(top: &str) -> Settings {
+    let text = format!(
+        "{top}\nlisten = [\"127.0.0.1:1\"]\n[backend]\naddress = \"127.0.0.1:2\"\n\
+         [[user]]\nname = \"a\"\npassword = \"b\"\n"
+    );
+    Raw::parse(&text)
+        .and_then(Raw::check)
+        .unwrap_or_else(|why| panic!("{why}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,6 +50,7 @@ use crate::queue::admission::Arrivals;
 use crate::queue::bulk::Bulk;
 use crate::queue::running_limit::{Oversubscribe, Turn};
 use crate::running::Running;
+use crate::server::outlook::Outlook;
 use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
 use crate::slow_readers::SlowReaders;
@@ -112,8 +113,6 @@ pub struct Group<N: Net> {
     pub(crate) nonce_key: [u8; 32],
     /// Bytes of long data that wait for their executions.
     pub(crate) long_data: usize,
-    /// It has said that it lacks a backend.
-    pub(crate) lacks: bool,
     /// Which statements may ride with others'.
     pub(crate) shapes: Shapes,
     /// What it knows of code in triggers and views.
@@ -180,11 +179,8 @@ pub struct Group<N: Net> {
     sweep_at: Time,
     /// How many sweeps there have been.
     pub(crate) sweeps: u32,
-    /// The server's name is being looked up: a dial is tried at this moment at the latest.
-    pub(crate) address_at: Time,
-    /// Outages of the server whose end it has seen, and changes of what its name means.
-    pub(crate) returns_seen: u64,
-    pub(crate) moves_seen: u64,
+    /// What it has seen of the server's place.
+    pub(crate) outlook: Outlook,
     /// The pool of who was refused because the server is away: a dial looks whether it still is.
     pub(crate) refused_pool: Option<usize>,
 }
@@ -221,7 +217,6 @@ impl<N: Net> Group<N> {
             definitions: Definitions::default(),
             long_data: 0,
             nonce_key,
-            lacks: false,
             shapes: Shapes::default(),
             code_seen: Seen::default(),
             begun: Begun::default(),
@@ -257,9 +252,7 @@ impl<N: Net> Group<N> {
             packing: Packing::default(),
             sweep_at,
             sweeps: 0,
-            address_at: Time::NEVER,
-            returns_seen: 0,
-            moves_seen: 0,
+            outlook: Outlook::default(),
             refused_pool: None,
         }
     }
@@ -338,16 +331,18 @@ impl<N: Net> Group<N> {
 
     /// When [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
-        if !self.again.is_empty() || self.clients.has_closing() || self.is_behind() {
+        let stands_still = self.again.is_empty() && !self.clients.has_closing();
+        if !stands_still || self.matching().is_behind() && !self.yields() {
             return Time(0);
         }
-        let mut next = self
-            .sweep_at
-            .min(self.next_expiry())
+        let now = self.net.now();
+        let mut matching = self.matching();
+        let lent = matching.next_lent().map_or(Time::NEVER, |(at, _)| at);
+        let next = matching.next_expiry().min(matching.next_dial()).min(lent);
+        let mut next = next
+            .min(self.sweep_at)
             .min(self.auth_delays.next())
-            .min(self.next_outage())
-            .min(self.next_dial())
-            .min(self.next_lent().map_or(Time::NEVER, |(at, _)| at))
+            .min((self.shared.upstream).down_at(now, self.settings.server_down_fail))
             .min((self.arrivals).next(self.shared.login_gap(&self.settings, self.net.now())))
             .min(self.inputs.next_look(self.net.now()))
             .min(self.memory_told.next_look(&self.shared.memory))
@@ -506,16 +501,14 @@ impl<N: Net> Group<N> {
         }
         self.end_late_clients();
         self.end_departed_clients();
-        self.drop_late_dials();
+        self.sweep_backends();
         self.keep_time_limits();
-        self.trim_backends();
         self.give_statements_back();
         for lease in self.members().outdated_idle() {
             self.retire(lease);
         }
         self.drop_late_kills();
         self.log_omitted();
-        self.end_abandoned();
         self.end_longest_reader();
         if self.draining.is_some() {
             for key in self.clients.keys() {

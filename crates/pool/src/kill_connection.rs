@@ -5,10 +5,11 @@
 //! mechanism: one connection more than `backends_max`, opened for that with the account of
 //! the victim's backend and closed after it; a group has one at most, and jobs that wait are done
 //! in turn. Just before the KILL is sent, the aim is looked at again: if the statement has
-//! ended meanwhile, nothing is sent. From then on the backend is *frozen*: it gets no other
+//! ended meanwhile, nothing is sent. From then on the backend is *frozen*
+//! ([`crate::backend::reuse`]): it gets no other
 //! statement until the server has answered the KILL, so a KILL that comes late finds it idle, where
 //! the servers ignore a KILL QUERY (tried on MariaDB 10.11 and MySQL 9.7). If no answer comes, the
-//! backend is *spoiled*: it serves the victim, and nobody after it.
+//! backend serves the victim, and nobody after it.
 //!
 //! What a job has come to is handed out ([`Ended`]) before the next one is looked at: the group
 //! lets the backend go on and tells who asked, which may end the statement that the next job means.
@@ -329,7 +330,7 @@ impl<S> KillConnection<S> {
         let what = match job.aim {
             Some(aim) => {
                 if let Some(backend) = around.backends.get_mut(aim.lease) {
-                    backend.frozen = true;
+                    backend.reuse.freeze();
                 }
                 "QUERY"
             }

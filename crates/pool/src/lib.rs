@@ -29,6 +29,7 @@ mod kill_connection;
 mod line;
 mod listing;
 mod log;
+mod matching;
 mod operations;
 mod own_ok;
 mod pair;

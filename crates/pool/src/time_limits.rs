@@ -40,26 +40,22 @@
 //! A statement or a transaction of a user's may take so long (`statement_ms_max`,
 //! `transaction_ms_max`). All of this is looked at in the sweep, once a second.
 //!
+//! Backends' own limits are in [`crate::backend::overdue`].
+//!
 //! Invariant: here is said who is late; nothing is closed.
 
-use crate::backend::{Backend, BackendState, Purpose};
+use crate::backend::{Backend, Purpose};
 use crate::buffers::outgoing::FED_MAX;
 use crate::buffers::room::Inputs;
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
+use crate::server::server_facts::ServerFacts;
 use crate::server::server_facts::seconds;
-use crate::server::server_facts::{ServerFacts, ServerTimeouts};
 use reactor::{Key, Net, Slots, Time};
-use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
-/// The longest part of a backend's last moments in which it is not used any more. A command that
-/// meets the server's own close on the way would be lost.
-const MARGIN_MAX: Duration = Duration::from_secs(5);
-/// Half the shortest `wait_timeout`, 1 s: until then there is nothing to look up.
-const ALIVE: Duration = Duration::from_millis(500);
 /// How long the spool's disk may take for what a client waits for. Far above what a disk that is
 /// behind needs for all that its lines may hold.
 pub(crate) const DISK_MAX: Duration = Duration::from_secs(60);
@@ -179,37 +175,6 @@ impl<S> Client<S> {
     }
 }
 
-impl<S> Backend<S> {
-    /// Whether the server will keep it, which is idle, for long enough to run something on it.
-    pub(crate) fn lives_on(&self, capabilities: u32, timeouts: &ServerTimeouts, now: Time) -> bool {
-        let idle = now.since(self.since);
-        if idle < ALIVE {
-            return true;
-        }
-        let max = timeouts.wait_of(&self.session, capabilities);
-        idle < max - (max / 2).min(MARGIN_MAX)
-    }
-}
-
-fn words(longest: Option<Duration>) -> String {
-    match longest {
-        Some(longest) => format!(
-            "the server's host has not answered for {} s",
-            longest.as_secs()
-        ),
-        None => "the server's host does not answer".into(),
-    }
-}
-
-/// Why a connection to the server cannot be read or written any more, where its host may be silent
-/// for so long.
-pub(crate) fn why_broken(error: &Error, silence_max: Option<Duration>) -> String {
-    match error.kind() {
-        ErrorKind::TimedOut => words(silence_max),
-        _ => format!("the connection to the server broke: {error}"),
-    }
-}
-
 /// Clients and backends of a group, and the limits of time that they are under.
 pub(crate) struct TimeLimits<'a, N: Net> {
     pub(crate) net: &'a N,
@@ -243,42 +208,6 @@ impl<N: Net> TimeLimits<'_, N> {
                 && (self.net.unanswered(client.transport.sock())).is_some_and(|d| d >= max)
         });
         silent.map(|(key, _)| key).collect()
-    }
-
-    /// Backends to be given up, and why: their server acknowledges nothing, or does not answer what
-    /// the pool itself has asked. Not bounded are a preparation, which may wait for a lock like a
-    /// statement, and a reset, which may have much to roll back.
-    pub(crate) fn silent_backends(&self) -> Vec<(Key, String)> {
-        let settings = self.limits.settings;
-        let (now, longest) = (self.net.now(), settings.backend_silence_max);
-        let is_silent = |backend: &Backend<N::Sock>| {
-            // One that is being opened has a limit of its own.
-            backend.state() != BackendState::Dialling
-                && longest.is_some_and(|max| {
-                    let sock = backend.transport.sock();
-                    self.net.unanswered(sock).is_some_and(|d| d >= max)
-                })
-        };
-        let asks = |backend: &Backend<N::Sock>| {
-            let late = backend.flight().front().is_some_and(|command| {
-                !matches!(
-                    command.purpose,
-                    Purpose::Statement | Purpose::Prepare(_) | Purpose::Ahead | Purpose::GiveBack
-                ) && now.since(command.sent.max(backend.busy_since)) > settings.wait_max
-            });
-            late && backend.state() == BackendState::Leased
-        };
-        let why = |backend: &Backend<N::Sock>| {
-            if is_silent(backend) {
-                return Some(words(longest));
-            }
-            let ms = settings.wait_max.as_millis();
-            let why = format!("the server did not answer the pool's own question within {ms} ms");
-            asks(backend).then_some(why)
-        };
-        let all = self.backends.iter();
-        all.filter_map(|(key, backend)| Some((key, why(backend)?)))
-            .collect()
     }
 
     /// The client whose time on this backend is over, and why.

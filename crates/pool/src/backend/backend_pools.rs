@@ -13,6 +13,7 @@
 //! stands in the client's session state goes first.
 
 use crate::auth::account::Counted;
+use crate::auth::accounts::Accounts;
 use crate::auth::credential::Credential;
 use crate::queue::lane::{LaneName, Lanes, Waiting};
 use crate::server::begins::Begins;
@@ -58,6 +59,29 @@ impl PoolKey {
     /// How commands are written on its backends.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.capabilities)
+    }
+
+    /// Why a dial would fail for its password, if it would: a login that is broken off or wrong
+    /// counts on the server against the pool's host, or the account, so there is none.
+    pub(crate) fn outdated_password(&self, accounts: &Accounts) -> Option<String> {
+        let counted = self.account.as_ref()?;
+        let known = accounts.of_server().of(counted)?.credential();
+        let account = format!("'{}'@'{}'", counted.user, counted.host);
+        (known.as_ref() != Some(&self.credential)).then(|| {
+            format!(
+                "the password of account {account} has been changed since the client logged in, or \
+                 the server asks for it again (a restart, FLUSH PRIVILEGES); log in again"
+            )
+        })
+    }
+
+    /// The server asks for a password that it had cached: the next login of the account, in any
+    /// group, has to bring it.
+    pub(crate) fn forget_password(&self, accounts: &Accounts) {
+        let all = accounts.of_server();
+        if let Some(account) = self.account.as_ref().and_then(|account| all.of(account)) {
+            account.learnt.forget();
+        }
     }
 
     /// Whether its backends send EOF packets behind definitions and rows.

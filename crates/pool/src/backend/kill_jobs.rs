@@ -1,6 +1,6 @@
 //! What a KILL asks for, and what becomes of it.
 //!
-//! These are the values: `kills.rs` decides, `kill_connection.rs` carries out.
+//! These are the values: `kills.rs` decides, [`crate::kill_connection`] carries out.
 //!
 //! Invariant: [`Threads`] has the server's numbers of all backends of the pool, and no others.
 

@@ -13,6 +13,7 @@
 
 use super::{Backend, BackendState, Endpoint, Load, Reports};
 use crate::backend::relay::Middle;
+use crate::backend::reuse::Reuse;
 use reactor::{Key, Time};
 use session::prepared::OnBackendRecord;
 use session::record::{
@@ -64,7 +65,7 @@ impl<S> Backend<S> {
             && self.asked.is_none()
             && self.load == Load::None;
         let is_known = self.reports == Reports::Complete
-            && !self.frozen
+            && !self.reuse.is_frozen()
             && !self.astray
             && self.conditions_of.is_none_or(|of| of == client);
         self.state == BackendState::Leased
@@ -93,8 +94,7 @@ impl<S> Backend<S> {
             login_role,
             thread,
             epoch: _,
-            frozen: _,
-            spoiled: _,
+            reuse: _,
             astray: _,
             insert_id,
             found,
@@ -201,7 +201,7 @@ impl<S> Backend<S> {
             login_role: record.login_role.clone(),
             thread: record.thread,
             // It serves its client, and nobody after it.
-            spoiled: true,
+            reuse: Reuse::ItsClient,
             insert_id: record.insert_id,
             found: record.found,
             unsettled: record.unsettled,

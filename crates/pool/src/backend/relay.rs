@@ -14,6 +14,7 @@
 //! nothing is allocated here but what the output needs to grow.
 
 use session::reply_summary::Notice;
+use wire::capabilities::{DEPRECATE_EOF, SESSION_TRACK};
 use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, Reader, put_short};
 use wire::reply::{END, EOF_LEN, OK, OkPacket, Reply, Role, Step};
@@ -37,7 +38,17 @@ pub(crate) struct Shape<'a> {
     pub(crate) schema: Option<&'a [u8]>,
 }
 
-impl Shape<'_> {
+impl<'a> Shape<'a> {
+    /// What a client with these capabilities understands, and wants to be told.
+    pub(crate) fn of(capabilities: u32, wanted: Option<&'a Wanted>, mysql: bool) -> Shape<'a> {
+        Shape {
+            deprecate_eof: capabilities & DEPRECATE_EOF != 0,
+            track: wanted.filter(|_| capabilities & SESSION_TRACK != 0),
+            mysql,
+            schema: None,
+        }
+    }
+
     /// What the pool itself understands.
     pub(crate) fn own() -> Self {
         Shape {

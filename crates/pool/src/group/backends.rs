@@ -17,34 +17,27 @@ pub(crate) mod renewal;
 pub(crate) mod restoring;
 
 use crate::backend::backend_pools::DialEnd;
-use crate::backend::dial::DialStep;
+use crate::backend::login::LoginStep;
+use crate::backend::overdue::why_broken;
 use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
-use crate::client::{Client, ClientState};
+use crate::client::ClientState;
 use crate::group::Group;
 use crate::pair::trackers::told_to;
 use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
-use crate::time_limits::why_broken;
 use reactor::{Event, Key, Net, Read};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
 use session::standing::Behind;
 use std::io;
 use wire::attributes::put_query;
-use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
-use wire::track::{Wanted, keep};
 
 /// Bytes read of a reply that is not long, but for a part of the last read; then others have
 /// theirs.
 const READ_TURN_BYTES: usize = 128 * 1024;
-/// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
-/// of 256 bytes.
-pub(crate) const COLLECTED_MAX: usize = 16 << 20;
-/// Bytes of session changes in one reply, which may consist of many results.
-const CHANGES_MAX: usize = 16 << 20;
 
 impl<N: Net> Group<N> {
     /// Handles an event of a backend's socket.
@@ -72,7 +65,8 @@ impl<N: Net> Group<N> {
 
     /// Reads what a backend has sent; a long reply waits for the group's bulk work.
     pub(crate) fn read_or_line_up(&mut self, key: Key) {
-        if self.sends_long_reply(key) {
+        let (backend, long) = (self.backends.get(key), self.shared.long_reply);
+        if backend.is_some_and(|backend| backend.summary.len >= long) {
             self.bulk.push(Piece::Reply(key));
         } else {
             self.read_backend(key);
@@ -87,11 +81,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    fn sends_long_reply(&self, key: Key) -> bool {
-        let backend = self.backends.get(key);
-        backend.is_some_and(|backend| backend.summary.len >= self.shared.long_reply)
-    }
-
     /// Reads what a backend has sent, as long as its client takes it: a piece of a long reply, and
     /// of another as much as makes it long.
     pub(crate) fn read_backend(&mut self, key: Key) {
@@ -99,7 +88,8 @@ impl<N: Net> Group<N> {
             return;
         }
         let mut buffer = std::mem::take(&mut self.received);
-        let long = self.sends_long_reply(key);
+        let backend = self.backends.get(key);
+        let long = backend.is_some_and(|backend| backend.summary.len >= self.shared.long_reply);
         let (share, mut len) = match long {
             true => (READ_LEN_LONG, READ_LEN_LONG),
             false => (READ_TURN_BYTES, READ_LEN),
@@ -113,22 +103,19 @@ impl<N: Net> Group<N> {
             len = READ_LEN_LONG;
         }
         self.received = buffer;
-        if self
-            .backends
-            .get(key)
-            .is_some_and(|backend| backend.transport.is_readable())
-        {
-            if self.may_read(key) {
-                match self.sends_long_reply(key) {
-                    true => self.bulk.push(Piece::Reply(key)),
-                    false => self.again.push(key),
-                }
-            } else {
-                let now = self.net.now();
-                if let Some(backend) = self.backends.get_mut(key) {
-                    self.slow_readers.note_held_up(key, backend, now);
-                }
+        let backend = self.backends.get(key);
+        let Some(backend) = backend.filter(|backend| backend.transport.is_readable()) else {
+            return;
+        };
+        let long = backend.summary.len >= self.shared.long_reply;
+        if self.may_read(key) {
+            match long {
+                true => self.bulk.push(Piece::Reply(key)),
+                false => self.again.push(key),
             }
+        } else if let Some(backend) = self.backends.get_mut(key) {
+            let now = self.net.now();
+            self.slow_readers.note_held_up(key, backend, now);
         }
     }
 
@@ -161,7 +148,9 @@ impl<N: Net> Group<N> {
                 true
             }
             Read::Blocked => {
-                self.go_on_logging_in(key);
+                let pool = &self.backend_pools.pools[backend.pool].key;
+                let step = backend.go_on_with_login(pool);
+                self.login_step(key, step);
                 false
             }
             Read::End => {
@@ -206,50 +195,19 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// Answers the greeting of a server with which TLS stands now.
-    fn go_on_logging_in(&mut self, key: Key) {
-        let Some(backend) = self.backends.get_mut(key) else {
-            return;
-        };
-        if backend.transport.is_handshaking() {
-            return;
-        }
-        let Some(dial) = &mut backend.dial else {
-            return;
-        };
-        let pool = &self.backend_pools.pools[backend.pool].key;
-        if let Some(step) = dial.secured(pool) {
-            self.dial_step(key, step);
-        }
-    }
-
-    /// Asks for TLS, and begins it.
-    fn begin_backend_tls(&mut self, key: Key, request: &[u8], received: &[u8]) {
-        let shared = self.shared.clone();
-        let Some(backend) = self.backends.get_mut(key) else {
-            return;
-        };
-        let begun = shared.settings().backend_tls.as_ref().map_or_else(
-            || Err(io::ErrorKind::Unsupported.into()),
-            |tls| {
-                let transport = &mut backend.transport;
-                transport.ask_for_tls(&mut self.net, request, tls.begin()?, received)
-            },
-        );
-        if let Err(error) = begun {
-            self.backend_broken(key, &error);
-        }
-    }
-
     /// Uses up what has arrived; returns how many bytes were used.
     fn digest(&mut self, key: Key, input: &[u8]) -> usize {
         let mut at = 0;
         while at < input.len() {
-            let Some(backend) = self.backends.get(key) else {
+            let Some(backend) = self.backends.get_mut(key) else {
                 return input.len();
             };
             let used = if backend.state() == BackendState::Dialling {
-                self.digest_login(key, &input[at..])
+                let tls = self.settings.backend_tls.as_deref();
+                let of = (&self.backend_pools.pools[backend.pool].key, tls);
+                let (used, step) = backend.take_login(&mut self.net, of, &input[at..]);
+                self.login_step(key, step);
+                used
             } else {
                 self.digest_reply(key, &input[at..])
             };
@@ -261,48 +219,22 @@ impl<N: Net> Group<N> {
         at
     }
 
-    fn digest_login(&mut self, key: Key, input: &[u8]) -> usize {
-        let Some(backend) = self.backends.get_mut(key) else {
-            return 0;
-        };
-        let Frame::Whole { total, last_seq } = frame(input) else {
-            return 0;
-        };
-        let Some(mut dial) = backend.dial.take() else {
-            return 0;
-        };
-        let pool = &self.backend_pools.pools[backend.pool].key;
-        let step = dial.packet(pool, &input[HEADER_LEN..total], last_seq);
-        backend.dial = Some(dial);
-        if let DialStep::BeginTls(request) = &step {
-            // Whatever has come behind the greeting is TLS.
-            self.begin_backend_tls(key, request, &input[total..]);
-            return input.len();
-        }
-        self.dial_step(key, step);
-        total
-    }
-
-    fn dial_step(&mut self, key: Key, step: DialStep) {
+    /// Goes on with the login of a backend.
+    fn login_step(&mut self, key: Key, step: LoginStep) {
         match step {
-            DialStep::Send(out) => self.send_backend(key, &out),
-            DialStep::BeginTls(request) => self.begin_backend_tls(key, &request, &[]),
-            DialStep::Wait => {}
-            DialStep::PasswordUnknown(why) => {
-                if let Some(backend) = self.backends.get(key) {
-                    self.forget_password(backend.pool);
+            LoginStep::Wait => {}
+            LoginStep::Send(out) => self.send_backend(key, &out),
+            LoginStep::In => self.prepare(key),
+            LoginStep::Failed(why, end) => {
+                if end == DialEnd::PasswordUnknown
+                    && let Some(backend) = self.backends.get(key)
+                {
+                    let pool = &self.backend_pools.pools[backend.pool];
+                    pool.key.forget_password(&self.shared.accounts);
                 }
-                self.dial_failed(key, &why, DialEnd::PasswordUnknown);
-            }
-            DialStep::In => self.prepare(key),
-            DialStep::Failed(why, account) => {
-                let end = if account {
-                    DialEnd::Account
-                } else {
-                    DialEnd::Answered
-                };
                 self.dial_failed(key, &why, end);
             }
+            LoginStep::Broken(error) => self.backend_broken(key, &error),
         }
     }
 
@@ -343,7 +275,7 @@ impl<N: Net> Group<N> {
         let mut nobodys = PendingChanges::default();
         let (seq, pending_changes, shape) = match client {
             Some(client) => {
-                let mut shape = shape_for(client, wanted.as_deref(), mysql);
+                let mut shape = Shape::of(client.capabilities, wanted.as_deref(), mysql);
                 if told.schema {
                     shape.schema = client.session.schema.as_deref();
                 }
@@ -375,67 +307,20 @@ impl<N: Net> Group<N> {
             _ => {}
         }
         self.lent = out;
-        let fed = fed.and_then(|fed| self.check_lengths(key, relayed).map(|()| fed));
-        let used = self.after_feeding(key, fed);
-        self.count_kept(key);
-        self.end_if_abandoned(key);
+        let backend = self.backends.get_mut(key);
+        let lengths = backend.map_or(Ok(()), |backend| {
+            backend.count_kept(&self.in_transit);
+            backend.check_lengths(relayed)
+        });
+        let used = self.after_feeding(key, fed.and_then(|fed| lengths.map(|()| fed)));
+        let Some(backend) = self.backends.get_mut(key) else {
+            return used;
+        };
+        backend.count_kept(&self.in_transit);
+        if backend.is_read_in_vain(self.net.now()) {
+            self.end_unread_reply(key);
+        }
         used
-    }
-
-    /// Counts what a backend keeps of commands and replies.
-    pub(crate) fn count_kept(&mut self, key: Key) {
-        if let Some(backend) = self.backends.get_mut(key) {
-            let reply = backend.collected.capacity() + backend.summary.changes.capacity();
-            let riders = backend.riders.capacity();
-            backend
-                .kept
-                .set(&self.in_transit, reply + riders + backend.output.capacity());
-        }
-    }
-
-    /// A reply to a command of the pool's own, and what is kept of any, have their bounds, whatever
-    /// the server sends.
-    fn check_lengths(&mut self, key: Key, relayed: bool) -> Result<(), Malformed> {
-        self.count_kept(key);
-        let Some(backend) = self.backends.get(key) else {
-            return Ok(());
-        };
-        let (answer, changes) = (backend.summary.len, backend.summary.changes.len());
-        let too_long = |what, len| Err(Malformed { what, at: 0, len });
-        if !relayed && answer > COLLECTED_MAX {
-            return too_long(
-                "an answer of at most 16 MiB to the pool's own question",
-                answer,
-            );
-        }
-        if changes > CHANGES_MAX {
-            return too_long("at most 16 MiB of session changes in one reply", changes);
-        }
-        Ok(())
-    }
-
-    /// The server has told us what belongs to a client: it is told with its next OK.
-    pub(crate) fn tell_later(&mut self, key: Key, owner: Key, summary: &ReplySummary) {
-        let mysql = self.shared.server.flavour.is_mysql();
-        if summary.changes.is_empty() || !mysql {
-            return;
-        }
-        let (Some(client), Some(backend)) =
-            (self.clients.get_mut(owner), self.backends.get_mut(key))
-        else {
-            return;
-        };
-        let mut wanted = told_to(client, &self.shared.server);
-        if backend.astray {
-            wanted = wanted.without_schema();
-        }
-        if let Some(wanted) = shape_for(client, Some(&wanted), mysql).track {
-            let mut changes = Vec::new();
-            let kept = keep(&summary.changes, wanted, &mut backend.bound, &mut changes);
-            if kept.is_err() || client.pending_changes.add(&changes).is_err() {
-                self.lose(key, "the server sent session changes that cannot be read");
-            }
-        }
     }
 
     /// What follows from why the relay stopped; returns the bytes used.
@@ -666,17 +551,6 @@ impl<N: Net> Group<N> {
             self.close_later(key);
         }
         moved && commands == 0 && self.stands_restored(key)
-    }
-}
-
-/// What a client understands and is to be told.
-fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>, mysql: bool) -> Shape<'a> {
-    let tracks = client.capabilities & cap::SESSION_TRACK != 0;
-    Shape {
-        deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
-        track: wanted.filter(|_| tracks),
-        mysql,
-        schema: None,
     }
 }
 

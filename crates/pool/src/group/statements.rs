@@ -524,10 +524,10 @@ impl<N: Net> Group<N> {
         }
         client.statement = statement;
         if let Some(lease) = client.lease() {
-            if self.is_frozen(lease) || self.is_read_back_for_others(key, lease) {
+            if self.matching().waits_for_read_back(key, lease) {
                 return self.wait_for_read_back(key);
             }
-            if self.waits_with_lease(key, lease) {
+            if self.matching().waits_with_lease(key, lease) {
                 return self.wait_in_lane(key, message.len());
             }
             return self.begin(key, lease, message);
@@ -539,7 +539,9 @@ impl<N: Net> Group<N> {
         if let Some(lease) = self.acquire(key) {
             return self.begin(key, lease, message);
         }
-        if let Some(lease) = self.ride_for(key, message) {
+        if let Some(lease) = self.matching().place_to_ride(key, message)
+            && !self.is_ahead()
+        {
             self.ride(key, lease, message);
             return Handled::Used;
         }
@@ -577,7 +579,7 @@ impl<N: Net> Group<N> {
         client.binding.join(lease);
         client.last.sent();
         if client.statement.spoils {
-            backend.spoiled = true;
+            backend.reuse.end_with_client();
         }
         let first = backend.flight().is_empty();
         let behind = backend.flight().back().and_then(|command| command.owner);

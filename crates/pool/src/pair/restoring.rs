@@ -94,7 +94,7 @@ impl<S> Backend<S> {
         elsewhere.schema = None;
         self.session = sessions.intern(elsewhere);
         self.astray = true;
-        self.spoiled = true;
+        self.reuse.end_with_client();
     }
 
     /// It stands in a session, that of this client if it has one: its values can be set again.

@@ -37,7 +37,9 @@ impl<S> Backend<S> {
     /// It stands in another session now: where there is no way back to the role of its login, it
     /// serves nobody else.
     pub(crate) fn note_role(&mut self) {
-        self.spoiled |= self.login_role.is_none() && self.session.role.is_some();
+        if self.login_role.is_none() && self.session.role.is_some() {
+            self.reuse.end_with_client();
+        }
     }
 }
 

@@ -184,7 +184,7 @@ fn a_backend_whose_schema_could_not_be_set_serves_nobody_else() {
     parts.backend.session = parts.sessions.intern(elsewhere);
     parts.backend.schema_not_set(&mut parts.sessions);
     assert_eq!(parts.backend.session.schema, None);
-    assert!(parts.backend.astray && parts.backend.spoiled);
+    assert!(parts.backend.astray && !parts.backend.reuse.is_for_others());
 }
 
 #[test]

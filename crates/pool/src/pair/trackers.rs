@@ -10,8 +10,9 @@
 
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
-use crate::pair::Pair;
+use crate::pair::{Broken, Pair};
 use crate::server::server_facts::ServerFacts;
+use session::reply_summary::ReplySummary;
 use session::transaction::Transaction;
 use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::LexMode;
@@ -19,7 +20,7 @@ use sql::tracking::{Tracked, retracked};
 use std::ops::Deref;
 use std::rc::Rc;
 use wire::capabilities::SESSION_TRACK;
-use wire::track::{Transactions, Wanted, put_schema};
+use wire::track::{Transactions, Wanted, keep, put_schema};
 
 /// Why a client keeps its backend whose trackers are as it has set them.
 pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);
@@ -132,6 +133,31 @@ impl<S> Client<S> {
 }
 
 impl<S> Pair<'_, S> {
+    /// The server has told what belongs to the client and has no room in this reply: it is told
+    /// with the client's next OK, as MySQL does.
+    pub(crate) fn tell_later(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
+        let mysql = self.context.server.flavour.is_mysql();
+        let tracks = self.client.capabilities & SESSION_TRACK != 0;
+        if summary.changes.is_empty() || !mysql || !tracks {
+            return Ok(());
+        }
+        let mut wanted = told_to(self.client, self.context.server);
+        if self.backend.astray {
+            wanted = wanted.without_schema();
+        }
+        let mut changes = Vec::new();
+        let kept = keep(
+            &summary.changes,
+            &wanted,
+            &mut self.backend.bound,
+            &mut changes,
+        );
+        if kept.is_err() || self.client.pending_changes.add(&changes).is_err() {
+            return Err("the server sent session changes that cannot be read");
+        }
+        Ok(())
+    }
+
     /// A statement is answered: what it said of trackers counts if it went well.
     pub(crate) fn note_retracked(&mut self, went: bool) {
         let Some(retracking) = self.client.retracking.take().filter(|_| went) else {

@@ -287,9 +287,22 @@ impl Budget {
         new
     }
 
+    /// Notes whether somebody waits in group `index` for a slot that is not there. Returns whom to
+    /// tell, which is nobody unless that is new.
+    pub(crate) fn note_lack(&self, index: usize, lacks: bool) -> impl Iterator<Item = usize> {
+        if !lacks {
+            self.unwant(index);
+        }
+        let tells = lacks && self.want(index);
+        let told = if tells { usize::MAX } else { 0 };
+        self.lenders(index).take(told)
+    }
+
     /// Group `index` lacks nothing any more.
     pub(crate) fn unwant(&self, index: usize) {
-        if self.shares[index].wants.swap(NOTHING, SeqCst) != NOTHING {
+        let wants = &self.shares[index].wants;
+        // It lacks nothing at the end of most turns.
+        if wants.load(SeqCst) != NOTHING && wants.swap(NOTHING, SeqCst) != NOTHING {
             self.wanting.fetch_sub(1, SeqCst);
         }
     }

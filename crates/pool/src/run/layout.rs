@@ -79,19 +79,11 @@ pub(crate) fn plan(settings: &Settings, limit: u64, cores: u64) -> Result<Layout
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Raw;
-
-    fn settings(extra: &str) -> Settings {
-        let text = format!(
-            "{extra}\nlisten = [\"127.0.0.1:1\"]\n[backend]\naddress = \"127.0.0.1:2\"\n\
-             [[user]]\nname = \"a\"\npassword = \"b\"\n"
-        );
-        Raw::parse(&text).unwrap().check().unwrap()
-    }
+    use crate::config::test_settings;
 
     #[test]
     fn groups_follow_from_clients_limit_and_cores() {
-        let plan_for = |clients: &str, limit| plan(&settings(clients), limit, 2);
+        let plan_for = |clients: &str, limit| plan(&test_settings(clients), limit, 2);
         assert_eq!(plan_for("clients_max = 1000", 20_000).unwrap().groups, 2);
         let hundred = plan_for("clients_max = 100000", 20_000).unwrap();
         assert_eq!(hundred.groups, 6);
@@ -104,16 +96,16 @@ mod tests {
         assert_eq!(plan_for("backends_max = 4", 20_000).unwrap().groups, 1);
         let million = plan_for("clients_max = 1000000", 20_000).unwrap();
         assert_eq!(million.groups, 53);
-        let settings = settings("clients_max = 2000000");
+        let settings = test_settings("clients_max = 2000000");
         assert_eq!(settings.backends_max, 123);
         assert_eq!(plan(&settings, 20_000, 2).unwrap().groups, 106);
     }
 
     #[test]
     fn what_cannot_be_is_said_with_the_remedy() {
-        let error = plan(&settings("clients_max = 1000000"), 256, 2).unwrap_err();
+        let error = plan(&test_settings("clients_max = 1000000"), 256, 2).unwrap_err();
         assert!(error.contains("raise it (ulimit -n)"), "{error}");
-        let error = plan(&settings("groups = 4\nbackends_max = 2"), 20_000, 2).unwrap_err();
+        let error = plan(&test_settings("groups = 4\nbackends_max = 2"), 20_000, 2).unwrap_err();
         assert!(error.contains("each of 4 groups"), "{error}");
     }
 }

@@ -380,6 +380,18 @@ impl Upstream {
         (since != 0).then_some(Time(since))
     }
 
+    /// For how long it has been away, once that is so much.
+    pub(crate) fn down_for(&self, now: Time, least: Duration) -> Option<Duration> {
+        let lasted = now.since(self.failing_since()?);
+        (lasted >= least).then_some(lasted)
+    }
+
+    /// When it will have been away for so long, if it has not yet.
+    pub(crate) fn down_at(&self, now: Time, least: Duration) -> Time {
+        let at = self.failing_since().map(|since| since + least);
+        at.filter(|at| *at > now).unwrap_or(Time::NEVER)
+    }
+
     /// The configured place, with the address where that is another text.
     pub(crate) fn words(&self, at: &Address) -> String {
         match &self.place {

@@ -17,17 +17,16 @@ use session::roles::{argument_of, has_roles};
 use session::state::{CHARSET_VARIABLES, Session};
 use session::text::Text;
 use session::user_variables::results_collation;
-use std::sync::Arc;
 use wire::command::ReplyShape;
 
 impl<N: Net> Group<N> {
     /// Logged in: switches on the trackers and asks what a fresh session looks like.
     pub(crate) fn prepare(&mut self, key: Key) {
         let now = self.net.now();
-        let is_of_server = self.account_of_backend(key).is_some();
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
+        let is_of_server = self.backend_pools.counted_in(backend.pool).is_some();
         backend.thread = backend
             .dial
             .take()
@@ -57,12 +56,6 @@ impl<N: Net> Group<N> {
         self.send_backend(key, &out);
     }
 
-    /// The account of the server that a backend's clients have proven.
-    fn account_of_backend(&self, key: Key) -> Option<Arc<Counted>> {
-        let pool = self.backends.get(key)?.pool;
-        self.backend_pools.pools.get(pool)?.key.account.clone()
-    }
-
     /// One of the two was answered.
     pub(crate) fn prepared(
         &mut self,
@@ -87,7 +80,8 @@ impl<N: Net> Group<N> {
             .peekable();
         let role = more.next_if(|_| has_roles(flavour));
         let role = role.and_then(|role| argument_of(&role, flavour));
-        let account = self.account_of_backend(key);
+        let backend = self.backends.get(key);
+        let account = backend.and_then(|backend| self.backend_pools.counted_in(backend.pool));
         let current = more.next_if(|_| account.is_some());
         if let (Some(account), Some(current)) = (account, current)
             && *current != *format!("{}@{}", account.user, account.host).as_bytes()
@@ -117,6 +111,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
+        let at = backend.at.clone();
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
         backend.login_role.clone_from(&role);
@@ -125,7 +120,7 @@ impl<N: Net> Group<N> {
             return self.lose(key, "the pool lost track of this connection");
         }
         self.backend_pools.dial_ends(pool);
-        self.server_reached(key);
+        self.shared.upstream.reached(&at, now);
         self.backend_pools.pools[pool].dial_succeeded(now);
         self.offer(key);
     }

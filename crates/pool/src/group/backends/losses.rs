@@ -7,7 +7,8 @@
 //! refuses the account itself and no backend of before gets free by the end of a statement.
 
 use crate::backend::backend_pools::DialEnd;
-use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
+use crate::backend::overdue::{Overdue, TimeLimits};
+use crate::backend::{BackendState, InFlight, Purpose, Reports};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
@@ -64,72 +65,35 @@ impl<N: Net> Group<N> {
         if end == DialEnd::PasswordUnknown && self.backend_pools.pools[pool].count == 0 {
             return self.close_all_waiting(pool, why);
         }
-        if end == DialEnd::Account && !self.gets_one_free(pool) {
+        if end == DialEnd::Account && !self.matching().gets_one_free(pool) {
             self.give_up_all(pool, why);
         }
     }
 
-    /// Whether those of a pool who wait may be served without another dial: by a backend that is
-    /// idle, on its way, or runs a statement of a client that does not hold it.
-    fn gets_one_free(&mut self, pool: usize) -> bool {
-        if self.backend_pools.pools[pool].count == 0 {
-            return false;
-        }
-        let gets_free = |backend: &Backend<N::Sock>| match backend.state() {
-            BackendState::Dialling | BackendState::Preparing => true,
-            // Whether that can serve the first in line is asked below.
-            BackendState::Idle => false,
-            BackendState::Leased => {
-                let client = backend.lease().and_then(|owner| self.clients.get(owner));
-                !backend.in_transaction() && client.is_none_or(|client| !client.is_held())
-            }
-        };
-        let all = self.backends.iter().map(|(_, backend)| backend);
-        let of_pool = |backend: &&Backend<N::Sock>| backend.pool == pool;
-        all.filter(of_pool).any(gets_free) || !self.wants_dial(pool)
-    }
-
-    /// Why a dial of this pool would fail for its password, if it would: a login that is broken off
-    /// or wrong counts on the server against the pool's host, or the account, so there is none.
-    pub(crate) fn outdated_password(&self, pool: usize) -> Option<String> {
-        let key = &self.backend_pools.pools[pool].key;
-        let counted = key.account.as_ref()?;
-        let known = self.shared.accounts.of_server().of(counted)?.credential();
-        let account = format!("'{}'@'{}'", counted.user, counted.host);
-        (known.as_ref() != Some(&key.credential)).then(|| {
-            format!(
-                "the password of account {account} has been changed since the client logged in, or \
-                 the server asks for it again (a restart, FLUSH PRIVILEGES); log in again"
-            )
-        })
-    }
-
-    /// The server asks for a password that it had cached: the next login of the account, in any
-    /// group, has to bring it.
-    pub(crate) fn forget_password(&self, pool: usize) {
-        let account = self.backend_pools.pools[pool].key.account.as_ref();
-        let all = self.shared.accounts.of_server();
-        if let Some(account) = account.and_then(|account| all.of(account)) {
-            account.learnt.forget();
-        }
-    }
-
-    /// Connections that take too long to open.
-    pub(crate) fn drop_late_dials(&mut self) {
-        let (now, longest) = (self.net.now(), self.settings.dial_max);
+    /// Ends backends whose time is over.
+    pub(crate) fn sweep_backends(&mut self) {
+        let kept = self.shared.backends_kept(&self.settings, self.index);
         for key in self.backends.keys() {
-            let late = self.backends.get(key).is_some_and(|backend| {
-                matches!(
-                    backend.state(),
-                    BackendState::Dialling | BackendState::Preparing
-                ) && now.since(backend.since) > longest
-            });
-            if late {
-                let why = format!(
-                    "the server did not answer within {} ms",
-                    longest.as_millis()
-                );
-                self.dial_failed(key, &why, DialEnd::Unreached);
+            let Some(backend) = self.backends.get(key) else {
+                continue;
+            };
+            let limits = TimeLimits {
+                settings: &self.settings,
+                timeouts: &self.shared.server.timeouts,
+                capabilities: self.backend_pools.pools[backend.pool].key.capabilities,
+                has_spare: self.backend_pools.count > kept,
+                now: self.net.now(),
+            };
+            let unanswered = || self.net.unanswered(backend.transport.sock());
+            match backend.overdue(key, unanswered, &limits) {
+                None => {}
+                Some(Overdue::Dial(why)) => self.dial_failed(key, &why, DialEnd::Unreached),
+                Some(Overdue::Lost(why)) => self.lose(key, &why),
+                Some(Overdue::Unread) => self.end_unread_reply(key),
+                Some(Overdue::Idle) => {
+                    self.counts.trimmed += 1;
+                    self.let_go(key);
+                }
             }
         }
     }

@@ -12,53 +12,24 @@
 use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::group::leases::queueing::{REFUSABLE, stands};
-use reactor::{Address, Key, Net, Time};
-use std::sync::Arc;
+use reactor::{Key, Net};
 use std::time::Duration;
 
 /// A dial that has stood unanswered for so long is started over when the server is back.
 const STALE_AFTER: Duration = Duration::from_millis(100);
 
 impl<N: Net> Group<N> {
-    /// The address to be dialled now, unless the server's name is being looked up.
-    pub(crate) fn address_to_dial(&mut self) -> Option<Arc<Address>> {
-        let address = self.shared.upstream.address(self.net.now());
-        self.address_at = *address.as_ref().err().unwrap_or(&Time::NEVER);
-        address.ok()
-    }
-
-    /// For how long the server has been away, once that is `server_down_fail_ms`.
-    pub(crate) fn is_down_for(&self) -> Option<Duration> {
-        let since = self.shared.upstream.failing_since()?;
-        let lasted = self.net.now().since(since);
-        (lasted >= self.settings.server_down_fail).then_some(lasted)
-    }
-
-    /// When that may become so.
-    pub(crate) fn next_outage(&self) -> Time {
-        let since = self.shared.upstream.failing_since();
-        let at = since.map(|since| since + self.settings.server_down_fail);
-        at.filter(|at| *at > self.net.now()).unwrap_or(Time::NEVER)
-    }
-
-    /// The server has let a backend of this group in.
-    pub(crate) fn server_reached(&mut self, key: Key) {
-        let now = self.net.now();
-        if let Some(backend) = self.backends.get(key) {
-            self.shared.upstream.reached(&backend.at, now);
-        }
-    }
-
     /// Takes notice of the end of an outage, and of another meaning of the server's name.
     pub(crate) fn notice_upstream(&mut self) {
-        let upstream = &self.shared.upstream;
-        let (returns, moves) = (upstream.returns(), upstream.moves());
-        if std::mem::replace(&mut self.returns_seen, returns) != returns {
+        let changed = self.outlook.changes(&self.shared.upstream);
+        if changed.is_back {
             self.redial();
         }
-        if std::mem::replace(&mut self.moves_seen, moves) != moves {
-            self.leave_old_addresses();
+        if changed.has_moved {
+            // Backends elsewhere serve their clients to the end of their leases, and nobody else.
+            self.epoch += 1;
+            let upstream = self.shared.upstream.clone();
+            self.leave_backends(|backend| !upstream.means(&backend.at));
         }
     }
 
@@ -81,21 +52,15 @@ impl<N: Net> Group<N> {
         stale.into_iter().for_each(|key| self.retire(key));
     }
 
-    /// The server's name means other addresses: backends elsewhere serve their clients to the end
-    /// of their leases, and nobody else.
-    fn leave_old_addresses(&mut self) {
-        self.epoch += 1;
-        let upstream = self.shared.upstream.clone();
-        self.leave_backends(|backend| !upstream.means(&backend.at));
-    }
-
     /// These backends serve their clients to the end of their leases, and nobody else.
     pub(crate) fn leave_backends(&mut self, which: impl Fn(&Backend<N::Sock>) -> bool) {
         let left = self.backends.iter().filter(|(_, backend)| which(backend));
         let left: Vec<Key> = left.map(|(key, _)| key).collect();
         for key in left {
             match self.backends.get_mut(key) {
-                Some(backend) if backend.state() == BackendState::Leased => backend.spoiled = true,
+                Some(backend) if backend.state() == BackendState::Leased => {
+                    backend.reuse.end_with_client();
+                }
                 _ => self.retire(key),
             }
         }
@@ -109,27 +74,14 @@ impl<N: Net> Group<N> {
         }
         let why = entry.last_failure.clone();
         // Its return would not help them.
-        if let Some(why) = self.outdated_password(pool) {
+        if let Some(why) = entry.key.outdated_password(&self.shared.accounts) {
             return self.close_all_waiting(pool, &why);
         }
         let why = why.unwrap_or_else(|| "the connections to it were lost".into());
-        while let Some(client) = (self.backend_pools)
-            .take_waiting(pool, &REFUSABLE, |waiting| stands(&self.clients, waiting))
-        {
+        while let Some(client) = self.matching().take_refusable(pool) {
             let (lasted, why) = (lasted, why.clone());
             self.give_up(client, &Refusal::ServerDown { lasted, why });
             self.refused_pool = Some(pool);
-        }
-    }
-
-    /// Who was refused because the server is away gets a dial all the same, for those who come
-    /// later, one at a time.
-    pub(crate) fn dial_for_refused(&mut self) {
-        if let Some(pool) = self.refused_pool.take()
-            && self.backend_pools.dialling == 0
-            && self.shared.budget.has_room(self.index)
-        {
-            self.dial(pool);
         }
     }
 }

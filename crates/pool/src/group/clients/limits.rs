@@ -12,7 +12,6 @@
 //! Invariant: whoever is counted among a user's clients (`known`) is taken off that count once, in
 //! `clients.rs: close` or by changing to another user.
 
-use crate::backend::BackendState;
 use crate::buffers::memory::{meminfo, memory_of};
 use crate::client::Proof;
 use crate::errors::reasons::Refusal;
@@ -20,10 +19,9 @@ use crate::group::Group;
 use crate::pool_members::PoolMembers;
 use crate::seating::Seating;
 use crate::shared::Shared;
-use reactor::{Key, Net, Time};
+use reactor::{Key, Net};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 /// With less available memory than this on the machine nobody is let in.
 const AVAILABLE_MIN: u64 = 64 << 20;
@@ -110,29 +108,6 @@ impl<N: Net> Group<N> {
         }
         self.room().count_all(on);
     }
-
-    /// Closes backends that have been idle, or have lived, for longer than they may, and those that
-    /// the server is about to close.
-    pub(crate) fn trim_backends(&mut self) {
-        let now = self.net.now();
-        let settings = &self.settings;
-        let (idle_max, life_max) = (settings.backend_idle_max, settings.backend_life_max);
-        let kept = self.shared.backends_kept(&self.settings, self.index);
-        for key in self.backends.keys() {
-            let Some(backend) = self.backends.get(key) else {
-                continue;
-            };
-            if backend.state() != BackendState::Idle {
-                continue;
-            }
-            let unused = now.since(backend.since) > idle_max && self.backend_pools.count > kept;
-            let is_old = now.since(backend.born) > life_of(key, backend.born, life_max);
-            if unused || is_old || !self.lives_on(backend) {
-                self.counts.trimmed += 1;
-                self.let_go(key);
-            }
-        }
-    }
 }
 
 impl<N: Net> Group<N> {
@@ -164,7 +139,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn leave_outdated(&mut self, key: Key) {
         // Those who wait in its lane are served in their order.
         if let Some(old) = self.members().outdated(key)
-            && self.front_of(old).is_none()
+            && self.matching().front_of(old).is_none()
         {
             self.members().move_on(key, old);
         }
@@ -181,28 +156,5 @@ impl<N: Net> Group<N> {
         client.place.give_tickets(user.limits.high_prio_tickets);
         user.usage.clients.fetch_add(1, Relaxed);
         self.room().count(key);
-    }
-}
-
-/// How long one backend lives: `life_max`, shortened by up to a tenth. Backends that were dialled
-/// together must not be replaced together, so the share differs by key and birth.
-fn life_of(key: Key, born: Time, life_max: Duration) -> Duration {
-    let mixed = (born.0 ^ u64::from(key.parts().0)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let permille = u32::try_from(mixed >> 32).unwrap_or(0) % 100;
-    life_max - life_max / 1000 * permille
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lives_differ_by_a_tenth_and_are_never_longer() {
-        let life = Duration::from_secs(1000);
-        let lives = (0..200).map(|n| life_of(Key::from_parts(n, 0), Time(77), life));
-        let lives: Vec<Duration> = lives.collect();
-        assert!(lives.iter().all(|l| *l <= life && *l > life * 9 / 10));
-        let spread = *lives.iter().max().unwrap() - *lives.iter().min().unwrap();
-        assert!(spread > life / 20, "{spread:?}");
     }
 }

@@ -214,7 +214,8 @@ impl<N: Net> Group<N> {
 
     /// Where a backend was dialled that another process sends, which has a slot from now on.
     fn address_of(&mut self, backend: &BackendRecord) -> Result<Arc<Address>, NotHere> {
-        let address = self.address_to_dial();
+        let now = self.net.now();
+        let address = self.outlook.address(&self.shared.upstream, now);
         let address = address.filter(|address| address.to_string() == backend.at);
         let address = address.ok_or("its backend is a connection to another server")?;
         match self.shared.budget.take(self.index) {

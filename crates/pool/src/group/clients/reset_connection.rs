@@ -172,7 +172,7 @@ impl<N: Net> Group<N> {
         if !holds {
             return None;
         }
-        if backend.frozen {
+        if backend.reuse.is_frozen() {
             return Some(self.wait_for_read_back(key));
         }
         if !client.change_state(ClientState::Restoring, now) {

@@ -157,7 +157,9 @@ impl<N: Net> Group<N> {
         if let Some(backend) = self.backends.get_mut(key) {
             backend.dirty = false;
             self.flush_backend(key);
-            self.count_kept(key);
+        }
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.count_kept(&self.in_transit);
         }
     }
 

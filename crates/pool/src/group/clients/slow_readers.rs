@@ -66,7 +66,7 @@ impl<N: Net> Group<N> {
                 .shared
                 .budget
                 .owes_next(self.index, self.backend_pools.count);
-        let was_squeezed = self.is_squeezed();
+        let was_squeezed = self.matching().is_squeezed();
         let relief = (self.slow_readers).relieve(
             &mut Crowd {
                 clients: &mut self.clients,
@@ -78,8 +78,13 @@ impl<N: Net> Group<N> {
             },
             others_wait,
         );
-        if self.is_squeezed() && !was_squeezed {
-            self.put_short_first();
+        let mut matching = self.matching();
+        if matching.is_squeezed() && !was_squeezed {
+            for key in matching.put_short_first() {
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.place.raise();
+                }
+            }
         }
         for relief in relief {
             match relief {
@@ -91,11 +96,6 @@ impl<N: Net> Group<N> {
                 Relief::End(client, why) => self.end_reader(client, why),
             }
         }
-    }
-
-    /// Whether slow readers keep their share of the backends, or more, from others.
-    pub(crate) fn is_squeezed(&self) -> bool {
-        (self.slow_readers).is_squeezed(&self.settings, &self.shared, self.index)
     }
 
     /// Where the spool has no room: ends the reader that has taken nothing for longest.

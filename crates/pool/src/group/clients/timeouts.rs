@@ -4,7 +4,6 @@
 //! one whose statement or transaction is over its limit takes its backend along, because closing
 //! that is what rolls back, and what no server refuses.
 
-use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -87,12 +86,6 @@ impl<N: Net> Group<N> {
         self.leave(key);
     }
 
-    /// Whether the server will keep an idle backend for long enough to run something on it.
-    pub(crate) fn lives_on(&self, backend: &Backend<N::Sock>) -> bool {
-        let capabilities = self.backend_pools.pools[backend.pool].key.capabilities;
-        backend.lives_on(capabilities, &self.shared.server.timeouts, self.net.now())
-    }
-
     /// Who is under limits of time.
     pub(crate) fn time_limits(&mut self) -> TimeLimits<'_, N> {
         TimeLimits {
@@ -110,9 +103,6 @@ impl<N: Net> Group<N> {
     /// Gives up who acknowledges nothing, and ends statements and transactions that have taken
     /// longer than their user's may.
     pub(crate) fn keep_time_limits(&mut self) {
-        for (key, why) in self.time_limits().silent_backends() {
-            self.lose(key, &why);
-        }
         let sweep = self.sweeps;
         for key in self.time_limits().silent_clients(sweep) {
             self.counts.too_slow += 1;

@@ -9,12 +9,13 @@
 //! Priority: a statement goes to the high lane when its client says so (`SET onramp_priority`), or
 //! its user (`priority`), or `high_prio_mode = "statements"`; as often in a row as the user has
 //! tickets (`high_prio_tickets`), then once by the low lane. So does one that is known to be short,
-//! without tickets, while slow readers keep backends from others ([`Group::goes_before_slow`]). A
-//! client with an open transaction needs no lane, because it has a backend; only under
-//! `high_prio_mode = "none"` it waits like everybody else ([`Group::waits_with_lease`]). It waits
-//! at the concurrency limit, in which stalled statements do not count. None of the bounds holds for
-//! it: the others may wait for the locks of its transaction, so it has to get on, and there is at
-//! most one such client for each backend.
+//! without tickets, while slow readers keep backends from others
+//! ([`crate::matching::Matching::goes_before_slow`]). A client with an open transaction needs no
+//! lane, because it has a backend; only under `high_prio_mode = "none"` it waits like everybody
+//! else ([`crate::matching::Matching::waits_with_lease`]). It waits at the concurrency limit, in
+//! which stalled statements do not count. None of the bounds holds for it: the others may wait for
+//! the locks of its transaction, so it has to get on, and there is at most one such client for each
+//! backend.
 //!
 //! Invariant: who waits in a lane is counted ([`crate::line`]), and who is counted waits in one.
 
@@ -22,20 +23,19 @@ use crate::client::{Client, ClientState, Handled};
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::matching::turns::{REFUSABLE, stands};
 use crate::own_ok::OwnOk;
 use crate::queue::lane::{LaneName, Waiting};
 use crate::queue::priority::{Asked, Mode, Priority, asked};
-use reactor::{Key, Net, Time};
+use reactor::{Key, Net};
 use sql::lex::LexMode;
-
-/// Lanes of those who wait for a backend, and may be refused one.
-pub(crate) const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
 
 impl<N: Net> Group<N> {
     /// Puts a client whose command of `len` bytes is at the front of its input in its lane: at the
     /// end, or where it has a place already.
     pub(crate) fn wait_in_lane(&mut self, key: Key, len: usize) -> Handled {
-        let (now, goes_before_slow) = (self.net.now(), self.goes_before_slow(key));
+        let goes_before_slow = self.matching().goes_before_slow(key);
+        let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -65,34 +65,6 @@ impl<N: Net> Group<N> {
         Handled::Kept
     }
 
-    /// Whether a client's statement goes to the high lane because it is known to be short, and slow
-    /// readers keep what would be enough for all.
-    pub(crate) fn goes_before_slow(&self, key: Key) -> bool {
-        self.is_squeezed()
-            && self.clients.get(key).is_some_and(|client| {
-                let limits = &self.settings.users[client.user as usize].limits;
-                client.place.priority.unwrap_or(limits.priority) != Priority::Low
-                    && self.shapes.are_short(client.shape())
-            })
-    }
-
-    /// Has those go first from now on that are known to be short and came when slow readers did not
-    /// keep so much from others: what is in front of them in the low lane may wait for long.
-    pub(crate) fn put_short_first(&mut self) {
-        for pool in 0..self.backend_pools.pools.len() {
-            let mut lanes = std::mem::take(&mut self.backend_pools.pools[pool].lanes);
-            let goes_first = |waiting: &Waiting| {
-                stands(&self.clients, waiting) && self.goes_before_slow(waiting.client)
-            };
-            for waiting in lanes.raise(goes_first) {
-                if let Some(client) = self.clients.get_mut(waiting.client) {
-                    client.place.raise();
-                }
-            }
-            self.backend_pools.pools[pool].lanes = lanes;
-        }
-    }
-
     /// Takes a client out of its lane; its entry is passed over later.
     pub(crate) fn forget_waiting(&mut self, key: Key) {
         let Some(client) = self
@@ -110,34 +82,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// The one of a pool whose turn is next.
-    pub(crate) fn front_of(&mut self, pool: usize) -> Option<Waiting> {
-        let (now, kickup) = (self.net.now(), self.settings.prio_kickup);
-        let clients = &self.clients;
-        self.backend_pools.pools[pool]
-            .lanes
-            .next(now, kickup, |waiting| stands(clients, waiting))
-    }
-
-    /// The one of a pool who may be given a backend now: the one whose turn is next, unless what is
-    /// left of the backends is reserved for others.
-    pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
-        let front = self.front_of(pool)?;
-        if front.lane != LaneName::Low
-            || !self
-                .shared
-                .budget
-                .is_reserve_reached(self.index, self.backend_pools.unused())
-        {
-            return Some(front);
-        }
-        let others = [LaneName::Held, LaneName::Login, LaneName::High];
-        others.into_iter().find_map(|lane| {
-            self.backend_pools
-                .front_in(pool, lane, |waiting| stands(&self.clients, waiting))
-        })
-    }
-
     /// Takes the one whose turn has come out of its lane.
     pub(crate) fn pop(&mut self, pool: usize, waiting: Waiting) {
         let lanes = &mut self.backend_pools.pools[pool].lanes;
@@ -150,47 +94,8 @@ impl<N: Net> Group<N> {
         self.figures.waited_in(waiting.lane, waited);
         let kicked_up = waiting.lane == LaneName::Low
             && waited >= self.settings.prio_kickup
-            && self
-                .backend_pools
-                .front_in(pool, LaneName::High, |waiting| {
-                    stands(&self.clients, waiting)
-                })
-                .is_some();
+            && self.matching().front_in(pool, LaneName::High).is_some();
         self.counts.kicked_up += u64::from(kicked_up);
-    }
-
-    /// Since when the one waits that has waited for longest, of those who may be served: while slow
-    /// readers keep what the low lane may have, nobody can help it by waiting.
-    pub(crate) fn oldest_wait_to_serve(&mut self) -> Option<Time> {
-        let reserved = self.is_squeezed() && {
-            let unused = self.backend_pools.unused();
-            self.shared.budget.is_reserve_reached(self.index, unused)
-        };
-        let lanes: &[LaneName] = match reserved {
-            true => &[LaneName::Login, LaneName::High, LaneName::Held],
-            false => &LaneName::ALL,
-        };
-        (self.backend_pools).oldest_wait(lanes, |waiting| stands(&self.clients, waiting))
-    }
-
-    /// Under `high_prio_mode = "none"`, a statement of a client that has a backend waits for its
-    /// turn as well, when as many statements run as may.
-    pub(crate) fn waits_with_lease(&mut self, key: Key, lease: Key) -> bool {
-        let resting = |lease| {
-            self.backends
-                .get(lease)
-                .is_some_and(|backend| backend.flight().is_empty())
-        };
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        self.settings.users[client.user as usize]
-            .limits
-            .high_prio_mode
-            == Mode::None
-            && client.state() == ClientState::Idle
-            && resting(lease)
-            && self.running.is_full_of_held(&self.shared, &self.settings)
     }
 
     /// The turn of a client has come that had a backend all the while.
@@ -224,16 +129,13 @@ impl<N: Net> Group<N> {
     pub(crate) fn expire(&mut self) {
         let now = self.net.now();
         let longest = self.settings.wait_max;
-        let down = self.is_down_for();
+        let down = (self.shared.upstream).down_for(now, self.settings.server_down_fail);
         for pool in 0..self.backend_pools.pools.len() {
             if let Some(lasted) = down {
                 self.refuse_while_down(pool, lasted);
             }
             for lane in REFUSABLE {
-                while let Some(front) = self
-                    .backend_pools
-                    .front_in(pool, lane, |waiting| stands(&self.clients, waiting))
-                {
+                while let Some(front) = self.matching().front_in(pool, lane) {
                     let waited = now.since(front.since);
                     if waited < longest {
                         break;
@@ -275,9 +177,7 @@ impl<N: Net> Group<N> {
     /// Every client of a pool that waits for a backend gets an error: the server refuses its
     /// account.
     pub(crate) fn give_up_all(&mut self, pool: usize, why: &str) {
-        while let Some(client) = (self.backend_pools)
-            .take_waiting(pool, &REFUSABLE, |waiting| stands(&self.clients, waiting))
-        {
+        while let Some(client) = self.matching().take_refusable(pool) {
             self.give_up(client, &Refusal::BackendLogin(why.to_string()));
         }
     }
@@ -285,9 +185,7 @@ impl<N: Net> Group<N> {
     /// Every client of a pool that waits for a backend is closed with an error: logging in again
     /// helps.
     pub(crate) fn close_all_waiting(&mut self, pool: usize, why: &str) {
-        while let Some(client) = (self.backend_pools)
-            .take_waiting(pool, &REFUSABLE, |waiting| stands(&self.clients, waiting))
-        {
+        while let Some(client) = self.matching().take_refusable(pool) {
             self.forget_waiting(client);
             self.refuse_and_leave(client, &Refusal::BackendLogin(why.to_string()));
         }
@@ -310,14 +208,6 @@ impl<N: Net> Group<N> {
             text.push_str(why);
         }
         text
-    }
-
-    /// When the first waiting client's time is up.
-    pub(crate) fn next_expiry(&mut self) -> Time {
-        let longest = self.settings.wait_max;
-        (self.backend_pools)
-            .oldest_wait(&REFUSABLE, |waiting| stands(&self.clients, waiting))
-            .map_or(Time::NEVER, |since| since + longest)
     }
 }
 
@@ -345,14 +235,4 @@ impl<S> Client<S> {
         self.place.give_tickets(limits.high_prio_tickets);
         LaneName::Low
     }
-}
-
-/// Whether a lane's entry still stands: its client is there and has not been served since.
-pub(crate) fn stands<S>(
-    clients: &reactor::Slots<crate::client::Client<S>>,
-    waiting: &Waiting,
-) -> bool {
-    clients
-        .get(waiting.client)
-        .is_some_and(|client| client.place.stands_since(waiting.since))
 }

@@ -9,42 +9,15 @@
 //! waited for longest, whoever was put back there; a turn that leaves somebody waiting for what is
 //! there is followed by another at once.
 
-use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::statements::is_answered_here;
 use crate::queue::lane::Waiting;
 use reactor::{Key, Net};
-use session::state::can_restore;
 use wire::command::Command;
 use wire::packet::HEADER_LEN;
 
 impl<N: Net> Group<N> {
-    /// Whether a lease lasts only until something is read back, and others wait for its end: a
-    /// statement that came meanwhile must not go before theirs. Nor must one go out while what is
-    /// read back comes from a backend that stands in a schema that is not its client's, or while
-    /// the server reports its session: what is sent behind that may already stand in another one.
-    pub(crate) fn is_read_back_for_others(&mut self, key: Key, lease: Key) -> bool {
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
-        else {
-            return false;
-        };
-        let reports = |command: &InFlight| matches!(command.purpose, Purpose::Reports(_));
-        let asks = !backend.flight().is_empty();
-        let elsewhere = backend.astray || !can_restore(&backend.session, &client.session);
-        let unsure = elsewhere || backend.flight().iter().any(reports);
-        let ends = asks && !client.is_held() && !backend.in_transaction();
-        let pool = client.pool as usize;
-        asks && unsure || ends && self.front_of(pool).is_some()
-    }
-
-    /// Whether a KILL for the statement before is under way, and may still hit this one.
-    pub(crate) fn is_frozen(&self, lease: Key) -> bool {
-        self.backends
-            .get(lease)
-            .is_some_and(|backend| backend.frozen)
-    }
-
     /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it
     /// goes to the lane, to its place there.
     pub(crate) fn wait_for_read_back(&mut self, key: Key) -> Handled {
@@ -139,31 +112,5 @@ impl<N: Net> Group<N> {
             since,
             lane,
         });
-    }
-
-    /// Whether somebody waits for what could be given at once: backends that were lost at the end
-    /// of a turn have made room after everybody was served.
-    pub(crate) fn is_behind(&mut self) -> bool {
-        if self.line.is_empty()
-            || !self.running.has_room(0, &self.shared, &self.settings)
-            || self.yields()
-        {
-            return false;
-        }
-        let now = self.net.now();
-        let idle = self
-            .backend_pools
-            .pools
-            .iter()
-            .any(|pool| !pool.idle.is_empty());
-        let slot = self.shared.budget.has_room(self.index);
-        (0..self.backend_pools.pools.len()).any(|pool| {
-            let may_dial = self.may_dial(pool, now);
-            if self.front_to_serve(pool).is_some() {
-                may_dial && (slot || idle) || !self.wants_dial(pool)
-            } else {
-                may_dial && slot && self.wants_more(pool)
-            }
-        })
     }
 }

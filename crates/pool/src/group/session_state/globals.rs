@@ -59,7 +59,9 @@ impl<N: Net> Group<N> {
         let unsure: Vec<Key> = self.backends.keys().into_iter().filter(unsure).collect();
         for key in unsure {
             match self.backends.get_mut(key) {
-                Some(backend) if backend.state() == BackendState::Leased => backend.spoiled = true,
+                Some(backend) if backend.state() == BackendState::Leased => {
+                    backend.reuse.end_with_client();
+                }
                 _ => self.retire(key),
             }
         }

@@ -25,7 +25,6 @@ use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::diagnostics::{Area, area_of};
 use session::reply_summary::ReplySummary;
-use session::state::can_restore;
 use session::text::Text;
 use sql::classify::{self, Reads};
 use sql::lex::Server;
@@ -82,15 +81,7 @@ impl<N: Net> Group<N> {
         if client.lease().is_some() || self.draining.is_some() {
             return;
         }
-        let idle = &self.backend_pools.pools[client.pool as usize].idle;
-        let is_its_last = |lease: &&Key| {
-            self.backends.get(**lease).is_some_and(|backend| {
-                backend.last_client == Some((key, client.last.number))
-                    && self.lives_on(backend)
-                    && can_restore(&backend.session, &client.session)
-            })
-        };
-        if let Some(&home) = idle.iter().rev().find(is_its_last) {
+        if let Some(home) = self.matching().last_backend_to_use(key) {
             self.bind(key, home);
         }
     }
@@ -101,17 +92,6 @@ impl<N: Net> Group<N> {
         let lease = client.filter(|client| client.state() == ClientState::Idle);
         if let Some(lease) = lease.and_then(|client| client.lease()) {
             self.settle(lease);
-        }
-    }
-
-    /// Asks a backend that goes to somebody else for what its last client has left there.
-    pub(crate) fn ask_for_last(&mut self, lease: Key, (last, sent): (Key, u32)) {
-        let stands = self
-            .clients
-            .get(last)
-            .is_some_and(|client| client.last.number == sent);
-        if stands {
-            self.ask_for(lease, last);
         }
     }
 
@@ -293,7 +273,8 @@ impl<N: Net> Group<N> {
         };
         if let Some(lease) = client.lease() {
             let backend = self.backends.get(lease);
-            let Some(backend) = backend.filter(|b| !b.transaction.is_announced() && !b.frozen)
+            let Some(backend) =
+                backend.filter(|b| !b.transaction.is_announced() && !b.reuse.is_frozen())
             else {
                 return false;
             };
@@ -306,16 +287,9 @@ impl<N: Net> Group<N> {
     /// Asks the last backend of a client, which has none now, for what that alone knows; `false`
     /// where it is another's by now, or has nothing to tell.
     pub(crate) fn ask_last_of(&mut self, key: Key) -> bool {
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let home = Some((key, client.last.number));
-        let idle = &self.backend_pools.pools[client.pool as usize].idle;
-        let is_its_last = |lease: &&Key| {
-            (self.backends.get(**lease)).is_some_and(|backend| backend.last_client == home)
-        };
-        match idle.iter().find(is_its_last).copied().zip(home) {
-            Some((lease, home)) => self.ask_last_backend(lease, home),
+        let number = self.clients.get(key).map(|client| client.last.number);
+        match self.matching().last_backend_of(key).zip(number) {
+            Some((lease, number)) => self.ask_last_backend(lease, (key, number)),
             None => false,
         }
     }

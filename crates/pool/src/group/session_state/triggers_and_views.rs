@@ -62,7 +62,7 @@ impl<N: Net> Group<N> {
     /// judged: it has waited for a backend, and code in triggers and views has come into being
     /// meanwhile.
     pub(crate) fn judge_again(&mut self, key: Key, lease: Key, message: &[u8]) {
-        // Who rides was chosen by the present names (`leases.rs: takes_rider`).
+        // Who rides was chosen by the present names (`matching/riding.rs`).
         let backend = self.backends.get(lease);
         let others = |c: &InFlight| c.purpose == Purpose::Statement;
         if backend.is_some_and(|backend| backend.flight().iter().any(others)) {

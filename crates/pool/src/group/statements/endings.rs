@@ -205,7 +205,7 @@ impl<N: Net> Group<N> {
         let riders = backend.part_riders(owner);
         let now = self.net.now();
         backend.note_left(now);
-        self.hand_over(key, owner);
+        backend.binding.hand_over(owner);
         for (rider, command) in riders {
             match command {
                 Some(command) => self.run_again(rider, &command),
@@ -232,7 +232,7 @@ impl<N: Net> Group<N> {
         if let Some(backend) = self.backends.get_mut(key)
             && let Some(next) = backend.flight().front().map(|next| next.owner)
         {
-            self.hand_over(key, next);
+            backend.binding.hand_over(next);
         }
     }
 
@@ -297,9 +297,12 @@ impl<N: Net> Group<N> {
             let owed = (self.clients.get(owner)).map(|client| client.last.owed.explanation);
             let explanation = owed.unwrap_or_default().with_due(summary.due);
             self.note_changes(key, owner, summary, explanation);
-            self.tell_later(key, owner, summary);
             if let Some(mut pair) = self.pair(owner, key) {
+                let told = pair.tell_later(summary);
                 pair.note_rolled_back();
+                if let Err(why) = told {
+                    self.lose(key, why);
+                }
             }
             let known = self
                 .clients
@@ -337,7 +340,7 @@ impl<N: Net> Group<N> {
         };
         use ClientState::{Asking, Idle, Waiting};
         let rests = matches!(client.state(), Idle | Waiting | Asking);
-        if !rests || backend.frozen {
+        if !rests || backend.reuse.is_frozen() {
             return;
         }
         let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());

@@ -430,8 +430,7 @@ impl<N: Net> Group<N> {
         if let Some(lease) = lease
             && let Some(backend) = self.backends.get_mut(lease)
         {
-            backend.frozen = false;
-            backend.spoiled |= ended.spoils;
+            backend.reuse.thaw(ended.spoils);
             self.settle(lease);
             self.resume(lease);
         }

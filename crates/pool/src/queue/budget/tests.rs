@@ -201,3 +201,15 @@ fn a_lowered_whole_is_owed_by_those_above_their_shares() {
     assert!(budget.set_total(0));
     assert_eq!(budget.total(), 2, "one for each group");
 }
+
+#[test]
+fn a_lack_is_told_once_and_ends() {
+    let budget = Budget::new(4, 2, 0);
+    assert_eq!(take_all(&budget, 0), 4);
+    budget.note_idle(0, 2);
+    assert_eq!(told(budget.note_lack(1, true)), [0]);
+    assert!(told(budget.note_lack(1, true)).is_empty(), "it is known");
+    assert!(budget.owes_next(0, 4));
+    assert!(told(budget.note_lack(1, false)).is_empty());
+    assert!(!budget.owes_next(0, 4));
+}

@@ -293,7 +293,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert_eq!(again.transaction_since, Some(Time(950)));
     assert!(again.had.has_any_of(&[b"seen"[..].into()], |_| false));
     assert_eq!(again.conditions_of, Some(of));
-    assert!(again.bound == Bound::Inside && again.served && again.spoiled);
+    assert!(again.bound == Bound::Inside && again.served && !again.reuse.is_for_others());
     assert_eq!(again.state(), BackendState::Leased);
     let prepared = read.backend.prepared.into_value(define);
     assert_eq!(prepared.count(), 3);
@@ -310,7 +310,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     type Keep<'a> = &'a dyn Fn(&mut Backend<()>);
     let keeps: [Keep<'_>; 6] = [
         &|b| b.reports = Reports::Due(session::statement::Explanation::None),
-        &|b| b.frozen = true,
+        &|b| b.reuse.freeze(),
         &|b| b.astray = true,
         &|b| b.input = vec![1],
         &|b| b.conditions_of = Some(lease),

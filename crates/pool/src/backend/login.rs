@@ -1,0 +1,168 @@
+//! A backend's login, from its connection to the first command: the exchange on its own socket.
+//!
+//! [`crate::backend::dial`] says what is answered; here packets are taken out of what has arrived,
+//! and TLS is put over the socket where the server is asked for it. What follows is a
+//! [`LoginStep`]: the group sends, prepares the backend, or gives it up.
+//!
+//! Invariant: whatever has come behind a greeting that is answered with a request for TLS is TLS.
+
+use crate::backend::Backend;
+use crate::backend::backend_pools::{DialEnd, PoolKey};
+use crate::backend::dial::DialStep;
+use crate::server::backend_tls::BackendTls;
+use reactor::Net;
+use std::io;
+use wire::packet::{Frame, HEADER_LEN, frame};
+
+/// What is to be done with a backend that logs in.
+#[derive(Debug)]
+pub(crate) enum LoginStep {
+    /// Nothing before more has come.
+    Wait,
+    /// These bytes are sent.
+    Send(Vec<u8>),
+    /// It is logged in.
+    In,
+    /// It cannot be: a sentence, and how the dial has failed.
+    Failed(String, DialEnd),
+    /// Its connection cannot be read or written any more.
+    Broken(io::Error),
+}
+
+impl<S> Backend<S> {
+    /// Takes a packet of its login from what has arrived; how many bytes were used, and what
+    /// follows.
+    pub(crate) fn take_login<N: Net<Sock = S>>(
+        &mut self,
+        net: &mut N,
+        (key, tls): (&PoolKey, Option<&BackendTls>),
+        input: &[u8],
+    ) -> (usize, LoginStep) {
+        let Frame::Whole { total, last_seq } = frame(input) else {
+            return (0, LoginStep::Wait);
+        };
+        let Some(dial) = &mut self.dial else {
+            return (0, LoginStep::Wait);
+        };
+        match dial.packet(key, &input[HEADER_LEN..total], last_seq) {
+            DialStep::BeginTls(request) => {
+                let step = self.begin_tls(net, tls, &request, &input[total..]);
+                (input.len(), step)
+            }
+            step => (total, after(step)),
+        }
+    }
+
+    /// Answers the greeting of a server with which TLS stands now, if that is its state.
+    pub(crate) fn go_on_with_login(&mut self, key: &PoolKey) -> LoginStep {
+        if self.transport.is_handshaking() {
+            return LoginStep::Wait;
+        }
+        let step = self.dial.as_mut().and_then(|dial| dial.secured(key));
+        step.map_or(LoginStep::Wait, after)
+    }
+
+    /// Asks for TLS, and begins it. `received` is what has come behind the greeting.
+    fn begin_tls<N: Net<Sock = S>>(
+        &mut self,
+        net: &mut N,
+        tls: Option<&BackendTls>,
+        request: &[u8],
+        received: &[u8],
+    ) -> LoginStep {
+        let begun = match tls.map(BackendTls::begin) {
+            None => Err(io::ErrorKind::Unsupported.into()),
+            Some(tls) => tls.and_then(|tls| {
+                let transport = &mut self.transport;
+                transport.ask_for_tls(net, request, tls, received)
+            }),
+        };
+        match begun {
+            Ok(()) => LoginStep::Wait,
+            Err(error) => LoginStep::Broken(error),
+        }
+    }
+}
+
+/// What follows from a step that begins no TLS.
+fn after(step: DialStep) -> LoginStep {
+    match step {
+        DialStep::Send(out) => LoginStep::Send(out),
+        DialStep::Wait => LoginStep::Wait,
+        DialStep::In => LoginStep::In,
+        DialStep::PasswordUnknown(why) => LoginStep::Failed(why, DialEnd::PasswordUnknown),
+        DialStep::Failed(why, true) => LoginStep::Failed(why, DialEnd::Account),
+        DialStep::Failed(why, false) => LoginStep::Failed(why, DialEnd::Answered),
+        // A login asks for TLS behind the greeting alone.
+        DialStep::BeginTls(_) => LoginStep::Broken(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::credential::Credential;
+    use crate::backend::Endpoint;
+    use crate::scripted::Scripted;
+    use reactor::{Address, Time};
+    use std::rc::Rc;
+    use std::sync::Arc;
+
+    fn key() -> PoolKey {
+        PoolKey {
+            client_address: None,
+            capabilities: 0,
+            extended: 0,
+            user: "app".into(),
+            credential: Credential::Password("secret".into()),
+            account: None,
+            privileges: 0,
+        }
+    }
+
+    fn backend() -> Backend<()> {
+        let at = Arc::new(Address::Unix("/s".into()));
+        Backend::dialling(Endpoint::new((), at, 0), Time(0), Rc::default(), None)
+    }
+
+    fn error(code: u16, text: &[u8]) -> Vec<u8> {
+        let mut payload = vec![0xFF];
+        payload.extend(code.to_le_bytes());
+        payload.extend(b"#HY000");
+        payload.extend(text);
+        let mut packet = vec![u8::try_from(payload.len()).unwrap(), 0, 0, 0];
+        packet.extend(payload);
+        packet
+    }
+
+    #[test]
+    fn half_a_packet_waits_for_the_rest() {
+        let mut backend = backend();
+        let packet = error(1040, b"Too many connections");
+        let half = &packet[..packet.len() - 1];
+        let (used, step) = backend.take_login(&mut Scripted::default(), (&key(), None), half);
+        assert!(used == 0 && matches!(step, LoginStep::Wait), "{step:?}");
+    }
+
+    #[test]
+    fn a_refusal_says_whether_another_dial_soon_is_of_use() {
+        for (code, expected) in [(1040, DialEnd::Answered), (1045, DialEnd::Account)] {
+            let mut backend = backend();
+            let mut packet = error(code, b"no");
+            packet.extend(b"more");
+            let (used, step) =
+                backend.take_login(&mut Scripted::default(), (&key(), None), &packet);
+            assert_eq!(used, packet.len() - 4, "what is behind it is not taken");
+            assert!(
+                matches!(&step, LoginStep::Failed(_, end) if *end == expected),
+                "{step:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_has_not_asked_for_tls_has_nothing_to_go_on_with() {
+        let step = backend().go_on_with_login(&key());
+        assert!(matches!(step, LoginStep::Wait), "{step:?}");
+    }
+}

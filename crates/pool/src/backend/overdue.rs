@@ -1,0 +1,164 @@
+//! Backends whose time is over, by any of the limits that the sweep keeps.
+//!
+//! | limit | what it bounds |
+//! |---|---|
+//! | `dial_ms_max` | a connection that is being opened and logged in |
+//! | `backend_silence_s_max` | a server's host that acknowledges nothing |
+//! | `wait_ms_max` | the server's answer to a question of the pool's own |
+//! | [`UNREAD_BYTES_MAX`], [`UNREAD_MAX`] | a reply whose client has left |
+//! | the server's `wait_timeout` | an idle connection, which the server is about to close |
+//! | `backend_idle_ms_max`, `backend_life_s_max` | an idle connection that is not needed, or old |
+//!
+//! Not bounded are a client's statement (but by `statement_ms_max`, where that is set), a
+//! preparation, which may wait for a lock like a statement, and a reset, which may have much to
+//! roll back.
+//!
+//! Invariant: what a client may still be told of a statement of its own is not lost to a limit of
+//! what lies idle.
+
+use crate::backend::{Backend, BackendState, Purpose};
+use crate::config::Settings;
+use crate::server::server_facts::ServerTimeouts;
+use reactor::{Key, Time};
+use std::io::{Error, ErrorKind};
+use std::time::Duration;
+
+/// Bytes of a reply that are read and thrown away after its client has left.
+pub(crate) const UNREAD_BYTES_MAX: usize = 32 * 1024;
+/// Longest time for which the rest of such a reply is read.
+pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(5);
+/// The longest part of a backend's last moments in which it is not used any more. A command that
+/// meets the server's own close on the way would be lost.
+const MARGIN_MAX: Duration = Duration::from_secs(5);
+/// Half the shortest `wait_timeout`, 1 s: until then there is nothing to look up.
+const ALIVE: Duration = Duration::from_millis(500);
+
+/// What is to become of a backend whose time is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Overdue {
+    /// Its dial has failed, for this reason.
+    Dial(String),
+    /// It is lost, for this reason.
+    Lost(String),
+    /// It is closed, and a KILL ends what nobody waits for.
+    Unread,
+    /// It is closed, once what it alone knows has been asked for.
+    Idle,
+}
+
+/// What its time is measured by.
+pub(crate) struct TimeLimits<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) timeouts: &'a ServerTimeouts,
+    /// The capabilities of its pool.
+    pub(crate) capabilities: u32,
+    /// There are more backends than are kept without use.
+    pub(crate) has_spare: bool,
+    pub(crate) now: Time,
+}
+
+impl<S> Backend<S> {
+    /// Whether its time is over, and what that means. `unanswered`: for how long the server's host
+    /// has acknowledged nothing.
+    pub(crate) fn overdue(
+        &self,
+        key: Key,
+        unanswered: impl FnOnce() -> Option<Duration>,
+        limits: &TimeLimits<'_>,
+    ) -> Option<Overdue> {
+        let (settings, now) = (limits.settings, limits.now);
+        let opens = matches!(
+            self.state(),
+            BackendState::Dialling | BackendState::Preparing
+        );
+        if opens && now.since(self.since) > settings.dial_max {
+            let ms = settings.dial_max.as_millis();
+            let why = format!("the server did not answer within {ms} ms");
+            return Some(Overdue::Dial(why));
+        }
+        // One that is being opened has a limit of its own.
+        if let Some(max) = settings.backend_silence_max
+            && self.state() != BackendState::Dialling
+            && unanswered().is_some_and(|silent| silent >= max)
+        {
+            return Some(Overdue::Lost(silent_for(Some(max))));
+        }
+        if self.is_unanswered(settings.wait_max, now) {
+            let ms = settings.wait_max.as_millis();
+            let why = format!("the server did not answer the pool's own question within {ms} ms");
+            return Some(Overdue::Lost(why));
+        }
+        if self.is_read_in_vain(now) {
+            return Some(Overdue::Unread);
+        }
+        let is_old = || {
+            let unused = now.since(self.since) > settings.backend_idle_max && limits.has_spare;
+            unused || now.since(self.born) > life_of(key, self.born, settings.backend_life_max)
+        };
+        let idle = self.state() == BackendState::Idle;
+        let dies = || !self.lives_on(limits.capabilities, limits.timeouts, now);
+        (idle && (dies() || is_old())).then_some(Overdue::Idle)
+    }
+
+    /// Whether what the pool itself has asked is not answered in time.
+    fn is_unanswered(&self, max: Duration, now: Time) -> bool {
+        let asks = self.flight().front().is_some_and(|command| {
+            !matches!(
+                command.purpose,
+                Purpose::Statement | Purpose::Prepare(_) | Purpose::Ahead | Purpose::GiveBack
+            ) && now.since(command.sent.max(self.busy_since)) > max
+        });
+        asks && self.state() == BackendState::Leased
+    }
+
+    /// Whether enough of a reply that nobody waits for has been read.
+    pub(crate) fn is_read_in_vain(&self, now: Time) -> bool {
+        let left = self.flight().front().and_then(|command| command.left);
+        let sends_rows = self.summary.columns.is_some();
+        left.is_some_and(|left| {
+            sends_rows
+                && (self.summary.len.saturating_sub(left.len) > UNREAD_BYTES_MAX
+                    || now.since(left.at) > UNREAD_MAX)
+        })
+    }
+
+    /// Whether the server will keep it, which is idle, for long enough to run something on it.
+    pub(crate) fn lives_on(&self, capabilities: u32, timeouts: &ServerTimeouts, now: Time) -> bool {
+        let idle = now.since(self.since);
+        if idle < ALIVE {
+            return true;
+        }
+        let max = timeouts.wait_of(&self.session, capabilities);
+        idle < max - (max / 2).min(MARGIN_MAX)
+    }
+}
+
+/// How long one backend lives: `life_max`, shortened by up to a tenth. Backends that were dialled
+/// together must not be replaced together, so the share differs by key and birth.
+fn life_of(key: Key, born: Time, life_max: Duration) -> Duration {
+    let mixed = (born.0 ^ u64::from(key.parts().0)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let permille = u32::try_from(mixed >> 32).unwrap_or(0) % 100;
+    life_max - life_max / 1000 * permille
+}
+
+fn silent_for(longest: Option<Duration>) -> String {
+    match longest {
+        Some(longest) => format!(
+            "the server's host has not answered for {} s",
+            longest.as_secs()
+        ),
+        None => "the server's host does not answer".into(),
+    }
+}
+
+/// Why a connection to the server cannot be read or written any more, where its host may be silent
+/// for so long.
+pub(crate) fn why_broken(error: &Error, silence_max: Option<Duration>) -> String {
+    match error.kind() {
+        ErrorKind::TimedOut => silent_for(silence_max),
+        _ => format!("the connection to the server broke: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Which idle backend suits a client best.
+//!
+//! Its own last one comes first: what its last statement has left is there alone. Then one that
+//! stands in its session already, then the one used last that can be brought there. Those about
+//! whose last statement a client may ask next go to others when there is no other.
+
+use crate::backend::Backend;
+use crate::client::Client;
+use crate::matching::Matching;
+use reactor::Key;
+use session::found::Found;
+use session::state::can_restore;
+use sql::lex::Server;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Idle backends, those used last, among which a client's own last one is looked for. One that is
+/// not among them has not been left just now.
+const HOMES_LOOKED_AT: usize = 8;
+/// Who asks about its last statement does so soon. A backend that has lain idle for so long goes to
+/// others as if nobody could ask.
+const ASKS_WITHIN: Duration = Duration::from_secs(10);
+
+/// What a client would lose if another used the backend of its last statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Affinity {
+    /// Nothing: what its statement has left is known, or of no interest.
+    None,
+    /// Counts that are known, but not to stored code that asks for them.
+    Counts,
+    /// What that backend alone can tell in every form: conditions, or a FOUND_ROWS() that is not
+    /// known.
+    Only,
+}
+
+impl<S> Client<S> {
+    /// What it would lose if another used the backend of its last statement.
+    fn affinity(&self) -> Affinity {
+        match self.last.alone_knows() {
+            true => Affinity::Only,
+            false if self.last.may_be_asked_for() => Affinity::Counts,
+            false => Affinity::None,
+        }
+    }
+}
+
+impl<S> Backend<S> {
+    /// FOUND_ROWS() as its next client's statement finds it, if that is known: what
+    /// clears the conditions of others goes out in front, and counts on MySQL.
+    pub(crate) fn found_ahead(&self, server: Server) -> Option<u64> {
+        let counted = server.is_mysql() && self.conditions_of.is_some();
+        self.found.filter(|_| !counted)
+    }
+}
+
+impl<S> Matching<'_, S> {
+    /// The best idle backend for a client: its own last one, one that stands in its state already,
+    /// else the one used last that can be brought there. Those about whose last statement a client
+    /// may ask next go to others when there is no other, the one left longest ago first.
+    pub(crate) fn pick_idle(&self, pool: usize, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let session = &client.session;
+        let idle = &self.pools.pools[pool].idle;
+        let looked_at = match client.affinity() {
+            Affinity::Only => idle.len(),
+            Affinity::Counts | Affinity::None => HOMES_LOOKED_AT,
+        };
+        let home = Some((key, client.last.number));
+        let alive = |lease: Key| {
+            let backend = self.backends.get(lease).filter(|b| self.lives_on(b))?;
+            Some((lease, backend))
+        };
+        let last_used = || idle.iter().rev().filter_map(|lease| alive(*lease));
+        let homes = idle.iter().rev().take(looked_at);
+        let mut homes = homes.filter_map(|lease| alive(*lease));
+        // Nothing takes a default schema away again: the backends without one are for the clients
+        // without one, as long as there are others, and whoever chooses its first schema does so
+        // on another.
+        let has_schema = |b: &Backend<S>| b.session.schema.is_some();
+        let chooses = session.schema.is_none() && client.may_choose_schema();
+        if chooses
+            && let Some((lease, _)) = last_used().find(|(_, b)| {
+                has_schema(b) && client.is_clean_on(b) && self.affinity(b) != Affinity::Only
+            })
+        {
+            return Some(lease);
+        }
+        if let Some(home) =
+            homes.find(|(_, b)| b.last_client == home && client.can_run_on(b, self.begun))
+        {
+            return Some(home.0);
+        }
+        // What may count or not leaves a number that is known only where it was so before.
+        let number = client.last.found_rows.get();
+        let may_count = matches!(client.statement.found, Found::Unsure | Found::Matched);
+        let alike = |b: &Backend<S>| b.found_ahead(self.shared.server.flavour) == number;
+        let same = |b: &Backend<S>| Rc::ptr_eq(&b.session, session);
+        let clean = |b: &Backend<S>| client.is_clean_on(b);
+        let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
+        let asked_least = || {
+            let fits = last_used().filter(|(_, b)| clean(b) && client.can_run_on(b, self.begun));
+            fits.min_by_key(|(_, b)| (self.affinity(b), b.since))
+        };
+        let fits = |b: &Backend<S>| clean(b) && free(b) && client.can_run_on(b, self.begun);
+        let counted_alike = (may_count && number.is_some())
+            .then(|| last_used().find(|(_, b)| alike(b) && fits(b)))
+            .flatten();
+        counted_alike
+            .or_else(|| last_used().find(|(_, b)| same(b) && clean(b) && free(b)))
+            .or_else(|| last_used().find(|(_, b)| has_schema(b) && fits(b)))
+            .or_else(|| last_used().find(|(_, b)| fits(b)))
+            .or_else(asked_least)
+            .or_else(|| last_used().find(|(_, b)| client.can_run_on(b, self.begun)))
+            .map(|(lease, _)| lease)
+    }
+
+    /// How much the last client of an idle backend would lose if another used that.
+    pub(super) fn affinity(&self, backend: &Backend<S>) -> Affinity {
+        let Some((last, sent)) = backend.last_client else {
+            return Affinity::None;
+        };
+        let asks_soon = self.now.since(backend.since) < ASKS_WITHIN;
+        let last = self.clients.get(last);
+        match last.filter(|client| client.last.number == sent && asks_soon) {
+            Some(client) => client.affinity(),
+            None => Affinity::None,
+        }
+    }
+
+    /// Whether the server will keep an idle backend for long enough to run something on it.
+    pub(crate) fn lives_on(&self, backend: &Backend<S>) -> bool {
+        let capabilities = self.pools.pools[backend.pool].key.capabilities;
+        backend.lives_on(capabilities, &self.shared.server.timeouts, self.now)
+    }
+
+    /// The backend of a client's last statement, if it is idle and nobody's since.
+    pub(crate) fn last_backend_of(&self, key: Key) -> Option<Key> {
+        let mut leases = self.last_backends_of(key);
+        leases.next().map(|(lease, _)| lease)
+    }
+
+    /// The same, if it can be used for another statement.
+    pub(crate) fn last_backend_to_use(&self, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let suits = |backend: &Backend<S>| {
+            self.lives_on(backend) && can_restore(&backend.session, &client.session)
+        };
+        let mut leases = self.last_backends_of(key).rev();
+        leases.find_map(|(lease, backend)| suits(backend).then_some(lease))
+    }
+
+    fn last_backends_of(&self, key: Key) -> impl DoubleEndedIterator<Item = (Key, &Backend<S>)> {
+        let client = self.clients.get(key);
+        let home = client.map(|client| (key, client.last.number));
+        let idle = client.map(|client| &self.pools.pools[client.pool as usize].idle);
+        idle.into_iter().flatten().filter_map(move |lease| {
+            let backend = self.backends.get(*lease)?;
+            (home.is_some() && backend.last_client == home).then_some((*lease, backend))
+        })
+    }
+}

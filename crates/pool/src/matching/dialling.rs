@@ -1,0 +1,178 @@
+//! Whether a backend is to be opened, lent to another group, or closed for another pool.
+//!
+//! `budget.rs` has the rules between groups. Within a group a backend is opened for the first of a
+//! lane that no backend there can serve, as far as the budget, the limits of dials and what may run
+//! at once allow.
+
+use crate::backend::backend_pools::BackendPool;
+use crate::backend::{Backend, BackendState};
+use crate::matching::Matching;
+use crate::matching::choice::Affinity;
+use crate::queue::budget::Owed;
+use reactor::{Key, Time};
+use std::time::Duration;
+
+/// A backend that has been idle for so long is lent: a dial costs about a millisecond, and who
+/// pauses for less than this is not to pay for one each time.
+const LEND_AFTER: Duration = Duration::from_millis(50);
+
+impl<S> Matching<'_, S> {
+    /// Whether the first of a pool's lane waits because no backend of the pool can serve it.
+    pub(crate) fn wants_dial(&mut self, pool: usize) -> bool {
+        let Some(front) = self.front_to_serve(pool) else {
+            return false;
+        };
+        let Some(client) = self.clients.get(front.client) else {
+            return false;
+        };
+        client.lease().is_none() && self.pick_idle(pool, front.client).is_none()
+    }
+
+    /// Whether the limits of dials, and what may run at once, allow another of this pool.
+    pub(crate) fn may_dial(&self, pool: usize) -> bool {
+        let pool = &self.pools.pools[pool];
+        self.pools.dialling < self.settings.dials_max
+            && self.now >= pool.dial_at
+            && pool.dialling < pool.lanes.len()
+            // More than may run at once would only lie idle.
+            && self.running.has_room(pool.dialling, self.shared, self.settings)
+    }
+
+    /// Whether there is room for another backend, or somebody's idle one could make it.
+    pub(crate) fn may_have_room(&self) -> bool {
+        self.shared.budget.has_room(self.index)
+            || (self.pools.pools.iter()).any(|pool| !pool.idle.is_empty())
+    }
+
+    /// Another pool whose clients wait, longer than `since`, without any backend.
+    pub(crate) fn starved_pool(&mut self, pool: usize, since: Option<Time>) -> Option<usize> {
+        if self.pools.pools.len() < 2 || self.shared.budget.has_room(self.index) {
+            return None;
+        }
+        let now = self.now;
+        // What is left of an older version of the privileges goes to whoever waits longest.
+        let outdated = (self.pools).is_outdated(pool, self.shared.privileges.version());
+        let mut found: Option<(Time, usize)> = None;
+        for other in (0..self.pools.pools.len()).filter(|&other| other != pool) {
+            let pool = &self.pools.pools[other];
+            let is_served = pool.count > 0 && !(outdated && pool.dialling < pool.lanes.len());
+            if is_served || pool.dial_at > now {
+                continue;
+            }
+            if let Some(front) = self.front_of(other)
+                && since.is_none_or(|since| front.since < since)
+                && found.is_none_or(|(oldest, _)| front.since < oldest)
+            {
+                found = Some((front.since, other));
+            }
+        }
+        found.map(|(_, other)| other)
+    }
+
+    /// Whether those of a pool who wait may be served without another dial: by a backend that is
+    /// idle, on its way, or runs a statement of a client that does not hold it.
+    pub(crate) fn gets_one_free(&mut self, pool: usize) -> bool {
+        if self.pools.pools[pool].count == 0 {
+            return false;
+        }
+        let gets_free = |backend: &Backend<S>| match backend.state() {
+            BackendState::Dialling | BackendState::Preparing => true,
+            // Whether that can serve the first in line is asked below.
+            BackendState::Idle => false,
+            BackendState::Leased => {
+                let client = backend.lease().and_then(|owner| self.clients.get(owner));
+                !backend.in_transaction() && client.is_none_or(|client| !client.is_held())
+            }
+        };
+        let all = self.backends.iter().map(|(_, backend)| backend);
+        let of_pool = |backend: &&Backend<S>| backend.pool == pool;
+        all.filter(of_pool).any(gets_free) || !self.wants_dial(pool)
+    }
+
+    /// Which idle backend is to be lent next, and when.
+    pub(crate) fn next_lent(&self) -> Option<(Time, Key)> {
+        let budget = &self.shared.budget;
+        if self.pools.unused() <= budget.reserved(self.index) {
+            return None;
+        }
+        let owed = budget.owed(self.index);
+        let idle = self.pools.pools.iter().flat_map(|pool| &pool.idle);
+        let since = idle.filter_map(|key| Some((self.backends.get(*key)?.since, *key)));
+        match (owed, since.min()?) {
+            (Owed::Nothing, _) => None,
+            (Owed::AtOnce, (_, key)) => Some((Time(0), key)),
+            (Owed::Idle, (since, key)) => Some((since + LEND_AFTER, key)),
+        }
+    }
+
+    /// The idle backend that is closed when the budget is used up: it is of another pool that
+    /// nobody waits for, or cannot be brought into the waiting client's state.
+    pub(crate) fn least_needed(&self) -> Option<Key> {
+        // The last one of an older version of the privileges cannot be dialled again.
+        let now = self.shared.privileges.version();
+        let is_last = |pool: &BackendPool| pool.key.privileges != now && pool.count == 1;
+        let all = self.pools.pools.iter();
+        all.filter_map(|pool| Some((is_last(pool), *pool.idle.first()?)))
+            .min_by_key(|(is_last, _)| *is_last)
+            .map(|(_, victim)| victim)
+    }
+
+    /// Whether a connection is to be opened that nobody waits for yet: whoever comes next would
+    /// otherwise get a backend about which its last client alone may ask, and could be answered
+    /// nowhere else.
+    pub(crate) fn wants_spare(&self, pool: usize) -> bool {
+        let kept = &self.pools.pools[pool];
+        let may = self.line.is_empty()
+            && !self.drains
+            && kept.dialling == 0
+            && self.pools.dialling < self.settings.dials_max
+            && self.now >= kept.dial_at
+            && (self.running).has_room(kept.idle.len(), self.shared, self.settings);
+        // Where triggers or views ask, every count may be asked for in a form that only the backend
+        // of its statement can answer.
+        let kept_for = match self.code.names.any_asks(false) {
+            true => Affinity::Counts,
+            false => Affinity::Only,
+        };
+        let is_kept = |lease: &Key| {
+            let backend = self.backends.get(*lease);
+            backend.is_some_and(|b| self.affinity(b) >= kept_for)
+        };
+        // Looking at each backend comes last: it is done each time that one becomes free.
+        let lacks = || !kept.idle.is_empty() && kept.idle.iter().all(is_kept);
+        may && self.shared.budget.by_right(self.index) > 0
+            && self.shared.budget.has_room(self.index)
+            && lacks()
+    }
+
+    /// When the next dial that somebody waits for may be tried.
+    pub(crate) fn next_dial(&mut self) -> Time {
+        if self.line.is_empty() || self.pools.dialling >= self.settings.dials_max {
+            return Time::NEVER;
+        }
+        let late = (0..self.pools.pools.len()).filter_map(|pool| {
+            let dial_at = self.pools.pools[pool].dial_at;
+            let wanted = dial_at > self.now && (self.wants_dial(pool) || self.wants_more(pool));
+            wanted.then_some(dial_at)
+        });
+        late.min().unwrap_or(Time::NEVER).min(self.address_at)
+    }
+
+    /// Whether somebody waits for what could be given at once: backends that were lost at the end
+    /// of a turn have made room after everybody was served.
+    pub(crate) fn is_behind(&mut self) -> bool {
+        if self.line.is_empty() || !self.running.has_room(0, self.shared, self.settings) {
+            return false;
+        }
+        let idle = (self.pools.pools.iter()).any(|pool| !pool.idle.is_empty());
+        let slot = self.shared.budget.has_room(self.index);
+        (0..self.pools.pools.len()).any(|pool| {
+            let may_dial = self.may_dial(pool);
+            if self.front_to_serve(pool).is_some() {
+                may_dial && (slot || idle) || !self.wants_dial(pool)
+            } else {
+                may_dial && slot && self.wants_more(pool)
+            }
+        })
+    }
+}

@@ -1,0 +1,363 @@
+//! Tests of who gets what, without a group.
+
+use super::*;
+use crate::auth::credential::Credential;
+use crate::auth::login::Login;
+use crate::backend::backend_pools::PoolKey;
+use crate::backend::{BackendState, Endpoint, InFlight, Purpose};
+use crate::buffers::spool::Spool;
+use crate::buffers::transport::Transport;
+use crate::client::ClientState;
+use crate::config::test_settings;
+use crate::queue::lane::{LaneName, Waiting};
+use crate::server::server_facts::ServerFacts;
+use crate::shared::Sizes;
+use reactor::{Address, Key};
+use session::state::{Interner, Session};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use wire::auth::NONCE_LEN;
+use wire::auth::caching_sha2::KeyPair;
+use wire::command::ReplyShape;
+
+const NOW: Time = Time(1_000_000_000);
+
+/// Room for a hundred clients in one group.
+const SIZES: Sizes = Sizes {
+    groups: 1,
+    cores: 1,
+    clients_per_group: 100,
+};
+
+/// Settings with four backends.
+const FOUR: &str = "backends_max = 4";
+
+/// A group's things, with two pools.
+struct Bench {
+    clients: Slots<Client<()>>,
+    backends: Slots<Backend<()>>,
+    pools: BackendPools,
+    line: Line,
+    running: Running,
+    slow_readers: SlowReaders,
+    shapes: Shapes,
+    code: Seen,
+    begun: Begun,
+    settings: Arc<Settings>,
+    shared: Shared,
+    sessions: Interner,
+}
+
+impl Bench {
+    fn new(settings: &str) -> Bench {
+        let mut pools = BackendPools::default();
+        for user in ["a", "b"] {
+            let key = PoolKey {
+                client_address: None,
+                capabilities: 0,
+                extended: 0,
+                user: user.into(),
+                credential: Credential::Password("secret".into()),
+                account: None,
+                privileges: 0,
+            };
+            pools.add(key, |_| true);
+        }
+        let keys = KeyPair::generate().unwrap();
+        let shared = Shared::new(
+            test_settings(settings),
+            ServerFacts::of_tests(),
+            keys,
+            SIZES,
+        );
+        Bench {
+            clients: Slots::default(),
+            backends: Slots::default(),
+            pools,
+            line: Line::default(),
+            running: Running::default(),
+            slow_readers: SlowReaders::new(Spool::new(0, 4096)),
+            shapes: Shapes::default(),
+            code: Seen::default(),
+            begun: Begun::default(),
+            settings: shared.settings(),
+            shared,
+            sessions: Interner::default(),
+        }
+    }
+
+    fn matching(&mut self) -> Matching<'_, ()> {
+        Matching {
+            clients: &self.clients,
+            backends: &self.backends,
+            pools: &mut self.pools,
+            line: &self.line,
+            running: &self.running,
+            slow_readers: &self.slow_readers,
+            shapes: &self.shapes,
+            code: &self.code,
+            begun: &self.begun,
+            settings: &self.settings,
+            shared: &self.shared,
+            index: 0,
+            drains: false,
+            address_at: Time::NEVER,
+            now: NOW,
+        }
+    }
+
+    /// A session with this schema.
+    fn session(&mut self, schema: Option<&str>) -> Rc<Session> {
+        let mut session = Session::default();
+        session.schema = schema.map(|name| name.as_bytes().into());
+        self.sessions.intern(session)
+    }
+
+    /// A client of a pool, between statements.
+    fn client(&mut self, pool: u32, schema: Option<&str>) -> Key {
+        let session = self.session(schema);
+        let login = Login::new([0; NONCE_LEN], false);
+        let transport = Transport::plain((), true);
+        let mut client = Client::greeted(transport, NOW, session, login);
+        client.pool = pool;
+        assert!(client.change_state(ClientState::Idle, NOW));
+        self.clients.insert(client)
+    }
+
+    /// A client waits in a lane since so many nanoseconds before now.
+    fn waits(&mut self, key: Key, lane: LaneName, since: u64) {
+        let since = Time(NOW.0 - since);
+        let client = self.clients.get_mut(key).unwrap();
+        self.line.enter(client, (lane, since, 10), &self.settings);
+        let lanes = &mut self.pools.pools[client.pool as usize].lanes;
+        lanes.push(Waiting {
+            client: key,
+            since,
+            lane,
+        });
+    }
+
+    /// An idle backend of a pool, its slot taken.
+    fn idle(&mut self, pool: usize, schema: Option<&str>) -> Key {
+        assert!(self.shared.budget.take(0));
+        let session = self.session(schema);
+        let at = Arc::new(Address::Unix("/s".into()));
+        let mut backend = Backend::dialling(Endpoint::new((), at, pool), NOW, session, None);
+        assert!(backend.change_state(BackendState::Preparing, NOW));
+        assert!(backend.change_state(BackendState::Idle, NOW));
+        self.pools.dial_begins(pool);
+        self.pools.dial_ends(pool);
+        let key = self.backends.insert(backend);
+        self.pools.pools[pool].idle.push(key);
+        key
+    }
+
+    /// An idle backend is a client's from now on.
+    fn lease(&mut self, client: Key, lease: Key) {
+        let backend = self.backends.get_mut(lease).unwrap();
+        assert!(backend.change_state(BackendState::Leased, NOW));
+        self.pools.pools[backend.pool]
+            .idle
+            .retain(|idle| *idle != lease);
+        let client_of = self.clients.get_mut(client).unwrap();
+        let keys = (client, lease);
+        client_of.binding.bind(&mut backend.binding, keys);
+    }
+
+    /// A statement of a client is in flight on a backend.
+    fn runs(&mut self, client: Key, lease: Key) {
+        let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
+        self.backends.get_mut(lease).unwrap().expect(command);
+    }
+}
+
+#[test]
+fn a_clients_own_last_backend_comes_first_then_one_in_its_session() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, Some("d"));
+    let own = bench.idle(0, Some("other"));
+    let same = bench.idle(0, Some("d"));
+    let last = bench.idle(0, Some("other"));
+    assert_eq!(bench.matching().pick_idle(0, client), Some(same));
+    assert_eq!(bench.matching().last_backend_of(client), None);
+    bench.backends.get_mut(own).unwrap().last_client = Some((client, 0));
+    assert_eq!(bench.matching().pick_idle(0, client), Some(own));
+    assert_eq!(bench.matching().last_backend_of(client), Some(own));
+    assert_eq!(bench.matching().last_backend_to_use(client), Some(own));
+    // Another statement of its has run elsewhere since.
+    bench.backends.get_mut(own).unwrap().last_client = Some((client, 7));
+    bench.backends.remove(same);
+    bench.pools.leaves(0, same);
+    assert_eq!(bench.matching().pick_idle(0, client), Some(last));
+}
+
+#[test]
+fn nobody_gets_a_backend_whose_schema_no_command_takes_away() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, None);
+    bench.idle(0, Some("d"));
+    bench.waits(client, LaneName::Low, 5);
+    assert_eq!(bench.matching().pick_idle(0, client), None);
+    assert!(bench.matching().wants_dial(0), "another is opened for it");
+    assert!(bench.matching().may_dial(0));
+    bench.idle(0, None);
+    assert!(!bench.matching().wants_dial(0));
+}
+
+#[test]
+fn what_is_reserved_goes_to_the_other_lanes() {
+    let mut bench = Bench::new("backends_max = 8\nbackends_reserved = 1");
+    let low = bench.client(0, None);
+    bench.waits(low, LaneName::Low, 9);
+    let served = |bench: &mut Bench| bench.matching().front_to_serve(0).map(|w| w.client);
+    assert_eq!(served(&mut bench), Some(low));
+    for _ in 0..7 {
+        let (client, lease) = (bench.client(0, None), bench.idle(0, None));
+        bench.lease(client, lease);
+    }
+    assert!(bench.matching().is_reserve_reached());
+    assert_eq!(served(&mut bench), None);
+    assert!(bench.matching().wants_more(0));
+    let high = bench.client(0, None);
+    bench.waits(high, LaneName::High, 1);
+    assert_eq!(served(&mut bench), Some(high));
+}
+
+#[test]
+fn an_entry_of_who_was_served_stands_no_more() {
+    let mut bench = Bench::new(FOUR);
+    let (first, second) = (bench.client(0, None), bench.client(0, None));
+    bench.waits(first, LaneName::Low, 9);
+    bench.waits(second, LaneName::Low, 5);
+    let client = bench.clients.get_mut(first).unwrap();
+    bench.line.leave(client, &bench.settings);
+    let front = bench.matching().front_of(0).unwrap();
+    assert_eq!(front.client, second);
+    let oldest = bench.matching().oldest_wait_to_serve();
+    assert_eq!(oldest, Some(Time(NOW.0 - 5)));
+    let expiry = Time(NOW.0 - 5) + bench.settings.wait_max;
+    assert_eq!(bench.matching().next_expiry(), expiry);
+    assert_eq!(bench.matching().take_refusable(0), Some(second));
+}
+
+#[test]
+fn a_pool_without_backends_is_starved_when_its_front_waits_for_longest() {
+    let mut bench = Bench::new("backends_max = 1");
+    let (mine, theirs) = (bench.client(0, None), bench.client(1, None));
+    bench.idle(0, None);
+    bench.waits(theirs, LaneName::Low, 9);
+    let since = |ago: u64| Some(Time(NOW.0 - ago));
+    assert_eq!(bench.matching().starved_pool(0, None), Some(1));
+    assert_eq!(bench.matching().starved_pool(0, since(5)), Some(1));
+    bench.waits(mine, LaneName::Low, 12);
+    assert_eq!(bench.matching().starved_pool(0, since(12)), None);
+    // Where its dials have failed, it waits for the next.
+    bench.pools.pools[1].dial_failed(NOW, "refused".into());
+    assert_eq!(bench.matching().starved_pool(0, since(5)), None);
+}
+
+#[test]
+fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
+    let mut bench = Bench::new("backends_max = 2\nride_max = 2");
+    let session = bench.session(None);
+    let rider = bench.client(0, None);
+    let mut leases = Vec::new();
+    for _ in 0..2 {
+        let (client, lease) = (bench.client(0, None), bench.idle(0, None));
+        bench.lease(client, lease);
+        bench.runs(client, lease);
+        let backend = bench.backends.get_mut(lease).unwrap();
+        backend.rideable = true;
+        leases.push(lease);
+    }
+    // A shape that has been seen to be short, often enough.
+    let client = bench.clients.get_mut(rider).unwrap();
+    client.statement.ride = session::shapes::Ride::Text;
+    client.statement.digest = 77;
+    let shape = client.shape();
+    assert!(Rc::ptr_eq(&client.session, &session));
+    let message = [1, 0, 0, 0, 3];
+    assert_eq!(bench.matching().place_to_ride(rider, &message), None);
+    while !bench.shapes.trusts(shape) {
+        let ending = session::shapes::Ending {
+            left_something: false,
+            service: Some(Duration::from_micros(50)),
+            reply_len: 10,
+        };
+        bench.shapes.learn(shape, ending);
+    }
+    let place = bench.matching().place_to_ride(rider, &message);
+    assert!(place.is_some_and(|place| leases.contains(&place)));
+    let other = bench.client(0, None);
+    bench.runs(other, leases[0]);
+    let place = bench.matching().place_to_ride(rider, &message);
+    assert_eq!(place, Some(leases[1]), "the other one is full");
+    bench.runs(other, leases[1]);
+    assert_eq!(bench.matching().place_to_ride(rider, &message), None);
+    let _ = bench.backends.get_mut(leases[1]).unwrap().take_answered();
+    bench.waits(other, LaneName::Low, 3);
+    let place = bench.matching().place_to_ride(rider, &message);
+    assert_eq!(place, None, "another came before");
+}
+
+#[test]
+fn a_paused_group_starts_nothing_for_clients_without_a_backend() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, None);
+    bench.waits(client, LaneName::Low, 5);
+    assert!(bench.matching().is_behind(), "it may have a connection");
+    bench.shared.paused.store(true, Relaxed);
+    assert!(!bench.matching().is_behind());
+    assert!(!bench.matching().may_dial(0));
+}
+
+#[test]
+fn a_failed_dial_is_tried_again_after_its_wait() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, None);
+    assert_eq!(bench.matching().next_dial(), Time::NEVER);
+    bench.waits(client, LaneName::Low, 5);
+    bench.pools.pools[0].dial_failed(NOW, "refused".into());
+    let at = bench.pools.pools[0].dial_at;
+    assert!(!bench.matching().may_dial(0));
+    assert_eq!(bench.matching().next_dial(), at);
+}
+
+#[test]
+fn what_may_become_free_is_waited_for() {
+    let mut bench = Bench::new(FOUR);
+    let waiting = bench.client(0, None);
+    bench.waits(waiting, LaneName::Low, 5);
+    assert!(!bench.matching().gets_one_free(0), "there is none");
+    let (client, lease) = (bench.client(0, None), bench.idle(0, None));
+    assert!(bench.matching().gets_one_free(0), "it is idle");
+    bench.lease(client, lease);
+    assert!(bench.matching().gets_one_free(0), "a statement ends");
+    let transaction = &mut bench.backends.get_mut(lease).unwrap().transaction;
+    transaction.note_status(wire::status::IN_TRANS);
+    assert!(!bench.matching().gets_one_free(0));
+}
+
+#[test]
+fn a_frozen_backend_keeps_even_its_own_client_waiting() {
+    let mut bench = Bench::new(FOUR);
+    let (client, lease) = (bench.client(0, None), bench.idle(0, None));
+    bench.lease(client, lease);
+    assert!(!bench.matching().waits_for_read_back(client, lease));
+    bench.backends.get_mut(lease).unwrap().reuse.freeze();
+    assert!(bench.matching().waits_for_read_back(client, lease));
+}
+
+#[test]
+fn the_budget_is_made_room_in_by_an_idle_backend() {
+    let mut bench = Bench::new("backends_max = 2");
+    assert_eq!(bench.matching().least_needed(), None);
+    let outdated = bench.idle(0, None);
+    let present = bench.idle(1, None);
+    assert_eq!(bench.matching().least_needed(), Some(outdated));
+    // The last one of an older version of the privileges cannot be dialled again.
+    bench.pools.pools[0].key.privileges += 1;
+    assert_eq!(bench.matching().least_needed(), Some(present));
+}

@@ -1,0 +1,161 @@
+//! Whose turn it is, in the lanes of a group.
+//!
+//! The rules are those of `lane.rs`, within one pool. Here comes in what does not stand in a lane:
+//! the backends that are reserved for logins and statements of high priority, and slow readers,
+//! which keep backends from others.
+
+use crate::backend::{InFlight, Purpose};
+use crate::client::ClientState;
+use crate::matching::Matching;
+use crate::queue::lane::{LaneName, Waiting};
+use crate::queue::priority::{Mode, Priority};
+use reactor::{Key, Slots, Time};
+use session::state::can_restore;
+
+/// Lanes of those who wait for a backend, and may be refused one.
+pub(crate) const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
+
+/// Whether a lane's entry still stands: its client is there and has not been served since.
+pub(crate) fn stands<S>(clients: &Slots<crate::client::Client<S>>, waiting: &Waiting) -> bool {
+    clients
+        .get(waiting.client)
+        .is_some_and(|client| client.place.stands_since(waiting.since))
+}
+
+impl<S> Matching<'_, S> {
+    /// The one of a pool whose turn is next.
+    pub(crate) fn front_of(&mut self, pool: usize) -> Option<Waiting> {
+        let (now, kickup, clients) = (self.now, self.settings.prio_kickup, self.clients);
+        let lanes = &mut self.pools.pools[pool].lanes;
+        lanes.next(now, kickup, |waiting| stands(clients, waiting))
+    }
+
+    /// The one of a pool that waits for longest in one of its lanes.
+    pub(crate) fn front_in(&mut self, pool: usize, lane: LaneName) -> Option<Waiting> {
+        let clients = self.clients;
+        (self.pools).front_in(pool, lane, |waiting| stands(clients, waiting))
+    }
+
+    /// The one of a pool who may be given a backend now: the one whose turn is next, unless what is
+    /// left of the backends is reserved for others.
+    pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
+        let front = self.front_of(pool)?;
+        if front.lane != LaneName::Low || !self.is_reserve_reached() {
+            return Some(front);
+        }
+        let others = [LaneName::Held, LaneName::Login, LaneName::High];
+        others
+            .into_iter()
+            .find_map(|lane| self.front_in(pool, lane))
+    }
+
+    /// Whether the low lane has as many backends as it may have.
+    pub(crate) fn is_reserve_reached(&self) -> bool {
+        let unused = self.pools.unused();
+        self.shared.budget.is_reserve_reached(self.index, unused)
+    }
+
+    /// Whether the low lane waits for a backend besides the reserve, and the group may have more.
+    pub(crate) fn wants_more(&mut self, pool: usize) -> bool {
+        let budget = &self.shared.budget;
+        self.pools.count < budget.most()
+            && self.pools.unused() <= budget.reserved(self.index)
+            && self.is_reserve_reached()
+            && self.front_in(pool, LaneName::Low).is_some()
+    }
+
+    /// Takes out of its lane a client of a pool that waits for a backend and may be refused one.
+    pub(crate) fn take_refusable(&mut self, pool: usize) -> Option<Key> {
+        let clients = self.clients;
+        (self.pools).take_waiting(pool, &REFUSABLE, |waiting| stands(clients, waiting))
+    }
+
+    /// Since when the one waits that has waited for longest, of those who may be served: while slow
+    /// readers keep what the low lane may have, nobody can help it by waiting.
+    pub(crate) fn oldest_wait_to_serve(&mut self) -> Option<Time> {
+        let lanes: &[LaneName] = match self.is_squeezed() && self.is_reserve_reached() {
+            true => &[LaneName::Login, LaneName::High, LaneName::Held],
+            false => &LaneName::ALL,
+        };
+        let clients = self.clients;
+        (self.pools).oldest_wait(lanes, |waiting| stands(clients, waiting))
+    }
+
+    /// When the first waiting client's time is up.
+    pub(crate) fn next_expiry(&mut self) -> Time {
+        let clients = self.clients;
+        let oldest = (self.pools).oldest_wait(&REFUSABLE, |waiting| stands(clients, waiting));
+        oldest.map_or(Time::NEVER, |since| since + self.settings.wait_max)
+    }
+
+    /// Whether slow readers keep their share of the backends, or more, from others.
+    pub(crate) fn is_squeezed(&self) -> bool {
+        (self.slow_readers).is_squeezed(self.settings, self.shared, self.index)
+    }
+
+    /// Whether a client's statement goes to the high lane because it is known to be short, and slow
+    /// readers keep what would be enough for all.
+    pub(crate) fn goes_before_slow(&self, key: Key) -> bool {
+        self.is_squeezed()
+            && self.clients.get(key).is_some_and(|client| {
+                let limits = &self.settings.users[client.user as usize].limits;
+                client.place.priority.unwrap_or(limits.priority) != Priority::Low
+                    && self.shapes.are_short(client.shape())
+            })
+    }
+
+    /// Puts those into the high lane that are known to be short and came when slow readers did not
+    /// keep so much from others: what is in front of them in the low lane may wait for long. Who
+    /// has been moved is returned.
+    pub(crate) fn put_short_first(&mut self) -> Vec<Key> {
+        let mut moved = Vec::new();
+        for pool in 0..self.pools.pools.len() {
+            let mut lanes = std::mem::take(&mut self.pools.pools[pool].lanes);
+            let goes_first = |waiting: &Waiting| {
+                stands(self.clients, waiting) && self.goes_before_slow(waiting.client)
+            };
+            let raised = lanes.raise(goes_first).into_iter();
+            moved.extend(raised.map(|waiting| waiting.client));
+            self.pools.pools[pool].lanes = lanes;
+        }
+        moved
+    }
+
+    /// Whether a client's command waits though it has this backend: a KILL for the statement before
+    /// may still hit it; or the lease lasts only until something is read back, and others wait for
+    /// its end, so that this one must not go before theirs. Nor must one go out while what is
+    /// read back comes from a backend that stands in a schema that is not its client's, or while
+    /// the server reports its session: what is sent behind that may already stand in another one.
+    pub(crate) fn waits_for_read_back(&mut self, key: Key, lease: Key) -> bool {
+        let Some(backend) = self.backends.get(lease) else {
+            return false;
+        };
+        if backend.reuse.is_frozen() {
+            return true;
+        }
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let reports = |command: &InFlight| matches!(command.purpose, Purpose::Reports(_));
+        let asks = !backend.flight().is_empty();
+        let elsewhere = backend.astray || !can_restore(&backend.session, &client.session);
+        let unsure = elsewhere || backend.flight().iter().any(reports);
+        let ends = asks && !client.is_held() && !backend.in_transaction();
+        let pool = client.pool as usize;
+        asks && unsure || ends && self.front_of(pool).is_some()
+    }
+
+    /// Whether a statement of a client that has this backend waits for its turn as well, because as
+    /// many statements run as may: under `high_prio_mode = "none"`.
+    pub(crate) fn waits_with_lease(&self, key: Key, lease: Key) -> bool {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
+        else {
+            return false;
+        };
+        let limits = &self.settings.users[client.user as usize].limits;
+        limits.high_prio_mode == Mode::None
+            && client.state() == ClientState::Idle
+            && backend.flight().is_empty()
+            && self.running.is_full_of_held(self.shared, self.settings)
+    }
+}

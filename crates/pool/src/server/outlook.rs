@@ -1,0 +1,90 @@
+//! What one group has seen of the server's place: whom to dial, and what has changed since.
+//!
+//! [`Upstream`] knows more, for all groups and as it is at the moment. A group acts on changes, so
+//! it remembers which of them it has seen.
+//!
+//! Invariant: each change is seen once by each group.
+
+use crate::server::upstream::Upstream;
+use reactor::{Address, Time};
+use std::sync::Arc;
+
+/// What has changed since a group looked last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// An outage has ended.
+    pub(crate) is_back: bool,
+    /// The server's name means other addresses.
+    pub(crate) has_moved: bool,
+}
+
+/// What a group has seen.
+#[derive(Debug)]
+pub(crate) struct Outlook {
+    /// The server's name is being looked up: a dial is tried at this moment at the latest.
+    pub(crate) address_at: Time,
+    /// Outages that have ended.
+    returns: u64,
+    /// Changes of what the name means.
+    moves: u64,
+}
+
+impl Default for Outlook {
+    fn default() -> Outlook {
+        Outlook {
+            address_at: Time::NEVER,
+            returns: 0,
+            moves: 0,
+        }
+    }
+}
+
+impl Outlook {
+    /// The address to be dialled now, unless the server's name is being looked up.
+    pub(crate) fn address(&mut self, upstream: &Upstream, now: Time) -> Option<Arc<Address>> {
+        let address = upstream.address(now);
+        self.address_at = *address.as_ref().err().unwrap_or(&Time::NEVER);
+        address.ok()
+    }
+
+    /// What has changed since this was asked last.
+    pub(crate) fn changes(&mut self, upstream: &Upstream) -> Changed {
+        let (returns, moves) = (upstream.returns(), upstream.moves());
+        Changed {
+            is_back: std::mem::replace(&mut self.returns, returns) != returns,
+            has_moved: std::mem::replace(&mut self.moves, moves) != moves,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::upstream::Place;
+
+    #[test]
+    fn the_end_of_an_outage_is_seen_once() {
+        let at = Address::Unix("/s".into());
+        let upstream = Upstream::new(Place::Fixed(at.clone()));
+        let mut outlook = Outlook::default();
+        let nothing = Changed {
+            is_back: false,
+            has_moved: false,
+        };
+        assert_eq!(outlook.changes(&upstream), nothing);
+        upstream.failed(&at, Time(5), "refused");
+        assert_eq!(outlook.changes(&upstream), nothing, "it goes on");
+        upstream.reached(&at, Time(9));
+        assert!(outlook.changes(&upstream).is_back);
+        assert_eq!(outlook.changes(&upstream), nothing);
+    }
+
+    #[test]
+    fn a_fixed_address_is_dialled_at_once() {
+        let at = Address::Unix("/s".into());
+        let upstream = Upstream::new(Place::Fixed(at.clone()));
+        let mut outlook = Outlook::default();
+        assert_eq!(outlook.address(&upstream, Time(1)).as_deref(), Some(&at));
+        assert_eq!(outlook.address_at, Time::NEVER);
+    }
+}
