@@ -190,7 +190,12 @@ const FACTS: &[(&str, &[&str])] = &[
     ("connection_errors", &["Connection_errors_"]),
     ("threads_running", &[]),
 ];
-const SOMETIMES: [&str; 3] = ["conntrack", "netdev_backlog", "tcp_sockets"];
+const SOMETIMES: [&str; 4] = [
+    "connection_table",
+    "conntrack",
+    "netdev_backlog",
+    "tcp_sockets",
+];
 
 #[test]
 fn every_fact_of_host_and_server_has_its_check() {

@@ -34,6 +34,7 @@ const CHECKS: &[Check] = &[
     memory::tcp_mem,
     memory::tcp_buffers,
     network::local_ports,
+    network::connection_table,
     network::conntrack,
     network::epoll_watches,
     network::accept_queue,

@@ -70,6 +70,49 @@ pub(super) fn local_ports(facts: &Facts, question: &Question) -> Option<Finding>
     )
 }
 
+/// Sockets for each place of the kernel's table from which on every packet pays for its chain:
+/// measured in `docs/performance.md`.
+const TABLE_CROWDED: u64 = 8;
+
+/// The table in which the kernel looks up the socket of each packet. Kernels before 6.1 do not tell
+/// its size.
+pub(super) fn connection_table(facts: &Facts, question: &Question) -> Option<Finding> {
+    let host = &facts.host;
+    let places = host.count("connection_table_places")?;
+    let now = host.count("tcp_sockets").unwrap_or_default();
+    let demands = Way::ALL.map(|way| {
+        let ends = question.role.ends(way);
+        (ends > 0).then_some(Demand::new(now, ends))
+    });
+    let have = Some(places.saturating_mul(TABLE_CROWDED));
+    let finding = Finding::of(
+        question,
+        "connection_table",
+        Severity::Strain,
+        have,
+        demands,
+    );
+    let enough = finding
+        .needed()
+        .div_ceil(TABLE_CROWDED)
+        .next_power_of_two()
+        .max(places);
+    Some(
+        finding
+            .why(format!(
+                "the kernel looks up the socket of each packet in a table of {} places, as many as \
+                 it chose at boot. With more than {TABLE_CROWDED} sockets in each, every packet \
+                 and every connect() takes longer: with 18, a connection and its login took 112 us \
+                 of CPU instead of 89",
+                thousands(places)
+            ))
+            .remedy(format!(
+                "boot the kernel with thash_entries={enough}; or run in a network namespace made \
+                 while net.ipv4.tcp_child_ehash_entries is {enough}, as onramp climb does by itself"
+            )),
+    )
+}
+
 pub(super) fn conntrack(facts: &Facts, question: &Question) -> Option<Finding> {
     let host = &facts.host;
     let most = host.sysctl("net.netfilter.nf_conntrack_max")?;

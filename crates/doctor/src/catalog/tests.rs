@@ -357,6 +357,14 @@ fn strains_warn_and_do_not_bound() {
         sysctl(f, "net.ipv4.tcp_mem", &tight)
     });
     assert_eq!(found, words("98,152", "100,000"));
+    let table = |connections| {
+        status("connection_table", connections, |f, _| {
+            count(f, "connection_table_places", 262_144);
+            count(f, "tcp_sockets", 100);
+        })
+    };
+    assert_eq!(table(1_000_000).0, Status::Ok);
+    assert_eq!(table(2_000_000), words("2,097,152", "4,000,100"));
     let found = status("orphans", 100_000, |f, _| {
         sysctl(f, "net.ipv4.tcp_max_orphans", &[10_240])
     });

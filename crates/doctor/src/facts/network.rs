@@ -21,6 +21,10 @@ pub(super) fn counts(files: &Files, host: &Host) -> Vec<(&'static str, Option<u6
         ("tcp_orphans", tcp("orphan")),
         ("tcp_time_wait", tcp("tw")),
         ("tcp_memory_pages", tcp("mem")),
+        (
+            "connection_table_places",
+            places(&text("/proc/sys/net/ipv4/tcp_ehash_entries")),
+        ),
         ("listen_overflows", seen("ListenOverflows")),
         ("listen_drops", seen("ListenDrops")),
         ("syn_queue_full_drops", seen("TCPReqQFullDrop")),
@@ -51,6 +55,12 @@ fn after_word(text: &str, line: &str, word: &str) -> Option<u64> {
     let rest = text.lines().find_map(|text| text.strip_prefix(line))?;
     let mut words = rest.split_whitespace().skip_while(|text| *text != word);
     number(words.nth(1)?)
+}
+
+/// The size of the table of connections, which is negative where a namespace shares the host's.
+fn places(text: &str) -> Option<u64> {
+    let places: i64 = text.trim().parse().ok()?;
+    (places != 0).then_some(places.unsigned_abs())
 }
 
 /// A line of names, then a line of numbers, both behind the same word.
@@ -126,6 +136,9 @@ mod tests {
         let softnet = "005448c4 00000001 0\n0057fab5 0000001a 0\n";
         assert_eq!(backlog_drops(softnet), Some(27));
         assert_eq!(backlog_drops(""), None);
+        assert_eq!(places("262144\n"), Some(262_144));
+        assert_eq!(places("-262144\n"), Some(262_144), "shared with the host");
+        assert_eq!(places(""), None, "a kernel before 6.1");
     }
 
     #[test]
