@@ -59,6 +59,7 @@ mod mysql;
 mod named;
 mod names;
 mod oracle;
+mod otel;
 mod pins;
 mod pipelined;
 mod prepared;

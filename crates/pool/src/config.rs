@@ -28,12 +28,14 @@ use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
 use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
-use rows::{ConsoleKeys, Require, ServerKeys, TlsKeys, UserKeys};
+use rows::{ConsoleKeys, OtelKeys, Require, ServerKeys, TlsKeys, UserKeys};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
-pub(crate) use rows::{console_rows, server_rows, tls_rows, top_rows, user_rows};
+pub(crate) use rows::{console_rows, otel_rows, server_rows, tls_rows, top_rows, user_rows};
+use rustls::pki_types::CertificateDer;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use wire::auth::native;
@@ -52,6 +54,7 @@ pub struct Raw {
     pub(crate) server: Keys,
     pub(crate) tls: Keys,
     pub(crate) console: Keys,
+    pub(crate) otel: Keys,
     pub(crate) users: Vec<Keys>,
     /// See [`Settings::warnings`].
     pub(crate) warnings: Vec<String>,
@@ -189,6 +192,21 @@ pub struct ConsoleAccount {
     pub is_admin: bool,
 }
 
+/// Where metrics and spans are sent, and as whose.
+#[derive(Clone, Debug)]
+pub struct OtelSettings {
+    /// The address without the paths of the signals, and without a `/` at its end.
+    pub(crate) endpoint: String,
+    /// How often metrics are sent.
+    pub(crate) interval: Duration,
+    /// `service.name`.
+    pub(crate) service_name: String,
+    /// `service.instance.id`; `None`: a random one.
+    pub(crate) service_instance_id: Option<String>,
+    /// The authorities that are trusted; `None`: the system's.
+    pub(crate) authorities: Option<Vec<CertificateDer<'static>>>,
+}
+
 /// A setting with its value, as it may be shown: no password.
 #[derive(Clone, Debug)]
 pub struct ShownSetting {
@@ -292,6 +310,7 @@ impl Default for Raw {
             server: Keys::of("backend."),
             tls: Keys::of("tls."),
             console: Keys::of("console."),
+            otel: Keys::of("otel."),
             users: Vec::new(),
             warnings: Vec::new(),
         }
@@ -371,6 +390,7 @@ impl Raw {
             (Table::Server, &self.server),
             (Table::Tls, &self.tls),
             (Table::Console, &self.console),
+            (Table::Otel, &self.otel),
         ] {
             shown.extend(table.rows().map(|row| {
                 let written = keys.shown(row);
@@ -463,6 +483,7 @@ impl Raw {
         };
         let backend_tls = BackendTls::of(backend_tls, &server.address, &mut warnings)?;
         let console = check_console(&self.console, &mut warnings)?;
+        let otel = check_otel(&self.otel)?;
         let spool_folder_given = self.top.get("spool_folder").is_some();
         let mut settings = Settings::from_keys(
             &self.top,
@@ -474,6 +495,7 @@ impl Raw {
             backend_tls,
             server.proxy_protocol,
             console,
+            otel,
             shown,
             spool_folder_given,
             warnings,
@@ -532,6 +554,13 @@ impl File<'_> {
                 }
                 ("console", _) => {
                     return Err(at.error("console", "expected [console] and below it its settings"));
+                }
+                ("otel", DeValue::Table(table)) => {
+                    raw.otel = self.keys("otel.", Table::Otel, table)?;
+                    raw.otel.at = Some(at);
+                }
+                ("otel", _) => {
+                    return Err(at.error("otel", "expected [otel] and below it its settings"));
                 }
                 ("user", DeValue::Array(users)) => {
                     for user in users {
@@ -686,6 +715,7 @@ enum Table {
     Server,
     Tls,
     Console,
+    Otel,
     User,
 }
 
@@ -696,6 +726,7 @@ impl Table {
             Table::Server => Box::new(server_rows()),
             Table::Tls => Box::new(tls_rows()),
             Table::Console => Box::new(console_rows()),
+            Table::Otel => Box::new(otel_rows()),
             Table::User => Box::new(user_rows()),
         }
     }
@@ -706,6 +737,7 @@ impl Table {
             Table::Server => "below [backend]",
             Table::Tls => "below [tls]",
             Table::Console => "below [console]",
+            Table::Otel => "below [otel]",
             Table::User => "below [[user]]",
         }
     }
@@ -718,6 +750,7 @@ fn unknown(table: Table, name: &str) -> String {
         Table::Server,
         Table::Tls,
         Table::Console,
+        Table::Otel,
         Table::User,
     ]
     .into_iter();
@@ -725,7 +758,7 @@ fn unknown(table: Table, name: &str) -> String {
         let has = other.rows().any(|row| row.key == name);
         has || matches!(
             (other, name),
-            (Table::Pool, "backend" | "tls" | "console" | "user")
+            (Table::Pool, "backend" | "tls" | "console" | "otel" | "user")
         )
     });
     let name_shown = name.escape_debug();
@@ -737,7 +770,7 @@ fn unknown(table: Table, name: &str) -> String {
     }
     let mut known: Vec<&str> = table.rows().map(|row| row.key).collect();
     if table == Table::Pool {
-        known.extend(["backend", "tls", "console", "user"]);
+        known.extend(["backend", "tls", "console", "otel", "user"]);
     }
     match nearest(name, &known).split_last() {
         None => format!("unknown setting '{name_shown}'; {PAGE} describes every setting"),
@@ -877,6 +910,40 @@ fn check_console(
             Err("console: expected admin_user or reader_user: nobody could log in".into())
         }
     }
+}
+
+/// The export to OpenTelemetry, where an address is given for it.
+fn check_otel(keys: &Keys) -> Result<Option<OtelSettings>, String> {
+    let typed = OtelKeys::from_keys(keys, None)?;
+    let Some(endpoint) = typed.endpoint else {
+        return Ok(None);
+    };
+    let rest = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| endpoint.strip_prefix(scheme));
+    // Errors, and SHOW CONFIG, show the address: it may hold no password.
+    let is_plain = |rest: &str| {
+        let is_bad = |c: char| c.is_whitespace() || c.is_control() || "@?#\"".contains(c);
+        !rest.trim_matches('/').is_empty() && !rest.contains(is_bad)
+    };
+    if !rest.is_some_and(is_plain) {
+        return Err(
+            "otel.endpoint: expected http://HOST:PORT or https://HOST:PORT, without a user, a \
+             password or parameters"
+                .into(),
+        );
+    }
+    let authorities = match &typed.ca {
+        Some(path) => Some(reactor::tls_files::certificates("otel.ca", path)?),
+        None => None,
+    };
+    Ok(Some(OtelSettings {
+        endpoint: endpoint.trim_end_matches('/').to_owned(),
+        interval: typed.interval,
+        service_name: typed.service_name,
+        service_instance_id: typed.service_instance_id,
+        authorities,
+    }))
 }
 
 /// Whether what users require can be had.

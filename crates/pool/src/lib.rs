@@ -46,6 +46,7 @@ mod server;
 mod shared;
 mod slow_readers;
 mod statement_logs;
+mod telemetry;
 mod time_limits;
 mod to_client;
 mod tokens;

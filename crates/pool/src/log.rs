@@ -171,6 +171,8 @@ events! {
     Census "census" Info "SIGUSR1: the census",
     Client "client" Info "SIGQUIT: one client",
     Group "group" Info "SIGQUIT: the clients of one group; triggers and views",
+    OtelLost "otel-lost" Warning "the OpenTelemetry collector does not take what is sent; says why",
+    OtelBack "otel-back" Info "it takes it again",
     SlowStatement "slow-statement" Warning
         "a statement has taken as long as `slow_statement_ms` or longer; see below",
     Statement "statement" Info "a statement has ended, and `statement_log` is on; see below",

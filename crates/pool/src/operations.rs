@@ -7,6 +7,7 @@ pub(crate) mod certificates;
 pub(crate) mod console;
 pub(crate) mod live;
 pub(crate) mod metrics;
+pub(crate) mod otel;
 pub(crate) mod password_workers;
 pub(crate) mod reload;
 pub(crate) mod service;

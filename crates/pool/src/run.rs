@@ -22,6 +22,7 @@ use crate::log::{self, Event, note};
 use crate::operations::console::{self, Console};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::Board;
+use crate::operations::otel;
 use crate::operations::password_workers::start_workers;
 use crate::operations::reload;
 use crate::operations::service;
@@ -135,7 +136,10 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         Event::Start,
         format_args!(
             "server {} at {}; {}; at most {} backends",
-            server.version, settings.backend, layout.reason, settings.backends_max
+            server.version,
+            settings.backend,
+            layout.reason,
+            settings.backends_max
         ),
     );
     let keys = KeyPair::generate()?;
@@ -147,6 +151,14 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
     let mut shared = Shared::new(settings, server, keys, sizes);
     shared.upstream = upstream;
     shared.source = Mutex::new(Some(Source::new(args.clone())));
+    let exporter = match &shared.settings().otel {
+        Some(settings) => Some(otel::prepare(settings)?),
+        None => None,
+    };
+    let exporter = exporter.map(|(telemetry, exporter)| {
+        shared.telemetry = Some(telemetry);
+        exporter
+    });
     let shared = Arc::new(shared);
     let watcher = Watcher::first(&shared)?;
     let listeners = open_listeners(&shared.settings(), before.as_ref())?;
@@ -162,6 +174,9 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
     let tell = move || Order::Look.tell_all(&orders);
     shared.upstream.tell(Box::new(tell));
     watcher.keep_watching(shared.clone());
+    if let Some(exporter) = exporter {
+        otel::start(exporter, shared.clone(), board.clone())?;
+    }
     let source = Arc::new(Console::new(
         shared.clone(),
         board.clone(),
@@ -213,6 +228,7 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         }
     }
     attend(&group_threads, signals, &shared, &board, started);
+    otel::finish(&shared);
     if !say_goodbye(&group_threads.progress, &successor) {
         for listener in &listeners {
             listener.remove_file();

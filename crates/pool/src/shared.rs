@@ -27,6 +27,7 @@ use crate::queue::fronts::Fronts;
 use crate::queue::running_limit::{Oversubscribe, RunningLimit};
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
+use crate::telemetry::Telemetry;
 use crate::watched::bell::Bell;
 use crate::watched::code_catalogue::CodeCatalogue;
 use crate::watched::global_values::Watch;
@@ -125,6 +126,8 @@ pub struct Shared {
     pub(crate) errors: ErrorCounts,
     /// No statement begins for a client without a backend.
     pub(crate) paused: AtomicBool,
+    /// Where spans of statements go, if they are exported.
+    pub(crate) telemetry: Option<Telemetry>,
     /// Where the server is, and whether it can be reached.
     pub(crate) upstream: Arc<Upstream>,
 }
@@ -206,6 +209,7 @@ impl Shared {
             prepared_taken: AtomicUsize::new(usize::MAX),
             bell: Bell::default(),
             errors: ErrorCounts::default(),
+            telemetry: None,
             paused: AtomicBool::new(false),
         }
     }

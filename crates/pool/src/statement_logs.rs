@@ -319,6 +319,10 @@ impl<N: Net> Logging<'_, N> {
             }),
         };
         note_of(event, &facts, format_args!("{text}"));
+        let is_again = event == Event::SlowStatement && note.logged.is_some();
+        if let Some(telemetry) = self.shared.telemetry.as_ref().filter(|_| !is_again) {
+            telemetry.note_statement(&facts, text);
+        }
     }
 
     /// A client's command has been handled, and may have been answered without the server.

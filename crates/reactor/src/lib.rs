@@ -42,7 +42,7 @@ pub use any_name::AnyName;
 pub use clock::{Time, pause, utc_now, wall_clock};
 pub use mailbox::{Mailbox, Sender, mailbox};
 pub use net::{Event, Net, Read, Token, Write};
-pub use real::RealNet;
+pub use real::{RealNet, random_bytes};
 pub use scratch::Scratch;
 pub use slots::{Key, Slots};
 pub use tls::Tls;

@@ -303,6 +303,14 @@ impl Net for RealNet {
     }
 }
 
+/// Random bytes from the kernel's generator.
+#[must_use]
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    fill_random(&mut bytes);
+    bytes
+}
+
 /// Fills `bytes` from the kernel's generator. It cannot fail for requests this small once the
 /// kernel has booted; an interrupted call is taken up again.
 fn fill_random(bytes: &mut [u8]) {

@@ -4,7 +4,9 @@
 
 use super::PAGE;
 use super::row::{Absent, Kind, Row, grouped};
-use super::rows::{LIMIT_ROWS, USER_ROWS, console_rows, server_rows, tls_rows, top_rows};
+use super::rows::{
+    LIMIT_ROWS, USER_ROWS, console_rows, otel_rows, server_rows, tls_rows, top_rows,
+};
 use crate::generated_page::check;
 use std::collections::BTreeSet;
 
@@ -33,7 +35,8 @@ const HEAD: &str = "\
 Write settings into a file and start the pool with `onramp pool --config FILE`, or give them as
 options. An option replaces the value in the file. [Start](start.md) shows a file. Keys that begin
 with `backend.` stand below `[backend]`, those that begin with `tls.` below `[tls]`, those that
-begin with `console.` below `[console]`. The settings of a user stand below `[[user]]`.
+begin with `console.` below `[console]`, those that begin with `otel.` below `[otel]`. The settings
+of a user stand below `[[user]]`.
 
 ## All settings
 
@@ -56,8 +59,14 @@ fn entries() -> Vec<Entry> {
     let server = server_rows().map(|row| of("backend.", row));
     let tls = tls_rows().map(|row| of("tls.", row));
     let console = console_rows().map(|row| of("console.", row));
+    let otel = otel_rows().map(|row| of("otel.", row));
     let top = top_rows().map(|row| of("", row));
-    let mut all: Vec<Entry> = top.chain(server).chain(tls).chain(console).collect();
+    let mut all: Vec<Entry> = top
+        .chain(server)
+        .chain(tls)
+        .chain(console)
+        .chain(otel)
+        .collect();
     for Entry { section, key, .. } in &all {
         assert!(SECTIONS.contains(section), "no heading for {key}");
     }

@@ -7,7 +7,7 @@
 
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
-use super::{AccountSource, ConsoleSettings, ShownSetting, StoredCode, User};
+use super::{AccountSource, ConsoleSettings, OtelSettings, ShownSetting, StoredCode, User};
 use crate::auth::account::{CLEAR_PASSWORD, Method};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
 use crate::auth::network::Network;
@@ -50,6 +50,8 @@ table! {
             backend_proxy: ProxyProtocol,
             /// The console, if there is one.
             console: Option<ConsoleSettings>,
+            /// Where metrics and spans are sent, if anywhere.
+            otel: Option<OtelSettings>,
             /// Every setting with its value, to be shown.
             shown: Vec<ShownSetting>,
             /// `spool_folder` was given: it must be usable.
@@ -611,6 +613,41 @@ table! {
 }
 
 table! {
+    /// The export to OpenTelemetry as typed.
+    #[derive(Debug)]
+    pub(crate) struct OtelKeys, OTEL_ROWS {
+        section "Watching" {
+            /// Send metrics, and spans of statements that are logged, to the OpenTelemetry
+            /// collector here: `http://HOST:PORT` or `https://HOST:PORT`, and a path if its
+            /// receiver has one. `/v1/metrics` and `/v1/traces` are added. See
+            /// [OpenTelemetry](opentelemetry.md).
+            endpoint: Option<String> {
+                .of(Kind::Text("http://HOST:PORT or https://HOST:PORT")).or_nothing("off")
+                .fixed()
+            }
+
+            /// How often metrics are sent.
+            interval: Duration { .key("interval_s").seconds(1, 3600).or_number(60) .fixed() }
+
+            /// The resource attribute `service.name`.
+            service_name: String { .of(Kind::Text("a name")).or(Absent::Text("onramp")) .fixed() }
+
+            /// The resource attribute `service.instance.id`.
+            service_instance_id: Option<String> {
+                .of(Kind::Text("a name")).or_nothing("a random UUID for each process")
+                .fixed()
+            }
+
+            /// The certificates of the authorities that are trusted with `https`, in PEM.
+            ca: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("those of the system")
+                .fixed()
+            }
+        }
+    }
+}
+
+table! {
     /// The server as typed.
     #[derive(Debug)]
     pub(crate) struct ServerKeys, SERVER_ROWS {
@@ -851,6 +888,11 @@ pub(crate) fn tls_rows() -> impl Iterator<Item = &'static Row> {
 /// The keys of `[console]`.
 pub(crate) fn console_rows() -> impl Iterator<Item = &'static Row> {
     CONSOLE_ROWS.iter()
+}
+
+/// The keys of `[otel]`.
+pub(crate) fn otel_rows() -> impl Iterator<Item = &'static Row> {
+    OTEL_ROWS.iter()
 }
 
 /// The keys of `[[user]]`.

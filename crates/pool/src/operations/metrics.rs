@@ -9,15 +9,18 @@
 //! program, from the settings ([`USERS_MAX`]), from the number of groups ([`GROUPS_MAX`]) or from a
 //! table with a bound (`error_counts.rs`); never an address, an id or a text.
 
+mod otlp;
 #[cfg(test)]
 mod page;
 mod text;
 
+pub(crate) use otlp::{nanoseconds, otlp, text};
 pub(crate) use text::{json, openmetrics, prometheus};
 
 use crate::figures::{GroupView, Histogram, Published, Stage, USERS_MAX};
 use crate::queue::lane::LaneName;
 use crate::shared::Shared;
+use crate::telemetry::Outcome;
 use measure::process;
 use reactor::Time;
 use std::sync::atomic::AtomicBool;
@@ -611,6 +614,21 @@ metrics! {
     Counter Pool "onramp_pool_spooled_total" []
         "Replies that were taken off their backends because their clients did not read."
         |pool, out| out.set(&[], pool.total.census.counts.spooled);
+
+    Counter Pool "onramp_pool_otel_requests_total" ["result"]
+        "Requests to the OpenTelemetry collector: ok, or failed."
+        |pool, out| if let Some(telemetry) = &pool.shared.telemetry {
+            out.set(&["ok"], telemetry.requests(true));
+            out.set(&["failed"], telemetry.requests(false));
+        };
+    Counter Pool "onramp_pool_otel_spans_total" ["outcome"]
+        "Spans of statements: sent, left_out (the queue was full), rejected (by the collector), or \
+         given_up (it could not be reached for too long)."
+        |pool, out| if let Some(telemetry) = &pool.shared.telemetry {
+            for outcome in Outcome::ALL {
+                out.set(&[outcome.name()], telemetry.spans(outcome));
+            }
+        };
 
     Gauge Pool "onramp_pool_groups" []
         "Groups: threads that serve clients."

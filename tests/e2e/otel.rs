@@ -1,0 +1,454 @@
+//! The export to OpenTelemetry: what a collector is sent, and that its absence harms nobody.
+//!
+//! The collector is one of the test's own, which checks the form of whatever comes: the names of
+//! the protocol's messages and no others, ids as hexadecimal digits, numbers of 64 bits as texts.
+//! `scripts/otel.sh` has the protocol's own definitions read the same requests.
+
+use crate::metrics::{figures, place_of, until};
+use crate::world::{app, config, config_file, direct, login, server, start_pool};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read as _, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use testkit::client::Client;
+use testkit::real::skipped;
+
+/// The longest that a request may take to come.
+const LIMIT: Duration = Duration::from_secs(30);
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const PARENT: &str = "b7ad6b7169203331";
+const OK: &str = "200 OK";
+
+/// A collector that answers with the status that it is told.
+struct Collector {
+    port: u16,
+    status: Arc<Mutex<&'static str>>,
+    requests: Receiver<(String, Value)>,
+}
+
+impl Collector {
+    fn start() -> Collector {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let status = Arc::new(Mutex::new(OK));
+        let (sender, requests) = channel();
+        let shared = status.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (sender, status) = (sender.clone(), shared.clone());
+                std::thread::spawn(move || attend(stream, &sender, &status));
+            }
+        });
+        Collector {
+            port,
+            status,
+            requests,
+        }
+    }
+
+    fn settings(&self) -> String {
+        let port = self.port;
+        format!("[otel]\nendpoint = \"http://127.0.0.1:{port}/\"\ninterval_s = 1\n")
+    }
+
+    fn answer_with(&self, status: &'static str) {
+        *self.status.lock().unwrap() = status;
+    }
+
+    /// The next request about this signal.
+    fn next(&self, signal: &str) -> Value {
+        let path = format!("/v1/{signal}");
+        loop {
+            let (at, body) = self.requests.recv_timeout(LIMIT).unwrap();
+            check(&body);
+            if at == path {
+                return body;
+            }
+        }
+    }
+}
+
+/// Requests of one connection, until it ends.
+fn attend(stream: TcpStream, requests: &Sender<(String, Value)>, status: &Mutex<&'static str>) {
+    let mut answers = stream.try_clone().unwrap();
+    let mut reader = BufReader::new(stream);
+    loop {
+        let (mut line, mut head) = (String::new(), String::new());
+        while line != "\r\n" {
+            line.clear();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            head += &line.to_ascii_lowercase();
+        }
+        assert!(
+            head.contains("content-type: application/json\r\n"),
+            "{head}"
+        );
+        let len = head.split("content-length: ").nth(1).unwrap();
+        let len = len.split("\r\n").next().unwrap().parse().unwrap();
+        let mut body = vec![0; len];
+        reader.read_exact(&mut body).unwrap();
+        let mut words = head.split(' ');
+        assert_eq!(words.next(), Some("post"));
+        let path = words.next().unwrap().to_owned();
+        let body = serde_json::from_slice(&body).unwrap();
+        let status = *status.lock().unwrap();
+        let answer =
+            format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\nretry-after: 1\r\n\r\n{{}}");
+        // Told first: who has the answer may ask what has come.
+        let told = requests.send((path, body));
+        if told.is_err() || answers.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The keys that each message may have.
+const KEYS: [(&str, &[&str]); 15] = [
+    ("", &["resourceMetrics", "resourceSpans"]),
+    ("resourceMetrics", &["resource", "scopeMetrics"]),
+    ("resourceSpans", &["resource", "scopeSpans"]),
+    ("resource", &["attributes"]),
+    ("scopeMetrics", &["scope", "metrics"]),
+    ("scopeSpans", &["scope", "spans"]),
+    ("scope", &["name", "version"]),
+    (
+        "metrics",
+        &["name", "description", "unit", "sum", "gauge", "histogram"],
+    ),
+    (
+        "sum",
+        &["dataPoints", "aggregationTemporality", "isMonotonic"],
+    ),
+    ("gauge", &["dataPoints"]),
+    ("histogram", &["dataPoints", "aggregationTemporality"]),
+    ("attributes", &["key", "value"]),
+    ("value", &["stringValue", "intValue", "doubleValue"]),
+    ("status", &["code", "message"]),
+    (
+        "spans",
+        &[
+            "traceId",
+            "spanId",
+            "parentSpanId",
+            "flags",
+            "name",
+            "kind",
+            "startTimeUnixNano",
+            "endTimeUnixNano",
+            "attributes",
+            "status",
+        ],
+    ),
+];
+const POINT: [&str; 8] = [
+    "attributes",
+    "startTimeUnixNano",
+    "timeUnixNano",
+    "asDouble",
+    "count",
+    "sum",
+    "bucketCounts",
+    "explicitBounds",
+];
+
+/// Whether a request has the protocol's form.
+fn check(body: &Value) {
+    check_message("", body);
+}
+
+fn check_message(name: &str, message: &Value) {
+    let keys = KEYS
+        .iter()
+        .find(|(of, _)| *of == name)
+        .map(|(_, keys)| *keys);
+    let keys = keys.unwrap_or(&POINT);
+    for (key, value) in message.as_object().unwrap() {
+        assert!(keys.contains(&key.as_str()), "{name} has {key}: {value}");
+        let is_number = |text: &Value| text.as_str().is_some_and(|t| t.parse::<u64>().is_ok());
+        let is_hex = |len| {
+            let text = value.as_str().unwrap();
+            text.len() == len
+                && text
+                    .bytes()
+                    .all(|b| b.is_ascii_digit() || b.is_ascii_lowercase())
+        };
+        match (key.as_str(), value) {
+            (
+                "startTimeUnixNano" | "endTimeUnixNano" | "timeUnixNano" | "count" | "intValue",
+                n,
+            ) => {
+                assert!(is_number(n), "{key}: {n}");
+            }
+            ("bucketCounts", counts) => assert!(counts.as_array().unwrap().iter().all(is_number)),
+            ("explicitBounds", bounds) => {
+                assert!(bounds.as_array().unwrap().iter().all(Value::is_f64));
+            }
+            ("traceId", _) => assert!(is_hex(32), "{value}"),
+            ("spanId" | "parentSpanId", _) => assert!(is_hex(16), "{value}"),
+            (_, Value::Array(all)) => all.iter().for_each(|one| check_message(key, one)),
+            (_, Value::Object(_)) => check_message(key, value),
+            _ => {}
+        }
+    }
+}
+
+/// Attributes as `key=value`.
+fn attributes(of: &Value) -> BTreeSet<String> {
+    let all = of["attributes"].as_array().unwrap().iter();
+    let shown = all.map(|attribute| {
+        let value = attribute["value"]
+            .as_object()
+            .unwrap()
+            .values()
+            .next()
+            .unwrap();
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        format!("{}={value}", attribute["key"].as_str().unwrap())
+    });
+    shown.collect()
+}
+
+/// A metric of a request.
+fn metric<'a>(request: &'a Value, name: &str) -> &'a Value {
+    let metrics = &request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+    let mut all = metrics.as_array().unwrap().iter();
+    all.find(|metric| metric["name"] == name)
+        .unwrap_or_else(|| panic!("no {name}: {metrics}"))
+}
+
+fn spans(request: &Value) -> Vec<Value> {
+    let spans = &request["resourceSpans"][0]["scopeSpans"][0]["spans"];
+    spans.as_array().unwrap().clone()
+}
+
+fn traced(client: &mut Client, sql: &str, flags: &str) {
+    client.must(&format!(
+        "{sql} /*traceparent='00-{TRACE}-{PARENT}-{flags}'*/"
+    ));
+}
+
+#[test]
+fn metrics_come_at_their_interval_as_the_protocol_wants_them() {
+    let test = "metrics_come_at_their_interval";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let collector = Collector::start();
+    let settings = format!(
+        "groups = 1\n{}service_name = \"shop-db\"\n",
+        collector.settings()
+    );
+    let pool = start_pool(real, "otel-metrics.toml", &settings);
+    let mut client = login(&pool.address, &app());
+    for _ in 0..50 {
+        client.must("SELECT 1");
+    }
+    let count = |request: &Value| {
+        let sum = &metric(request, "onramp_pool_statements_total")["sum"];
+        assert_eq!(
+            (&sum["aggregationTemporality"], &sum["isMonotonic"]),
+            (&2.into(), &true.into())
+        );
+        sum["dataPoints"][0]["asDouble"].as_f64().unwrap()
+    };
+    let request = until(|| match collector.next("metrics") {
+        request if count(&request) == 50.0 => Ok(request),
+        request => Err(count(&request).to_string()),
+    });
+    let resource = attributes(&request["resourceMetrics"][0]["resource"]);
+    assert!(resource.contains("service.name=shop-db"), "{resource:?}");
+    let version = format!("service.version={}", env!("CARGO_PKG_VERSION"));
+    assert!(resource.contains(&version), "{resource:?}");
+    let instance = resource
+        .iter()
+        .find_map(|a| a.strip_prefix("service.instance.id="))
+        .unwrap();
+    assert_eq!(instance.len(), 36, "{instance}");
+    let clients = &metric(&request, "onramp_pool_clients")["gauge"]["dataPoints"];
+    let idle = clients.as_array().unwrap().iter();
+    let mut idle = idle.filter(|point| attributes(point).contains("state=idle"));
+    assert_eq!(idle.next().unwrap()["asDouble"], 1.0);
+    let turns = metric(&request, "onramp_pool_turn_seconds");
+    assert_eq!(turns["unit"], "s");
+    let turns = &turns["histogram"]["dataPoints"][0];
+    let (bounds, buckets) = (&turns["explicitBounds"], &turns["bucketCounts"]);
+    let (bounds, buckets) = (bounds.as_array().unwrap(), buckets.as_array().unwrap());
+    assert_eq!(bounds.len() + 1, buckets.len());
+    let number = |text: &Value| text.as_str().unwrap().parse::<u64>().unwrap();
+    assert_eq!(
+        buckets.iter().map(number).sum::<u64>(),
+        number(&turns["count"])
+    );
+    assert!(turns["sum"].as_f64().unwrap() > 0.0);
+    // The same process, later.
+    let began = |request: &Value| {
+        let sum = &metric(request, "onramp_pool_statements_total")["sum"]["dataPoints"][0];
+        (
+            sum["startTimeUnixNano"].clone(),
+            number(&sum["timeUnixNano"]),
+        )
+    };
+    let again = collector.next("metrics");
+    assert_eq!(began(&again).0, began(&request).0);
+    assert!(began(&again).1 > began(&request).1);
+}
+
+#[test]
+fn statements_that_are_logged_become_spans_of_their_traces() {
+    let test = "statements_that_are_logged_become_spans";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let collector = Collector::start();
+    let settings = format!(
+        "statement_log = \"masked\"\nslow_statement_ms = 1\n{}",
+        collector.settings()
+    );
+    let pool = start_pool(real, "otel-spans.toml", &settings);
+    let mut client = login(&pool.address, &app());
+    client.must("SELECT 'no trace'");
+    traced(&mut client, "SELECT 'not recorded'", "00");
+    // It is slow too, and one span all the same.
+    traced(&mut client, "SELECT SLEEP(0.03), 'secret'", "01");
+    let wrong = format!("SELECT * FROM shop.nowhere /*traceparent='00-{TRACE}-{PARENT}-01'*/");
+    assert_eq!(client.failure(&wrong).code, 1146);
+    let mut found = spans(&collector.next("traces"));
+    while found.len() < 2 {
+        found.extend(spans(&collector.next("traces")));
+    }
+    assert_eq!(found.len(), 2, "{found:?}");
+    let slow = attributes(&found[0]);
+    for part in [
+        "db.system.name=mariadb",
+        "db.operation.name=SELECT",
+        "db.response.returned_rows=1",
+        "user.name=app",
+        "client.address=127.0.0.1",
+        "server.address=127.0.0.1",
+        &format!("server.port={}", real.port()),
+        "onramp.command=query",
+    ] {
+        assert!(slow.contains(part), "no {part} in {slow:?}");
+    }
+    assert!(!format!("{found:?}").contains("secret"));
+    for span in &found {
+        assert_eq!(
+            (&span["traceId"], &span["parentSpanId"]),
+            (&TRACE.into(), &PARENT.into())
+        );
+        assert_eq!(
+            (&span["kind"], &span["name"]),
+            (&3.into(), &"SELECT".into())
+        );
+    }
+    let time = |span: &Value, key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
+    let took = time(&found[0], "endTimeUnixNano") - time(&found[0], "startTimeUnixNano");
+    assert!(took >= 30_000_000, "{took} ns");
+    assert_eq!(found[0].get("status"), None);
+    assert_eq!(found[1]["status"]["code"], 2);
+    let failed = attributes(&found[1]);
+    assert!(
+        failed.contains("db.response.status_code=1146"),
+        "{failed:?}"
+    );
+    assert_ne!(found[0]["spanId"], found[1]["spanId"]);
+}
+
+#[test]
+fn a_collector_that_is_away_harms_nobody() {
+    let test = "a_collector_that_is_away";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let collector = Collector::start();
+    collector.answer_with("503 Service Unavailable");
+    let settings = format!(
+        "http = \"127.0.0.1:0\"\nstatement_log = \"masked\"\nstatement_log_per_s_max = 1000000\n{}",
+        collector.settings()
+    );
+    let pool = start_pool(real, "otel-away.toml", &settings);
+    let place = place_of(&pool);
+    let mut client = login(&pool.address, &app());
+    traced(&mut client, "DO 'first'", "01");
+    // It is sent again until the collector takes it.
+    let first = collector.next("traces");
+    let again = collector.next("traces");
+    assert_eq!(spans(&again).len(), spans(&first).len());
+    let lost = pool.wait_for("event=otel-lost").unwrap();
+    assert!(lost.contains("status 503"), "{lost}");
+    // More than the queue holds: statements go on, what is left out is counted.
+    for _ in 0..6000 {
+        traced(&mut client, "DO 1", "01");
+    }
+    let left_out = "onramp_pool_otel_spans_total{outcome=\"left_out\"}";
+    until(|| match figures(&place)[left_out] {
+        count if count > 0.0 => Ok(()),
+        count => Err(format!("{count} left out")),
+    });
+    collector.answer_with(OK);
+    pool.wait_for("event=otel-back").unwrap();
+    let sent = "onramp_pool_otel_spans_total{outcome=\"sent\"}";
+    until(|| {
+        let figures = figures(&place);
+        match figures[sent] + figures[left_out] {
+            6001.0 => Ok(()),
+            count => Err(format!("{count} spans are accounted for")),
+        }
+    });
+    // What is there at the end is sent before the process has ended.
+    while collector.requests.try_recv().is_ok() {}
+    traced(&mut client, "DO 'last'", "01");
+    drop(client);
+    pool.terminate();
+    let (status, said) = pool.wait();
+    assert!(status.success(), "{said}");
+    let last = collector
+        .requests
+        .try_iter()
+        .filter(|(path, _)| path == "/v1/traces");
+    assert_eq!(last.flat_map(|(_, body)| spans(&body)).count(), 1);
+}
+
+#[test]
+fn an_endpoint_that_nobody_serves_or_that_is_none() {
+    let test = "an_endpoint_that_nobody_serves";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let port = testkit::onramp::free_port();
+    let endpoint = format!("[otel]\nendpoint = \"http://127.0.0.1:{port}\"\ninterval_s = 1\n");
+    let pool = start_pool(real, "otel-nobody.toml", &endpoint);
+    let mut client = login(&pool.address, &app());
+    pool.wait_for("event=otel-lost").unwrap();
+    assert_eq!(client.value("SELECT 1"), "1");
+    for endpoint in [
+        "127.0.0.1:4318",
+        "http://",
+        "ftp://a:1",
+        "http://u:p@a:1",
+        "http://a:1/?k=v",
+    ] {
+        let text = config(
+            &real.address(),
+            &format!("[otel]\nendpoint = \"{endpoint}\"\n"),
+        );
+        let file = config_file(real, "otel-none.toml", &text);
+        let arguments = ["--config", file.to_str().unwrap()];
+        let said = testkit::onramp::Pool::start(crate::world::binary(), &arguments).unwrap_err();
+        assert!(
+            said.contains("otel.endpoint: expected http://HOST:PORT"),
+            "{said}"
+        );
+    }
+}
