@@ -298,9 +298,8 @@ fn version_in(packet: &[u8]) -> anyhow::Result<String> {
     match packet.split_first() {
         Some((10, rest)) => {
             let text = rest.split(|&byte| byte == 0).next().unwrap_or_default();
-            // MariaDB puts 5.5.5- in front for old replicas' sake.
             let text = String::from_utf8_lossy(text);
-            Ok(text.strip_prefix("5.5.5-").unwrap_or(&text).to_owned())
+            Ok(wire::handshake::own_version(&text).to_owned())
         }
         Some((255, [low, high, message @ ..])) => {
             let code = u16::from_le_bytes([*low, *high]);

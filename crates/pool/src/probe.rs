@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::blocking::{self, Failure};
 use wire::capabilities::DEPRECATE_EOF;
-use wire::handshake::Greeting;
+use wire::handshake::{Greeting, own_version};
 use wire::track::{Transactions, Wanted};
 
 /// Character sets that no client may speak; a server puts its default in their place.
@@ -235,11 +235,9 @@ fn results_by_default(rows: &[Vec<Text>], default: &[Text; 4]) -> Option<u16> {
     std::str::from_utf8(&row[0]).ok()?.parse().ok()
 }
 
-/// Which server a version text names. MariaDB puts `5.5.5-` in front of its own version for
-/// replicas that expect a number below 10.
+/// Which server a version text names.
 fn flavour_of(version: &str) -> Server {
-    let own = version.strip_prefix("5.5.5-").unwrap_or(version);
-    let mut numbers = own
+    let mut numbers = own_version(version)
         .split(|c: char| !c.is_ascii_digit())
         .map(|n| n.parse::<u32>());
     let mut next = || numbers.next().and_then(Result::ok).filter(|n| *n < 10_000);

@@ -136,7 +136,7 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
         Event::Start,
         format_args!(
             "server {} at {}; {}; at most {} backends",
-            server.version,
+            server.version_shown(),
             settings.backend,
             layout.reason,
             settings.backends_max

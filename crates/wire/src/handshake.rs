@@ -361,6 +361,13 @@ impl<'a> ChangeUser<'a> {
     }
 }
 
+/// A server's version as it is shown. MariaDB puts `5.5.5-` in front of its own in the greeting,
+/// for replicas that expect a number below 10.
+#[must_use]
+pub fn own_version(greeted: &str) -> &str {
+    greeted.strip_prefix("5.5.5-").unwrap_or(greeted)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

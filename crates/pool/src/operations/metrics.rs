@@ -378,7 +378,7 @@ metrics! {
             let server = &pool.shared.server;
             let is_mysql = server.flavour.is_mysql();
             let flavour = if is_mysql { "mysql" } else { "mariadb" };
-            out.set(&[flavour, &server.version], true);
+            out.set(&[flavour, server.version_shown()], true);
         };
     Gauge Pool "onramp_pool_server_up" []
         "1 if the server can be reached."

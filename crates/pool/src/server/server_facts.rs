@@ -78,6 +78,11 @@ impl ServerFacts {
 }
 
 impl ServerFacts {
+    /// Its version as it is shown; clients are greeted with what it has said.
+    pub(crate) fn version_shown(&self) -> &str {
+        wire::handshake::own_version(&self.version)
+    }
+
     /// The character sets of a client that logs in with this collation, and the collation
     /// in which its results are described, as it is restored.
     #[must_use]

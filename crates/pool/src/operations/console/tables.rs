@@ -191,7 +191,7 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(vec![vec![
         text(shared.settings().backend.to_string()),
         text(flavour(shared)),
-        text(shared.server.version.clone()),
+        text(shared.server.version_shown()),
         flag(since.is_none()),
         maybe(down, seconds),
         number(shared.upstream.returns()),
