@@ -356,7 +356,7 @@ impl Connection {
         let logged_in = self.connection.log_in_over(&account, secure);
         logged_in.map_err(|failure| match failure {
             Failure::Login(error) => {
-                let (why, lasting) = refusal(&error, key);
+                let (why, lasting) = refusal(&error, key, asking);
                 let fault = if lasting {
                     Fault::Lasting
                 } else {

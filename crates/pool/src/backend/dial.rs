@@ -127,10 +127,10 @@ impl Dial {
             Ok(Progress::Waits) if out.is_empty() => DialStep::Wait,
             Ok(Progress::Waits) => DialStep::Send(out),
             Err(error @ LoginError::PasswordUnknown(_)) => {
-                DialStep::PasswordUnknown(words(&error, key))
+                DialStep::PasswordUnknown(words(&error, key, self.asking))
             }
             Err(error) => {
-                let (why, lasting) = refusal(&error, key);
+                let (why, lasting) = refusal(&error, key, self.asking);
                 DialStep::Failed(why, lasting)
             }
         }
@@ -157,8 +157,8 @@ pub(crate) fn account_of(key: &PoolKey, secure: bool, asking: Asking) -> Account
 }
 
 /// Why a login failed, and whether the account or the server has to be put right first.
-pub(crate) fn refusal(error: &LoginError, key: &PoolKey) -> (String, bool) {
-    (words(error, key), needs_repair(error))
+pub(crate) fn refusal(error: &LoginError, key: &PoolKey, asking: Asking) -> (String, bool) {
+    (words(error, key, asking), needs_repair(error))
 }
 
 /// The account or the server must be put right before another attempt can do better.
@@ -177,8 +177,15 @@ fn needs_repair(error: &LoginError) -> bool {
     }
 }
 
-fn words(error: &LoginError, key: &PoolKey) -> String {
+fn words(error: &LoginError, key: &PoolKey, asking: Asking) -> String {
     match error {
+        // An account with REQUIRE SSL or X509 is denied like one whose password is wrong.
+        LoginError::Refused {
+            code: 1045 | 3159, ..
+        } if asking == Asking::Off => format!(
+            "{error}; if the account requires TLS (REQUIRE SSL, X509, require_secure_transport), \
+             set backend.tls: the pool logs in without"
+        ),
         LoginError::PasswordUnknown(_) => format!(
             "account '{}': {error}; the server has forgotten the password (a restart, FLUSH \
              PRIVILEGES) or another plugin is asked for; the next login brings it",
