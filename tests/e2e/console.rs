@@ -101,7 +101,13 @@ fn the_console_shows_clients_and_commands_reach_them() {
     console.must(&format!("KILL {id}"));
     assert!(holder.query("SELECT 6").is_err());
     let unknown = console.failure("KILL 77");
-    assert!(unknown.message.contains("Unknown client"), "{unknown:?}");
+    assert_eq!(unknown.code, 1094, "{unknown:?}");
+    assert!(
+        unknown.message.contains("Unknown thread id: 77"),
+        "{unknown:?}"
+    );
+    let too_large = console.failure("KILL QUERY 77777777777");
+    assert_eq!(too_large.code, 1094, "{too_large:?}");
     let line = pool.wait_for("'admin' has said KILL ").unwrap();
     assert!(line.contains(&id), "{line}");
 }

@@ -10,6 +10,39 @@ use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::fmt;
 use wire::errors::{self, ErrorCode};
 
+/// Variables that clients and drivers set as they begin, besides those that have a value here.
+const SESSION_VARIABLES: [&str; 18] = [
+    "big_tables",
+    "character_set_filesystem",
+    "foreign_key_checks",
+    "group_concat_max_len",
+    "innodb_lock_wait_timeout",
+    "lc_messages",
+    "lc_time_names",
+    "lock_wait_timeout",
+    "max_execution_time",
+    "max_statement_time",
+    "profiling",
+    "session_track_schema",
+    "sql_log_bin",
+    "sql_notes",
+    "sql_quote_show_create",
+    "sql_safe_updates",
+    "sql_select_limit",
+    "unique_checks",
+];
+
+/// What stands behind SET without being a variable.
+const SET_WORDS: [&str; 7] = [
+    "character",
+    "charset",
+    "names",
+    "password",
+    "role",
+    "statement",
+    "transaction",
+];
+
 /// What an administrator can have done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -188,13 +221,17 @@ impl<'a> Reader<'a> {
     /// SET of a setting of the program; everything else is a variable of the client's session,
     /// which the console does not have.
     fn set(&self) -> Result<Asked, Wrong> {
-        let at = 1 + usize::from(self.is(1, "GLOBAL"));
-        let name = self
-            .text_of(at)
-            .trim_start_matches('@')
-            .to_ascii_lowercase();
-        let name = name.strip_prefix("global.").unwrap_or(&name).to_owned();
-        if self.is(at + 1, "=") && (self.names.settings)(&name) {
+        let (is_global, is_session) = (self.is(1, "GLOBAL"), self.any(1, &["SESSION", "LOCAL"]));
+        let at = 1 + usize::from(is_global || is_session);
+        let written = self.text_of(at).to_ascii_lowercase();
+        let of_user = written.starts_with('@') && !written.starts_with("@@");
+        let name = written.trim_start_matches('@');
+        let scoped = ["session.", "local."]
+            .iter()
+            .find_map(|scope| name.strip_prefix(scope));
+        let is_session = is_session || scoped.is_some();
+        let name = scoped.or(name.strip_prefix("global.")).unwrap_or(name);
+        if self.is(at + 1, "=") && !is_session && (self.names.settings)(name) {
             self.ends(at + 3)?;
             let value = match self.tokens.get(at + 2) {
                 Some(token) if token.kind == Kind::String => {
@@ -203,15 +240,27 @@ impl<'a> Reader<'a> {
                 Some(_) => self.text_of(at + 2).to_owned(),
                 None => return Err(syntax(format!("SET {name}: expected a value"))),
             };
-            return Ok(Asked::Act(Action::Set { name, value }));
+            return Ok(Asked::Act(Action::Set {
+                name: name.to_owned(),
+                value,
+            }));
         }
-        if at == 2 {
-            return Err(Wrong {
+        match of_user || !is_global && self.is_of_sessions(name) {
+            true => Ok(Asked::Nothing),
+            false => Err(Wrong {
                 code: errors::UNKNOWN_VARIABLE,
                 words: format!("Unknown system variable '{name}'; see SHOW CONFIG"),
-            });
+            }),
         }
-        Ok(Asked::Nothing)
+    }
+
+    /// Whether SET names what a session of a server has, so that a client may begin with it: a
+    /// mistyped setting must not be taken for one.
+    fn is_of_sessions(&self, name: &str) -> bool {
+        let mut known = self.names.variables.iter();
+        known.any(|(known, _)| known == name)
+            || SET_WORDS.contains(&name)
+            || SESSION_VARIABLES.contains(&name)
     }
 
     fn describe(&self, at: usize) -> Result<Asked, Wrong> {

@@ -156,7 +156,7 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// # Errors
     /// A sentence that says why it cannot be done.
-    fn act(&self, admin: &str, action: &Action) -> Result<String, String>;
+    fn act(&self, admin: &str, action: &Action) -> Result<String, Refused>;
 
     /// Somebody has logged in, or has failed to.
     fn logged_in(&self, account: &str, peer: &str, accepted: bool);
@@ -214,6 +214,21 @@ impl Site {
         if let Some(found) = found {
             found.has_logged_in = true;
         }
+    }
+}
+
+/// Why a command was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// There is no client with this number.
+    UnknownClient(u64),
+    /// Something else, in a sentence.
+    Because(String),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused::Because(why)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::dialect::{self, Asked, Names, Wrong};
 use crate::engine::{Engine, OWN, Who};
 use crate::shares::Held;
 use crate::{
-    Access, Account, COMMAND_MAX, COMMAND_REST_MAX, DENIED_AFTER, IDLE_MAX, LOGIN_MAX, Site,
-    TAKE_MAX, Table,
+    Access, Account, COMMAND_MAX, COMMAND_REST_MAX, DENIED_AFTER, IDLE_MAX, LOGIN_MAX, Refused,
+    Site, TAKE_MAX, Table,
 };
 use reactor::Time;
 use std::io::{self, Read, Write};
@@ -408,7 +408,11 @@ impl Session<'_> {
             ),
             Ok(Asked::Act(action)) => match source.act(&self.account.name, &action) {
                 Ok(done) => put_ok(out, seq, &done),
-                Err(why) => put_error(out, seq, errors::UNKNOWN_ERROR, &why),
+                Err(Refused::UnknownClient(id)) => {
+                    let words = format!("Unknown thread id: {id} (SHOW CLIENTS has the ids)");
+                    put_error(out, seq, errors::NO_SUCH_THREAD, &words);
+                }
+                Err(Refused::Because(why)) => put_error(out, seq, errors::UNKNOWN_ERROR, &why),
             },
             Ok(Asked::Rows(text)) => {
                 let Some(_place) = self.site.statements.place(self.account.access) else {

@@ -84,16 +84,22 @@ impl Source for Small {
     }
 
     fn variables(&self) -> Vec<(String, String)> {
-        vec![("version_comment".into(), "it's small".into())]
+        let pairs = [
+            ("version_comment", "it's small"),
+            ("autocommit", "1"),
+            ("sql_mode", ""),
+        ];
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        pairs.to_vec()
     }
 
     fn is_setting(&self, name: &str) -> bool {
         name == "log_level"
     }
 
-    fn act(&self, _: &str, action: &Action) -> Result<String, String> {
+    fn act(&self, _: &str, action: &Action) -> Result<String, crate::Refused> {
         if *action == Action::Reload {
-            return Err("nothing to reload".into());
+            return Err("nothing to reload".to_owned().into());
         }
         self.actions.lock().unwrap().push(action.clone());
         Ok("done".into())
@@ -187,7 +193,12 @@ fn commands_are_known_by_their_words() {
         "SET autocommit=1",
         "USE main",
         "COMMIT",
-        "SET @@x = 1",
+        "SET SESSION TRANSACTION READ ONLY",
+        "SET foreign_key_checks = 0",
+        "SET @@session.sql_mode = ''",
+        "SET LOCAL sql_safe_updates = 1",
+        "SET CHARACTER SET utf8mb4",
+        "SET @mine = 1",
     ] {
         assert_eq!(dialect(text), Ok(Asked::Nothing), "{text}");
     }
@@ -207,6 +218,9 @@ fn what_is_wrong_is_said_with_a_servers_number() {
         ("PAUSE now", 1064, "expected the end"),
         ("SELECT @@nothing", 1193, "nothing"),
         ("SET GLOBAL nothing = 1", 1193, "SHOW CONFIG"),
+        ("SET log_levle = 'error'", 1193, "log_levle"),
+        ("SET SESSION log_levle = 'error'", 1193, "log_levle"),
+        ("SET @@log_levle = 'error'", 1193, "SHOW CONFIG"),
         ("SELECT @x", 1235, "user variables"),
         ("DESCRIBE nothing", 1146, "CLIENTS"),
     ] {

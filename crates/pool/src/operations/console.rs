@@ -14,7 +14,7 @@ use crate::log::{Event, note};
 use crate::operations::metrics::{Board, Sample};
 use crate::operations::reload;
 use crate::shared::{Order, Shared};
-use console::{Access, Account, Action, Listener, Row, Source, Table, Value};
+use console::{Access, Account, Action, Listener, Refused, Row, Source, Table, Value};
 use reactor::socket::{self, FileAccess};
 use reactor::{Address, Sender};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -177,7 +177,7 @@ impl Console {
         serde_json::json!({
             "address": self.shared.settings().backend.to_string(),
             "flavour": flavour(&self.shared),
-            "version": server.version,
+            "version": server.version_shown(),
             "unready": sample.unready(),
             "paused": self.shared.paused.load(Relaxed),
             "onramp": env!("CARGO_PKG_VERSION"),
@@ -210,17 +210,19 @@ impl Console {
         Ok(all)
     }
 
-    fn kill(&self, id: u64, query: bool) -> Result<String, String> {
-        let unknown = || format!("Unknown client: {id} (SHOW CLIENTS has their ids)");
-        let id = u32::try_from(id).map_err(|_| unknown())?;
+    fn kill(&self, id: u64, query: bool) -> Result<String, Refused> {
+        let unknown = Refused::UnknownClient(id);
+        let Ok(id) = u32::try_from(id) else {
+            return Err(unknown);
+        };
         let group = self.shared.group_of_client(id);
         match self.ask(group, Wanted::Kill { id, query })? {
             Said::Killed(KillEnd::Done) if query => {
                 Ok(format!("the statement of client {id} is being ended"))
             }
             Said::Killed(KillEnd::Done) => Ok(format!("client {id} is closed")),
-            Said::Killed(KillEnd::Failed(why)) => Err(why),
-            _ => Err(unknown()),
+            Said::Killed(KillEnd::Failed(why)) => Err(why.into()),
+            _ => Err(unknown),
         }
     }
 
@@ -264,25 +266,26 @@ impl Source for Console {
         settings.shown.iter().any(|setting| setting.name == name)
     }
 
-    fn act(&self, admin: &str, action: &Action) -> Result<String, String> {
+    fn act(&self, admin: &str, action: &Action) -> Result<String, Refused> {
         note(
             Event::ConsoleCommand,
             format_args!("'{admin}' has said {action}"),
         );
-        match action {
+        let done = match action {
             Action::Pause => self.pause(true),
             Action::Resume => self.pause(false),
             Action::Drain => self.end(&[SIGTERM]),
             // The second signal ends a drain.
             Action::Shutdown => self.end(&[SIGTERM, SIGINT]),
-            Action::Kill { id, query } => self.kill(*id, *query),
+            Action::Kill { id, query } => return self.kill(*id, *query),
             Action::Reconnect => {
                 Order::Reconnect.tell_all(&self.groups);
                 Ok("connections to the server are replaced, each when its client has done".into())
             }
             Action::Reload => reload::reload(&self.shared),
             Action::Set { name, value } => reload::set(&self.shared, name, value),
-        }
+        };
+        done.map_err(Refused::from)
     }
 
     fn logged_in(&self, account: &str, peer: &str, accepted: bool) {

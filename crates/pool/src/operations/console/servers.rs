@@ -95,6 +95,14 @@ tables! { PERFORMANCE "performance_schema";
         "PRIO_KICKUPS" Integer "statements of the low lane that went first, having waited for long",
         "STALLED_QUERIES_EXECUTED" Integer "times that a backend stalled",
     }
+    "tp_thread_state" "A backend, as MySQL shows a thread." oracle_threads => {
+        "TP_GROUP_ID" Integer "its group",
+        "TP_THREAD_NUMBER" Integer "its place among those of its group, from 0",
+        "PROCESS_COUNT" Integer "how many 10 ms its statement has run, from 1; 0: none runs",
+        "WAIT_TYPE" Text "NULL: the pool does not see what the server waits for",
+        "TP_THREAD_TYPE" Text "QUERY_WORKER_THREAD",
+        "THREAD_ID" Integer "the server's number of its connection",
+    }
 }
 
 fn of_groups(sample: &Sample<'_>, row: impl Fn(usize, &GroupView) -> Row) -> Vec<Row> {
@@ -234,6 +242,28 @@ fn oracle_stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             number(counts.stalled),
         ]
     }))
+}
+
+fn oracle_threads(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let mut place = (usize::MAX, 0);
+    // They come group by group.
+    let row = |backend: crate::listing::BackendLine| {
+        place = match place {
+            (group, number) if group == backend.group => (group, number + 1),
+            _ => (backend.group, 0),
+        };
+        let tens = Duration::from_secs_f64(backend.state_seconds).as_millis() / 10;
+        let running = (backend.in_flight > 0).then_some(1 + tens);
+        vec![
+            number(backend.group),
+            number(place.1),
+            number(running.unwrap_or(0)),
+            Value::Null,
+            text("QUERY_WORKER_THREAD"),
+            number(backend.thread),
+        ]
+    };
+    Ok(console.backends()?.into_iter().map(row).collect())
 }
 
 /// What SHOW STATUS shows.
