@@ -64,6 +64,27 @@ pub struct Request<'a> {
     pub accept: &'a str,
 }
 
+impl Request<'_> {
+    /// Whether the client has named this type among those that it takes; `q=0` says that it does
+    /// not take it.
+    #[must_use]
+    pub fn accepts(&self, kind: &str) -> bool {
+        self.accept.split(',').any(|one| {
+            let mut parts = one.split(';').map(str::trim);
+            let is_named = parts
+                .next()
+                .is_some_and(|name| name.eq_ignore_ascii_case(kind));
+            let is_refused = parts.any(|part| {
+                let quality = part
+                    .split_once('=')
+                    .filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+                quality.is_some_and(|(_, value)| value.trim().parse() == Ok(0.0))
+            });
+            is_named && !is_refused
+        })
+    }
+}
+
 /// What is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {

@@ -255,3 +255,29 @@ fn an_answer_that_takes_a_while_holds_up_nobody() {
     last.read_to_string(&mut said).unwrap();
     assert!(said.ends_with("made\n"), "{said}");
 }
+
+#[test]
+fn a_type_with_the_quality_of_zero_is_not_accepted() {
+    let accepts = |accept| {
+        let request = Request { path: "/", accept };
+        request.accepts("application/openmetrics-text")
+    };
+    for accept in [
+        "application/openmetrics-text",
+        "text/plain, Application/OpenMetrics-Text;version=1.0.0;q=0.5",
+        "application/openmetrics-text; q = 0.001",
+        "application/openmetrics-text;q=none",
+    ] {
+        assert!(accepts(accept), "{accept}");
+    }
+    for accept in [
+        "",
+        "*/*",
+        "text/plain",
+        "application/openmetrics-text;q=0",
+        "text/plain, application/openmetrics-text; version=1.0.0; Q=0.000",
+        "application/openmetrics-texts",
+    ] {
+        assert!(!accepts(accept), "{accept}");
+    }
+}

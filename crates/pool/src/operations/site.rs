@@ -72,7 +72,7 @@ fn answer_now(board: &Board, live: &Live, request: &Request<'_>) -> Reply {
         Some(why) => Reply::text(Status::Unavailable, &why),
     };
     match request.path {
-        "/metrics" if request.accept.contains("application/openmetrics-text") => {
+        "/metrics" if request.accepts("application/openmetrics-text") => {
             Reply::ok(kind::OPENMETRICS, metrics::openmetrics(&board.sample()))
         }
         "/metrics" => Reply::ok(kind::PROMETHEUS, metrics::prometheus(&board.sample())),
