@@ -441,3 +441,35 @@ fn the_page_shows_who_is_there() {
     );
     assert!(!rows.is_empty());
 }
+
+/// A group makes its figures known twice a second, whoever asks: if a scrape had it do anything, it
+/// would turn for it.
+#[test]
+fn scraping_64_groups_has_none_of_them_turn() {
+    const SCRAPES: u32 = 500;
+    let test = "scraping_64_groups";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let settings = format!("{HTTP}groups = 64\nbackends_max = 64\nbackends_min = 0");
+    let pool = start_pool(real, "scraped.toml", &settings);
+    let place = place_of(&pool);
+    let turns = || {
+        let mut figures = figures(&place);
+        figures.retain(|name, _| name.starts_with("onramp_pool_group_turns_total{"));
+        figures
+    };
+    let before = turns();
+    assert_eq!(before.len(), 64);
+    for _ in 0..SCRAPES {
+        turns();
+    }
+    for (group, after) in turns() {
+        let more = after - before[&group];
+        assert!(
+            more < f64::from(SCRAPES) / 2.0,
+            "{group}: {more} turns for {SCRAPES} scrapes"
+        );
+    }
+}

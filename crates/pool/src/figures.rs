@@ -416,6 +416,20 @@ mod tests {
     }
 
     #[test]
+    fn readers_share_the_view_that_a_group_has_made() {
+        let places: Vec<Published> = (0..64).map(|_| Published::new(1)).collect();
+        for place in &places {
+            assert!(place.put(GroupView::empty(1)));
+        }
+        let first: Vec<_> = places.iter().map(Published::get).collect();
+        for _ in 0..1000 {
+            for (place, view) in places.iter().zip(&first) {
+                assert!(Arc::ptr_eq(&place.get(), view));
+            }
+        }
+    }
+
+    #[test]
     fn a_group_does_not_wait_for_a_reader() {
         let place = Published::new(1);
         let mut view = GroupView::empty(1);
