@@ -34,11 +34,11 @@ mod target;
 mod tests;
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
+use measure::report_file::check_writable;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::child::{Interrupt, Interrupted};
@@ -109,7 +109,7 @@ fn climb(
     report: &mut dyn Write,
 ) -> Result<()> {
     for file in [&plan.raw.out_json, &plan.raw.out_html] {
-        check_writable(file)?;
+        check_writable(file).map_err(anyhow::Error::msg)?;
     }
     let steps = scenario::steps(plan);
     let (mut bench, server) = open(plan, &steps, interrupt, progress)?;
@@ -261,19 +261,4 @@ fn outcome(row: &Row) -> String {
     }
     parts.extend(row.limit.clone());
     parts.join(", ")
-}
-
-/// Minutes of work must not end at a directory that is not there.
-fn check_writable(file: &Path) -> Result<()> {
-    let directory = match file.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let shown = file.display();
-    ensure!(
-        directory.is_dir(),
-        "cannot write {shown}: there is no directory {directory:?}"
-    );
-    ensure!(!file.is_dir(), "cannot write {shown}: it is a directory");
-    Ok(())
 }

@@ -62,13 +62,14 @@ fn merge_files(args: &MergeArgs) -> Result<(), String> {
         .iter()
         .map(|path| Ok((path.as_path(), read(path)?)))
         .collect::<Result<Vec<_>, String>>()?;
-    let merged = merge(runs)?;
     let outputs = OutputArgs {
         json: args.json.clone(),
         csv: args.csv.clone(),
         html: args.html.clone(),
         ..OutputArgs::nowhere()
     };
+    outputs.check()?;
+    let merged = merge(runs)?;
     output::write_files(&outputs, &merged)?;
     let mut stdout = std::io::stdout().lock();
     // Whoever reads it may have gone.

@@ -238,6 +238,7 @@ impl LoadArgs {
             ));
         }
         self.model.check()?;
+        self.output.check()?;
         self.locust.check()?;
         if self.target.socket.is_some() && !self.source_addresses.is_empty() {
             return Err("--source-addresses is for TCP; the target is a Unix socket".into());

@@ -5,6 +5,7 @@
 
 use crate::thresholds::Threshold;
 use clap::{Args, ValueEnum};
+use measure::report_file::check_writable;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -44,6 +45,23 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Whether the files can be written when the run is over.
+    ///
+    /// # Errors
+    /// A sentence with the option and the file.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let files = [
+            ("--json", &self.json),
+            ("--csv", &self.csv),
+            ("--html", &self.html),
+        ];
+        for (option, file) in files {
+            let writable = file.as_deref().map_or(Ok(()), check_writable);
+            writable.map_err(|why| format!("{option}: {why}"))?;
+        }
+        Ok(())
+    }
+
     /// No file and no screen.
     pub(crate) fn nowhere() -> OutputArgs {
         OutputArgs {

@@ -11,6 +11,7 @@
 mod histogram;
 pub mod host;
 pub mod process;
+pub mod report_file;
 pub mod utc;
 
 pub use histogram::Histogram;

@@ -11,6 +11,7 @@ use crate::durations::{Spread, parse_length};
 use crate::locust::LocustArgs;
 use crate::transport::TlsArgs;
 use clap::{Args, Command, FromArgMatches};
+use measure::report_file::check_writable;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -246,6 +247,9 @@ impl LongArgs {
     /// # Errors
     /// A sentence that says which and what to do.
     pub(crate) fn check(&self) -> Result<(), String> {
+        if let Some(file) = &self.swarm().json {
+            check_writable(file).map_err(|why| format!("--json: {why}"))?;
+        }
         match self {
             LongArgs::Hold(args) if args.body.bytes().is_empty() => {
                 Err("--payload is empty; a message has at least one byte".to_owned())
