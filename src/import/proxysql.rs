@@ -404,7 +404,8 @@ fn default_hostgroup(user: &Group) -> Result<i64, String> {
 fn users(file: &Group, chosen: i64, settings: &mut Settings) -> Result<(), String> {
     let mut hashed = Vec::new();
     let mut taken: Vec<String> = Vec::new();
-    for user in list(file, "mysql_users")? {
+    let all = list(file, "mysql_users")?;
+    for user in all.iter().copied() {
         let name = text(user, "username").ok_or("mysql_users: a user has no username")?;
         let is = |key: &str| text(user, key).is_none_or(|text| is_on(&text));
         if !is("active") {
@@ -419,14 +420,20 @@ fn users(file: &Group, chosen: i64, settings: &mut Settings) -> Result<(), Strin
             ));
             continue;
         }
-        if !is("frontend") || !is("backend") {
-            settings.note(format!(
-                "mysql_users: '{name}' has rows of its own for clients and for the server: write \
-                 backend_user and backend_password into its [[user]]"
-            ));
-        }
         if !is("frontend") || taken.contains(&name) {
             continue;
+        }
+        // As its runtime has them: a row for clients, and one for the server.
+        let is_same = |other: &Group| {
+            let same = |key| text(other, key) == text(user, key);
+            let of_server = text(other, "backend").is_none_or(|text| is_on(&text));
+            of_server && same("username") && same("password")
+        };
+        if !is("backend") && !all.iter().any(|other| is_same(other)) {
+            settings.note(format!(
+                "mysql_users: '{name}' has another row for the server, or none: write backend_user \
+                 and backend_password into its [[user]]"
+            ));
         }
         taken.push(name.clone());
         let password = text(user, "password").unwrap_or_default();
