@@ -6,18 +6,24 @@
 
 use crate::metrics::{figures, place_of, until};
 use crate::world::{app, config, config_file, direct, login, server, start_pool};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Read as _, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use testkit::certificates::{Authority, Valid, put};
 use testkit::client::Client;
 use testkit::real::skipped;
 
 /// The longest that a request may take to come.
 const LIMIT: Duration = Duration::from_secs(30);
+/// Requests that a test has not looked at.
+const REQUESTS_MAX: usize = 4096;
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
 const OK: &str = "200 OK";
@@ -31,15 +37,26 @@ struct Collector {
 
 impl Collector {
     fn start() -> Collector {
+        Collector::over(None)
+    }
+
+    /// The same, under TLS if there is a certificate.
+    fn over(tls: Option<Arc<ServerConfig>>) -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let status = Arc::new(Mutex::new(OK));
-        let (sender, requests) = channel();
+        let (sender, requests) = sync_channel(REQUESTS_MAX);
         let shared = status.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (sender, status) = (sender.clone(), shared.clone());
-                std::thread::spawn(move || attend(stream, &sender, &status));
+                let (sender, status, tls) = (sender.clone(), shared.clone(), tls.clone());
+                std::thread::spawn(move || match tls {
+                    None => attend(stream, &sender, &status),
+                    Some(tls) => {
+                        let connection = ServerConnection::new(tls).unwrap();
+                        attend(StreamOwned::new(connection, stream), &sender, &status);
+                    }
+                });
             }
         });
         Collector {
@@ -72,8 +89,11 @@ impl Collector {
 }
 
 /// Requests of one connection, until it ends.
-fn attend(stream: TcpStream, requests: &Sender<(String, Value)>, status: &Mutex<&'static str>) {
-    let mut answers = stream.try_clone().unwrap();
+fn attend(
+    stream: impl Read + Write,
+    requests: &SyncSender<(String, Value)>,
+    status: &Mutex<&'static str>,
+) {
     let mut reader = BufReader::new(stream);
     loop {
         let (mut line, mut head) = (String::new(), String::new());
@@ -101,7 +121,7 @@ fn attend(stream: TcpStream, requests: &Sender<(String, Value)>, status: &Mutex<
             format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\nretry-after: 1\r\n\r\n{{}}");
         // Told first: who has the answer may ask what has come.
         let told = requests.send((path, body));
-        if told.is_err() || answers.write_all(answer.as_bytes()).is_err() {
+        if told.is_err() || reader.get_mut().write_all(answer.as_bytes()).is_err() {
             return;
         }
     }
@@ -451,4 +471,37 @@ fn an_endpoint_that_nobody_serves_or_that_is_none() {
             "{said}"
         );
     }
+}
+
+#[test]
+fn a_collector_under_tls_is_believed_by_its_certificate() {
+    let test = "a_collector_under_tls";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let authority = Authority::new("collectors");
+    let signed = authority.sign("collector", &["127.0.0.1"], Valid::Now);
+    let certificate = CertificateDer::from_pem_slice(signed.cert.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(signed.key.as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let tls = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let collector = Collector::over(Some(Arc::new(tls)));
+    let start = |name: &str, authority: &Authority| {
+        let ca = put(real.folder(), &format!("{name}.pem"), &authority.pem());
+        let settings = collector.settings().replace("http://", "https://");
+        let settings = format!("{settings}ca = \"{}\"\n", ca.display());
+        start_pool(real, &format!("{name}.toml"), &settings)
+    };
+    let stranger = start("otel-stranger", &Authority::new("others"));
+    let lost = stranger.wait_for("event=otel-lost").unwrap();
+    assert!(lost.to_lowercase().contains("certificate"), "{lost}");
+    assert!(collector.requests.try_recv().is_err());
+    let _pool = start("otel-tls", &authority);
+    metric(&collector.next("metrics"), "onramp_pool_ready");
 }
