@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 #
-# What: builds the Debian package of a debug build, boots a minimal Debian 12 in a container
+# What: builds the Debian package of a debug build, boots a minimal Debian in a container
 #   (systemd-nspawn, with the network of this machine), installs the package there, and does with the
 #   service what an operator does: starts it, logs in, reloads it, upgrades it with a client in a
-#   transaction, kills a successor and the service itself, stops it, removes the package.
+#   transaction, kills a successor and the service itself, lets systemd hold its socket, stops it,
+#   removes the package. Where systemd knows it (253), Type=notify-reload is set for the reload.
 # Why: what a unit forbids, what a package lacks and what systemd makes of an upgrade shows nowhere else.
 # Changes on the machine: `cargo install` of cargo-deb into target/tools, if it is missing; the minimal
-#   system is kept as ~/.cache/onramp/bookworm.tar (70 MB). Server and container live below /tmp.
+#   system is kept as ~/.cache/onramp/SUITE.tar (70 MB). Server and container live below /tmp.
 # Restores: ends both and removes the folder.
 #
-# DEB names a package that is there already, to be tried in place of a debug build's.
+# DEB names a package that is there already, to be tried in place of a debug build's. SUITE (bookworm)
+# is the release of Debian: trixie has a systemd that knows notify-reload.
 #
 # Where it cannot run (not root, a tool or the mirror is missing, no container boots) it says so as
 # skipped, and ends well.
@@ -35,11 +37,12 @@ for tool in mmdebstrap systemd-nspawn nsenter dpkg-deb; do
 done
 need_cargo
 
-base=${XDG_CACHE_HOME:-$HOME/.cache}/onramp/bookworm.tar
+suite=${SUITE:-bookworm}
+base=${XDG_CACHE_HOME:-$HOME/.cache}/onramp/$suite.tar
 if [[ ! -s $base ]]; then
     mkdir -p "$(dirname "$base")"
-    mmdebstrap --variant=minbase --include=systemd,systemd-sysv,dbus,adduser,procps \
-        bookworm "$base.new" >"$folder/mmdebstrap.log" 2>&1 ||
+    mmdebstrap --format=tar --variant=minbase --include=systemd,systemd-sysv,dbus,adduser,procps \
+        "$suite" "$base.new" >"$folder/mmdebstrap.log" 2>&1 ||
         skipped "no minimal system: $(grep '^E:' "$folder/mmdebstrap.log" | tail -1)"
     mv "$base.new" "$base"
 fi
@@ -138,14 +141,35 @@ logged() { inside journalctl --no-pager -u onramp | grep -q "$1"; }
 user=$(inside ps -o user= "$(pid)")
 [[ $user == onramp ]] || fail "package: it runs as $user"
 
+version=$(inside systemctl --version | sed -n '1s/systemd \([0-9]*\).*/\1/p')
 exposure=$(inside systemd-analyze security --no-pager onramp | sed -n 's/.*exposure level.*: \([0-9.]*\).*/\1/p')
-grep -q "rates the unit at $exposure " docs/pool/packages.md ||
+((version != 252)) || grep -q "rates the unit at $exposure " docs/pool/packages.md ||
     fail "package: systemd-analyze security says $exposure, docs/pool/packages.md something else"
 
 say "package: it is reloaded"
 configure 'wait_ms_max = 12345'
 inside systemctl reload onramp
 await "a reload" logged 'wait_ms_max (.*now'
+
+# drop_in UNIT LINE...: more lines for a unit.
+drop_in() {
+    local folder=$root/etc/systemd/system/$1.d
+    shift
+    mkdir -p "$folder"
+    printf '%s\n' "$@" >"$folder/test.conf"
+    inside systemctl daemon-reload
+}
+if ((version >= 253)); then
+    say "package: it is reloaded by systemd $version, which waits until that is done"
+    drop_in onramp.service '[Service]' 'Type=notify-reload' 'ExecReload='
+    [[ $(inside systemctl show -p Type --value onramp) == notify-reload ]] || fail "package: its type"
+    for millis in 12346 12347 12348; do
+        configure "wait_ms_max = $millis"
+        inside systemctl reload onramp
+        logged "wait_ms_max (.*now $millis" || fail "package: a reload was over before the settings were read"
+    done
+    [[ $(inside systemctl is-active onramp) == active ]] || fail "package: it is not active after a reload"
+fi
 
 say "package: a successor is killed, then one takes over, and a client in a transaction goes along"
 admin -e 'CREATE TABLE sbtest.kept (a INT)'
@@ -184,9 +208,36 @@ inside systemctl kill --kill-whom=main -s KILL onramp
 await "another start" is_another
 await "a login" client -e 'SELECT 1'
 
-say "package: it is stopped and removed"
+say "package: systemd holds its socket: a login starts it, and a restart refuses nobody"
 inside systemctl stop onramp
-[[ $(inside systemctl show -p Result --value onramp) == success ]] || fail "package: its end has failed"
+! client -e 'SELECT 1' 2>/dev/null || fail "package: somebody else answers"
+drop_in onramp.socket '[Socket]' 'ListenStream=' "ListenStream=127.0.0.1:$port"
+inside systemctl start onramp.socket
+[[ $(inside systemctl is-active onramp) == inactive ]] || fail "package: it runs before anybody has come"
+[[ $(client -e 'SELECT 6 * 7') == 42 ]] || fail "package: no login by the socket"
+[[ $(inside systemctl is-active onramp) == active ]] || fail "package: the socket has not started it"
+inside systemctl restart onramp &
+restart=$!
+logins=0
+while kill -0 "$restart" 2>/dev/null || ((logins < 10)); do
+    [[ $(client -e 'SELECT 6 * 7') == 42 ]] || fail "package: refused while it is restarted"
+    logins=$((logins + 1))
+done
+wait "$restart" || fail "package: the restart has failed"
+old=$(pid)
+inside systemctl kill --kill-whom=main -s USR2 onramp
+await "an upgrade with a socket of systemd's" is_another
+[[ $(client -e 'SELECT 6 * 7') == 42 ]] || fail "package: no login after an upgrade"
+inside systemctl stop onramp.socket
+
+say "package: it is stopped, after an upgrade, and removed"
+old=$(pid)
+inside systemctl stop onramp
+result=$(inside systemctl show -p Result --value onramp)
+[[ $result == success ]] && logged "onramp\[$old\].*event=ended" || {
+    inside journalctl --no-pager -u onramp -n 20
+    fail "package: its end has failed: $result"
+}
 inside dpkg --purge onramp >>"$folder/dpkg.log" 2>&1 || fail "$(tail -5 "$folder/dpkg.log")"
 ! inside getent passwd onramp || fail "package: its user is still there"
 [[ ! -e $root/etc/onramp/pool.toml && ! -e $root/usr/bin/onramp ]] || fail "package: files are still there"
