@@ -16,6 +16,7 @@ use std::time::Duration;
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::oracle::{Pair, Step, Verdict, draw, ground};
+use testkit::output::Output;
 use testkit::real::{Real, skipped};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
@@ -24,8 +25,10 @@ use wire::command::Command;
 
 /// The longest that a message of a pool may take.
 const LIMIT: Duration = Duration::from_secs(20);
+/// The same under gdb, which reads all symbols of the program first.
+const GDB_LIMIT: Duration = Duration::from_secs(90);
 /// The version of the messages that are said by hand here.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// A pool with these settings, and how another one like it is started.
 struct Line {
@@ -296,6 +299,11 @@ fn open_transactions_and_pins_go_with_their_backends() {
     // What it has left is read back when the transaction has ended.
     open.must("INSERT INTO shop.counted_on (a) VALUES (1)");
     open.must("SELECT CAST('x' AS SIGNED)");
+    // A user variable that is not read back before its transaction has ended.
+    let mut late = login(&address, &app());
+    late.must("SET @late = 'late'");
+    late.must(HOLD);
+    late.must("INSERT INTO shop.counted_on (a) VALUES (2)");
     let mut announced = login(&address, &app());
     announced.must("SET TRANSACTION READ ONLY");
     let mut locked = login(&address, &app());
@@ -305,7 +313,7 @@ fn open_transactions_and_pins_go_with_their_backends() {
     temporary.must("INSERT INTO shop.kept VALUES (7)");
     for round in 0..3 {
         let said = line.upgrade();
-        assert!(said.contains("handed over: 5"), "{round}: {said}");
+        assert!(said.contains("handed over: 6"), "{round}: {said}");
         assert_eq!(other.value("SELECT COUNT(*) FROM shop.upgraded"), "0");
         assert_eq!(
             open.value("SELECT COUNT(*) FROM shop.upgraded"),
@@ -328,7 +336,9 @@ fn open_transactions_and_pins_go_with_their_backends() {
     assert_eq!(other.value("SELECT IS_FREE_LOCK('upgrade')"), "1");
     temporary.must("DROP TEMPORARY TABLE shop.kept");
     assert_eq!(other.value("SELECT @a"), "5");
-    drop(announced);
+    late.must("COMMIT");
+    assert_eq!(late.value("SELECT @late"), "late");
+    drop((announced, late));
     // What has come serves nobody else, and is closed with its lease.
     line.upgrade();
     assert_eq!(open.value("EXECUTE named"), "open");
@@ -941,9 +951,7 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
             assert!(said.contains("handed over"), "{said}");
             continue;
         };
-        let moved = said.split("more, with ").nth(1);
-        let moved = moved.and_then(|rest| rest.split(' ').next());
-        let moved: usize = moved.and_then(|n| n.parse().ok()).unwrap_or(0);
+        let moved = moved_of(&said);
         let (mut lost, mut written) = (0, 0);
         for (n, client) in clients.iter_mut().enumerate() {
             match client.query("SELECT @n") {
@@ -964,6 +972,152 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
         }
         let mut come = login(line.address(), &app());
         assert_eq!(come.value("SELECT 1"), "1");
+    }
+}
+
+/// How many clients a process says it has given to one that has not taken over.
+fn moved_of(said: &str) -> usize {
+    let moved = said.split("more, with ").nth(1);
+    let moved = moved.and_then(|rest| rest.split(' ').next());
+    moved.map_or(0, |number| number.parse().unwrap())
+}
+
+/// A successor under gdb, which kills it as it comes to the `number`-th message that it sends or
+/// has received; a successor with fewer messages goes on.
+struct Stopped {
+    gdb: std::process::Child,
+    said: Output,
+}
+
+impl Stopped {
+    fn start(line: &Line, function: &str, number: usize) -> Stopped {
+        let mut gdb = std::process::Command::new("gdb");
+        gdb.args(["-q", "-nx", "-batch", "-iex", "set debuginfod enabled off"]);
+        for command in [
+            "handle all nostop noprint pass",
+            &format!("break pool::upgrade::frames::Frame::{function}"),
+            &format!("ignore 1 {}", number - 1),
+            "run",
+            "kill",
+        ] {
+            gdb.args(["-ex", command]);
+        }
+        let pid = line.pool.pid().to_string();
+        gdb.arg("--args").arg(binary());
+        gdb.args(["pool", "--listen", &line.address().to_string()]);
+        gdb.args(&line.arguments).args(["--upgrade", &pid]);
+        gdb.stdin(std::process::Stdio::null());
+        gdb.stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped());
+        let mut gdb = gdb.spawn().unwrap();
+        let said = Output::of(gdb.stderr.take().unwrap());
+        Stopped { gdb, said }
+    }
+
+    /// Whether it has been killed, and not taken the place of the other process.
+    fn is_killed(&mut self, line: &Line) -> bool {
+        match self.said.wait_for("event=upgraded", 0, GDB_LIMIT) {
+            Ok(_) => false,
+            Err(why) => {
+                assert!(
+                    !why.contains("came in time"),
+                    "{why}\nold: {}",
+                    line.pool.said()
+                );
+                self.gdb.wait().unwrap();
+                true
+            }
+        }
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // What it runs is killed with it.
+        let _ = self.gdb.kill();
+        let _ = self.gdb.wait();
+    }
+}
+
+/// The steps of a hand-over are its messages. A real successor is killed before it sends the first,
+/// the second, and so on to the last; and, once more from the first to the last, when it has
+/// received one and has done nothing with it yet. Nobody but those whom it has taken may notice.
+#[test]
+fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken() {
+    const CLIENTS: usize = 150;
+    const OPEN: usize = 5;
+    let test = "a_successor_that_is_killed_at_any_message";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let has_gdb = std::process::Command::new("gdb").arg("--version").output();
+    if !has_gdb.is_ok_and(|output| output.status.success()) {
+        return skipped(test, "gdb is not installed");
+    }
+    real.execute(&["CREATE OR REPLACE TABLE shop.killed_open (step VARCHAR(9), n INT)"]);
+    for function in ["put", "read"] {
+        let mut number = 1;
+        loop {
+            let step = format!("{function} {number}");
+            let line = Line::start(real, &format!("upgrade-{step}.toml"), "groups = 1");
+            let clients = (0..CLIENTS).map(|n| {
+                let mut client = login(line.address(), &app());
+                client.must(&format!("SET @n = {n}"));
+                if n < OPEN {
+                    client.must(HOLD);
+                    client.must(&format!(
+                        "INSERT INTO shop.killed_open VALUES ('{step}', {n})"
+                    ));
+                }
+                client
+            });
+            let mut clients: Vec<Client> = clients.collect();
+            let mut stopped = Stopped::start(&line, function, number);
+            let is_killed = stopped.is_killed(&line);
+            // Before its first message nobody knows of it.
+            let is_known = is_killed && step != "put 1";
+            let said = is_known.then(|| line.pool.wait_for("event=upgrade-failed"));
+            let moved = match said {
+                None if is_killed => 0,
+                Some(Ok(said)) => moved_of(&said),
+                // It had all of them by then.
+                _ => {
+                    let said = line.pool.said();
+                    assert!(said.contains("handed over: "), "{step}: {said}");
+                    CLIENTS
+                }
+            };
+            let (mut lost, mut written) = (0, 0);
+            for (n, client) in clients.iter_mut().enumerate() {
+                let Ok(outcomes) = client.query("SELECT @n") else {
+                    lost += 1;
+                    continue;
+                };
+                assert_eq!(outcomes[0].rows().only(), n.to_string(), "{step}");
+                client.must("COMMIT");
+                written += usize::from(n < OPEN);
+            }
+            let counted = "SELECT COUNT(*) FROM shop.killed_open WHERE step =";
+            let counted = real.admin().value(&format!("{counted} '{step}'"));
+            assert_eq!(counted, written.to_string(), "{step}");
+            eprintln!("{step}: {moved} of {CLIENTS} clients were taken, {lost} lost");
+            assert_eq!(
+                lost,
+                if is_killed { moved } else { 0 },
+                "{step}: {}",
+                line.pool.said()
+            );
+            if !is_killed {
+                break;
+            }
+            if moved < CLIENTS {
+                let mut come = login(line.address(), &app());
+                assert_eq!(come.value("SELECT 1"), "1", "{step}");
+            }
+            number += 1;
+        }
+        assert!(number > 4, "{function}: only {number} messages");
     }
 }
 

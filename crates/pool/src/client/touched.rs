@@ -85,6 +85,12 @@ impl Touched {
         self.awaited > 0
     }
 
+    /// Whether it can go along with its client and the backend to another process: nothing that it
+    /// waits for is under way.
+    pub(crate) fn goes_along(&self) -> bool {
+        self.unset.is_empty() && self.sets.is_empty() && self.awaited == 0
+    }
+
     /// Whether the clock is to be read.
     pub(crate) fn asks_clock(&self) -> bool {
         self.clock > 0

@@ -18,6 +18,7 @@ use crate::backend::Backend;
 use crate::backend::recorded::BackendRecord;
 use crate::backend::relay::PendingChanges;
 use crate::buffers::packing::Compression;
+use crate::client::touched::Touched;
 use crate::client::{Client, ClientState};
 use crate::queue::priority::Priority;
 use reactor::{Time, Tls};
@@ -112,10 +113,13 @@ impl<S> Client<S> {
         if has_lease && !goes_along || prepares.is_some_and(|prepared| prepared.holds()) {
             return Some(Stays::Holding);
         }
+        // What it has set and is not read back goes along with the backend that knows it.
+        let unread = self.touched.as_ref();
+        let unread = unread.is_some_and(|touched| !(has_lease && touched.goes_along()));
         let under_way = prepares.is_some_and(|prepared| prepared.under_way.is_some())
             || self.retracking.is_some()
             || self.touching.is_some()
-            || self.touched.is_some()
+            || unread
             || self.pins.is_under_way();
         if under_way || self.closing || self.interrupted || self.is_being_read() {
             return Some(Stays::Busy);
@@ -241,6 +245,7 @@ pub(crate) fn put_lease<S>(out: &mut Vec<u8>, client: &Client<S>, backend: &Back
     client.last.put_beside(out);
     put_lenenc(out, u64::from(client.place.tickets()));
     client.pins.put_record(out, now.0);
+    put_option(out, client.touched.as_deref(), put_touched);
     backend.put_record(out, now);
 }
 
@@ -249,6 +254,7 @@ pub(crate) fn put_lease<S>(out: &mut Vec<u8>, client: &Client<S>, backend: &Back
 pub(crate) struct Lease {
     pub(crate) tickets: u32,
     pub(crate) pins: Holds,
+    pub(crate) touched: Option<Touched>,
     pub(crate) backend: BackendRecord,
 }
 
@@ -267,6 +273,7 @@ pub(crate) fn read_lease(
     let lease = Lease {
         tickets: read_number(reader, "tickets")?,
         pins: Holds::read_record(reader, now.0)?,
+        touched: read_option(reader, "what is not read back", read_touched)?,
         backend: BackendRecord::read_record(reader, |reader| here.session(reader))?,
     };
     match reader.is_empty() {
@@ -380,6 +387,28 @@ fn read_string(reader: &mut Reader<'_>, what: &'static str) -> Read<String> {
     let text = reader.lenenc_bytes(what)?;
     let text = std::str::from_utf8(text).map_err(|_| reader.malformed(what))?;
     Ok(text.to_owned())
+}
+
+/// What a client has set on its backend and is not read back ([`Touched::goes_along`]).
+fn put_touched(out: &mut Vec<u8>, touched: &Touched) {
+    put_list(out, touched.names.iter(), |out, name| {
+        put_lenenc_bytes(out, name);
+    });
+    put_bool(out, touched.fresh);
+    put_bool(out, touched.failed);
+    out.push(touched.clock);
+}
+
+fn read_touched(reader: &mut Reader<'_>) -> Read<Touched> {
+    Ok(Touched {
+        names: read_list(reader, "user variables", |reader| {
+            read_text(reader, "a user variable")
+        })?,
+        fresh: read_bool(reader, "whether user variables are read back")?,
+        failed: read_bool(reader, "whether a SET has failed")?,
+        clock: reader.u8("readings of the clock")?,
+        ..Touched::default()
+    })
 }
 
 fn put_account(out: &mut Vec<u8>, account: &AccountThere) {

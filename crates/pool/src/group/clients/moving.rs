@@ -238,6 +238,7 @@ impl<N: Net> Group<N> {
             return;
         };
         client.pins = lease.pins;
+        client.touched = lease.touched.map(Box::new);
         client.place.give_tickets(lease.tickets);
         let pool = client.pool as usize;
         let mut backend = Backend::arrived(

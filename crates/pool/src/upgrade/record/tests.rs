@@ -262,6 +262,12 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert!(backend.goes_with(of));
     client.last.owed.warnings = true;
     client.place.give_tickets(5);
+    client.touched = Some(Box::new(Touched {
+        names: vec![b"mine".to_vec().into()],
+        fresh: true,
+        clock: 1,
+        ..Touched::default()
+    }));
     let (mut record, mut beside_it) = (Vec::new(), Vec::new());
     put(&mut record, &client, &beside(None));
     put_lease(&mut beside_it, &client, &backend, Time(200));
@@ -278,6 +284,9 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     let (arrived, read) = here_is(&beside_it).unwrap();
     assert!(arrived.last.owed.warnings && !arrived.last.is_settled());
     assert_eq!(read.tickets, 5);
+    let touched = read.touched.unwrap();
+    assert_eq!(touched.names, [b"mine".to_vec().into()]);
+    assert!(touched.fresh && !touched.failed && touched.asks_clock() && touched.goes_along());
     assert_eq!(read.backend.at, at.to_string());
     let again: Backend<()> = Backend::arrived(
         Endpoint::new((), at, 3),
@@ -373,6 +382,15 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     assert_eq!(along(&|_| {}), None);
     assert_eq!(along(&pin), None);
     assert_eq!(along(&|client| client.last.owed.warnings = true), None);
+    let touched = |touched: fn(&mut Touched)| {
+        move |client: &mut Client<()>| touched(client.touched.get_or_insert_default())
+    };
+    assert_eq!(stays(&touched(|_| {})), Some(Stays::Busy));
+    assert_eq!(along(&touched(|touched| touched.fresh = true)), None);
+    let awaited = touched(|touched| touched.awaited = 1);
+    assert_eq!(along(&awaited), Some(Stays::Busy));
+    let untold = touched(|touched| touched.sets.push(b"SET a = 1".to_vec()));
+    assert_eq!(along(&untold), Some(Stays::Busy));
     let failed = |client: &mut Client<()>| client.last.owed.failed = true;
     assert_eq!(along(&failed), Some(Stays::Holding));
     let cursor = |client: &mut Client<()>| {
