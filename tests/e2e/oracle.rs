@@ -17,7 +17,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use testkit::onramp::Pool;
-use testkit::oracle::{Difference, Pair, Step, Verdict, draw, ground, legal, shrink, story};
+use testkit::oracle::{
+    Backends, Difference, Pair, Step, Verdict, draw, ground, legal, shrink, story,
+};
 use testkit::real::{Flavour, Real};
 use testkit::tls::{CERT_FILE, KEY_FILE};
 
@@ -92,7 +94,7 @@ impl Oracle<'_> {
     fn report(&self, seed: u64, before: &[Vec<Step>], steps: &[Step]) -> Option<String> {
         let steps = self.with_what_it_needs(before, steps)?;
         let began = Instant::now();
-        let short = shrink(&steps, BACKENDS, SHRINK_TRIES, |steps| {
+        let short = shrink(&steps, backends_of(self.real), SHRINK_TRIES, |steps| {
             began.elapsed() < patience().1 && self.differs_alone(steps).is_some()
         });
         let difference = self.differs_alone(&short)?;
@@ -117,7 +119,7 @@ impl Oracle<'_> {
                 all.extend((0..ground::CLIENTS_MAX).map(Step::vanish));
             }
             all.extend_from_slice(steps);
-            let all = legal(&all, BACKENDS);
+            let all = legal(&all, backends_of(self.real));
             if self.differs_alone(&all).is_some() {
                 return Some(all);
             }
@@ -131,6 +133,14 @@ impl Oracle<'_> {
     fn differs_alone(&self, steps: &[Step]) -> Option<Difference> {
         let mut pair = self.fresh();
         differs(pair.compare(steps))
+    }
+}
+
+/// What the scripts for a server may ask for.
+fn backends_of(real: &Real) -> Backends {
+    Backends {
+        count: BACKENDS,
+        of: real.flavour(),
     }
 }
 
@@ -303,7 +313,7 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
         let place = usize::from(seed % 2 == 1);
         let (oracle, pair) = (&oracles[place], &mut pairs[place]);
         let before = &mut befores[place];
-        let script = draw(seed, BACKENDS, real.flavour());
+        let script = draw(seed, backends_of(real));
         findings.seeds += 1;
         findings.steps += script.len();
         let began = Instant::now();

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use testkit::client::Client;
 use testkit::onramp::Pool;
-use testkit::oracle::{Pair, Step, Verdict, draw, ground};
+use testkit::oracle::{Backends, Pair, Step, Verdict, draw, ground};
 use testkit::output::Output;
 use testkit::real::{Real, skipped};
 use testkit::reply::Outcome;
@@ -696,7 +696,11 @@ fn the_oracle_finds_no_difference_while_processes_take_over() {
         });
         let mut differs = None;
         for seed in 1..=SEEDS {
-            let mut script = draw(seed, 3, real.flavour());
+            let room = Backends {
+                count: 3,
+                of: real.flavour(),
+            };
+            let mut script = draw(seed, room);
             // A client of one process is unknown to the other.
             let kills = |step: &Step| {
                 let act = format!("{:?}", step.act);

@@ -28,7 +28,7 @@ mod script;
 mod shrink;
 mod tell;
 
-pub use claims::legal;
+pub use claims::{Backends, legal};
 pub use draw::draw;
 pub use script::{Act, Claim, Kill, Login, Step, story};
 pub use shrink::shrink;

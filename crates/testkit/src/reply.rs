@@ -203,7 +203,11 @@ impl Outcome {
         match self {
             Outcome::Rows(rows) => rows.forget(&number),
             Outcome::Failed(failure) => {
-                failure.message = failure.message.replace(&number, "its number");
+                for encoded in rows::encodings(&number) {
+                    // Each of them is UTF-8, too.
+                    let encoded = String::from_utf8_lossy(&encoded).into_owned();
+                    failure.message = failure.message.replace(&encoded, "its number");
+                }
             }
             _ => {}
         }
@@ -272,5 +276,41 @@ mod tests {
         outcome.forget_work_in_transaction();
         let left = ["schema=a", "transaction=T_______", "transaction=________"];
         assert_eq!(outcome.done().changes, left);
+    }
+
+    #[test]
+    fn a_number_is_taken_out_in_whatever_character_set_it_came() {
+        let values = [
+            &b"42"[..],
+            b"\x004\x002",
+            b"4\x002\0",
+            b"\0\0\x004\0\0\x002",
+            b"421",
+        ];
+        let row = values.map(|value| Some(value.to_vec()));
+        let mut outcome = Outcome::Rows(Rows {
+            columns: Vec::new(),
+            begin: None,
+            rows: vec![row.to_vec()],
+            end: Done::default(),
+        });
+        outcome.forget_number(42);
+        let left: Vec<String> = outcome.rows().texts().concat();
+        let number = "its number";
+        assert_eq!(left, [number, number, number, number, "421"]);
+
+        for words in [
+            "thread 42!",
+            "d\0 \x004\x002\0",
+            "d\0\0\0 \0\0\x004\0\0\x002",
+        ] {
+            let mut outcome = Outcome::Failed(Failure {
+                code: 1094,
+                state: "HY000".into(),
+                message: words.into(),
+            });
+            outcome.forget_number(42);
+            assert!(outcome.failure().message.contains(number), "{words:?}");
+        }
     }
 }

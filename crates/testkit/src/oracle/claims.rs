@@ -13,10 +13,12 @@
 //! that was never set, first named in a transaction or while its client is pinned; a
 //! COM_SET_OPTION in a transaction whose states its client is told; and
 //! `session_track_transaction_info` set to OFF or CHARACTERISTICS while its client holds a backend,
-//! or to STATE while it holds one for more than a transaction.
+//! or to STATE while it holds one for more than a transaction, or behind a SET TRANSACTION whose
+//! transaction has not ended.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
+use crate::real::Flavour;
 
 /// How texts begin that succeed in any session, and count what they find.
 const FINDS: [&str; 3] = [
@@ -34,6 +36,11 @@ const GIVEN: &str = "@n";
 const TOLD: &str = "session_track_transaction_info";
 /// How texts begin that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
+/// How calls of procedures begin that count no rows: MySQL says in their OK what the statement
+/// before has counted, so they pin there whatever else is known of them.
+const UNCOUNTED: [&str; 2] = ["CALL setting_procedure(", "CALL failing_procedure("];
+/// How texts begin that end a transaction, whatever it may do.
+const ENDS: [&str; 2] = ["COMMIT", "ROLLBACK"];
 /// How texts begin that leave no older warnings.
 const CLEARS: [&str; 4] = ["INSERT ", "UPDATE ", "DELETE ", "REPLACE "];
 
@@ -54,6 +61,10 @@ struct Held {
     /// Things that it has taken and will give back.
     taken: usize,
     transaction: bool,
+    /// SET TRANSACTION has said something of its transaction, or of the next one.
+    said: bool,
+    /// Its transactions may be READ ONLY: a statement that would commit one fails instead.
+    read_only: bool,
     manual: bool,
 }
 
@@ -65,6 +76,15 @@ impl Held {
     /// More than a transaction that BEGIN has begun.
     fn keeps(self) -> bool {
         self.pinned || self.taken > 0 || self.manual
+    }
+
+    /// Notes that a step ends the transaction, but for one that a READ ONLY transaction refuses.
+    fn close(&mut self, step: &Step) {
+        let ends = |text: &str| ENDS.iter().any(|start| text.starts_with(start));
+        if self.read_only && !step.texts().iter().any(|text| ends(text)) {
+            return;
+        }
+        (self.transaction, self.said) = (false, false);
     }
 
     /// Notes what a text makes of later questions; `false` if it is itself one that comes too early
@@ -81,11 +101,13 @@ impl Held {
         if sql.contains(TOLD) {
             let on = !sql.ends_with("OFF");
             let begun = !on || sql.ends_with("CHARACTERISTICS");
-            if self.keeps() || begun && self.transaction {
+            if self.keeps() || self.said || begun && self.transaction {
                 return false;
             }
             self.told = on;
         }
+        self.said |= sql.starts_with("SET TRANSACTION ");
+        self.read_only |= sql.contains("READ ONLY");
         let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));
         self.found |= begins(&FINDS);
         if begins(&["SET ROLE "]) {
@@ -109,17 +131,26 @@ fn names_given(sql: &str) -> bool {
     parts.any(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_'))
 }
 
+/// What clients make claims on.
+#[derive(Clone, Copy, Debug)]
+pub struct Backends {
+    /// Fewer clients than this may hold one.
+    pub count: usize,
+    /// The server that they are connections to.
+    pub of: Flavour,
+}
+
 /// The claims of all clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Claims {
     held: [Held; CLIENTS_MAX],
     /// The one who alone may speak.
     alone: Option<usize>,
-    backends: usize,
+    backends: Backends,
 }
 
 impl Claims {
-    pub(crate) fn new(backends: usize) -> Claims {
+    pub(crate) fn new(backends: Backends) -> Claims {
         Claims {
             held: [Held::default(); CLIENTS_MAX],
             alone: None,
@@ -168,7 +199,7 @@ impl Claims {
     /// Whether nothing is left for those who hold nothing.
     fn is_crowded(&self) -> bool {
         let holders = self.held.iter().filter(|held| held.any()).count();
-        holders >= self.backends
+        holders >= self.backends.count
     }
 
     fn note(&mut self, step: &Step) -> bool {
@@ -198,9 +229,14 @@ impl Claims {
             Claim::Takes => held.taken += 1,
             Claim::GivesBack => held.taken = held.taken.saturating_sub(1),
             Claim::Opens => held.transaction = true,
-            Claim::Closes => held.transaction = false,
+            Claim::Closes => held.close(step),
             Claim::Manual => held.manual = true,
-            Claim::Automatic => (held.manual, held.transaction) = (false, false),
+            // Where it is on already, nothing ends.
+            Claim::Automatic if held.manual => {
+                held.manual = false;
+                (held.transaction, held.said) = (false, false);
+            }
+            Claim::Automatic => {}
             Claim::Frees => {
                 let Held { found, role, .. } = *held;
                 *held = Held {
@@ -221,6 +257,10 @@ impl Claims {
             }
             Claim::Includes => self.alone = None,
         }
+        let uncounted = |text: &str| UNCOUNTED.iter().any(|start| text.starts_with(start));
+        if self.backends.of == Flavour::MySql {
+            self.held[who].pinned |= step.texts().iter().any(|text| uncounted(text));
+        }
         self.held[who].here = !matches!(step.act, Act::Leave | Act::Vanish);
         if let Act::Kill(whom, kill) = step.act {
             if !self.is_here(whom) {
@@ -234,9 +274,9 @@ impl Claims {
     }
 }
 
-/// The steps that are legal, in their order, if fewer than `backends` clients may hold one.
+/// The steps that are legal, in their order, on these backends.
 #[must_use]
-pub fn legal(steps: &[Step], backends: usize) -> Vec<Step> {
+pub fn legal(steps: &[Step], backends: Backends) -> Vec<Step> {
     let mut claims = Claims::new(backends);
     let admitted = steps.iter().filter(|step| claims.admit(step));
     admitted.cloned().collect()
@@ -246,6 +286,12 @@ pub fn legal(steps: &[Step], backends: usize) -> Vec<Step> {
 mod tests {
     use super::*;
     use crate::oracle::script::Login;
+
+    /// So many of MariaDB's.
+    fn of_mariadb(count: usize) -> Backends {
+        let of = Flavour::MariaDb;
+        Backends { count, of }
+    }
 
     fn join(who: usize) -> Step {
         Step::new(who, Act::Join(Login::usual()), Claim::Frees)
@@ -265,7 +311,7 @@ mod tests {
             claims(0, Claim::Closes),
             claims(1, Claim::Opens),
         ];
-        let left = legal(&steps, 2);
+        let left = legal(&steps, of_mariadb(2));
         assert_eq!(left.len(), 5, "{left:?}");
         assert_eq!(left[4], steps[5]);
     }
@@ -283,7 +329,7 @@ mod tests {
             asks("DELETE FROM t0"),
             asks("SHOW WARNINGS"),
         ];
-        let left = legal(&steps, 3);
+        let left = legal(&steps, of_mariadb(3));
         let kept: Vec<&Step> = [0, 2, 3, 4, 6, 7].map(|at| &steps[at]).to_vec();
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
@@ -301,7 +347,7 @@ mod tests {
             claims(0, Claim::Opens),
             asks("SELECT COUNT(*), @n FROM t0"),
         ];
-        let left = legal(&steps, 3);
+        let left = legal(&steps, of_mariadb(3));
         let kept: Vec<&Step> = [0, 1, 3, 4, 5, 6, 7].map(|at| &steps[at]).to_vec();
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
@@ -323,7 +369,7 @@ mod tests {
             claims(0, Claim::Opens),
             option(),
         ];
-        let left = legal(&steps, 3);
+        let left = legal(&steps, of_mariadb(3));
         let kept = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11].map(|at| &steps[at]);
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
@@ -351,8 +397,63 @@ mod tests {
             claims(0, Claim::Pins),
             set("STATE"),
         ];
-        let left = legal(&steps, 3);
+        let left = legal(&steps, of_mariadb(3));
         let kept = [0, 1, 2, 4, 5, 6, 8, 9, 11, 12, 14, 15, 16].map(|at| &steps[at]);
+        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
+    }
+
+    #[test]
+    fn what_is_said_of_a_transaction_counts_until_it_ends() {
+        let sql = |sql: &str, claim: Claim| Step::new(0, Act::Sql(sql.into()), claim);
+        let set = |value: &str| Step::sql(0, format!("SET {TOLD} = {value}"));
+        let steps = [
+            join(0),
+            sql("START TRANSACTION READ ONLY", Claim::Opens),
+            sql("CREATE TABLE d0 (x INT)", Claim::Closes),
+            set("CHARACTERISTICS"),
+            sql("COMMIT", Claim::Closes),
+            set("CHARACTERISTICS"),
+            sql("SET TRANSACTION READ ONLY", Claim::Opens),
+            set("STATE"),
+            sql("INSERT INTO t0 (v) VALUES (1)", Claim::Closes),
+            set("STATE"),
+            sql("ROLLBACK", Claim::Closes),
+            set("STATE"),
+        ];
+        let left = legal(&steps, of_mariadb(3));
+        let kept = [0, 1, 2, 4, 5, 6, 8, 10, 11].map(|at| &steps[at]);
+        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
+    }
+
+    #[test]
+    fn on_mysql_a_call_that_counts_nothing_pins() {
+        let steps = [
+            join(0),
+            join(1),
+            Step::sql(0, "CALL setting_procedure()"),
+            claims(1, Claim::Opens),
+        ];
+        assert_eq!(legal(&steps, of_mariadb(2)).len(), 4);
+        let of = Flavour::MySql;
+        assert_eq!(legal(&steps, Backends { count: 2, of }), steps[..3]);
+    }
+
+    #[test]
+    fn autocommit_ends_a_transaction_where_it_was_off() {
+        let steps = [
+            join(0),
+            join(1),
+            claims(0, Claim::Opens),
+            claims(0, Claim::Automatic),
+            claims(1, Claim::Opens),
+            claims(0, Claim::Closes),
+            claims(0, Claim::Manual),
+            claims(0, Claim::Opens),
+            claims(0, Claim::Automatic),
+            claims(1, Claim::Opens),
+        ];
+        let left = legal(&steps, of_mariadb(2));
+        let kept = [0, 1, 2, 3, 5, 6, 7, 8, 9].map(|at| &steps[at]);
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
 
@@ -367,7 +468,7 @@ mod tests {
             claims(0, Claim::Includes),
             claims(1, Claim::None),
         ];
-        let left = legal(&steps, 3);
+        let left = legal(&steps, of_mariadb(3));
         let who: Vec<usize> = left.iter().map(|step| step.who).collect();
         assert_eq!(who, [0, 1, 0, 0, 1]);
     }

@@ -16,7 +16,7 @@
 //! until the story ends. `blocked` is SQL that waits while the steps behind it are taken, up to the
 //! one that says `answers`. `kill=query|connection|command` ends the other one of the two.
 
-use super::claims::Claims;
+use super::claims::{Backends, Claims};
 use super::ground::CLIENTS_MAX;
 use super::habits::{self, Habit, LEFT_OUT, On};
 use super::script::{Act, Claim, Kill, Login, Step};
@@ -71,16 +71,16 @@ const ACCENTS: [Accent; 12] = [
     Accent::Extended(cap::EXTENDED_METADATA),
 ];
 
-/// The script of a seed, in which fewer than `backends` clients hold one at any moment.
+/// The script of a seed, in which there are backends enough at any moment.
 #[must_use]
-pub fn draw(seed: u64, backends: usize, flavour: Flavour) -> Vec<Step> {
+pub fn draw(seed: u64, backends: Backends) -> Vec<Step> {
     let mut random = Random::new(seed);
     let everything = std::env::var_os("ONRAMP_ORACLE_ALL").is_some();
     let known = |habit: &&Habit| {
         let on = match habit.on {
             On::Both => true,
-            On::MariaDb => flavour == Flavour::MariaDb,
-            On::MySql => flavour == Flavour::MySql,
+            On::MariaDb => backends.of == Flavour::MariaDb,
+            On::MySql => backends.of == Flavour::MySql,
         };
         on && (everything || LEFT_OUT.iter().all(|(name, _)| *name != habit.name))
     };
@@ -131,7 +131,7 @@ fn hurry(seed: u64, steps: &mut [Step]) {
 }
 
 impl Drawing {
-    fn new(mut random: Random, backends: usize, habits: Vec<&'static Habit>) -> Drawing {
+    fn new(mut random: Random, backends: Backends, habits: Vec<&'static Habit>) -> Drawing {
         let mut accents = ACCENTS.to_vec();
         while accents.len() > 3 {
             accents.swap_remove(random.index(accents.len()));
@@ -457,19 +457,24 @@ mod tests {
     use super::*;
     use crate::oracle::claims::legal;
 
+    const THREE: Backends = Backends {
+        count: 3,
+        of: Flavour::MariaDb,
+    };
+
     #[test]
     fn a_seed_gives_one_legal_script() {
         for seed in 0..200 {
-            let steps = draw(seed, 3, Flavour::MariaDb);
-            assert_eq!(steps, draw(seed, 3, Flavour::MariaDb), "seed {seed}");
-            assert_eq!(steps, legal(&steps, 3), "seed {seed}");
+            let steps = draw(seed, THREE);
+            assert_eq!(steps, draw(seed, THREE), "seed {seed}");
+            assert_eq!(steps, legal(&steps, THREE), "seed {seed}");
             assert!(steps.len() > 15, "seed {seed}: {} steps", steps.len());
         }
     }
 
     #[test]
     fn every_way_of_every_habit_can_be_read() {
-        let mut drawing = Drawing::new(Random::new(1), 3, Vec::new());
+        let mut drawing = Drawing::new(Random::new(1), THREE, Vec::new());
         drawing.second[0] = Some(1);
         for way in habits::all().flat_map(|habit| habit.ways) {
             for part in way.split(" ;; ") {

@@ -6,7 +6,7 @@
 //! left still fails (delta debugging). Invariant: what is left is legal and fails; a judge that
 //! never says yes leaves the script as it was.
 
-use super::claims::legal;
+use super::claims::{Backends, legal};
 use super::ground::CLIENTS_MAX;
 use super::script::Step;
 
@@ -14,7 +14,7 @@ use super::script::Step;
 /// often it is asked.
 pub fn shrink(
     steps: &[Step],
-    backends: usize,
+    backends: Backends,
     tries_max: usize,
     mut fails: impl FnMut(&[Step]) -> bool,
 ) -> Vec<Step> {
@@ -64,20 +64,25 @@ mod tests {
     use crate::oracle::{Act, draw};
     use crate::real::Flavour;
 
+    const THREE: Backends = Backends {
+        count: 3,
+        of: Flavour::MariaDb,
+    };
+
     #[test]
     fn only_what_is_needed_is_left() {
-        let steps = draw(1, 3, Flavour::MariaDb);
+        let steps = draw(1, THREE);
         let last = steps.last().unwrap().clone();
         let fails = |steps: &[Step]| {
             steps.contains(&last) && steps.iter().any(|s| matches!(s.act, Act::Join(_)))
         };
-        let left = shrink(&steps, 3, 1000, fails);
+        let left = shrink(&steps, THREE, 1000, fails);
         assert_eq!(left.len(), 2, "{left:?}");
     }
 
     #[test]
     fn a_judge_who_never_agrees_changes_nothing() {
-        let steps = draw(2, 3, Flavour::MariaDb);
-        assert_eq!(shrink(&steps, 3, 1000, |_| false), steps);
+        let steps = draw(2, THREE);
+        assert_eq!(shrink(&steps, THREE, 1000, |_| false), steps);
     }
 }
