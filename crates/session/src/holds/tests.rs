@@ -12,13 +12,18 @@ fn runs(client: &mut Holds, sql: &str, error: Option<u16>) {
 }
 
 fn fails(client: &mut Holds, sql: &str, error: Option<(u16, String)>) {
+    fails_in(client, b"Db", (sql, error));
+}
+
+/// The same of a client with this default schema.
+fn fails_in(client: &mut Holds, schema: &[u8], (sql, error): (&str, Option<(u16, String)>)) {
     let mode = LexMode::default();
     let found = classify(sql.as_bytes(), mode);
     let holdings = holdings(sql.as_bytes(), mode, &found, Some(b"db"));
     client.forget_plan();
     let plan = client.plan(sql.as_bytes());
     plan.holdings = holdings;
-    plan.void = void_of((sql.as_bytes(), mode), &found, Some(b"Db"));
+    plan.void = void_of((sql.as_bytes(), mode), &found, Some(schema));
     client.sent(2);
     let summary = ReplySummary {
         error,
@@ -94,6 +99,25 @@ fn a_text_that_no_server_reads_takes_nothing() {
     assert_eq!(names(&client), ["handler"]);
     runs(&mut client, "HANDLER t CLOSE", None);
     assert!(client.is_empty());
+}
+
+#[test]
+fn without_a_default_schema_a_routine_that_names_none_has_not_run() {
+    for (schema, sql, code, pins) in [
+        ("", "SELECT COUNT (*) FROM db.t", 1064, &[][..]),
+        ("", "SELECT f(), g(1)", 1046, &[]),
+        ("", "CALL p()", 1046, &[]),
+        ("", "SELECT f(), db.g(1)", 1046, &["stored_code"]),
+        ("", "CALL db.p()", 1064, &[]),
+        ("", "SELECT f(), g(1)", 1305, &["stored_code"]),
+        ("", "SELECT f(), g(1); SELECT 2", 1046, &["stored_code"]),
+        ("db", "SELECT f(), g(1)", 1046, &["stored_code"]),
+    ] {
+        let mut client = Holds::default();
+        let error = Some((code, String::new()));
+        fails_in(&mut client, schema.as_bytes(), (sql, error));
+        assert_eq!(names(&client), pins, "{sql} in '{schema}': {code}");
+    }
 }
 
 #[test]

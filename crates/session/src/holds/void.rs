@@ -25,6 +25,8 @@ const WHOLE: [PinCause; 5] = [
 const RUNS_TEXTS: [&str; 3] = ["CALL", "EXECUTE", "PREPARE"];
 /// The server's error number for a text that it cannot read.
 const UNPARSED: u16 = 1064;
+/// The one for a name without a schema where no default one is chosen. Code has always one.
+const NO_SCHEMA: u16 = 1046;
 /// Those for a routine that does not exist; the second where its name is a built-in function's too.
 const NO_ROUTINE: [u16; 2] = [1305, 1630];
 /// The one for a variable that does not exist, which is found before a SET begins.
@@ -38,7 +40,9 @@ pub enum Void {
     Never,
     /// When the server could not read it, or its first statement.
     Unparsed,
-    /// The same, or when it names a variable that there is not.
+    /// The same, or when no schema says where the routines are that it calls.
+    Nowhere,
+    /// When the server could not read it, or when it names a variable that there is not.
     Unset,
     /// When it failed, for whatever reason.
     Failed,
@@ -54,6 +58,9 @@ impl Void {
         match self {
             Self::Never => false,
             Self::Unparsed => summary.is_error(UNPARSED) && summary.is_first(),
+            Self::Nowhere => {
+                (summary.is_error(UNPARSED) || summary.is_error(NO_SCHEMA)) && summary.is_first()
+            }
             Self::Unset => summary.is_error(UNPARSED) || summary.is_error(NO_VARIABLE),
             Self::Failed => summary.error.is_some(),
             Self::Missing(name) => {
@@ -75,6 +82,9 @@ pub fn void_of((sql, mode): (&[u8], LexMode), found: &Statement, schema: Option<
     if let Some(name) = only_routine((sql, mode), found, schema) {
         return Void::Missing(name);
     }
+    if schema.is_some_and(<[u8]>::is_empty) && names_no_schema((sql, mode), found) {
+        return Void::Nowhere;
+    }
     // Code that runs in it may have done something before it met what cannot be read.
     let hides = [PinCause::StoredCode, PinCause::TextPrepare];
     let hidden = hides.iter().any(|cause| found.causes.contains(*cause));
@@ -91,6 +101,15 @@ pub fn void_of((sql, mode): (&[u8], LexMode), found: &Statement, schema: Option<
         false if found.verb == Verb::Set => Void::Unset,
         _ => Void::Unparsed,
     }
+}
+
+/// Whether a text calls routines, and names the schema of none.
+fn names_no_schema(text: (&[u8], LexMode), found: &Statement) -> bool {
+    if found.causes != PinCauses::of(PinCause::StoredCode) || !only_calls(found) {
+        return false;
+    }
+    let run = run_by(text.0, text.1, found);
+    run.is_some_and(|run| run.calls.iter().all(|call| call.path.schema.is_none()))
 }
 
 /// The one routine that a text calls, with its schema, in lower case, as errors name it.
