@@ -1,7 +1,9 @@
 //! Large statements and rows, and the lengths at which packets are split.
 
-use crate::world::{app, both_servers, fresh_schema, login, server, through};
+use crate::world::{app, both_servers, found, fresh_schema, login, server, start_pool, through};
 use testkit::client::Client;
+use testkit::real::Real;
+use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -138,6 +140,37 @@ fn a_statement_above_the_servers_limit_is_refused() {
         Err(error) => assert!(!error.to_string().contains("protocol"), "{error}"),
     }
     assert_eq!(login(&way, &app()).value("SELECT 1"), "1");
+}
+
+/// Servers count the payload, without its headers, and take what is shorter than their limit.
+#[test]
+fn a_statement_is_as_long_as_the_server_takes_it() {
+    let test = "a_statement_is_as_long_as_the_server_takes_it";
+    for max in [MIB, 16 * MIB] {
+        let arguments = [format!("--max-allowed-packet={max}")];
+        let arguments = arguments.each_ref().map(String::as_str);
+        for real in [Real::start(&arguments), Real::start_mysql(&arguments)] {
+            let Some(real) = found(real, test) else {
+                continue;
+            };
+            real.create_user("app", "app");
+            let pool = start_pool(&real, "as-long.toml", "groups = 1");
+            for way in [&real.address(), &pool.address] {
+                for (len, taken) in [(max - 1, true), (max, false)] {
+                    let mut client = login(way, &app());
+                    let mut sql = b"SELECT LENGTH('".to_vec();
+                    sql.resize(len - 1 - 2, b'x');
+                    sql.extend_from_slice(b"')");
+                    let answer = client.run(Command::Query, &sql);
+                    // The connection may end before the last byte was sent.
+                    let refused = answer.as_ref().map_or(true, |outcomes| {
+                        matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 1153)
+                    });
+                    assert_eq!(!refused, taken, "{len} of {max} at {way:?}: {answer:?}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

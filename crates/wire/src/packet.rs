@@ -103,6 +103,18 @@ pub fn frame(bytes: &[u8]) -> Frame {
     }
 }
 
+/// Packets of a message that takes so many bytes with its headers, as [`frame`] finds it.
+#[must_use]
+pub fn packets(total: usize) -> usize {
+    total.div_ceil(HEADER_LEN + PAYLOAD_MAX)
+}
+
+/// Bytes of payload in a message that takes so many with its headers, as [`frame`] finds it.
+#[must_use]
+pub fn payload_len(total: usize) -> usize {
+    total - HEADER_LEN * packets(total)
+}
+
 /// Appends `payload` as one or more packets that start at `seq`; returns the next free number.
 pub fn put_packet(out: &mut Vec<u8>, seq: u8, payload: &[u8]) -> u8 {
     let mut seq = seq;
@@ -366,6 +378,7 @@ mod tests {
         let mut out = Vec::new();
         assert_eq!(put_packet(&mut out, 0, &payload), 2);
         assert_eq!(out.len(), HEADER_LEN + PAYLOAD_MAX + HEADER_LEN);
+        assert_eq!(payload_len(out.len()), PAYLOAD_MAX);
         assert_eq!(out[..4], [0xFF, 0xFF, 0xFF, 0]);
         assert_eq!(out[HEADER_LEN + PAYLOAD_MAX..], [0, 0, 0, 1]);
         assert_eq!(

@@ -132,7 +132,7 @@ pub(crate) enum Refusal {
     TooLong {
         /// Bytes of the statement, as far as known.
         len: usize,
-        /// The server's `max_allowed_packet`.
+        /// The most that is taken.
         max: usize,
     },
     /// What the client has sent of a command is more than the pool may hold of it.
@@ -615,8 +615,8 @@ impl Refusal {
             ),
             Refusal::TooLong { len, max } => write!(
                 f,
-                "Got a packet bigger than 'max_allowed_packet' bytes ({len} > {max}, the server's \
-                 limit)"
+                "Got a packet bigger than 'max_allowed_packet' bytes ({len}, and {max} are taken \
+                 at most)"
             ),
             Refusal::Input { len, limit } => write!(
                 f,

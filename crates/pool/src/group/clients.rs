@@ -47,7 +47,7 @@ use wire::auth::{NONCE_LEN, Nonce};
 use wire::capabilities::{self as cap, BACKEND_KEY};
 use wire::errors::ErrorCode;
 use wire::handshake::{self, nonce_from_random, nonce_of_connection};
-use wire::packet::{Frame, HEADER_LEN, Header, frame};
+use wire::packet::{Frame, HEADER_LEN, Header, frame, packets, payload_len};
 use wire::reply::put_err;
 use wire::stranger::Stranger;
 use wire::wiped::wipe;
@@ -66,14 +66,15 @@ pub(crate) fn nonce(net: &mut impl Net) -> Nonce {
     nonce_from_random(random)
 }
 
-/// Whether a client in this state may send so long a message.
+/// Whether a client in this state may send a message of so many bytes, headers and all.
 fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Result<(), Refusal> {
-    let max = match state {
-        ClientState::Greeted | ClientState::Proving => LOGIN_LEN_MAX,
-        _ => server.max_allowed_packet + HEADER_LEN,
+    let (len, max) = match state {
+        ClientState::Greeted | ClientState::Proving => (total, LOGIN_LEN_MAX),
+        // Servers take commands that are shorter than `max_allowed_packet`.
+        _ => (payload_len(total), server.max_allowed_packet - 1),
     };
-    match total > max {
-        true => Err(Refusal::TooLong { len: total, max }),
+    match len > max {
+        true => Err(Refusal::TooLong { len, max }),
         false => Ok(()),
     }
 }
@@ -368,6 +369,11 @@ impl<N: Net> Group<N> {
                 Frame::Whole { total, last_seq } => (total, last_seq),
                 Frame::Partial { total } => {
                     if let Err(refusal) = check_length(state, total, &self.shared.server) {
+                        let commands = state == ClientState::Idle;
+                        if let Some(client) = self.clients.get_mut(key).filter(|_| commands) {
+                            // The answer is numbered behind the last packet that has begun.
+                            client.seq = u8::try_from(packets(total) % 256).unwrap_or_default();
+                        }
                         self.refuse_and_leave(key, &refusal);
                     }
                     return at;

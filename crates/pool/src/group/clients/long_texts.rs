@@ -14,7 +14,7 @@ use crate::group::Group;
 use reactor::{Key, Net};
 use wire::attributes::Form;
 use wire::command::Command;
-use wire::packet::{Frame, HEADER_LEN, frame};
+use wire::packet::{Frame, HEADER_LEN, frame, payload_len};
 
 /// Memory of a client's input that is kept when its commands are used up.
 const KEPT_MAX: usize = crate::group::SCRATCH_LEN;
@@ -36,7 +36,6 @@ impl<N: Net> Group<N> {
         let Frame::Whole { total, .. } = frame(input) else {
             return false;
         };
-        let allowed = self.shared.server.max_allowed_packet + HEADER_LEN;
         let byte = input.get(HEADER_LEN).copied();
         let form = match byte.and_then(Command::from_byte) {
             Some(Command::Query) => Some(Form::of(client.capabilities)),
@@ -48,7 +47,8 @@ impl<N: Net> Group<N> {
             .server
             .lex_mode(&client.session, client.capabilities);
         let read = input.text().is_some_and(|read| read.mode() == mode);
-        if total <= max || total > allowed || read {
+        let overlong = payload_len(total) >= self.shared.server.max_allowed_packet;
+        if total <= max || overlong || read {
             return false;
         }
         let job = TextJob {
