@@ -607,6 +607,23 @@ fn cursors_of_others_do_not_spoil_a_statement() {
     });
 }
 
+/// Commands without an answer: where they are too short, MySQL has one, which comes first.
+#[test]
+fn what_is_too_short_to_be_long_data_or_a_close_is_answered_as_by_the_server() {
+    same_on_both("ps_cut_short", 1, |story| {
+        for command in [Command::StmtSendLongData, Command::StmtClose] {
+            for len in 0..8 {
+                let who = story.join();
+                let id = story.prepare(who, "SELECT ?").id;
+                let whole = [&id.to_le_bytes()[..], &[0, 0, b'x', b'y']].concat();
+                story.client(who).run(command, &whole[..len]).unwrap();
+                story.sql(who, "SELECT 5");
+                story.sql(who, "SELECT 6");
+            }
+        }
+    });
+}
+
 /// Executions that are too short for their statement, by the statement's id and by that which
 /// stands for the last one, byte for byte.
 #[test]

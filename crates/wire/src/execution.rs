@@ -31,6 +31,8 @@ const ID: std::ops::Range<usize> = 1..5;
 /// Command byte, id, flags, iteration count; then the null bitmap, in an attributed one behind the
 /// number of parameters and attributes.
 pub const EXECUTE_FIXED: usize = 10;
+/// Command byte, id, number of the parameter; then its data.
+const LONG_DATA_FIXED: usize = 7;
 /// Command byte, id, bulk flags; then the types.
 const BULK_FIXED: usize = 7;
 
@@ -135,6 +137,17 @@ impl Eq for TypeList<'_> {}
 pub fn statement_id(payload: &[u8]) -> Option<u32> {
     let id = payload.get(ID)?;
     Some(u32::from_le_bytes(id.try_into().ok()?))
+}
+
+/// Whether a COM_STMT_SEND_LONG_DATA or COM_STMT_CLOSE lacks some of what it always has. Neither is
+/// answered, but MySQL has an error for this; MariaDB drops such a command.
+#[must_use]
+pub fn is_cut_short(command: Command, payload: &[u8]) -> bool {
+    match command {
+        Command::StmtSendLongData => payload.len() < LONG_DATA_FIXED,
+        Command::StmtClose => payload.len() < ID.end,
+        _ => false,
+    }
 }
 
 /// Writes another id into a message (headers included) that has one.

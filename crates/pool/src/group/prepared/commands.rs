@@ -37,7 +37,8 @@ use wire::capabilities::EXTENDED_BULK;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::errors;
 use wire::execution::{
-    EXECUTE_FIXED, LAST_PREPARED, Types, only_number, statement_id, types, wants_cursor,
+    EXECUTE_FIXED, LAST_PREPARED, Types, is_cut_short, only_number, statement_id, types,
+    wants_cursor,
 };
 
 /// Long data that the clients of one group may have under way, in bytes.
@@ -87,6 +88,11 @@ impl<N: Net> Group<N> {
             }
             Command::StmtFetch => return self.on_fetch(key, message, &payload),
             Command::StmtReset => return self.on_statement_reset(key, message, &payload),
+            _ if is_cut_short(command, &payload) => {
+                if self.shared.server.flavour.is_mysql() {
+                    self.refuse_malformed(key);
+                }
+            }
             Command::StmtSendLongData => self.on_long_data(key, message, &payload),
             _ => self.on_statement_close(key, &payload),
         }
