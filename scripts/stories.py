@@ -116,7 +116,7 @@ def values_for(said, mysql, rng):
 def draw(seed, mysql):
     """The steps of a story: client, kind, and what it says."""
     rng = random.Random(seed)
-    steps, holders, has_variables = [], set(), set()
+    steps, holders, variables = [], set(), collections.defaultdict(set)
     habits = rng.sample([PLAIN, QUESTIONS, SETTINGS, VARIABLES, HOLDING, PREPARABLE], 4)
     habits += [PLAIN, QUESTIONS]
 
@@ -130,7 +130,7 @@ def draw(seed, mysql):
         if who in holders and rng.random() < 0.3:
             steps.append((who, "reset", ""))
             holders.discard(who)
-            has_variables.discard(who)
+            variables.pop(who, None)
             continue
         habit = HELD if who in holders and rng.random() < 0.5 else rng.choice(habits)
         if habit is HOLDING and who not in holders:
@@ -141,9 +141,13 @@ def draw(seed, mysql):
         said = text(habit, who)
         chance = rng.random()
         if habit is VARIABLES:
-            if "@a := @a" in said and who not in has_variables:
-                said = "SET @a = 1"
-            has_variables.add(who)
+            names = set(re.findall("@([ab])", said))
+            # A variable that was never set, named first by a client that holds its backend, is
+            # documented to differ; of the others a SET @a := @a does.
+            held = who in holders and not names <= variables[who]
+            if held or "@a := @a" in said and "a" not in variables[who]:
+                said, names = "SET @a = 1, @b = 2", {"a", "b"}
+            variables[who] |= names
             steps.append((who, "query", said))
             if "@b" in said:
                 steps.append((who, "query", "SELECT @b"))
@@ -168,11 +172,11 @@ def draw(seed, mysql):
             steps.append((who, rng.choice(["ping", "reset", "use", "option", "user"]), rng.choice(SCHEMAS)))
             if steps[-1][1] in ("reset", "user"):
                 holders.discard(who)
-                has_variables.discard(who)
+                variables.pop(who, None)
         elif chance < 0.14:
             steps.append((who, "cut", (said, rng.randint(0, len(said) + 4))))
             holders.discard(who)
-            has_variables.discard(who)
+            variables.pop(who, None)
         else:
             steps.append((who, "query", said))
     return steps
