@@ -5,7 +5,7 @@
 //! code pins, there are two.
 
 use crate::compare::{Story, same_on_both};
-use crate::world::app;
+use crate::world::{app, both_servers, fresh_schema, login, start_pool};
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -285,4 +285,84 @@ fn a_text_that_counts_itself_is_answered_or_refused() {
             }
         }
     });
+}
+
+/// Neither text nor reply tells whether such a statement counts. Its backend does, where its number
+/// is another behind it than before.
+#[test]
+fn what_may_count_or_not_is_asked_where_it_ran() {
+    same_on_both("found_unsure", 1, |story| {
+        begin(story);
+        story.sql(0, "CREATE PROCEDURE three() SELECT v FROM t LIMIT 3");
+        let mut answered = 0;
+        for unsure in [
+            "INSERT INTO w SELECT id FROM t",
+            "EXPLAIN SELECT v FROM t",
+            "UPDATE t, w SET t.v = 7 WHERE t.id = w.a",
+            "DELETE FROM w WHERE a IN (SELECT id FROM t)",
+            "SET @a = 1; COMMIT",
+            "CALL three()",
+            "SHOW ENGINES",
+        ] {
+            for (own, other) in [(4, 2), (2, 4), (0, 3)] {
+                for late in [false, true] {
+                    story.sql(0, &format!("SELECT v FROM t LIMIT {own}"));
+                    story.sql(1, &format!("SELECT v FROM t LIMIT {other}"));
+                    story.sql(0, unsure);
+                    if late {
+                        story.let_pool_finish();
+                    }
+                    // Whoever comes in between, or a statement of its own that counts nothing.
+                    match own {
+                        4 => story.sql(1, "SELECT 7"),
+                        2 => story.sql(0, "INSERT INTO w VALUES (9)"),
+                        _ => story.sql(1, "INSERT INTO w VALUES (9)"),
+                    };
+                    let gone = story.may_be_gone(0, "SELECT FOUND_ROWS(), ROW_COUNT()");
+                    answered += usize::from(!gone);
+                    if late {
+                        story.command(0, Command::ResetConnection, b"");
+                    }
+                }
+            }
+        }
+        assert!(!story.pooled || answered > 0);
+    });
+}
+
+/// An SQLSTATE in such a character set is none, so that no SIGNAL raises what the pool refuses.
+#[test]
+fn what_is_refused_in_a_wide_character_set_is_an_error_all_the_same() {
+    for real in both_servers("found_wide") {
+        fresh_schema(real, "found_wide");
+        let pool = start_pool(real, "found_wide.toml", "backends_max = 1\ngroups = 1");
+        let account = app().schema("found_wide");
+        let [mut a, mut b] = [(); 2].map(|()| login(&pool.address, &account));
+        a.must("CREATE TABLE w (a INT)");
+        a.must("INSERT INTO w VALUES (1), (2), (3), (4)");
+        for set in ["ucs2", "utf16", "utf32"] {
+            let mut refused = 0;
+            // Behind some of these nobody can tell whether the INSERT has counted.
+            for found in 0..3 {
+                a.must("SELECT a FROM w LIMIT 4");
+                b.must(&format!("SELECT a FROM w LIMIT {found}"));
+                a.must("INSERT INTO w SELECT 1");
+                a.must(&format!("SET character_set_connection = {set}"));
+                let outcomes = a.query("SELECT FOUND_ROWS()").unwrap();
+                if let Outcome::Failed(failure) = &outcomes[0] {
+                    assert_eq!(failure.code, 1235, "{set}");
+                    refused += 1;
+                }
+                assert_eq!(a.value("SELECT 5"), "5", "{set}");
+                a.run(Command::ResetConnection, b"").unwrap();
+            }
+            assert!(refused > 0, "{set}");
+            a.must(&format!("SET character_set_connection = {set}"));
+            let unknown = [0x77, 0, 0, 0x70, 0, 1, 0, 0, 0];
+            let outcomes = a.run(Command::StmtExecute, &unknown).unwrap();
+            assert_eq!(outcomes[0].failure().code, 1243, "{set}");
+            assert_eq!(a.value("SELECT 6"), "6", "{set}");
+            a.run(Command::ResetConnection, b"").unwrap();
+        }
+    }
 }

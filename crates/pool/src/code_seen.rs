@@ -29,6 +29,7 @@ use crate::watched::code_catalogue::{CodeCatalogue, Seen, object_of};
 use session::found::hides_reads;
 use session::known_code::Known;
 use session::state::Session;
+use session::statement::{LooksBack, Statement};
 use sql::classify::stored::{definitions, run_by};
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer};
@@ -42,6 +43,26 @@ pub(crate) struct SchemaText<'t> {
     pub(crate) found: &'t classify::Statement,
     /// Its default schema, empty where there is none, if that is certain.
     pub(crate) schema: Option<&'t [u8]>,
+}
+
+/// What stored code asks of the statement before, and can be told where it is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inside {
+    /// Nothing that its client's backend does not know.
+    Known,
+    /// ROW_COUNT(), which a command in front tells.
+    Told,
+    /// Something that only another backend knew.
+    Gone,
+}
+
+impl Inside {
+    /// Notes with the statement what is to be told in front of it.
+    pub(crate) fn mark(self, statement: &mut Statement) {
+        if self == Inside::Told {
+            statement.looks_back = LooksBack::AtRowCount;
+        }
+    }
 }
 
 /// What a text asks of what the statement before left, as far as its words alone tell.

@@ -8,7 +8,9 @@ use crate::found::{Found, HIDES, found_of};
 use crate::known_code::Known;
 use crate::shapes::Ride;
 use crate::standing::Standing;
-use crate::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untracked};
+use crate::statement::{
+    Code, Conditions, Explanation, LooksBack, NOT_JUDGED, Statement, Untracked,
+};
 use sql::classify::{self, Marks, Reads, Verb};
 use sql::lex::Server;
 use wire::command::{Command, ReplyShape};
@@ -55,8 +57,14 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         untracked: Untracked::by(found),
         insert_id: found.insert_id,
         counts_before: false,
-        looks_back: matches!(found.verb, Verb::Show | Verb::Diagnostics | Verb::Select)
-            && found.reads.intersects(Reads::DIAGNOSTICS),
+        looks_back: match found.verb {
+            Verb::Show | Verb::Diagnostics | Verb::Select
+                if found.reads.intersects(Reads::DIAGNOSTICS) =>
+            {
+                LooksBack::AtConditions
+            }
+            _ => LooksBack::No,
+        },
         explanation: match found.verb {
             _ if found.passing => Explanation::Passing,
             Verb::Set | Verb::Use | Verb::Diagnostics => Explanation::Lasting,

@@ -41,12 +41,24 @@ pub struct FoundRows(u64);
 impl FoundRows {
     /// More than any query finds.
     const UNKNOWN: u64 = u64::MAX;
+    /// It is that of its backend, or the one before.
+    const UNSETTLED: u64 = u64::MAX - 1;
     /// That of a session that has asked nothing yet.
     pub const NONE_YET: FoundRows = FoundRows(0);
 
     /// The number, if it is known.
     pub fn get(self) -> Option<u64> {
-        (self.0 != Self::UNKNOWN).then_some(self.0)
+        (self.0 < Self::UNSETTLED).then_some(self.0)
+    }
+
+    /// Nobody can tell whether its last statement has counted before its backend is asked.
+    pub fn unsettle(&mut self) {
+        self.0 = Self::UNSETTLED;
+    }
+
+    /// Whether its backend is to be asked, and what that had before decides.
+    pub fn is_unsettled(self) -> bool {
+        self.0 == Self::UNSETTLED
     }
 
     /// It is this number; `None`: not known.

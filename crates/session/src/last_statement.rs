@@ -28,6 +28,8 @@ pub const LEFT_BY_STATEMENT: Reads = COUNTS.union(Reads::FOUND_ROWS).union(Reads
 pub const KEPT_MAX: usize = 64 << 20;
 /// RESIGNAL when handler not active
 const NO_HANDLER: u16 = 1645;
+/// A text that cannot be read.
+const UNPARSED: u16 = 1064;
 /// GET DIAGNOSTICS of a condition that is not there: it leaves this error, and does not fail.
 const NO_CONDITION: u16 = 1758;
 /// GET STACKED DIAGNOSTICS when handler not active
@@ -50,7 +52,7 @@ enum ReadBack {
     /// Those of its last statement.
     #[default]
     Wanted,
-    /// The same; the pool has answered a command since, and COM_PING counts none of them any more.
+    /// The same; what COM_PING counts of them is known already.
     Uncounted,
     /// The pool has answered a command since: what comes is of the statement before that.
     Outdated,
@@ -160,6 +162,21 @@ impl LastStatement {
     /// Its client's backend has no more of this, or it is not to be asked there.
     pub fn disown(&mut self, what: Reads) {
         self.native = self.native.without(what);
+        if what.intersects(Reads::FOUND_ROWS) {
+            self.forget_unsettled();
+        }
+    }
+
+    /// A FOUND_ROWS() of which nobody could tell whether it is new will not be told any more.
+    fn forget_unsettled(&mut self) {
+        if self.found_rows.is_unsettled() {
+            self.found_rows.set(None);
+        }
+    }
+
+    /// Its client's backend has this as its own connection would have it.
+    pub fn own(&mut self, what: Reads) {
+        self.native = self.native.union(what);
     }
 
     /// Its client has got another backend, whose FOUND_ROWS() is this, if that is known.
@@ -168,11 +185,19 @@ impl LastStatement {
             true => Reads::FOUND_ROWS,
             false => Reads::default(),
         };
+        self.forget_unsettled();
     }
 
     /// Whether its client's backend, and nobody else, knows FOUND_ROWS().
     pub fn counts_unread(&self) -> bool {
-        self.found_rows.get().is_none() && self.is_native(Reads::FOUND_ROWS)
+        let native = self.is_native(Reads::FOUND_ROWS);
+        self.found_rows.is_unsettled() || self.found_rows.get().is_none() && native
+    }
+
+    /// Whether its last statement, of which nothing of others stands behind (`alone`), has counted,
+    /// or has left what its backend had of others.
+    pub fn is_found_unsure(&self, alone: bool) -> bool {
+        alone && self.found_rows.get().is_none() && !self.is_native(Reads::FOUND_ROWS)
     }
 
     /// What its last backend alone knows.
@@ -192,6 +217,7 @@ impl LastStatement {
     pub fn ask_elsewhere(&mut self, stays: Reads) {
         self.asked_elsewhere = true;
         self.native = self.native.of(stays);
+        self.forget_unsettled();
     }
 
     /// They were answered, or their backend is lost.
@@ -485,6 +511,10 @@ impl LastStatement {
         let raised = raised.is_some_and(|error| is_raised(error.0));
         // MySQL's COM_INIT_DB clears none: its error comes behind them.
         let behind = failed && statement.counts_before;
+        if behind && summary.is_error(UNPARSED) {
+            // Of what has not been read COM_PING counts its error alone.
+            self.read_back = ReadBack::Uncounted;
+        }
         let follows = behind || asks && (!failed || summary.is_error(NO_HANDLER) || raised);
         self.owed.warnings = true;
         if follows && !self.is_native(Reads::DIAGNOSTICS) {

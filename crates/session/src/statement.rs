@@ -47,6 +47,19 @@ impl Conditions {
     }
 }
 
+/// What a statement may ask of the one before, so that nothing may come between them that leaves
+/// the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LooksBack {
+    /// Nothing that anything in front of it would change.
+    No,
+    /// Its text may ask for conditions.
+    AtConditions,
+    /// Code that it runs asks for ROW_COUNT(), which its backend is to be told in front; its text
+    /// may ask for conditions as well.
+    AtRowCount,
+}
+
 /// What is known of the statement that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
@@ -62,10 +75,11 @@ pub struct Statement {
     pub untracked: Untracked,
     /// What its text says of changes that are reported.
     pub explanation: Explanation,
-    /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
+    /// The conditions before it stay, on MySQL, also where it fails: its OK counts them
+    /// (COM_INIT_DB), or it is read as a question about them before it is refused.
     pub counts_before: bool,
-    /// Its text may ask for the conditions of the statement before.
-    pub looks_back: bool,
+    /// What it may ask of the statement before.
+    pub looks_back: LooksBack,
     /// What it may make of LAST_INSERT_ID().
     pub insert_id: InsertId,
     /// Whether it may share a backend in flight, should its shape be trusted.
@@ -104,7 +118,7 @@ impl Statement {
             untracked: Untracked::NONE,
             explanation: Explanation::None,
             counts_before: false,
-            looks_back: false,
+            looks_back: LooksBack::No,
             insert_id: InsertId::Keeps,
             ride: Ride::Never,
             digest: 0,

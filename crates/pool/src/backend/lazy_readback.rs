@@ -13,6 +13,8 @@ pub(crate) struct LazyReadback {
     /// The client's count of statements.
     pub(crate) sent: u32,
     pub(crate) questions: Questions,
+    /// What FOUND_ROWS() was there before, and for the client, where that may have stayed.
+    pub(crate) unsettled: Option<(u64, u64)>,
     /// A condition could not be read.
     pub(crate) failed: bool,
 }

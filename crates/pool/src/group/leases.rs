@@ -103,10 +103,11 @@ impl<N: Net> Group<N> {
         {
             self.ask_for(lease, last);
         }
-        let found = self
-            .backends
-            .get(lease)
-            .and_then(|b| b.found_ahead(self.shared.server.flavour));
+        let server = self.shared.server.flavour;
+        let found = self.backends.get_mut(lease).and_then(|backend| {
+            backend.unsettled = None;
+            backend.found_ahead(server)
+        });
         if let Some(client) = self.clients.get_mut(key) {
             client.last.moved(found);
         }

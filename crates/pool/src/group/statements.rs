@@ -20,7 +20,7 @@ use crate::backend::relay::{Middle, Relay, Shape, Told};
 use crate::backend::{InFlight, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::{ClientState, Handled};
-use crate::code_seen::SchemaText;
+use crate::code_seen::{Inside, SchemaText};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::prepared::named::{PreparedText, Spoken};
@@ -38,7 +38,7 @@ use session::read_back::Properties;
 use session::shapes;
 use session::shapes::Ride;
 use session::standing::{Front, standing_of, standing_of_execution};
-use session::statement::{Code, Statement};
+use session::statement::{Code, LooksBack, Statement};
 use sql::classify::{PinCause, Reads, Verb};
 use sql::lex::Server;
 use sql::text::Text;
@@ -150,20 +150,17 @@ impl<N: Net> Group<N> {
             }
             // Behind an error the server's answer tells the status, which these tell. MySQL's OK of
             // COM_INIT_DB counts the conditions before it.
-            Command::InitDb if self.shared.server.flavour.is_mysql() => {
-                self.client_view(key)
-                    .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
-                    || self.counts_conditions(key)
-            }
-            _ if is_answered_here(command) => {
-                reports
-                    || self
-                        .client_view(key)
-                        .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
-                    || self.counts_conditions(key)
-            }
+            Command::InitDb if self.shared.server.flavour.is_mysql() => self.awaits_conditions(key),
+            _ if is_answered_here(command) => reports || self.awaits_conditions(key),
             _ => false,
         }
+    }
+
+    /// Whether the conditions of a client's last statement are being read back, or must be now.
+    fn awaits_conditions(&mut self, key: Key) -> bool {
+        let view = self.client_view(key);
+        view.is_some_and(|view| view.is_being_asked(Purpose::Warnings))
+            || self.counts_conditions(key)
     }
 
     /// Has the backend that a client keeps show the conditions of its last error: the server's
@@ -283,22 +280,28 @@ impl<N: Net> Group<N> {
         if !told && self.lose_to_hidden_names(key) {
             return self.wait_for_read_back(key);
         }
-        let lacks = self.clients.get(key).is_some_and(|client| {
-            !told && client.lacks_conditions(found) || client.stacks_conditions(found, mode.server)
+        let client = self.clients.get(key);
+        let lacks = client.is_some_and(|client| {
+            !told && client.lacks_conditions(found)
+                || client.may_stack_conditions(found, mode.server)
         });
-        let runs = !is_refused_whole(found, &session);
-        if lacks
-            || runs
-                && self.asks_inside(
-                    key,
-                    SchemaText {
-                        found: &class,
-                        ..judged
-                    },
-                )
-        {
+        if client.is_some_and(|client| client.stacks_conditions(found, mode.server)) {
+            if self.awaits_conditions(key) {
+                return self.wait_for_read_back(key);
+            }
+            statement.counts_before = true;
+        }
+        let inside = match is_refused_whole(found, &session) {
+            true => Inside::Known,
+            false => {
+                let found = &class;
+                self.asks_inside(key, SchemaText { found, ..judged })
+            }
+        };
+        if lacks || inside == Inside::Gone {
             return self.previous_gone(key);
         }
+        inside.mark(&mut statement);
         let retracks = class.causes.contains(PinCause::SessionTracking);
         let client = self.clients.get_mut(key).filter(|_| retracks);
         let mut instead = client.and_then(|client| {
@@ -312,10 +315,7 @@ impl<N: Net> Group<N> {
         }
         let found = &class;
         if instead.is_none() && told && found.reads.intersects(elsewhere) {
-            if self
-                .client_view(key)
-                .is_some_and(|view| view.is_read_back_now(found.reads))
-            {
+            if self.reads_back_first(key, found.reads) {
                 return self.wait_for_read_back(key);
             }
             let before = self.before(key);
@@ -389,9 +389,11 @@ impl<N: Net> Group<N> {
         }
         let client = self.clients.get(key).filter(|_| !told);
         let lacks = client.is_some_and(|client| client.lacks_conditions(found));
-        if lacks || self.asks_inside(key, SchemaText { found, ..judged }) {
+        let inside = self.asks_inside(key, SchemaText { found, ..judged });
+        if lacks || inside == Inside::Gone {
             return self.previous_gone(key);
         }
+        inside.mark(&mut statement);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -399,10 +401,7 @@ impl<N: Net> Group<N> {
         let as_it_is = Rc::ptr_eq(&text.session, &session) && !sql.contains(&b'?');
         let mut instead = None;
         if told && found.reads.intersects(client.reads_elsewhere()) {
-            if self
-                .client_view(key)
-                .is_some_and(|view| view.is_read_back_now(found.reads))
-            {
+            if self.reads_back_first(key, found.reads) {
                 return self.wait_for_read_back(key);
             }
             let before = self.before(key);
@@ -594,8 +593,18 @@ impl<N: Net> Group<N> {
         if self.settings.logs_statements() {
             self.logs().note((key, lease), message, waited);
         }
-        if statement.code == Code::Unread {
-            let out = self.pair(key, lease).map(|mut pair| pair.hide_names());
+        let tells = statement.looks_back == LooksBack::AtRowCount;
+        if statement.code == Code::Unread || tells {
+            let out = self.pair(key, lease).map(|mut pair| {
+                let mut out = match statement.code {
+                    Code::Unread => pair.hide_names(),
+                    _ => Vec::new(),
+                };
+                if tells {
+                    pair.put_row_count(&mut out);
+                }
+                out
+            });
             if let Some(out) = out.filter(|out| !out.is_empty()) {
                 self.send_backend(lease, &out);
             }

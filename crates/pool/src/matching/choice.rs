@@ -149,6 +149,23 @@ impl<S> Matching<'_, S> {
         leases.find_map(|(lease, backend)| suits(backend).then_some(lease))
     }
 
+    /// An idle backend on which FOUND_ROWS() is what it is for the client, and about which nobody
+    /// else may have to ask: the one used last of several.
+    pub(crate) fn found_alike(&self, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let found = client.last.found_rows.get()?;
+        let suits = |backend: &Backend<S>| {
+            backend.found_ahead(self.shared.server.flavour) == Some(found)
+                && self.affinity(backend) != Affinity::Only
+                && self.lives_on(backend)
+                && client.can_run_on(backend, self.begun)
+                && can_restore(&backend.session, &client.session)
+        };
+        let idle = &self.pools.pools[client.pool as usize].idle;
+        let suiting = |lease: &&Key| self.backends.get(**lease).is_some_and(suits);
+        idle.iter().rev().find(suiting).copied()
+    }
+
     fn last_backends_of(&self, key: Key) -> impl DoubleEndedIterator<Item = (Key, &Backend<S>)> {
         let client = self.clients.get(key);
         let home = client.map(|client| (key, client.last.number));

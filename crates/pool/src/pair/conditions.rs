@@ -24,6 +24,9 @@ use wire::command::ReplyShape;
 
 /// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
 const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
+/// From this version on a SHOW WARNINGS that MySQL refuses clears them as others do; earlier ones
+/// were not tried.
+const MYSQL_SHOWS_ALONE: u32 = 90_700;
 /// Clears MySQL's, as any statement does that does not ask for them.
 const CLEARS_MYSQL: &str = "DO 0";
 
@@ -47,17 +50,21 @@ impl<S> Client<S> {
                 .intersects(Reads::DIAGNOSTICS)
     }
 
-    /// Whether a text that its server refuses whole would leave conditions that nobody can count:
-    /// to MySQL it is a question about them as soon as its first word says so, and the syntax error
-    /// comes behind those of before.
+    /// Whether the syntax error of a text that its server refuses whole comes behind the conditions
+    /// of before: to MySQL a text is a question about them as soon as GET DIAGNOSTICS stands there.
     pub(crate) fn stacks_conditions(&self, found: &classify::Statement, server: Server) -> bool {
-        let asks = match found.verb {
-            Verb::Show => found.reads.intersects(Reads::DIAGNOSTICS),
-            verb => verb == Verb::Diagnostics,
-        };
-        asks && server.is_mysql()
-            && is_refused_whole(found, &self.session)
-            && self.last.has_conditions()
+        found.verb == Verb::Diagnostics && self.is_refused_behind_conditions(found, server)
+    }
+
+    /// The same of SHOW WARNINGS and the like, of which it is known of some versions only.
+    pub(crate) fn may_stack_conditions(&self, found: &classify::Statement, server: Server) -> bool {
+        let shows = found.verb == Verb::Show && found.reads.intersects(Reads::DIAGNOSTICS);
+        let seen = matches!(server, Server::MySql(MYSQL_SHOWS_ALONE..));
+        shows && !seen && self.is_refused_behind_conditions(found, server)
+    }
+
+    fn is_refused_behind_conditions(&self, found: &classify::Statement, server: Server) -> bool {
+        server.is_mysql() && is_refused_whole(found, &self.session) && self.last.has_conditions()
     }
 
     /// SHOW WARNINGS on its behalf has been answered.

@@ -6,7 +6,8 @@
 //! SQL_CALC_FOUND_ROWS), its backend is asked before it serves anybody else; no client pins for
 //! that (`lazy_readback.rs`). Where the text does not even tell whether it counts at all (CALL,
 //! EXPLAIN, an UPDATE of several tables), the backend knows it if it had the client's number
-//! before; else a question about it is refused.
+//! before. Else it is asked as late as for the others, and what it had before tells whether the
+//! statement has counted; where that is the same number, a question is refused.
 //!
 //! A plain UPDATE leaves the number on MariaDB; on MySQL it is that of the rows that matched, as
 //! the OK tells, but where the condition can never be true it stays: behind one that matched
@@ -27,13 +28,19 @@ impl<S> Pair<'_, S> {
             return;
         };
         let last = &mut self.client.last;
-        // One of two, or the only one.
-        let two = last.owed.changed.intersects(Properties::FOUND_ROWS);
-        last.found_rows.set(match self.backend.unsettled {
-            _ if !two => Some(found),
-            Some((before, _)) if before != found => Some(found),
-            Some((before, kept)) if before > 0 => Some(kept),
-            _ => None,
+        let matched = last.owed.changed.intersects(Properties::FOUND_ROWS);
+        last.found_rows.set(match self.backend.unsettled.take() {
+            // What matched nothing and had another number before has left it.
+            Some((before, kept)) if matched && before == found && before > 0 => Some(kept),
+            unsettled => counted(found, unsettled),
         });
     }
+}
+
+/// FOUND_ROWS() of a client behind its statement, whose backend has this; `unsettled` is what that
+/// had before, where the statement may have left it.
+pub(crate) fn counted(found: u64, unsettled: Option<(u64, u64)>) -> Option<u64> {
+    unsettled
+        .is_none_or(|(before, _)| before != found)
+        .then_some(found)
 }

@@ -34,15 +34,18 @@ use crate::pair::{Broken, Context, Pair};
 use crate::server::server_facts::ServerFacts;
 use reactor::Key;
 use session::known_good::is_sure_between;
+use session::last_statement::RowCount;
 use session::reply_summary::ReplySummary;
 use session::roles::{is_sure, switch};
 use session::standing::{Front, Joined, Standing, is_one_statement};
 use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
+use session::statement::LooksBack;
 use session::text::{Text, mentions};
+use sql::classify::Reads;
 use sql::lex::Server;
 use std::rc::Rc;
 use wire::attributes::{Form, NO_ATTRIBUTES, header_len, put_joined, put_query};
-use wire::command::{Command, ReplyShape};
+use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::HEADER_LEN;
 use wire::track::{Change, changes};
 
@@ -179,7 +182,7 @@ impl<S> Pair<'_, S> {
         let front = match standing {
             Standing::Anywhere => Front::Tried,
             // If that warns, it is cleared before the statement.
-            _ if client.statement.looks_back && !same => Front::Waited,
+            _ if client.statement.looks_back != LooksBack::No && !same => Front::Waited,
             Standing::OwnSchema if sure => Front::Sure,
             _ if sure && !moves => Front::Sure,
             _ => Front::Waited,
@@ -227,7 +230,7 @@ impl<S> Pair<'_, S> {
             Standing::Joined | Standing::NewSchema
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
         let long = message.len() > text_here_max;
-        let looks_back = client.statement.looks_back;
+        let looks_back = client.statement.looks_back != LooksBack::No;
         if !text || long || looks_back || Rc::ptr_eq(&backend.session, session) {
             return None;
         }
@@ -278,6 +281,20 @@ impl<S> Pair<'_, S> {
         self.backend.expect(command);
         // From here on the backend is its client's, whatever it answers.
         self.backend.transaction.note_begin_sent();
+    }
+
+    /// Writes what leaves the ROW_COUNT() of the client's last statement, for code that asks for
+    /// it: COM_PING leaves 0, as all do that could count and have not, and COM_SET_OPTION -1, as
+    /// what has rows does. Both leave all else as it is.
+    pub(crate) fn put_row_count(&mut self, out: &mut Vec<u8>) {
+        match self.client.last.row_count {
+            RowCount::NONE => put_multi(out, self.backend.session.multi_statements),
+            _ => put_command(out, Command::Ping, b""),
+        }
+        let purpose = Purpose::Restore(false);
+        let command = InFlight::own(Some(self.owner), purpose, ReplyShape::Status);
+        self.backend.expect(command);
+        self.client.last.own(Reads::ROW_COUNT);
     }
 
     /// The client has logged in with a schema in its own character set: the report of it is in

@@ -10,7 +10,7 @@
 
 use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
-use crate::code_seen::SchemaText;
+use crate::code_seen::{Inside, SchemaText};
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
 use crate::own_ok::OwnOk;
@@ -49,6 +49,8 @@ struct Execution {
     command: Command,
     id: u32,
     definition: Rc<Definition>,
+    /// What code that it runs asks of the statement before.
+    inside: Inside,
 }
 
 impl<N: Net> Group<N> {
@@ -252,16 +254,14 @@ impl<N: Net> Group<N> {
         let none = client.is_some_and(|client| client.shows_none(&class, server));
         let asks = elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere));
         if told && asks && !none {
-            if self
-                .client_view(key)
-                .is_some_and(|view| view.is_read_back_now(class.reads))
-            {
+            if self.reads_back_first(key, class.reads) {
                 return self.wait_for_read_back(key);
             }
             return self.execute_reading(key, id, &definition, message);
         }
         let text = self.schema_text(key, &definition, &class);
-        if text.is_some_and(|text| self.asks_inside(key, text)) {
+        let inside = text.map_or(Inside::Known, |text| self.asks_inside(key, text));
+        if inside == Inside::Gone {
             self.drop_long_data(key, id);
             return self.previous_gone(key);
         }
@@ -269,6 +269,7 @@ impl<N: Net> Group<N> {
             command,
             id,
             definition,
+            inside,
         };
         self.execute(key, execution, known, message)
     }
@@ -284,6 +285,7 @@ impl<N: Net> Group<N> {
             command,
             id,
             definition,
+            inside,
         } = execution;
         let class = class_with(&definition.class, known.as_ref());
         // The servers send the results of a CALL at once, whatever it asks for.
@@ -292,6 +294,7 @@ impl<N: Net> Group<N> {
             && wants_cursor(&payload_of(message));
         let mut statement = statement_of(&class, self.shared.server.flavour);
         statement.standing = standing_of_execution(&definition.sql, &class);
+        inside.mark(&mut statement);
         if cursor {
             statement.found = Found::Unsure;
             statement.shape = ReplyShape::Cursor;
@@ -373,6 +376,7 @@ impl<N: Net> Group<N> {
             command: Command::StmtExecute,
             id,
             definition: instead,
+            inside: Inside::Known,
         };
         self.execute(key, execution, known, message)
     }

@@ -21,6 +21,7 @@ use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::client::{Client, ClientState};
 use crate::group::Group;
+use crate::pair::found::counted;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::diagnostics::{Area, area_of};
@@ -42,9 +43,9 @@ impl<S> Client<S> {
         if let Some(row) = row.filter(|_| self.last.number == asked.sent) {
             if asked.questions.found {
                 let number = row.first().and_then(|text| std::str::from_utf8(text).ok());
-                self.last
-                    .found_rows
-                    .set(number.and_then(|text| text.parse().ok()));
+                let number = number.and_then(|text| text.parse().ok());
+                let found = number.and_then(|number| counted(number, asked.unsettled));
+                self.last.found_rows.set(found);
             }
             let items = row.get(1..).unwrap_or_default();
             if asked.questions.conditions > 0
@@ -86,6 +87,46 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// Binds a client without a backend to one on which FOUND_ROWS() is what it is for the client;
+    /// `false` where none is free.
+    pub(crate) fn goes_where_found_alike(&mut self, key: Key) -> bool {
+        let free = self.clients.get(key).is_some_and(|c| c.lease().is_none());
+        if !free || self.draining.is_some() {
+            return false;
+        }
+        let Some(found) = self.matching().found_alike(key) else {
+            return false;
+        };
+        self.bind(key, found);
+        let client = self.clients.get(key);
+        client.is_some_and(|client| {
+            client.lease().is_some() && client.last.is_native(Reads::FOUND_ROWS)
+        })
+    }
+
+    /// Whether a text that reads this has to wait for what is being read back, or is to be.
+    pub(crate) fn reads_back_first(&mut self, key: Key, reads: Reads) -> bool {
+        let view = self.client_view(key);
+        view.is_some_and(|view| view.is_read_back_now(reads))
+            || self.asks_whether_counted(key, reads)
+    }
+
+    /// Asks the backend that a client has gone back to for FOUND_ROWS(), where nobody can tell
+    /// whether its last statement has counted; `false` where there is nothing to ask.
+    fn asks_whether_counted(&mut self, key: Key, reads: Reads) -> bool {
+        let client = self.clients.get(key);
+        let unsettled = client.filter(|client| client.last.found_rows.is_unsettled());
+        let lease = unsettled.and_then(|client| client.lease());
+        let lease = lease.filter(|_| reads.intersects(Reads::FOUND_ROWS));
+        let told = |lease: &Key| {
+            let backend = self.backends.get(*lease);
+            backend.is_some_and(|backend| !backend.transaction.is_announced())
+        };
+        lease
+            .filter(told)
+            .is_some_and(|lease| self.ask_for(lease, key))
+    }
+
     /// The lease of a client that has not used it after all ends.
     pub(crate) fn leave_last_backend(&mut self, key: Key) {
         let client = self.clients.get(key);
@@ -119,6 +160,7 @@ impl<N: Net> Group<N> {
             client: key,
             sent: client.last.number,
             questions,
+            unsettled: backend.unsettled.take(),
             failed: false,
         });
         backend.found = Some(1);

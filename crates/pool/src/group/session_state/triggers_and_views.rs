@@ -22,7 +22,7 @@ mod look;
 use crate::backend::{InFlight, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::Client;
-use crate::code_seen::{CodeSeen, SchemaText};
+use crate::code_seen::{CodeSeen, Inside, SchemaText};
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
@@ -45,17 +45,42 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Whether a text asks first and goes on with what nobody can tell, or calls stored code and
-    /// asks beside the call, or is known to ask in that code, in a view
-    /// or in a trigger, what the statement before left, and its client's backend does not know. If
-    /// that is free, the client goes there.
-    pub(crate) fn asks_inside(&mut self, key: Key, text: SchemaText<'_>) -> bool {
+    /// What becomes of a text that asks first and goes on with what nobody can tell, or calls
+    /// stored code and asks beside the call, or is known to ask in that code, in a view or in a
+    /// trigger, what the statement before left. If the backend of that is free, the client goes
+    /// there.
+    pub(crate) fn asks_inside(&mut self, key: Key, text: SchemaText<'_>) -> Inside {
         let Some(asking) = self.code().asking(text) else {
-            return false;
+            return Inside::Known;
         };
         self.return_to_ask(key);
         let lost = (self.clients.get(key)).map_or(Reads::NONE, Client::lost_to_code);
-        !lost.is_empty() && self.code().asked(asking).intersects(lost)
+        if lost.is_empty() {
+            return Inside::Known;
+        }
+        match self.code().asked(asking).of(lost) {
+            Reads::NONE => Inside::Known,
+            asked => self.tell_inside(key, asked),
+        }
+    }
+
+    /// Whether a backend can be had on which this is as the statement before has left it, though
+    /// that has run elsewhere: one with the same FOUND_ROWS(), and for ROW_COUNT() a command goes
+    /// in front that leaves 0 or -1 (`pair/restoring.rs`), if it is one of these.
+    fn tell_inside(&mut self, key: Key, asked: Reads) -> Inside {
+        let counts = Reads::ROW_COUNT.union(Reads::FOUND_ROWS);
+        let rows = asked.intersects(Reads::ROW_COUNT);
+        let known = self.clients.get(key).and_then(|c| c.last.row_count.get());
+        if !asked.without(counts).is_empty() || rows && !matches!(known, Some(0 | -1)) {
+            return Inside::Gone;
+        }
+        if asked.intersects(Reads::FOUND_ROWS) && !self.goes_where_found_alike(key) {
+            return Inside::Gone;
+        }
+        match rows {
+            true => Inside::Told,
+            false => Inside::Known,
+        }
     }
 
     /// Judges a command again that is about to be sent, if the names have changed since it was

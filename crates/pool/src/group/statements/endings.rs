@@ -116,7 +116,14 @@ impl<N: Net> Group<N> {
         let rows = command.reply.rows();
         let kept = (client.last).ended(&statement, summary, rows, (alone, mysql));
         if let Some(backend) = self.backends.get_mut(key) {
-            backend.unsettled = backend.found.zip(found_before);
+            if !kept {
+                let unsure = client.last.is_found_unsure(alone);
+                backend.unsettled = backend.found.zip(found_before).filter(|_| unsure);
+                let asked = client.last.owed.changed.intersects(Properties::FOUND_ROWS);
+                if backend.unsettled.is_some() && !asked {
+                    client.last.found_rows.unsettle();
+                }
+            }
             backend.found = match client.last.is_native(Reads::FOUND_ROWS) {
                 true => client.last.found_rows.get(),
                 false => backend.found.filter(|_| kept),
