@@ -4,18 +4,22 @@
 //! where a server keeps quiet, the pool has to know by itself. The mechanism: for every kind of
 //! state ([`states`], [`variables`]) and every way to change it ([`Way`]) a connection of its own
 //! with all trackers on makes the change, reads the state before and after, and writes down which
-//! reports came ([`cell`]). The table is committed (`docs/trackers.md`, written by [`page`]), and
+//! reports came ([`cell`]). Statements that the pool answers by itself are in it with the server's
+//! answers ([`answered`]). The table is committed (`docs/trackers.md`, written by [`page`]), and
 //! [`cover`] holds the classification of texts against it: what a server does not report must pin,
 //! or be read back.
 //!
 //! Invariants: a change counts only when the state was read to be another one; the report counts
 //! only when it is of this state. A cell is the same on each run on the same server.
 
+mod answered;
 mod cell;
 pub mod cover;
 pub mod page;
 mod states;
 mod variables;
+
+pub use answered::Answered;
 
 use crate::client::Client;
 use crate::real::{Flavour, Real};
@@ -116,6 +120,8 @@ pub struct Table {
     pub states: Vec<Row>,
     /// Session variables.
     pub variables: Vec<Row>,
+    /// Statements that change nothing.
+    pub answered: Vec<Answered>,
     /// Session variables that no tried value changes, with the server's error.
     pub unchanged: Vec<String>,
     /// Session variables that `SET name = DEFAULT` does not bring back to what they began with.
@@ -162,6 +168,7 @@ pub fn examine(real: &Real) -> Table {
         server: server_of(real),
         states,
         variables,
+        answered: answered::all(real),
         unchanged,
         not_by_default: variables::not_by_default(real),
     }

@@ -8,7 +8,7 @@
 //! What no text shows, since a trigger does it, is not the classification's, but its body's:
 //! [`OUT_OF_SIGHT`].
 
-use super::{Row, Table, Way};
+use super::{Answered, Row, Table, Way};
 use sql::classify::{InsertId, Reads, Statement, Verb, classify};
 use sql::lex::{Charset, LexMode, Server};
 use sql::unscoped::retold;
@@ -45,6 +45,14 @@ pub fn gaps(table: &Table) -> Vec<String> {
             }
         }
     }
+    for answered in &table.answered {
+        if !answers_alike(answered, mode) {
+            gaps.push(format!(
+                "{}: {} is answered otherwise than the pool answers it: {:?}",
+                table.server, answered.statement, answered.cells
+            ));
+        }
+    }
     for name in &table.not_by_default {
         let text = format!("SET SESSION {name} = 1");
         let found = classify(text.as_bytes(), mode);
@@ -58,6 +66,31 @@ pub fn gaps(table: &Table) -> Vec<String> {
         }
     }
     gaps
+}
+
+/// Whether the pool's own answer has nothing else in it: `Group::on_text_alone` and COM_PING send
+/// an OK without numbers, and `LastStatement` notes what has become of conditions and counts.
+fn answers_alike(row: &Answered, mode: LexMode) -> bool {
+    let [reply, reports, conditions, count] = row.cells.each_ref().map(String::as_str);
+    if row.statement == "COM_PING" {
+        // MySQL counts the conditions that are still there.
+        return reply.ends_with("autocommit") && (reports, conditions) == ("none", "kept");
+    }
+    let sets = row.statement.starts_with("SET");
+    let begins = matches!(row.statement.as_str(), "BEGIN" | "START TRANSACTION");
+    let status = match begins {
+        true => "in a transaction, autocommit",
+        false => "autocommit",
+    };
+    // Whoever is told of variables is not answered alone.
+    let reported = sets || begins || reports == "none";
+    let left = match mode.server.is_mysql() {
+        true => "cleared",
+        false => "kept",
+    };
+    // The status has MariaDB's flag of ANSI_QUOTES.
+    let reply = reply.trim_end_matches(", status 0x8000");
+    reply == status && reported && conditions == left && count == "0"
 }
 
 /// `state.rs` of `session` restores the first two by their global value, and the third by the

@@ -4,7 +4,18 @@
 //! is read back from the page equals what was written, so that tests can hold other things against
 //! the committed truth where no server is at hand.
 
-use super::{Row, Table, Way};
+use super::{Answered, Row, Table, Way};
+
+/// Heads the column of statements that change nothing.
+const ANSWERED: &str = "answered";
+
+/// Which of a section's tables a row is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    States,
+    Variables,
+    Answered,
+}
 
 const HEAD: &str = "\
 # What the servers' session trackers report
@@ -32,6 +43,10 @@ Cells:
 - `misreported`: the same, but the tracker says that it has changed.
 - `refused`: stored code may not contain it.
 - A number is the server's error.
+
+*Answered* are statements that change nothing, to which the pool answers in the server's place: what
+a server answers to them behind a statement with a warning, and ROW_COUNT() behind them where the
+statement before changed rows.
 ";
 
 /// The whole page.
@@ -77,6 +92,13 @@ fn section(table: &Table) -> String {
         };
         text += &format!("| {} | {} |\n", row.name, cells(&row).join(" | "));
     }
+    if !table.answered.is_empty() {
+        text += &format!("\n| {ANSWERED} | reply | reports | conditions | ROW_COUNT() |\n");
+        text += "|---|---|---|---|---|\n";
+    }
+    for row in &table.answered {
+        text += &format!("| `{}` | {} |\n", row.statement, row.cells.join(" | "));
+    }
     if !table.unchanged.is_empty() {
         let names = table.unchanged.join(", ");
         text += &format!("\nNot examined, since no tried value was taken: {names}.\n");
@@ -108,10 +130,11 @@ fn table(section: &str) -> Table {
         server: section.lines().next().unwrap_or_default().into(),
         states: Vec::new(),
         variables: Vec::new(),
+        answered: Vec::new(),
         unchanged: Vec::new(),
         not_by_default: Vec::new(),
     };
-    let mut of_variables = false;
+    let mut part = Part::States;
     for line in section.lines().skip(1) {
         if let Some((_, names)) = line.split_once("no tried value was taken: ") {
             let names = names.trim_end_matches('.').split(", ");
@@ -129,9 +152,14 @@ fn table(section: &str) -> Table {
         };
         let columns: Vec<&str> = row.split(" | ").collect();
         match columns[0] {
-            "state" => of_variables = false,
-            "variables" => of_variables = true,
-            names if of_variables => {
+            "state" => part = Part::States,
+            "variables" => part = Part::Variables,
+            ANSWERED => part = Part::Answered,
+            statement if part == Part::Answered => table.answered.push(Answered {
+                statement: statement.trim_matches('`').into(),
+                cells: std::array::from_fn(|at| columns[at + 1].into()),
+            }),
+            names if part == Part::Variables => {
                 let row = |name: &str| row_of(name, "", &columns[1..]);
                 table.variables.extend(names.split(", ").map(row));
             }
@@ -181,6 +209,12 @@ pub fn differences(committed: &Table, found: &Table) -> Vec<String> {
         if by_name(&found_rows, &row.name).is_none() {
             words.push(format!("{}: in the page, but not on the server", row.name));
         }
+    }
+    if committed.answered != found.answered {
+        let (committed, found) = (&committed.answered, &found.answered);
+        words.push(format!(
+            "answered: the page says {committed:?}, found {found:?}"
+        ));
     }
     if committed.not_by_default != found.not_by_default {
         let (committed, found) = (&committed.not_by_default, &found.not_by_default);
