@@ -24,7 +24,7 @@ pub(crate) mod successor;
 pub(crate) mod taking;
 
 use crate::upgrade::record::Stays;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -65,6 +65,8 @@ pub(crate) struct Steps {
     pub(crate) left: BTreeMap<usize, BTreeMap<Stays, usize>>,
     /// Why the other process did not take one, the last time.
     pub(crate) refusal: Option<String>,
+    /// Groups that hand over no more, after which they change none of this.
+    pub(crate) stopped: BTreeSet<usize>,
     /// A group could not go on.
     pub(crate) failed: Option<String>,
 }

@@ -63,6 +63,7 @@ impl Part {
             Order::Keep => {
                 self.leaves = false;
                 self.give_up(group);
+                self.progress.steps().stopped.insert(self.index);
                 if let Some(taking) = &mut self.taking {
                     taking.listen_alone(group);
                 }

@@ -89,7 +89,7 @@ impl Predecessor {
         if let Some(mut channel) = self.lock().take() {
             let _ = channel.send(&Frame::Refused { why: why.clone() }, &[]);
         }
-        let moved = self.progress.steps().moved;
+        let moved = self.moved_in_the_end();
         note(
             Event::UpgradeFailed,
             format_args!(
@@ -98,6 +98,20 @@ impl Predecessor {
                 peer.pid
             ),
         );
+    }
+
+    /// Clients that have gone, once no group hands over any more: the last word of the other process
+    /// may say that it has taken some.
+    fn moved_in_the_end(&self) -> u64 {
+        let late = Time::now() + STEP_MAX;
+        loop {
+            let steps = self.progress.steps();
+            if steps.stopped.len() == self.orders.len() || Time::now() >= late {
+                return steps.moved;
+            }
+            drop(steps);
+            reactor::pause(LISTEN_EVERY);
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Channel>> {
