@@ -100,8 +100,8 @@ impl Predecessor {
         );
     }
 
-    /// Clients that have gone, once no group hands over any more: the last word of the other process
-    /// may say that it has taken some.
+    /// Clients that have gone, once no group hands over any more: the last word of the other
+    /// process may say that it has taken some.
     fn moved_in_the_end(&self) -> u64 {
         let late = Time::now() + STEP_MAX;
         loop {
