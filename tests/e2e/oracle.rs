@@ -147,7 +147,7 @@ fn backends_of(real: &Real) -> Backends {
 fn differs(verdict: Verdict) -> Option<Difference> {
     match verdict {
         Verdict::Differs(difference) => Some(*difference),
-        Verdict::Same { .. } | Verdict::Fickle(_) => None,
+        Verdict::Same { .. } | Verdict::Fickle(_) | Verdict::Stuck(_) => None,
     }
 }
 
@@ -201,7 +201,7 @@ struct Findings {
     seeds: u64,
     steps: usize,
     failed: Vec<u64>,
-    /// What differed although nobody but the server had a part in it.
+    /// What differed, or could not be told, although nobody but the server had a part in it.
     fickle: Vec<String>,
     /// Scripts in which the pool refused a question about the statement before.
     scripts_refused: u64,
@@ -226,8 +226,13 @@ fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
                 .into_iter()
                 .chain(shown.iter().map(String::as_str));
             let arguments: Vec<&str> = arguments.collect();
-            let real = found(start(&arguments), name)?;
-            Some(tell_seeds(&real, (&next, last), &failures))
+            let mut findings = Findings::default();
+            loop {
+                let real = found(start(&arguments), name)?;
+                if !tell_seeds(&real, (&next, last), &failures, &mut findings) {
+                    return Some(findings);
+                }
+            }
         };
         let tellers: Vec<_> = (0..tellers).map(|_| scope.spawn(tell)).collect();
         let told = tellers.into_iter().map(|teller| teller.join());
@@ -291,7 +296,13 @@ impl Drop for Told {
 }
 
 /// Tells one seed after the other to one server, and to one pool for as long as none differs.
-fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsize) -> Findings {
+/// Returns whether that server is of no use any more, so that the next seeds need another.
+fn tell_seeds(
+    real: &Real,
+    (next, last): (&AtomicU64, u64),
+    failures: &AtomicUsize,
+    findings: &mut Findings,
+) -> bool {
     real.create_user("app", "app");
     real.create_user("other", "other's");
     let mut admin = real.admin();
@@ -304,7 +315,6 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
     let oracles = [false, true].map(|is_tls| Oracle { real, is_tls });
     let mut pairs = oracles.each_ref().map(Oracle::fresh);
     let mut befores = [Vec::new(), Vec::new()];
-    let mut findings = Findings::default();
     while failures.load(Ordering::Relaxed) < patience().0 {
         let seed = next.fetch_add(1, Ordering::Relaxed);
         if seed > last {
@@ -333,6 +343,11 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
             Verdict::Fickle(difference) => findings.fickle.push(format!(
                 "seed {seed}: the server itself answers otherwise twice: {difference}"
             )),
+            Verdict::Stuck(words) => {
+                let words = format!("seed {seed}: the server keeps a transaction: {words}");
+                findings.fickle.push(words);
+                return true;
+            }
             Verdict::Differs(difference) => {
                 eprintln!("seed {seed} differs: {difference}");
                 let failed_before = failures.fetch_add(1, Ordering::Relaxed);
@@ -348,5 +363,5 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
         }
         before.push(script);
     }
-    findings
+    false
 }

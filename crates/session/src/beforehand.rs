@@ -9,7 +9,7 @@ use crate::known_code::Known;
 use crate::shapes::Ride;
 use crate::standing::Standing;
 use crate::statement::{
-    Code, Conditions, Explanation, LooksBack, NOT_JUDGED, Statement, Untracked,
+    Code, Conditions, Explanation, Extent, LooksBack, NOT_JUDGED, Statement, Untracked,
 };
 use sql::classify::{self, Marks, Reads, Verb};
 use sql::lex::Server;
@@ -53,7 +53,7 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         shape: ReplyShape::Results,
         found: found_of(found, server),
         area: area_of(found, server),
-        several: found.multi,
+        extent: extent_of(found, hides),
         untracked: Untracked::by(found),
         insert_id: found.insert_id,
         counts_before: false,
@@ -78,6 +78,22 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         conditions,
         ride: Ride::Never,
         digest: 0,
+    }
+}
+
+/// How much a text may do; `hides`: it may run what nobody has read.
+fn extent_of(found: &classify::Statement, hides: bool) -> Extent {
+    use Verb::{Begin, Commit, Delete, Insert, Replace, Rollback, Savepoint, Set, Update};
+    let stays = match found.verb {
+        Set | Begin | Commit | Rollback | Savepoint => true,
+        Insert | Update | Delete | Replace => !found.marks.contains(Marks::QUALIFIED),
+        _ => false,
+    };
+    let inside = hides || found.passing || found.marks.contains(Marks::SELECT_INSIDE);
+    match () {
+        () if found.multi => Extent::Several,
+        () if stays && !inside => Extent::OneInSchema,
+        () => Extent::One,
     }
 }
 

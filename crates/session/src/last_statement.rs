@@ -458,7 +458,7 @@ impl LastStatement {
                 false => summary.warnings,
             };
         }
-        let warned = failed || summary.warnings > 0 || (summary.warned && statement.several);
+        let warned = failed || summary.warnings > 0 || (summary.warned && statement.is_several());
         if warned {
             self.note_conditions(statement, summary, alone);
         } else {
@@ -524,7 +524,7 @@ impl LastStatement {
         self.none_kept();
         self.set_native(Reads::DIAGNOSTICS, alone);
         self.told = Told {
-            warnings: (!failed && !follows && !statement.several).then_some(summary.warnings),
+            warnings: (!failed && !follows && !statement.is_several()).then_some(summary.warnings),
             state: failed.then_some(summary.state),
             signals: matches!(
                 statement.conditions,
@@ -625,7 +625,7 @@ fn found_after_error(
     if statement.found == Found::Keeps {
         return Found::Keeps;
     }
-    if statement.several || statement.may_count() {
+    if statement.is_several() || statement.may_count() {
         return Found::Unsure;
     }
     if mysql || BEFORE.contains(&code) {

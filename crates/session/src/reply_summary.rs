@@ -81,7 +81,7 @@ impl ReplySummary {
             // Only an OK tells of ids, and the last one tells of its own statement only.
             InsertId::InOk => {
                 let told = self.affected.is_some() && self.columns.is_none();
-                statement.several || !told || self.error.is_some() || self.insert_id != 0
+                statement.is_several() || !told || self.error.is_some() || self.insert_id != 0
             }
             InsertId::MaySet => true,
         }
@@ -151,6 +151,7 @@ fn number_in(info: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statement::Extent;
     use wire::command::ReplyShape;
 
     #[test]
@@ -225,7 +226,7 @@ mod tests {
         assert!(ok(Some(2), 7).may_have_set_insert_id(&insert));
         assert!(failed.may_have_set_insert_id(&insert));
         assert!(rows.may_have_set_insert_id(&insert));
-        insert.several = true;
+        insert.extent = Extent::Several;
         assert!(ok(Some(2), 0).may_have_set_insert_id(&insert));
     }
 }

@@ -60,6 +60,18 @@ pub enum LooksBack {
     AtRowCount,
 }
 
+/// How much a text may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What a statement can do.
+    One,
+    /// The same, but it enters no schema, and names no view or table of another one: a report of
+    /// the default schema in its OK is of a statement before it.
+    OneInSchema,
+    /// It is of several statements.
+    Several,
+}
+
 /// What is known of the statement that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
@@ -69,8 +81,8 @@ pub struct Statement {
     pub found: Found,
     /// What becomes of the warnings of the statement before, if it has none of its own.
     pub area: Area,
-    /// It is a text of several statements.
-    pub several: bool,
+    /// How much its text may do.
+    pub extent: Extent,
     /// What it may change without a report of it.
     pub untracked: Untracked,
     /// What its text says of changes that are reported.
@@ -100,6 +112,12 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// Whether its text is of several statements.
+    #[must_use]
+    pub fn is_several(&self) -> bool {
+        self.extent == Extent::Several
+    }
+
     /// Its text, or code that is known, explains what is reported of it.
     pub fn explain(&mut self) {
         if self.explanation == Explanation::None {
@@ -114,7 +132,7 @@ impl Statement {
             shape,
             found: Found::Unsure,
             area: Area::Unsure,
-            several: false,
+            extent: Extent::One,
             untracked: Untracked::NONE,
             explanation: Explanation::None,
             counts_before: false,

@@ -374,6 +374,8 @@ impl Marks {
     pub const TABLES: Self = Self(512);
     /// GET DIAGNOSTICS, SIGNAL or RESIGNAL behind another statement.
     pub const DIAGNOSTICS_BEHIND: Self = Self(1024);
+    /// A point between names: one of them may be a schema's.
+    pub const QUALIFIED: Self = Self(2048);
 }
 
 /// What [`classify`] found in a text.

@@ -97,13 +97,19 @@ pub enum Verdict {
     Differs(Box<Difference>),
     /// The server itself does not answer the same twice: the script is of no use.
     Fickle(Box<Difference>),
+    /// The server keeps a transaction that nobody can end: nothing more can be told to it.
+    Stuck(String),
 }
 
 impl Pair {
     /// Tells a script both ways.
     pub fn compare(&mut self, steps: &[Step]) -> Verdict {
-        let mut direct = self.telling(false, steps);
-        let pooled = self.telling(true, steps);
+        self.verdict(steps).unwrap_or_else(Verdict::Stuck)
+    }
+
+    fn verdict(&mut self, steps: &[Step]) -> Result<Verdict, String> {
+        let mut direct = self.telling(false, steps)?;
+        let pooled = self.telling(true, steps)?;
         let mut told = steps.to_vec();
         let mut refused = Vec::new();
         for index in 0..steps.len() {
@@ -116,26 +122,26 @@ impl Pair {
             }
         }
         if !refused.is_empty() {
-            direct = self.telling(false, &told);
+            direct = self.telling(false, &told)?;
         }
         let Some(difference) = first_difference(steps, &direct, &pooled) else {
-            return Verdict::Same { refused };
+            return Ok(Verdict::Same { refused });
         };
-        let again = self.telling(false, &told);
-        match first_difference(steps, &direct, &again) {
+        let again = self.telling(false, &told)?;
+        Ok(match first_difference(steps, &direct, &again) {
             Some(fickle) => Verdict::Fickle(Box::new(fickle)),
             None => Verdict::Differs(Box::new(difference)),
-        }
+        })
     }
 
-    fn telling(&mut self, pooled: bool, steps: &[Step]) -> Vec<String> {
+    fn telling(&mut self, pooled: bool, steps: &[Step]) -> Result<Vec<String>, String> {
         let texts: Vec<_> = steps.iter().flat_map(Step::texts).collect();
-        ground::reset(&mut self.admin, &texts);
+        ground::reset(&mut self.admin, &texts)?;
         let (address, pool) = match pooled {
             true => (&self.pool.address, Some(&self.pool)),
             false => (&self.direct, None),
         };
-        tell(&mut self.admin, address, pool, steps)
+        Ok(tell(&mut self.admin, address, pool, steps))
     }
 }
 

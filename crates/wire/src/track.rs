@@ -171,6 +171,22 @@ fn take_out(blocks: &mut Vec<u8>, block: &[u8]) -> Result<bool, Malformed> {
     Ok(false)
 }
 
+/// Takes the report of a schema out of `blocks`; empty where there is none.
+///
+/// # Errors
+/// [`Malformed`] as from [`changes`].
+pub fn take_schema(blocks: &mut Vec<u8>) -> Result<Vec<u8>, Malformed> {
+    let mut block = Vec::new();
+    changes(blocks, |change| {
+        if let Change::Schema(schema) = change {
+            block.clear();
+            put_schema(&mut block, schema);
+        }
+    })?;
+    take_out(blocks, &block)?;
+    Ok(block)
+}
+
 /// For a client of [`Transactions::Bounds`]: takes the end of a transaction out of the `older`
 /// blocks, which it has not been told of yet, and the beginning of the next one out of `blocks`.
 /// It was told of the first beginning, so that nothing has changed for it (seen on MySQL 9.7).
@@ -632,6 +648,26 @@ mod tests {
         let mut seen = Vec::new();
         changes(b"\x63\x02ab\x02\x011", |change| seen.push(change)).unwrap();
         assert_eq!(seen, [Change::Other(0x63), Change::State]);
+    }
+
+    #[test]
+    fn a_schema_is_taken_out_of_what_else_is_reported() {
+        let mut variable = vec![SYSTEM_VARIABLES];
+        put_lenenc_bytes(&mut variable, b"\x01a\x01b");
+        let mut schema = Vec::new();
+        put_schema(&mut schema, b"shop");
+        for (blocks, left, taken) in [
+            (schema.clone(), &b""[..], &schema[..]),
+            ([&schema[..], &variable].concat(), &variable, &schema),
+            ([&variable[..], &schema].concat(), &variable, &schema),
+            (variable.clone(), &variable, b""),
+            (Vec::new(), b"", b""),
+        ] {
+            let mut rest = blocks;
+            assert_eq!(take_schema(&mut rest).unwrap(), taken);
+            assert_eq!(rest, left);
+        }
+        assert!(take_schema(&mut vec![SCHEMA, 9]).is_err());
     }
 
     #[test]

@@ -180,6 +180,8 @@ pub(crate) struct Told {
     pub(crate) changed: bool,
     /// Its last OK is to name the default schema, whether or not the backend's does.
     pub(crate) schema: bool,
+    /// A schema that its OK names is of a statement before it, whose EOF packet had no room.
+    pub(crate) schema_before: bool,
 }
 
 impl Relay<'_> {
@@ -385,6 +387,11 @@ impl Relay<'_> {
             && !ok.changes.is_empty()
         {
             changed = track::keep(ok.changes, wanted, self.bound, &mut changes)?;
+            if self.told.schema_before {
+                self.pending_changes
+                    .add(&track::take_schema(&mut changes)?)?;
+                changed = !changes.is_empty();
+            }
         }
         if let Some(schema) = self.shape.schema
             && self.shape.track.is_some_and(|wanted| wanted.schema)

@@ -20,7 +20,7 @@ use crate::backend::backend_pools::DialEnd;
 use crate::backend::login::LoginStep;
 use crate::backend::overdue::why_broken;
 use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
-use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
+use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG, Reports};
 use crate::client::ClientState;
 use crate::group::Group;
 use crate::pair::trackers::told_to;
@@ -30,6 +30,7 @@ use reactor::{Event, Key, Net, Read};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
 use session::standing::Behind;
+use session::statement::Extent;
 use std::io;
 use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
@@ -264,7 +265,7 @@ impl<N: Net> Group<N> {
             .filter(|_| relayed)
             .and_then(|k| self.clients.get_mut(k));
         let told = client.as_ref().map(|client| client.told());
-        let told = told.unwrap_or_default();
+        let mut told = told.unwrap_or_default();
         let (mut own_seq, mut summary) = (0, std::mem::take(&mut backend.summary));
         let mut wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
         if backend.astray {
@@ -272,6 +273,11 @@ impl<N: Net> Group<N> {
             wanted = wanted.map(|wanted| wanted.without_schema());
         }
         let mysql = self.shared.server.flavour.is_mysql();
+        // The trackers of the pool make MariaDB report, where those of the client would not.
+        let may_be_owed = backend.in_transaction() || backend.reports != Reports::Complete;
+        let client_stays = client.as_ref().map(|client| client.statement.extent);
+        told.schema_before =
+            backend.eofs && !mysql && may_be_owed && client_stays == Some(Extent::OneInSchema);
         let mut nobodys = PendingChanges::default();
         let (seq, pending_changes, shape) = match client {
             Some(client) => {

@@ -85,7 +85,7 @@ impl<S> Backend<S> {
     /// that may be.
     pub(crate) fn note_savepoint(&mut self, statement: Option<&Statement>, went: bool) {
         let set = statement.is_none_or(|statement| {
-            statement.untracked.contains(Untracked::SAVEPOINT) && (went || statement.several)
+            statement.untracked.contains(Untracked::SAVEPOINT) && (went || statement.is_several())
         });
         let ended = statement
             .is_some_and(|statement| statement.untracked.contains(Untracked::NO_SAVEPOINT));
@@ -161,7 +161,7 @@ impl<S> Pair<'_, S> {
         }
         if let Some(mut changed) = changed {
             // In a text of several nobody can tell which of the two was set last.
-            if charset && !collations.is_empty() && client.statement.several {
+            if charset && !collations.is_empty() && client.statement.is_several() {
                 pin = pin.or(Some(PinReason::UnexplainedChange));
             }
             for (name, value) in collations {

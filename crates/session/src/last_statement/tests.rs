@@ -1,7 +1,7 @@
 //! What statements leave, one behind the other, as replies tell of it.
 
 use super::*;
-use crate::statement::Explanation;
+use crate::statement::{Explanation, Extent};
 use wire::command::ReplyShape;
 
 const MARIADB: bool = false;
@@ -455,7 +455,7 @@ fn conditions_that_are_no_more_counted_are_still_shown() {
 fn a_text_that_may_end_with_get_diagnostics_counts_what_nobody_knows() {
     let statement = Statement {
         conditions: Conditions::RaisesOrAsks,
-        several: true,
+        extent: Extent::Several,
         ..insert()
     };
     let last = after(statement, &changed(0));

@@ -173,6 +173,10 @@ impl<'a> Scan<'a> {
             Kind::Punct(b'(') => self.open(token),
             Kind::Punct(b')') => self.close(token),
             Kind::Punct(b',') => self.comma(token),
+            Kind::Punct(b'.') => {
+                self.marked(Marks::QUALIFIED);
+                self.value(token);
+            }
             _ => self.value(token),
         }
     }

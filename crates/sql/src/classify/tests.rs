@@ -212,6 +212,9 @@ fn words_that_decide_what_a_query_leaves_are_marked() {
         ("SHOW WARNINGS", NONE),
         ("VALUES (1)", NONE),
         ("SELECT `FROM`, 'LIMIT'", Marks::COUNTED),
+        ("INSERT t VALUES (1.5, '.', `a.b`)", NONE),
+        ("INSERT db.t VALUES (1)", Marks::QUALIFIED),
+        ("INSERT `db` . `t` VALUES (1)", Marks::QUALIFIED),
     ] {
         assert_eq!(classify(sql.as_bytes(), MARIADB).marks, marks, "{sql}");
     }

@@ -158,9 +158,12 @@ pub fn statements() -> Vec<String> {
 
 /// Brings back what a script of these texts may have changed.
 ///
+/// # Errors
+/// The server keeps a transaction that nobody can end, and says so in these words.
+///
 /// # Panics
-/// When the server refuses.
-pub fn reset(admin: &mut Client, texts: &[Cow<'_, str>]) {
+/// When the server refuses for another reason.
+pub fn reset(admin: &mut Client, texts: &[Cow<'_, str>]) -> Result<(), String> {
     end_prepared(admin);
     let both = texts.iter().any(|text| text.contains(SCHEMAS[1]));
     for schema in &SCHEMAS[..1 + usize::from(both)] {
@@ -170,7 +173,7 @@ pub fn reset(admin: &mut Client, texts: &[Cow<'_, str>]) {
                 .iter()
                 .any(|text| writes(text, &table) || mentions(text, &adds))
             {
-                empty(admin, &format!("{schema}.t{client}"));
+                empty(admin, &format!("{schema}.t{client}"))?;
             }
             if texts
                 .iter()
@@ -180,7 +183,13 @@ pub fn reset(admin: &mut Client, texts: &[Cow<'_, str>]) {
             }
         }
     }
+    Ok(())
 }
+
+/// Transactions that are no connection's. None of them is one that XA RECOVER lists, once those
+/// have been ended.
+const NOBODYS: &str =
+    "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0";
 
 /// Attempts to empty a table; prepared transactions are ended between them.
 const EMPTIED_MAX: usize = 3;
@@ -188,14 +197,16 @@ const EMPTIED_MAX: usize = 3;
 /// Empties a table that nobody is to hold any more. Where somebody does, who it may be is said.
 ///
 /// A client may have left while its XA PREPARE ran. What that prepared came behind the look for
-/// such transactions, and holds its tables until it is ended.
-fn empty(admin: &mut Client, table: &str) {
+/// such transactions, and holds its tables until it is ended. MariaDB 10.11 has been seen to keep
+/// one that is no connection's and that XA RECOVER does not list: nothing ends that but a restart,
+/// and no client or pool can have asked for it.
+fn empty(admin: &mut Client, table: &str) -> Result<(), String> {
     let sql = format!("TRUNCATE TABLE {table}");
     let mut refused = Vec::new();
     for _ in 0..EMPTIED_MAX {
         let outcomes = admin.query(&sql);
         if matches!(outcomes.as_deref(), Ok([Outcome::Done(_)])) {
-            return;
+            return Ok(());
         }
         refused.push(outcomes);
         end_prepared(admin);
@@ -205,7 +216,12 @@ fn empty(admin: &mut Client, table: &str) {
         "SELECT * FROM information_schema.INNODB_TRX",
     ];
     let told = asked.map(|sql| format!("{sql}: {:?}", admin.query(sql)));
-    panic!("{}: `{sql}`: {refused:?}; {}", admin.who(), told.join("; "));
+    let who = admin.who();
+    let words = format!("{who}: `{sql}`: {refused:?}; {}", told.join("; "));
+    if admin.value(NOBODYS) == "0" {
+        panic!("{words}");
+    }
+    Err(words)
 }
 
 /// Ends what the script before has left: prepared distributed transactions outlive their clients.
