@@ -250,7 +250,8 @@ fn a_text_that_asks_behind_hidden_names_is_refused() {
 }
 
 /// Who has been refused has an error, whose backend is kept for it as long as nobody waits, and
-/// another one is opened for whoever comes: nobody is refused again.
+/// another one is opened for whoever comes: nobody is refused again. Whether anybody is refused at
+/// first depends on whether the next client comes before the pool has asked what it wants to know.
 #[test]
 fn clients_that_were_refused_get_backends_of_their_own() {
     same_on_both("asks_again", 3, |story| {
@@ -268,7 +269,7 @@ fn clients_that_were_refused_get_backends_of_their_own() {
         story.join_as(&account.without(cap::SESSION_TRACK));
         let clients = [0, 1, 2];
         let mut refused = 0;
-        for round in 0..8 {
+        for _ in 0..8 {
             for who in clients {
                 story.all(who, &["SELECT v FROM t", "UPDATE t SET v = v + 1"]);
             }
@@ -278,10 +279,6 @@ fn clients_that_were_refused_get_backends_of_their_own() {
                 refused += usize::from(story.may_be_gone(who, insert));
                 story.let_pool_finish();
             }
-            assert!(
-                round > 0 || !story.pooled || refused > 0,
-                "one backend for three"
-            );
         }
         assert_eq!(refused, 0, "of three clients with three backends");
     });
