@@ -558,8 +558,10 @@ fn clients_that_choose_their_schema_late_take_connections_that_are_there() {
         until(|| match figures(&place) {
             figures if figures["onramp_pool_statements_total"] < 80.0 => Err("old".to_owned()),
             figures => {
+                // Not one for each of the clients. A few are opened where the pool learns late that
+                // a client has left, which holds one of the two.
                 let dials = figures["onramp_pool_dials_total"];
-                assert!(dials <= 4.0, "{dials}");
+                assert!(dials <= 8.0, "{dials}");
                 Ok(())
             }
         });
