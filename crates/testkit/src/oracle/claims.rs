@@ -14,7 +14,8 @@
 //! COM_SET_OPTION in a transaction whose states its client is told; and
 //! `session_track_transaction_info` set to OFF or CHARACTERISTICS while its client holds a backend,
 //! or to STATE while it holds one for more than a transaction, or behind a SET TRANSACTION whose
-//! transaction has not ended.
+//! transaction has not ended; and, on MySQL, to CHARACTERISTICS behind a START
+//! TRANSACTION that said some while it was OFF.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -63,6 +64,9 @@ struct Held {
     transaction: bool,
     /// SET TRANSACTION has said something of its transaction, or of the next one.
     said: bool,
+    /// A START TRANSACTION has said something while it was told of nothing: MySQL keeps that past
+    /// the transaction's end.
+    said_untold: bool,
     /// Its transactions may be READ ONLY: a statement that would commit one fails instead.
     read_only: bool,
     manual: bool,
@@ -89,7 +93,7 @@ impl Held {
 
     /// Notes what a text makes of later questions; `false` if it is itself one that comes too early
     /// or too late.
-    fn note_text(&mut self, sql: &str) -> bool {
+    fn note_text(&mut self, sql: &str, of: Flavour) -> bool {
         let early = sql.contains("FOUND_ROWS()") && !self.found;
         let names = names_given(sql);
         let late = names && !self.named || UNSET.iter().any(|part| sql.contains(part));
@@ -100,13 +104,16 @@ impl Held {
         self.named |= names;
         if sql.contains(TOLD) {
             let on = !sql.ends_with("OFF");
-            let begun = !on || sql.ends_with("CHARACTERISTICS");
-            if self.keeps() || self.said || begun && self.transaction {
+            let characteristics = sql.ends_with("CHARACTERISTICS");
+            let begun = !on || characteristics;
+            let old = of == Flavour::MySql && self.said_untold && characteristics;
+            if self.keeps() || self.said || old || begun && self.transaction {
                 return false;
             }
             self.told = on;
         }
         self.said |= sql.starts_with("SET TRANSACTION ");
+        self.said_untold |= !self.told && sql.starts_with("START TRANSACTION READ ");
         self.read_only |= sql.contains("READ ONLY");
         let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));
         self.found |= begins(&FINDS);
@@ -218,7 +225,7 @@ impl Claims {
             *held = Held::default();
         }
         match &step.act {
-            Act::Sql(sql) if !held.note_text(sql) => return false,
+            Act::Sql(sql) if !held.note_text(sql, self.backends.of) => return false,
             Act::ChangeUser(_) if held.role => return false,
             Act::MultiStatements(_) if held.told && held.any() => return false,
             _ => {}
@@ -423,6 +430,40 @@ mod tests {
         let left = legal(&steps, of_mariadb(3));
         let kept = [0, 1, 2, 4, 5, 6, 8, 10, 11].map(|at| &steps[at]);
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
+    }
+
+    #[test]
+    fn on_mysql_what_start_transaction_said_untold_counts_past_its_end() {
+        let sql = |sql: &str, claim: Claim| Step::new(0, Act::Sql(sql.into()), claim);
+        let set = |value: &str| Step::sql(0, format!("SET {TOLD} = {value}"));
+        for (says, untold) in [
+            ("START TRANSACTION READ ONLY", true),
+            ("START TRANSACTION READ WRITE", true),
+            ("START TRANSACTION WITH CONSISTENT SNAPSHOT", false),
+            ("SET TRANSACTION READ ONLY", false),
+        ] {
+            let steps = [
+                join(0),
+                set("STATE"),
+                sql(says, Claim::Opens),
+                sql("COMMIT", Claim::Closes),
+                set("CHARACTERISTICS"),
+                set("OFF"),
+                sql(says, Claim::Opens),
+                sql("COMMIT", Claim::Closes),
+                set("STATE"),
+                set("CHARACTERISTICS"),
+                Step::new(0, Act::Reset, Claim::Frees),
+                set("CHARACTERISTICS"),
+            ];
+            assert_eq!(legal(&steps, of_mariadb(3)), steps, "{says}");
+            let mut kept = steps.to_vec();
+            if untold {
+                kept.remove(9);
+            }
+            let of = Flavour::MySql;
+            assert_eq!(legal(&steps, Backends { count: 3, of }), kept, "{says}");
+        }
     }
 
     #[test]
