@@ -11,6 +11,7 @@
 //! Invariant: where that cannot be had (no privilege, an older kernel, a program missing), the
 //! climb goes on where it is.
 
+use doctor::facts::connection_table_places;
 use std::convert::Infallible;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -40,12 +41,6 @@ fn places_for(connections: u64, places: u64) -> Option<u64> {
     (sockets > places.saturating_mul(CROWDED)).then(|| sockets.next_power_of_two().min(SIZE_MAX))
 }
 
-/// How the size of this network's table is told.
-fn places_in(text: &str) -> Option<u64> {
-    let places: i64 = text.trim().parse().ok()?;
-    Some(places.unsigned_abs())
-}
-
 /// Starts this program again where the table has room for so many connections. Comes back where it
 /// has room here, or it could not be done; then with what to say of it.
 pub(crate) fn enter(connections: u32) -> Option<String> {
@@ -53,7 +48,7 @@ pub(crate) fn enter(connections: u32) -> Option<String> {
         return None;
     }
     let here = fs::read_to_string(SIZE).ok()?;
-    let places = places_in(&here)?;
+    let places = connection_table_places(&here)?;
     let wanted = places_for(u64::from(connections), places)?;
     let so = format!(
         "climb: the kernel's table of connections has {places} places for {} sockets",
@@ -134,9 +129,9 @@ mod tests {
 
     #[test]
     fn the_size_of_a_table_is_read_whoever_has_it() {
-        assert_eq!(places_in("262144\n"), Some(262_144));
+        assert_eq!(connection_table_places("262144\n"), Some(262_144));
         // It is shared with the first network.
-        assert_eq!(places_in("-262144\n"), Some(262_144));
-        assert_eq!(places_in(""), None);
+        assert_eq!(connection_table_places("-262144\n"), Some(262_144));
+        assert_eq!(connection_table_places(""), None);
     }
 }

@@ -19,6 +19,7 @@ use std::fmt;
 
 pub use files::Files;
 pub(crate) use files::sysctl_path;
+pub use network::connection_table_places;
 pub use process::servers;
 
 /// What "unlimited" and "max" are read as.

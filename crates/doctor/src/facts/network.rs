@@ -23,7 +23,7 @@ pub(super) fn counts(files: &Files, host: &Host) -> Vec<(&'static str, Option<u6
         ("tcp_memory_pages", tcp("mem")),
         (
             "connection_table_places",
-            places(&text("/proc/sys/net/ipv4/tcp_ehash_entries")),
+            connection_table_places(&text("/proc/sys/net/ipv4/tcp_ehash_entries")),
         ),
         ("listen_overflows", seen("ListenOverflows")),
         ("listen_drops", seen("ListenDrops")),
@@ -57,8 +57,11 @@ fn after_word(text: &str, line: &str, word: &str) -> Option<u64> {
     number(words.nth(1)?)
 }
 
-/// The size of the table of connections, which is negative where a namespace shares the host's.
-fn places(text: &str) -> Option<u64> {
+/// The places of the kernel's table of connections, from the text of
+/// `/proc/sys/net/ipv4/tcp_ehash_entries`. The number there is negative in a namespace that shares
+/// the table of the machine's first network. `None` where there is no number, or none of places.
+#[must_use]
+pub fn connection_table_places(text: &str) -> Option<u64> {
     let places: i64 = text.trim().parse().ok()?;
     (places != 0).then_some(places.unsigned_abs())
 }
@@ -136,9 +139,13 @@ mod tests {
         let softnet = "005448c4 00000001 0\n0057fab5 0000001a 0\n";
         assert_eq!(backlog_drops(softnet), Some(27));
         assert_eq!(backlog_drops(""), None);
-        assert_eq!(places("262144\n"), Some(262_144));
-        assert_eq!(places("-262144\n"), Some(262_144), "shared with the host");
-        assert_eq!(places(""), None, "a kernel before 6.1");
+        assert_eq!(connection_table_places("262144\n"), Some(262_144));
+        assert_eq!(
+            connection_table_places("-262144\n"),
+            Some(262_144),
+            "shared with the host"
+        );
+        assert_eq!(connection_table_places(""), None, "a kernel before 6.1");
     }
 
     #[test]
