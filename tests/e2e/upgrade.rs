@@ -911,6 +911,37 @@ fn a_successor_that_hangs_is_given_up() {
     attended.goes_on();
 }
 
+/// So many clients, each of which has its number in `@n`. The first `open` of them are in a
+/// transaction in which they have written it: `insert` is the statement up to the number.
+fn numbered(at: &Address, count: usize, (open, insert): (usize, &str)) -> Vec<Client> {
+    let client = |n| {
+        let mut client = login(at, &app());
+        client.must(&format!("SET @n = {n}"));
+        if n < open {
+            client.must(HOLD);
+            client.must(&format!("{insert} {n})"));
+        }
+        client
+    };
+    (0..count).map(client).collect()
+}
+
+/// How many of those clients are gone, and how many of the others have committed what they had
+/// written. Whoever is there has its own number.
+fn lost_and_written(clients: &mut [Client], open: usize, step: &str) -> (usize, usize) {
+    let (mut lost, mut written) = (0, 0);
+    for (n, client) in clients.iter_mut().enumerate() {
+        let Ok(outcomes) = client.query("SELECT @n") else {
+            lost += 1;
+            continue;
+        };
+        assert_eq!(outcomes[0].rows().only(), n.to_string(), "{step}");
+        client.must("COMMIT");
+        written += usize::from(n < open);
+    }
+    (lost, written)
+}
+
 #[test]
 fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
     const CLIENTS: usize = 300;
@@ -926,18 +957,8 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
     for (number, (step, millis)) in steps.into_iter().chain(later).enumerate() {
         let name = format!("upgrade-killed-{number}.toml");
         let line = Line::start(real, &name, "backends_max = 8\ngroups = 2");
-        let clients = (0..CLIENTS).map(|n| {
-            let mut client = login(line.address(), &app());
-            client.must(&format!("SET @n = {n}"));
-            if n < OPEN {
-                client.must(HOLD);
-                client.must(&format!(
-                    "INSERT INTO shop.kept_open VALUES ({number}, {n})"
-                ));
-            }
-            client
-        });
-        let mut clients: Vec<Client> = clients.collect();
+        let insert = format!("INSERT INTO shop.kept_open VALUES ({number},");
+        let mut clients = numbered(line.address(), CLIENTS, (OPEN, &insert));
         let listen = line.address().to_string();
         let mut new = std::process::Command::new(binary());
         new.args(["pool", "--listen", &listen])
@@ -956,17 +977,7 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
             continue;
         };
         let moved = moved_of(&said);
-        let (mut lost, mut written) = (0, 0);
-        for (n, client) in clients.iter_mut().enumerate() {
-            match client.query("SELECT @n") {
-                Ok(outcomes) => {
-                    assert_eq!(outcomes[0].rows().only(), n.to_string());
-                    client.must("COMMIT");
-                    written += usize::from(n < OPEN);
-                }
-                Err(_) => lost += 1,
-            }
-        }
+        let (lost, written) = lost_and_written(&mut clients, OPEN, step);
         let sql = format!("SELECT COUNT(*) FROM shop.kept_open WHERE number = {number}");
         assert_eq!(real.admin().value(&sql), written.to_string());
         assert_eq!(lost, moved, "{step} {millis}: {said}");
@@ -1065,18 +1076,8 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
         loop {
             let step = format!("{function} {number}");
             let line = Line::start(real, &format!("upgrade-{step}.toml"), "groups = 1");
-            let clients = (0..CLIENTS).map(|n| {
-                let mut client = login(line.address(), &app());
-                client.must(&format!("SET @n = {n}"));
-                if n < OPEN {
-                    client.must(HOLD);
-                    client.must(&format!(
-                        "INSERT INTO shop.killed_open VALUES ('{step}', {n})"
-                    ));
-                }
-                client
-            });
-            let mut clients: Vec<Client> = clients.collect();
+            let insert = format!("INSERT INTO shop.killed_open VALUES ('{step}',");
+            let mut clients = numbered(line.address(), CLIENTS, (OPEN, &insert));
             let mut stopped = Stopped::start(&line, function, number);
             let is_killed = stopped.is_killed(&line);
             // Before its first message nobody knows of it.
@@ -1092,16 +1093,7 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
                     CLIENTS
                 }
             };
-            let (mut lost, mut written) = (0, 0);
-            for (n, client) in clients.iter_mut().enumerate() {
-                let Ok(outcomes) = client.query("SELECT @n") else {
-                    lost += 1;
-                    continue;
-                };
-                assert_eq!(outcomes[0].rows().only(), n.to_string(), "{step}");
-                client.must("COMMIT");
-                written += usize::from(n < OPEN);
-            }
+            let (lost, written) = lost_and_written(&mut clients, OPEN, &step);
             let counted = "SELECT COUNT(*) FROM shop.killed_open WHERE step =";
             let counted = real.admin().value(&format!("{counted} '{step}'"));
             assert_eq!(counted, written.to_string(), "{step}");
