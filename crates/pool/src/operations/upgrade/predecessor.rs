@@ -3,8 +3,9 @@
 //! A thread of its own waits at an abstract socket for a process of the same user, all the time
 //! that the pool runs. What it decides it tells the groups ([`Order::Give`], [`Order::Keep`]).
 //!
-//! Invariant: a successor that is gone, or that says that it cannot go on, ends the hand-over, and
-//! the next one may try.
+//! Invariants: a successor that is gone, or that says that it cannot go on, ends the hand-over, and
+//! the next one may try. With the last client the successor is the pool: from then on this process
+//! only ends.
 
 use crate::log::{Event, note};
 use crate::operations::upgrade::{LISTEN_EVERY, Progress, STEP_MAX, name_of_process};
@@ -48,9 +49,11 @@ impl Predecessor {
         let work = move || {
             while let Ok((stream, _)) = listener.accept() {
                 let socket = OwnedFd::from(stream);
-                match handover::peer(&socket) {
-                    Ok(peer) if peer.uid == handover::own().uid => self.attend(socket, peer),
-                    _ => {}
+                if let Ok(peer) = handover::peer(&socket)
+                    && peer.uid == handover::own().uid
+                    && self.attend(socket, peer)
+                {
+                    return;
                 }
             }
         };
@@ -58,7 +61,9 @@ impl Predecessor {
         builder.spawn(work).map(|_| ()).map_err(words)
     }
 
-    fn attend(&self, socket: OwnedFd, peer: Peer) {
+    /// Hands everything to the process at this socket. `false`: it does not take over, and this
+    /// process goes on.
+    fn attend(&self, socket: OwnedFd, peer: Peer) -> bool {
         if let Err(why) = self.welcome(socket, peer) {
             note(
                 Event::UpgradeFailed,
@@ -67,7 +72,7 @@ impl Predecessor {
                     peer.pid
                 ),
             );
-            return;
+            return false;
         }
         note(
             Event::Upgrade,
@@ -83,7 +88,9 @@ impl Predecessor {
             (steps.is_on, steps.number) = (true, number);
         }
         Order::Give(peer).tell_all(&self.orders);
-        let why = self.hand_over();
+        let Err(why) = self.hand_over() else {
+            return true;
+        };
         self.progress.steps().is_on = false;
         Order::Keep.tell_all(&self.orders);
         if let Some(mut channel) = self.lock().take() {
@@ -98,6 +105,7 @@ impl Predecessor {
                 peer.pid
             ),
         );
+        false
     }
 
     /// Clients that have gone, once no group hands over any more: the last word of the other
@@ -157,35 +165,35 @@ impl Predecessor {
         Ok(())
     }
 
-    /// Waits until the process ends with its last client, or something fails: that is returned.
-    fn hand_over(&self) -> String {
+    /// Waits until the last client has gone, and lets the groups end then.
+    ///
+    /// # Errors
+    /// What has failed before. Behind that the successor is the pool, and nothing of it is looked
+    /// at any more: groups that have ended cannot go on.
+    fn hand_over(&self) -> Result<(), String> {
         let (begin, mut said) = (Time::now(), Time::now());
-        let (mut is_drained, mut may_leave) = (false, false);
+        let mut is_drained = false;
         loop {
             if let Some(channel) = &mut *self.lock() {
-                match channel.receive() {
-                    Ok(Come::Nothing) => {}
-                    Ok(Come::End) => return "it has ended".into(),
-                    Ok(Come::Frame(Frame::Refused { why }, _)) => return why,
-                    Ok(Come::Frame(..)) => return "it has sent what it was not asked for".into(),
-                    Err(why) => return why,
+                match channel.receive()? {
+                    Come::Nothing => {}
+                    Come::End => return Err("it has ended".into()),
+                    Come::Frame(Frame::Refused { why }, _) => return Err(why),
+                    Come::Frame(..) => return Err("it has sent what it was not asked for".into()),
                 }
-            } else {
-                // The main thread has said goodbye: the process ends.
-                reactor::pause(LISTEN_EVERY);
             }
             let now = Time::now();
             let steps = self.progress.steps();
             if let Some(why) = &steps.failed {
-                return why.clone();
+                return Err(why.clone());
             }
             let is_counted = steps.clients.len() == self.orders.len();
             let (left, words) = (steps.left_count(), steps.left_words());
             let refusal = steps.refusal.clone().unwrap_or_default();
             drop(steps);
-            if is_counted && left == 0 && !may_leave {
-                may_leave = true;
+            if is_counted && left == 0 {
                 Order::Leave.tell_all(&self.orders);
+                return Ok(());
             }
             let drains = !is_drained && now.since(begin) >= self.shared.settings().drain_max;
             if left > 0 && (drains || now.since(said) >= SAY_EVERY) {
