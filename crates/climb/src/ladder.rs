@@ -12,6 +12,8 @@ use std::fmt;
 
 /// The most connections that a rung may ask for.
 pub(crate) const CONNECTIONS_MAX: u32 = 10_000_000;
+/// Seconds in which a large rung of the pool is to be connected.
+const CONNECT_S: u32 = 100;
 
 /// A way from the clients to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,12 +38,13 @@ impl Path {
         }
     }
 
-    /// How many connections per second are opened when the user names no rate. A server that
-    /// starts a thread for each is asked for fewer than the pooler is.
-    pub(crate) fn connect_rate_default(self) -> u32 {
+    /// How many of so many connections are opened in a second when the user names no rate. A server
+    /// that starts a thread for each is asked for fewer than the pool is. A rung of the pool takes
+    /// [`CONNECT_S`] at most, if the machine can: the largest would take minutes otherwise.
+    pub(crate) fn connect_rate_default(self, connections: u32) -> u32 {
         match self {
             Self::Direct | Self::ServerPool => 4_000,
-            Self::Onramp => 8_000,
+            Self::Onramp => (connections / CONNECT_S).max(8_000),
         }
     }
 

@@ -72,8 +72,8 @@ pub struct ClimbArgs {
     #[arg(value_parser = value_parser!(u32).range(1..=86_400))]
     pub time: u32,
 
-    /// Connections to open each second, 1 to 1,000,000 [default: 4000 for direct and server-pool,
-    /// 8000 for onramp]
+    /// Connections to open each second, 1 to 1,000,000 [default: 4000 for direct and server-pool;
+    /// 8000 for onramp, and a hundredth of a rung of more than 800,000]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub connect_rate: Option<u32>,
 
@@ -242,8 +242,9 @@ impl Plan {
         ladder::cells(&self.rungs, &self.paths)
     }
 
-    pub(crate) fn connect_rate(&self, path: Path) -> u32 {
-        self.raw.connect_rate.unwrap_or(path.connect_rate_default())
+    pub(crate) fn connect_rate(&self, cell: Cell) -> u32 {
+        let default = cell.path.connect_rate_default(cell.connections);
+        self.raw.connect_rate.unwrap_or(default)
     }
 
     pub(crate) fn rung_max(&self) -> u32 {
@@ -273,7 +274,10 @@ mod tests {
         assert_eq!(plan.rungs, [100, 1_000, 10_000]);
         assert_eq!(plan.paths, Path::ALL);
         assert_eq!(plan.cells().len(), 9);
-        assert_eq!(plan.connect_rate(Path::Direct), 4_000);
+        let rate = |path, connections| plan.connect_rate(Cell { path, connections });
+        assert_eq!(rate(Path::Direct, 2_000_000), 4_000);
+        assert_eq!(rate(Path::Onramp, 100_000), 8_000);
+        assert_eq!(rate(Path::Onramp, 2_000_000), 20_000);
         assert_eq!((plan.raw.tables, plan.raw.table_size), (4, 25_000));
         let times = |n| {
             (

@@ -304,10 +304,7 @@ impl Bench<'_> {
         let mut command = self.load(target);
         command
             .args(["--connections", &cell.connections.to_string()])
-            .args([
-                "--connect-rate",
-                &self.plan.connect_rate(cell.path).to_string(),
-            ])
+            .args(["--connect-rate", &self.plan.connect_rate(cell).to_string()])
             .args([
                 "--warmup-time",
                 &raw.warmup_of(cell.connections).to_string(),
@@ -367,7 +364,7 @@ impl Bench<'_> {
     }
 
     fn patience(&self, cell: Cell) -> Duration {
-        let connects = cell.connections / self.plan.connect_rate(cell.path);
+        let connects = cell.connections / self.plan.connect_rate(cell);
         let raw = &self.plan.raw;
         let run = raw.warmup_of(cell.connections) + raw.time_of(cell.connections);
         let seconds = connects
