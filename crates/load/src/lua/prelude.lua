@@ -293,7 +293,14 @@ local driver = setmetatable({}, Driver)
 local Histogram = {}
 Histogram.__index = Histogram
 
+-- sysbench's histograms have several sets of counters, and draw which one counts a value from the
+-- generator that the script draws from, too.
+local function draw_as_histograms_do()
+  core.rand.uniform_double()
+end
+
 function Histogram:update(value)
+  draw_as_histograms_do()
   local at = math.floor((math.log(value) - self.low) * self.scale + 0.5)
   at = math.max(0, math.min(self.size - 1, at))
   self.counts[at] = (self.counts[at] or 0) + 1
@@ -606,7 +613,9 @@ function C.sb_rand_uniform_double() return core.rand.uniform_double() end
 -- sb_more_events() has begun the event, and its end is the next one's question.
 function C.sb_more_events() return ask(NEXT) and true or false end
 function C.sb_event_start() end
-function C.sb_event_stop() end
+function C.sb_event_stop()
+  if options.percentile > 0 then draw_as_histograms_do() end
+end
 
 local function no_ffi(name)
   error("ffi." .. name .. " is not here: of LuaJIT's FFI there are cdef and the functions " ..
@@ -761,6 +770,7 @@ local function events(env, tid)
       end
     until ok
     if value then return end
+    C.sb_event_stop()
   end
 end
 
