@@ -2,10 +2,11 @@
 //! their own. A client that was pinned for its role would keep the other waiting.
 
 use crate::compare::{Story, same_on};
+use crate::metrics::until;
 use crate::world::{HOLD, direct, fresh_schema, login, mysql, server, start_pool};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use testkit::client::Client;
-use testkit::real::{Flavour, Real};
+use testkit::real::{Flavour, Real, skipped};
 use testkit::talk::Account;
 use wire::command::Command;
 
@@ -278,6 +279,36 @@ fn the_role_of_a_login_is_that_of_its_account() {
             });
         });
     }
+}
+
+/// A change of user gives the role of the account, though nobody has logged in yet since its
+/// privileges have changed.
+#[test]
+fn a_change_of_user_gives_the_role_of_the_account() {
+    let test = "roles_changed";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let _roles = make_roles(real, test);
+    let (a, b) = (format!("{test}_a"), format!("{test}_b"));
+    let mut admin = real.admin();
+    admin.must(&format!("SET DEFAULT ROLE {b} FOR small@'%'"));
+    let settings = "groups = 1\nbackends_max = 1";
+    let pool = start_pool(real, &format!("{test}.toml"), settings);
+    let mut client = login(&pool.address, &small());
+    client.must(&format!("SET ROLE {a}"));
+    assert_eq!(client.value(CURRENT), a);
+    let noticed = || pool.said().matches("event=accounts ").count();
+    let before = noticed();
+    admin.must("GRANT SELECT ON shop.* TO small@'%'");
+    until(|| match noticed() > before {
+        true => Ok(()),
+        false => Err("no event=accounts".into()),
+    });
+    client.change_user(&small()).unwrap();
+    assert_eq!(client.value(CURRENT), b);
+    admin.must("SET DEFAULT ROLE NONE FOR small@'%'");
 }
 
 /// A role that was revoked is given by no backend again; its client is told so, and has none.

@@ -18,7 +18,6 @@ use crate::auth::credential::Credential;
 use crate::queue::lane::{LaneName, Lanes, Waiting};
 use crate::server::begins::Begins;
 use reactor::{Key, Time};
-use session::text::Text;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,8 +122,8 @@ pub(crate) struct BackendPool {
     pub last_failure: Option<String>,
     /// How its logins begin, where the server has `init_connect`.
     pub(crate) begins: Option<Begins>,
-    /// The role of the last login, if it can be given back.
-    pub(crate) login_role: Option<Text>,
+    /// Whether the last login had a role; `None` before the first.
+    pub(crate) login_has_role: Option<bool>,
 }
 
 impl BackendPool {
@@ -139,7 +138,7 @@ impl BackendPool {
             back_off: BACK_OFF_MIN,
             last_failure: None,
             begins: None,
-            login_role: None,
+            login_has_role: None,
         }
     }
 

@@ -26,7 +26,7 @@ use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
 use session::read_back::Properties;
-use session::roles::{NONE, argument_of};
+use session::roles::argument_of;
 use session::state::Session;
 use session::statement::Untracked;
 use session::text::Text;
@@ -70,7 +70,9 @@ impl<S> Pair<'_, S> {
 }
 
 /// A client has changed its user, to an account of a pool that may be another: the role before,
-/// where the server lets it stay.
+/// where the server lets it stay. Nobody may have logged in yet for the new pool (privileges have
+/// changed); then the old one tells whether the account has a default role. Where neither can, the
+/// role ends: who has a role too few is told so by the server, one too many goes unnoticed.
 pub(crate) fn role_after_change(
     before: &Session,
     (old, new): (&BackendPool, &BackendPool),
@@ -78,6 +80,6 @@ pub(crate) fn role_after_change(
 ) -> Option<Text> {
     let stays = matches!(server, Server::MariaDb(_))
         && old.key.user == new.key.user
-        && new.login_role.as_deref().unwrap_or(NONE) == NONE;
+        && new.login_has_role.or(old.login_has_role) == Some(false);
     before.role.clone().filter(|_| stays)
 }

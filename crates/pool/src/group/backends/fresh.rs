@@ -13,7 +13,7 @@ use crate::group::Group;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::reply_summary::ReplySummary;
-use session::roles::{argument_of, has_roles};
+use session::roles::{NONE, argument_of, has_roles};
 use session::state::{CHARSET_VARIABLES, Session};
 use session::text::Text;
 use session::user_variables::results_collation;
@@ -115,7 +115,7 @@ impl<N: Net> Group<N> {
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
         backend.login_role.clone_from(&role);
-        self.backend_pools.pools[pool].login_role = role;
+        self.backend_pools.pools[pool].login_has_role = Some(role.as_deref() != Some(NONE));
         if !backend.change_state(BackendState::Idle, now) {
             return self.lose(key, "the pool lost track of this connection");
         }
