@@ -1,8 +1,9 @@
 """A collector for scripts/otel.sh: reads OTLP in JSON by the protocol's own definitions.
 
 The JSON form of protobuf writes bytes in base64; OTLP writes ids as hexadecimal digits instead, so
-these are turned round before the library reads the rest. Ends with status 0 once metrics and 20
-spans have come, with 1 at the first request that cannot be read.
+these are turned round before the library reads the rest. Ends with status 0 once metrics, 20
+spans and 20 lines of the log about statements have come, with 1 at the first request that cannot be
+read.
 """
 
 import base64
@@ -12,12 +13,13 @@ import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from google.protobuf import json_format
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 IDS = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
 SPANS = 20
-seen = {"metrics": 0, "points": 0, "spans": 0}
+seen = {"metrics": 0, "points": 0, "spans": 0, "records": 0}
 
 
 def with_base64(value):
@@ -64,7 +66,20 @@ def read_spans(body):
                 seen["spans"] += 1
 
 
-READERS = {"/v1/metrics": read_metrics, "/v1/traces": read_spans}
+def read_records(body):
+    request = json_format.ParseDict(body, ExportLogsServiceRequest())
+    for resource in request.resource_logs:
+        for scope in resource.scope_logs:
+            for record in scope.log_records:
+                assert record.time_unix_nano and record.severity_number, record
+                assert record.event_name.startswith("onramp."), record
+                assert record.body.string_value, record
+                if record.event_name == "onramp.statement":
+                    assert record.trace_id and record.span_id, record
+                    seen["records"] += 1
+
+
+READERS = {"/v1/metrics": read_metrics, "/v1/traces": read_spans, "/v1/logs": read_records}
 
 
 class Collector(BaseHTTPRequestHandler):
@@ -82,8 +97,9 @@ class Collector(BaseHTTPRequestHandler):
         self.send_header("content-length", "2")
         self.end_headers()
         self.wfile.write(b"{}")
-        if seen["metrics"] and seen["spans"] >= SPANS:
-            print("read: {metrics} metrics, {points} points, {spans} spans".format(**seen), flush=True)
+        if seen["metrics"] and seen["spans"] >= SPANS and seen["records"] >= SPANS:
+            said = "read: {metrics} metrics, {points} points, {spans} spans, {records} lines of the log"
+            print(said.format(**seen), flush=True)
             os._exit(0)
 
     def log_message(self, *_):

@@ -19,6 +19,7 @@ use std::time::Duration;
 use testkit::certificates::{Authority, Valid, put};
 use testkit::client::Client;
 use testkit::real::skipped;
+use testkit::talk::Account;
 
 /// The longest that a request may take to come.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -128,9 +129,27 @@ fn attend(
 }
 
 /// The keys that each message may have.
-const KEYS: [(&str, &[&str]); 15] = [
-    ("", &["resourceMetrics", "resourceSpans"]),
+const KEYS: [(&str, &[&str]); 19] = [
+    ("", &["resourceMetrics", "resourceSpans", "resourceLogs"]),
     ("resourceMetrics", &["resource", "scopeMetrics"]),
+    ("resourceLogs", &["resource", "scopeLogs"]),
+    ("scopeLogs", &["scope", "logRecords"]),
+    ("body", &["stringValue"]),
+    (
+        "logRecords",
+        &[
+            "timeUnixNano",
+            "observedTimeUnixNano",
+            "severityNumber",
+            "severityText",
+            "eventName",
+            "body",
+            "attributes",
+            "traceId",
+            "spanId",
+            "flags",
+        ],
+    ),
     ("resourceSpans", &["resource", "scopeSpans"]),
     ("resource", &["attributes"]),
     ("scopeMetrics", &["scope", "metrics"]),
@@ -199,7 +218,12 @@ fn check_message(name: &str, message: &Value) {
         };
         match (key.as_str(), value) {
             (
-                "startTimeUnixNano" | "endTimeUnixNano" | "timeUnixNano" | "count" | "intValue",
+                "startTimeUnixNano"
+                | "endTimeUnixNano"
+                | "timeUnixNano"
+                | "observedTimeUnixNano"
+                | "count"
+                | "intValue",
                 n,
             ) => {
                 assert!(is_number(n), "{key}: {n}");
@@ -241,6 +265,11 @@ fn metric<'a>(request: &'a Value, name: &str) -> &'a Value {
     let mut all = metrics.as_array().unwrap().iter();
     all.find(|metric| metric["name"] == name)
         .unwrap_or_else(|| panic!("no {name}: {metrics}"))
+}
+
+fn records(request: &Value) -> Vec<Value> {
+    let records = &request["resourceLogs"][0]["scopeLogs"][0]["logRecords"];
+    records.as_array().unwrap().clone()
 }
 
 fn spans(request: &Value) -> Vec<Value> {
@@ -381,6 +410,110 @@ fn statements_that_are_logged_become_spans_of_their_traces() {
         "{failed:?}"
     );
     assert_ne!(found[0]["spanId"], found[1]["spanId"]);
+}
+
+#[test]
+fn lines_of_the_log_become_records() {
+    let test = "lines_of_the_log_become_records";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let collector = Collector::start();
+    let settings = format!(
+        "http = \"127.0.0.1:0\"\nslow_statement_ms = 1\n{}logs = true\n",
+        collector.settings()
+    );
+    let pool = start_pool(real, "otel-logs.toml", &settings);
+    let place = place_of(&pool);
+    let mut client = login(&pool.address, &app());
+    // The trace is named whether it is recorded or not.
+    traced(&mut client, "SELECT SLEEP(0.03), 'secret'", "00");
+    let guess = Account::new("app", "guess");
+    assert!(Client::connect(&pool.address, &guess).is_err());
+    let mut found: Vec<Value> = Vec::new();
+    let event = |name: &str, found: &[Value]| {
+        let name = format!("onramp.{name}");
+        found.iter().find(|r| r["eventName"] == name).cloned()
+    };
+    let all = ["listening", "slow-statement", "login-failed"];
+    while !all.iter().all(|name| event(name, &found).is_some()) {
+        found.extend(records(&collector.next("logs")));
+    }
+    let listening = event("listening", &found).unwrap();
+    assert_eq!(
+        (&listening["severityNumber"], &listening["severityText"]),
+        (&9.into(), &"INFO".into())
+    );
+    let said = listening["body"]["stringValue"].as_str().unwrap();
+    assert!(said.starts_with("listening on 127.0.0.1:"), "{said}");
+    let slow = event("slow-statement", &found).unwrap();
+    assert_eq!(
+        (&slow["severityNumber"], &slow["flags"]),
+        (&13.into(), &0.into())
+    );
+    assert_eq!(
+        (&slow["traceId"], &slow["spanId"]),
+        (&TRACE.into(), &PARENT.into())
+    );
+    let facts = attributes(&slow);
+    for part in [
+        "user.name=app",
+        "client.address=127.0.0.1",
+        "onramp.command=query",
+    ] {
+        assert!(facts.contains(part), "no {part} in {facts:?}");
+    }
+    assert!(!format!("{found:?}").contains("secret"));
+    let failed = attributes(&event("login-failed", &found).unwrap());
+    assert!(
+        failed.contains("onramp.reason=wrong-password"),
+        "{failed:?}"
+    );
+    // A statement that no recorded trace wants is no span.
+    let sent = "onramp_pool_otel_log_records_total{outcome=\"sent\"}";
+    until(|| match figures(&place)[sent] {
+        count if count >= 3.0 => Ok(()),
+        count => Err(format!("{count} sent")),
+    });
+    assert_eq!(
+        figures(&place)["onramp_pool_otel_spans_total{outcome=\"sent\"}"],
+        0.0
+    );
+    // The last line goes out before the process ends.
+    drop(client);
+    pool.terminate();
+    let (status, said) = pool.wait();
+    assert!(status.success(), "{said}");
+    while event("ended", &found).is_none() {
+        found.extend(records(&collector.next("logs")));
+    }
+}
+
+#[test]
+fn a_log_that_is_not_asked_for_is_not_sent() {
+    let test = "a_log_that_is_not_asked_for";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let collector = Collector::start();
+    let settings = format!("http = \"127.0.0.1:0\"\n{}", collector.settings());
+    let pool = start_pool(real, "otel-no-logs.toml", &settings);
+    let place = place_of(&pool);
+    collector.next("metrics");
+    let threads = || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", pool.id())).unwrap();
+        let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
+        names.map(|name| name.unwrap().trim().to_owned())
+    };
+    assert!(threads().any(|name| name == "otel"));
+    assert!(!threads().any(|name| name == "otel-logs"));
+    let shown = figures(&place);
+    assert!(
+        !shown.keys().any(|name| name.contains("otel_log_records")),
+        "{shown:?}"
+    );
 }
 
 #[test]

@@ -192,13 +192,15 @@ pub struct ConsoleAccount {
     pub is_admin: bool,
 }
 
-/// Where metrics and spans are sent, and as whose.
+/// Where metrics, spans and lines of the log are sent, and as whose.
 #[derive(Clone, Debug)]
 pub struct OtelSettings {
     /// The address without the paths of the signals, and without a `/` at its end.
     pub(crate) endpoint: String,
     /// How often metrics are sent.
     pub(crate) interval: Duration,
+    /// Lines of the log are sent too.
+    pub(crate) has_logs: bool,
     /// `service.name`.
     pub(crate) service_name: String,
     /// `service.instance.id`; `None`: a random one.
@@ -940,6 +942,7 @@ fn check_otel(keys: &Keys) -> Result<Option<OtelSettings>, String> {
     Ok(Some(OtelSettings {
         endpoint: endpoint.trim_end_matches('/').to_owned(),
         interval: typed.interval,
+        has_logs: typed.logs,
         service_name: typed.service_name,
         service_instance_id: typed.service_instance_id,
         authorities,

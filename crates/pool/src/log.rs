@@ -103,11 +103,11 @@ macro_rules! events {
             const ALL: &[Event] = &[$(Event::$event,)*];
 
             /// Its name in the log.
-            fn name(self) -> &'static str {
+            pub(crate) fn name(self) -> &'static str {
                 match self { $(Event::$event => $name,)* }
             }
 
-            fn level(self) -> Level {
+            pub(crate) fn level(self) -> Level {
                 match self { $(Event::$event => Level::$level,)* }
             }
 
@@ -237,7 +237,12 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
+/// What else is done with each line: with its event, its facts, its message. It may not
+/// wait.
+type Export = Box<dyn Fn(Event, &Facts<'_>, &str) + Send + Sync>;
+
 static WRITER: OnceLock<SyncSender<Message>> = OnceLock::new();
+static EXPORT: OnceLock<Export> = OnceLock::new();
 /// The level, and whether lines are JSON.
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Info as u8);
 static IS_JSON: AtomicBool = AtomicBool::new(false);
@@ -275,6 +280,11 @@ pub(crate) fn start() -> std::io::Result<()> {
     thread.spawn(move || write_all(&receiver))?;
     let _ = WRITER.set(sender);
     Ok(())
+}
+
+/// Has each line exported too, from now on; only the first call counts.
+pub(crate) fn export_to(export: Export) {
+    let _ = EXPORT.set(export);
 }
 
 /// Waits until what was logged has been written, for two seconds at most.
@@ -395,12 +405,16 @@ pub struct ReportLine {
     pub(crate) text: String,
 }
 
+/// The line, which is exported too.
 fn line(event: Event, facts: &Facts<'_>, text: fmt::Arguments<'_>) -> String {
     let time = measure::utc::text(reactor::utc_now());
     let mut message = text.to_string();
     if message.len() > MESSAGE_MAX {
         message.truncate(message.floor_char_boundary(MESSAGE_MAX));
         message.push_str(" ...");
+    }
+    if let Some(export) = EXPORT.get() {
+        export(event, facts, &message);
     }
     match style().0 {
         LogFormat::Text => text_line(&time, event, facts, &message),

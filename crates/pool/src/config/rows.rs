@@ -619,7 +619,7 @@ table! {
         section "Watching" {
             /// Send metrics, and spans of statements that are logged, to the OpenTelemetry
             /// collector here: `http://HOST:PORT` or `https://HOST:PORT`, and a path if its
-            /// receiver has one. `/v1/metrics` and `/v1/traces` are added. See
+            /// receiver has one. `/v1/metrics`, `/v1/traces` and `/v1/logs` are added. See
             /// [OpenTelemetry](opentelemetry.md).
             endpoint: Option<String> {
                 .of(Kind::Text("http://HOST:PORT or https://HOST:PORT")).or_nothing("off")
@@ -628,6 +628,9 @@ table! {
 
             /// How often metrics are sent.
             interval: Duration { .key("interval_s").seconds(1, 3600).or_number(60) .fixed() }
+
+            /// Send the lines of the log too. They are still written to standard error.
+            logs: bool { .of(Kind::Switch).or(Absent::Switch(false)) .fixed() }
 
             /// The resource attribute `service.name`.
             service_name: String { .of(Kind::Text("a name")).or(Absent::Text("onramp")) .fixed() }

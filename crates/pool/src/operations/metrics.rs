@@ -626,7 +626,17 @@ metrics! {
          given_up (it could not be reached for too long)."
         |pool, out| if let Some(telemetry) = &pool.shared.telemetry {
             for outcome in Outcome::ALL {
-                out.set(&[outcome.name()], telemetry.spans(outcome));
+                out.set(&[outcome.name()], telemetry.spans.counted(outcome));
+            }
+        };
+    Counter Pool "onramp_pool_otel_log_records_total" ["outcome"]
+        "Lines of the log, where otel.logs has them sent: sent, left_out (the queue was full), \
+         rejected (by the collector), or given_up (it could not be reached for too long)."
+        |pool, out| if let Some(telemetry) = &pool.shared.telemetry
+            && let Some(records) = &telemetry.records
+        {
+            for outcome in Outcome::ALL {
+                out.set(&[outcome.name()], records.counted(outcome));
             }
         };
 

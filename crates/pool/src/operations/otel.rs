@@ -1,35 +1,36 @@
-//! The export to OpenTelemetry: metrics, and spans of statements, to a collector (OTLP over HTTP,
-//! as JSON).
+//! The export to OpenTelemetry: metrics, spans of statements, and lines of the log, to a collector
+//! (OTLP over HTTP, as JSON).
 //!
 //! The problem: a collector may be slow, away, or unwilling, and no client may notice that. The
-//! mechanism: one thread outside of the groups takes spans from their queue
-//! ([`crate::telemetry`]), and the figures from where `/metrics` has them
-//! ([`Board::sample`]), and sends both in turn. A batch that could not be sent is tried again with
-//! longer and longer pauses, then dropped; metrics are not tried again, because the next ones hold
-//! the same counts. What the requests say is `otel/encode.rs`'s matter, how they go out
-//! `otel/request.rs`'s.
+//! mechanism: a thread outside of the groups takes spans from their queue ([`crate::telemetry`]),
+//! and the figures from where `/metrics` has them ([`Board::sample`]), and sends both in turn;
+//! where the log is exported, a second thread does the same with its records. A batch that could
+//! not be sent is tried again with longer and longer pauses, then dropped; metrics are not tried
+//! again, because the next ones hold the same counts. What the requests say is `otel/encode.rs`'s
+//! matter, how they go out `otel/request.rs`'s.
 //!
-//! Bounds: [`BATCH_MAX`] spans in a request, [`TRIES_MAX`] tries, [`PAUSE_MAX`] between two; the
-//! queue behind has its own.
+//! Bounds: [`BATCH_MAX`] spans or records in a request, [`TRIES_MAX`] tries, [`PAUSE_MAX`] between
+//! two; the queues behind have their own.
 
 mod encode;
 mod request;
 
 use crate::config::OtelSettings;
-use crate::log::{Event, note};
+use crate::log::{self, Event, note};
 use crate::operations::metrics::Board;
-use crate::operations::otel::encode::{Resource, metrics_request, spans_request};
+use crate::operations::otel::encode::{Resource, metrics_request, records_request, spans_request};
 use crate::operations::otel::request::{Answer, Collector};
 use crate::shared::Shared;
-use crate::telemetry::{self, Item, Outcome, Span, Telemetry};
+use crate::telemetry::{self, Inbox, Inboxes, Item, Outbox, Outcome, Record, Span, Telemetry};
 use reactor::Time;
+use serde_json::Value;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-/// Spans of one request.
+/// Spans, or records, of one request.
 const BATCH_MAX: usize = 512;
-/// A span waits for others for so long.
+/// The first of a batch waits for others for so long.
 const BATCH_WAIT: Duration = Duration::from_secs(1);
 /// Times that one batch is sent.
 const TRIES_MAX: u32 = 6;
@@ -39,31 +40,39 @@ const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// At the end of the process, what is there gets this time to be sent.
 const END_MAX: Duration = Duration::from_secs(2);
+/// A thread with nothing to do looks again after so long.
+const NOTHING_DUE: Duration = Duration::from_secs(3600);
 
 /// An export that has not begun.
 pub(crate) struct Exporter {
     collector: Collector,
     resource: Resource,
     interval: Duration,
-    items: Receiver<Item>,
+    inboxes: Inboxes,
 }
 
-/// Makes the queue, and what empties it, while files may still be read.
+/// Makes the queues, and what empties them, while files may still be read. From now on the lines
+/// of the log become records, if they are exported.
 ///
 /// # Errors
 /// A sentence with the setting.
 pub(crate) fn prepare(settings: &OtelSettings) -> Result<(Telemetry, Exporter), String> {
-    let (telemetry, items) = telemetry::queue();
+    let (telemetry, inboxes) = telemetry::queues(settings.has_logs);
     let exporter = Exporter {
         collector: Collector::new(settings)?,
         resource: Resource::of(settings),
         interval: settings.interval,
-        items,
+        inboxes,
     };
+    if let Some(records) = telemetry.records.clone() {
+        log::export_to(Box::new(move |event, facts, message| {
+            records.note_line(event, facts, message);
+        }));
+    }
     Ok((telemetry, exporter))
 }
 
-/// Begins to export, in a thread that ends with the process.
+/// Begins to export, in threads that end with the process.
 ///
 /// # Errors
 /// The system's, when there can be no thread.
@@ -72,24 +81,34 @@ pub(crate) fn start(
     shared: Arc<Shared>,
     board: Arc<Board>,
 ) -> Result<(), String> {
-    let work = move || {
-        let Some(telemetry) = &shared.telemetry else {
-            return;
-        };
-        let mut sending = Sending {
-            exporter,
-            telemetry,
-            board: &board,
-            system: encode::system_name(shared.server.flavour.is_mysql()),
-            batch: Vec::new(),
-            due: Time::default(),
-            tries: 0,
-            is_lost: false,
-        };
-        sending.run();
+    let Inboxes { spans, records } = exporter.inboxes;
+    let sender = Sender {
+        collector: exporter.collector,
+        resource: Arc::new(exporter.resource),
+        system: encode::system_name(shared.server.flavour.is_mysql()),
     };
-    let builder = std::thread::Builder::new().name("otel".into());
-    let spawned = builder.spawn(work).map(|_| ());
+    if let Some(inbox) = records {
+        let (sender, shared) = (sender.clone(), shared.clone());
+        in_thread("otel-logs", move || {
+            let telemetry = shared.telemetry.as_ref();
+            let own = telemetry.and_then(|all| Some((all, all.records.as_deref()?)));
+            if let Some((telemetry, outbox)) = own {
+                send_records(Courier::new(sender, telemetry, outbox, inbox));
+            }
+        })?;
+    }
+    let interval = exporter.interval;
+    in_thread("otel", move || {
+        if let Some(telemetry) = &shared.telemetry {
+            let spans = Courier::new(sender, telemetry, &telemetry.spans, spans);
+            send_spans_and_metrics(spans, &board, interval);
+        }
+    })
+}
+
+fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
+    let spawned = spawned.map(|_| ());
     spawned.map_err(|error| format!("cannot start a thread: {error}"))
 }
 
@@ -100,47 +119,175 @@ pub(crate) fn finish(shared: &Shared) {
     }
 }
 
-struct Sending<'a> {
-    exporter: Exporter,
-    telemetry: &'a Telemetry,
-    board: &'a Board,
+fn send_records(mut records: Courier<'_, Record>) {
+    loop {
+        match records.work(Time::now() + NOTHING_DUE) {
+            Ok(None) => {}
+            Ok(Some(done)) => {
+                records.send_rest();
+                return drop(done);
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+fn send_spans_and_metrics(mut spans: Courier<'_, Span>, board: &Board, interval: Duration) {
+    let mut metrics = Route::new(spans.route.sender.clone(), "metrics", spans.route.telemetry);
+    let send_metrics = |route: &mut Route<'_>| {
+        let sample = board.sample();
+        let body = metrics_request(&route.sender.resource, &sample, reactor::utc_now());
+        route.post(&body);
+    };
+    let mut due = Time::now() + interval;
+    loop {
+        match spans.work(due) {
+            Ok(None) => {}
+            Ok(Some(done)) => {
+                // Everything once more, and only once.
+                spans.send_rest();
+                send_metrics(&mut metrics);
+                return drop(done);
+            }
+            Err(_) => return,
+        }
+        if Time::now() >= due {
+            send_metrics(&mut metrics);
+            due = Time::now() + interval;
+        }
+    }
+}
+
+/// Where requests go, and what all of them say.
+#[derive(Clone)]
+struct Sender {
+    collector: Collector,
+    resource: Arc<Resource>,
+    /// `db.system.name`.
     system: &'static str,
-    /// Spans that go out next.
-    batch: Vec<Span>,
-    /// When they do, if there are any.
-    due: Time,
-    /// How often these were tried.
-    tries: u32,
+}
+
+/// The way of one signal to the collector, which may take one and not another.
+struct Route<'a> {
+    sender: Sender,
+    /// Its name in the path.
+    signal: &'static str,
+    telemetry: &'a Telemetry,
     /// The collector has not taken the last request.
     is_lost: bool,
 }
 
-impl Sending<'_> {
-    fn run(&mut self) {
-        let mut next_metrics = Time::now() + self.exporter.interval;
-        loop {
-            match self.gather(next_metrics) {
-                Ok(None) => {}
-                Ok(Some(done)) => return self.end(done),
-                Err(_) => return,
-            }
-            let now = Time::now();
-            if !self.batch.is_empty() && now >= self.due {
-                self.send_spans();
-            }
-            if now >= next_metrics {
-                self.send_metrics();
-                next_metrics = Time::now() + self.exporter.interval;
-            }
+impl<'a> Route<'a> {
+    fn new(sender: Sender, signal: &'static str, telemetry: &'a Telemetry) -> Route<'a> {
+        Route {
+            sender,
+            signal,
+            telemetry,
+            is_lost: false,
         }
     }
 
-    /// Takes spans until something is due; tells if the process ends.
-    fn gather(&mut self, metrics: Time) -> Result<Option<SyncSender<()>>, RecvTimeoutError> {
+    /// Sends and counts a request; an outage is logged when it begins and when it ends.
+    fn post(&mut self, body: &Value) -> Answer {
+        let answer = self.sender.collector.post(self.signal, body);
+        let why = match &answer {
+            Answer::Taken { .. } => None,
+            Answer::Refused { why } | Answer::Later { why, .. } => Some(why),
+        };
+        self.telemetry.count_request(why.is_none());
+        let (at, signal) = (self.sender.collector.endpoint(), self.signal);
+        match why {
+            Some(why) if !self.is_lost => note(
+                Event::OtelLost,
+                format_args!(
+                    "{at}: {why}; {signal} wait or are left out, clients are not affected"
+                ),
+            ),
+            None if self.is_lost => {
+                note(Event::OtelBack, format_args!("{at} takes {signal} again"))
+            }
+            _ => {}
+        }
+        self.is_lost = why.is_some();
+        answer
+    }
+}
+
+/// What is sent in batches.
+trait Cargo: Sized {
+    /// The signal's name in the path.
+    const SIGNAL: &'static str;
+
+    fn request(sender: &Sender, batch: &[Self]) -> Value;
+}
+
+impl Cargo for Span {
+    const SIGNAL: &'static str = "traces";
+
+    fn request(sender: &Sender, batch: &[Span]) -> Value {
+        spans_request(&sender.resource, sender.system, batch)
+    }
+}
+
+impl Cargo for Record {
+    const SIGNAL: &'static str = "logs";
+
+    fn request(sender: &Sender, batch: &[Record]) -> Value {
+        records_request(&sender.resource, sender.system, batch)
+    }
+}
+
+/// Takes things out of their queue and sends them in batches.
+struct Courier<'a, T: Cargo> {
+    route: Route<'a>,
+    outbox: &'a Outbox<T>,
+    inbox: Inbox<T>,
+    /// What goes out next.
+    batch: Vec<T>,
+    /// When it does, if there is any.
+    due: Time,
+    /// How often it was tried.
+    tries: u32,
+}
+
+impl<'a, T: Cargo> Courier<'a, T> {
+    fn new(
+        sender: Sender,
+        telemetry: &'a Telemetry,
+        outbox: &'a Outbox<T>,
+        inbox: Inbox<T>,
+    ) -> Courier<'a, T> {
+        Courier {
+            route: Route::new(sender, T::SIGNAL, telemetry),
+            outbox,
+            inbox,
+            batch: Vec::new(),
+            due: Time::default(),
+            tries: 0,
+        }
+    }
+
+    /// Waits until a batch is due, and sends it, or until that time; tells if the process ends.
+    fn work(&mut self, until: Time) -> Result<Option<SyncSender<()>>, RecvTimeoutError> {
+        let done = self.gather(until)?;
+        if done.is_none() && !self.batch.is_empty() && Time::now() >= self.due {
+            self.send();
+        }
+        Ok(done)
+    }
+
+    /// What is left goes out at once.
+    fn send_rest(&mut self) {
+        if !self.batch.is_empty() {
+            self.send();
+        }
+    }
+
+    fn gather(&mut self, until: Time) -> Result<Option<SyncSender<()>>, RecvTimeoutError> {
         loop {
             let until = match self.batch.is_empty() {
-                true => metrics,
-                false => metrics.min(self.due),
+                true => until,
+                false => until.min(self.due),
             };
             let left = until.since(Time::now());
             if self.batch.len() >= BATCH_MAX {
@@ -148,8 +295,8 @@ impl Sending<'_> {
                 reactor::pause(left);
                 return Ok(None);
             }
-            match self.exporter.items.recv_timeout(left) {
-                Ok(Item::Span(span)) => self.take(*span),
+            match self.inbox.next(left) {
+                Ok(Item::One(thing)) => self.take(*thing),
                 Ok(Item::End(done)) => return Ok(Some(done)),
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
                 Err(error) => return Err(error),
@@ -157,81 +304,37 @@ impl Sending<'_> {
         }
     }
 
-    fn take(&mut self, span: Span) {
+    fn take(&mut self, thing: T) {
         let now = Time::now();
         if self.batch.is_empty() {
             self.due = now + BATCH_WAIT;
         }
-        self.batch.push(span);
+        self.batch.push(thing);
         if self.batch.len() == BATCH_MAX && self.tries == 0 {
             self.due = now;
         }
     }
 
-    fn send_spans(&mut self) {
-        let body = spans_request(&self.exporter.resource, self.system, &self.batch);
-        let answer = self.exporter.collector.post("traces", &body);
-        self.note_answer(&answer);
+    fn send(&mut self) {
+        let body = T::request(&self.route.sender, &self.batch);
+        let answer = self.route.post(&body);
         let all = self.batch.len() as u64;
         self.tries += 1;
         match answer {
             Answer::Taken { rejected } => {
                 let rejected = rejected.min(all);
-                self.telemetry.count(Outcome::Sent, all - rejected);
-                self.telemetry.count(Outcome::Rejected, rejected);
+                self.outbox.count(Outcome::Sent, all - rejected);
+                self.outbox.count(Outcome::Rejected, rejected);
             }
-            Answer::Refused { .. } => self.telemetry.count(Outcome::Rejected, all),
+            Answer::Refused { .. } => self.outbox.count(Outcome::Rejected, all),
             Answer::Later { after, .. } if self.tries < TRIES_MAX => {
                 self.due = Time::now() + pause_before(self.tries, after);
                 return;
             }
-            Answer::Later { .. } => self.telemetry.count(Outcome::GivenUp, all),
+            Answer::Later { .. } => self.outbox.count(Outcome::GivenUp, all),
         }
         self.tries = 0;
         self.batch.clear();
-    }
-
-    fn send_metrics(&mut self) {
-        let sample = self.board.sample();
-        let body = metrics_request(&self.exporter.resource, &sample, reactor::utc_now());
-        let answer = self.exporter.collector.post("metrics", &body);
-        self.note_answer(&answer);
-    }
-
-    /// Everything once more, and only once.
-    fn end(&mut self, done: SyncSender<()>) {
-        if !self.batch.is_empty() {
-            self.send_spans();
-        }
-        self.send_metrics();
-        drop(done);
-    }
-
-    /// Counts a request; an outage is logged when it begins and when it ends.
-    fn note_answer(&mut self, answer: &Answer) {
-        let why = match answer {
-            Answer::Taken { .. } => None,
-            Answer::Refused { why } | Answer::Later { why, .. } => Some(why),
-        };
-        self.telemetry.count_request(why.is_none());
-        match why {
-            Some(why) if !self.is_lost => note(
-                Event::OtelLost,
-                format_args!(
-                    "{}: {why}; metrics and spans wait or are left out, clients are not affected",
-                    self.exporter.collector.endpoint()
-                ),
-            ),
-            None if self.is_lost => note(
-                Event::OtelBack,
-                format_args!(
-                    "{} takes requests again",
-                    self.exporter.collector.endpoint()
-                ),
-            ),
-            _ => {}
-        }
-        self.is_lost = why.is_some();
     }
 }
 

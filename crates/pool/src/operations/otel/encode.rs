@@ -5,8 +5,9 @@
 //! conventions for databases; what they have no name for begins with `onramp.`.
 
 use crate::config::OtelSettings;
+use crate::log::Level;
 use crate::operations::metrics::{Sample, nanoseconds, otlp, text};
-use crate::telemetry::Span;
+use crate::telemetry::{Ran, Record, Span, Whose};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -89,13 +90,22 @@ pub(super) fn spans_request(resource: &Resource, system: &str, spans: &[Span]) -
     }]})
 }
 
+/// An `ExportLogsServiceRequest`.
+pub(super) fn records_request(resource: &Resource, system: &str, records: &[Record]) -> Value {
+    let records: Vec<Value> = records.iter().map(|record| line(record, system)).collect();
+    json!({ "resourceLogs": [{
+        "resource": resource.0,
+        "scopeLogs": [{ "scope": scope(), "logRecords": records }],
+    }]})
+}
+
 fn of(span: &Span, system: &str, id: [u8; 8]) -> Value {
     let verb = verb(&span.text);
-    let start = span.end.saturating_sub(span.wait + span.service);
+    let start = span.end.saturating_sub(span.ran.wait + span.ran.service);
     let mut out = json!({
-        "traceId": span.trace,
+        "traceId": span.trace.id,
         "spanId": hex(&id),
-        "parentSpanId": span.parent,
+        "parentSpanId": span.trace.parent,
         "flags": FLAGS,
         "name": verb.unwrap_or(system),
         "kind": CLIENT,
@@ -103,7 +113,7 @@ fn of(span: &Span, system: &str, id: [u8; 8]) -> Value {
         "endTimeUnixNano": nanoseconds(span.end),
         "attributes": attributes(span, system, verb),
     });
-    let failed = span.error.map(|error| error.to_string());
+    let failed = span.ran.error.map(|error| error.to_string());
     if let Some(why) = failed
         .as_deref()
         .or(span.reason.as_deref().filter(|why| *why != "pool"))
@@ -114,45 +124,94 @@ fn of(span: &Span, system: &str, id: [u8; 8]) -> Value {
 }
 
 fn attributes(span: &Span, system: &str, verb: Option<&str>) -> Vec<Value> {
-    let double = |key: &str, value: f64| json!({ "key": key, "value": { "doubleValue": value } });
-    let int = |key: &str, value: &str| json!({ "key": key, "value": { "intValue": value } });
     let mut out = vec![
         text("db.system.name", system),
         text("db.query.text", &span.text),
     ];
     out.extend(verb.map(|verb| text("db.operation.name", verb)));
-    for (side, at) in [("server", &span.server), ("client", &span.client)] {
-        let Some(at) = at else { continue };
-        // A Unix socket has no port.
-        let parts = at
-            .rsplit_once(':')
-            .filter(|(_, port)| port.parse::<u16>().is_ok());
-        let (address, port) = parts.map_or((&**at, None), |(host, port)| (host, Some(port)));
-        let address = address.trim_start_matches('[').trim_end_matches(']');
-        out.push(text(&format!("{side}.address"), address));
-        out.extend(port.map(|port| int(&format!("{side}.port"), port)));
+    put_whose(&span.whose, &mut out);
+    put_reason(span.reason.as_deref(), &mut out);
+    put_ran(&span.ran, &mut out);
+    out
+}
+
+/// A line of the log.
+fn line(record: &Record, system: &str) -> Value {
+    let (severity, level) = match record.event.level() {
+        Level::Error => (17, "ERROR"),
+        Level::Warning => (13, "WARN"),
+        Level::Info => (9, "INFO"),
+    };
+    let mut attributes = Vec::new();
+    put_whose(&record.whose, &mut attributes);
+    put_reason(record.reason.as_deref(), &mut attributes);
+    if record.omitted > 0 {
+        attributes.push(int("onramp.omitted", &record.omitted.to_string()));
     }
-    out.extend(span.account.as_deref().map(|name| text("user.name", name)));
-    out.push(int("db.response.returned_rows", &span.rows.to_string()));
-    if let Some(error) = span.error.map(|error| error.to_string()) {
+    if let Some(ran) = &record.ran {
+        attributes.push(text("db.system.name", system));
+        put_ran(ran, &mut attributes);
+    }
+    let mut out = json!({
+        "timeUnixNano": nanoseconds(record.at),
+        "observedTimeUnixNano": nanoseconds(record.at),
+        "severityNumber": severity,
+        "severityText": level,
+        "eventName": format!("onramp.{}", record.event.name()),
+        "body": { "stringValue": record.message },
+        "attributes": attributes,
+    });
+    if let Some(trace) = &record.trace {
+        out["traceId"] = json!(trace.id);
+        out["spanId"] = json!(trace.parent);
+        out["flags"] = json!(trace.flags);
+    }
+    out
+}
+
+fn int(key: &str, value: &str) -> Value {
+    json!({ "key": key, "value": { "intValue": value } })
+}
+
+fn put_whose(whose: &Whose, out: &mut Vec<Value>) {
+    put_address("client", whose.client.as_deref(), out);
+    out.extend(whose.account.as_deref().map(|name| text("user.name", name)));
+}
+
+fn put_reason(reason: Option<&str>, out: &mut Vec<Value>) {
+    out.extend(reason.map(|reason| text("onramp.reason", reason)));
+}
+
+/// The address of one side; that of a Unix socket has no port.
+fn put_address(side: &str, at: Option<&str>, out: &mut Vec<Value>) {
+    let Some(at) = at else { return };
+    let parts = at
+        .rsplit_once(':')
+        .filter(|(_, port)| port.parse::<u16>().is_ok());
+    let (address, port) = parts.map_or((at, None), |(host, port)| (host, Some(port)));
+    let address = address.trim_start_matches('[').trim_end_matches(']');
+    out.push(text(&format!("{side}.address"), address));
+    out.extend(port.map(|port| int(&format!("{side}.port"), port)));
+}
+
+/// How a statement has gone.
+fn put_ran(ran: &Ran, out: &mut Vec<Value>) {
+    let double = |key: &str, value: f64| json!({ "key": key, "value": { "doubleValue": value } });
+    put_address("server", ran.server.as_deref(), out);
+    out.push(int("db.response.returned_rows", &ran.rows.to_string()));
+    if let Some(error) = ran.error.map(|error| error.to_string()) {
         out.extend([
             text("db.response.status_code", &error),
             text("error.type", &error),
         ]);
     }
-    out.extend(span.command.map(|command| text("onramp.command", command)));
-    out.extend(
-        span.reason
-            .as_deref()
-            .map(|reason| text("onramp.reason", reason)),
-    );
-    let digest = span.digest.map(|digest| format!("{digest:016x}"));
+    out.extend(ran.command.map(|command| text("onramp.command", command)));
+    let digest = ran.digest.map(|digest| format!("{digest:016x}"));
     out.extend(digest.map(|digest| text("onramp.digest", &digest)));
     out.extend([
-        double("onramp.wait_seconds", span.wait.as_secs_f64()),
-        double("onramp.service_seconds", span.service.as_secs_f64()),
+        double("onramp.wait_seconds", ran.wait.as_secs_f64()),
+        double("onramp.service_seconds", ran.service.as_secs_f64()),
     ]);
-    out
 }
 
 /// The first word of a text behind its comments, if it is one of those that name spans.
@@ -171,22 +230,39 @@ fn verb(sql: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::Event;
+    use crate::telemetry::Trace;
 
-    fn span() -> Span {
-        Span {
-            trace: "0af7651916cd43dd8448eb211c80319c".into(),
-            parent: "b7ad6b7169203331".into(),
-            end: Duration::from_millis(1_700_000_000_010),
+    fn ran() -> Ran {
+        Ran {
             wait: Duration::from_millis(2),
             service: Duration::from_millis(3),
-            text: "SELECT ? FROM t".into(),
             command: Some("Query"),
             server: Some("[::1]:3306".into()),
-            client: Some("unix".into()),
-            account: Some("app".into()),
             rows: 7,
             error: None,
             digest: Some(10),
+        }
+    }
+
+    fn trace() -> Trace {
+        Trace {
+            id: "0af7651916cd43dd8448eb211c80319c".into(),
+            parent: "b7ad6b7169203331".into(),
+            flags: 1,
+        }
+    }
+
+    fn span() -> Span {
+        Span {
+            trace: trace(),
+            end: Duration::from_millis(1_700_000_000_010),
+            text: "SELECT ? FROM t".into(),
+            whose: Whose {
+                client: Some("unix".into()),
+                account: Some("app".into()),
+            },
+            ran: ran(),
             reason: None,
         }
     }
@@ -207,10 +283,10 @@ mod tests {
                 { "key": "db.system.name", "value": { "stringValue": "mariadb" } },
                 { "key": "db.query.text", "value": { "stringValue": "SELECT ? FROM t" } },
                 { "key": "db.operation.name", "value": { "stringValue": "SELECT" } },
-                { "key": "server.address", "value": { "stringValue": "::1" } },
-                { "key": "server.port", "value": { "intValue": "3306" } },
                 { "key": "client.address", "value": { "stringValue": "unix" } },
                 { "key": "user.name", "value": { "stringValue": "app" } },
+                { "key": "server.address", "value": { "stringValue": "::1" } },
+                { "key": "server.port", "value": { "intValue": "3306" } },
                 { "key": "db.response.returned_rows", "value": { "intValue": "7" } },
                 { "key": "onramp.command", "value": { "stringValue": "Query" } },
                 { "key": "onramp.digest", "value": { "stringValue": "000000000000000a" } },
@@ -224,7 +300,10 @@ mod tests {
     #[test]
     fn a_statement_that_failed_has_the_status_of_one() {
         let failed = Span {
-            error: Some(1064),
+            ran: Ran {
+                error: Some(1064),
+                ..ran()
+            },
             text: "SELEC".into(),
             ..span()
         };
@@ -244,6 +323,59 @@ mod tests {
             ..span()
         };
         assert_eq!(of(&here, "mysql", [0; 8]).get("status"), None);
+    }
+
+    #[test]
+    fn a_line_of_the_log_is_written_as_the_protocol_wants_it() {
+        let record = Record {
+            at: Duration::from_millis(1_700_000_000_010),
+            event: Event::LoginFailed,
+            whose: Whose {
+                client: Some("192.0.2.7:41710".into()),
+                account: Some("app".into()),
+            },
+            reason: Some("wrong-password".into()),
+            omitted: 3,
+            ran: None,
+            trace: None,
+            message: "Access denied".into(),
+        };
+        let expected = json!({
+            "timeUnixNano": "1700000000010000000",
+            "observedTimeUnixNano": "1700000000010000000",
+            "severityNumber": 13,
+            "severityText": "WARN",
+            "eventName": "onramp.login-failed",
+            "body": { "stringValue": "Access denied" },
+            "attributes": [
+                { "key": "client.address", "value": { "stringValue": "192.0.2.7" } },
+                { "key": "client.port", "value": { "intValue": "41710" } },
+                { "key": "user.name", "value": { "stringValue": "app" } },
+                { "key": "onramp.reason", "value": { "stringValue": "wrong-password" } },
+                { "key": "onramp.omitted", "value": { "intValue": "3" } },
+            ],
+        });
+        assert_eq!(line(&record, "mariadb"), expected);
+        let of_a_statement = Record {
+            event: Event::SlowStatement,
+            ran: Some(ran()),
+            trace: Some(trace()),
+            ..record
+        };
+        let written = line(&of_a_statement, "mariadb");
+        assert_eq!(written["traceId"], "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!(
+            (&written["spanId"], &written["flags"]),
+            (&"b7ad6b7169203331".into(), &1.into())
+        );
+        let attributes = written["attributes"].to_string();
+        for part in [
+            "\"onramp.service_seconds\"",
+            "\"db.system.name\"",
+            "\"::1\"",
+        ] {
+            assert!(attributes.contains(part), "no {part} in {attributes}");
+        }
     }
 
     #[test]

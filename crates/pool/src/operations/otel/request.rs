@@ -19,6 +19,7 @@ const ANSWER_MAX: u64 = 64 * 1024;
 const WHY_MAX: usize = 200;
 
 /// Where requests go.
+#[derive(Clone)]
 pub(super) struct Collector {
     agent: Agent,
     endpoint: String,
@@ -126,12 +127,16 @@ fn meaning(status: u16, after: Option<u64>, body: &str) -> Answer {
     }
 }
 
-/// Spans that an answer says were not taken.
+/// Spans, or records of the log, that an answer says were not taken.
 fn rejected(body: &str) -> u64 {
     let parsed = serde_json::from_str::<Value>(body).unwrap_or_default();
-    let count = &parsed["partialSuccess"]["rejectedSpans"];
-    let text = count.as_str().and_then(|text| text.parse().ok());
-    count.as_u64().or(text).unwrap_or(0)
+    let counts = ["rejectedSpans", "rejectedLogRecords"];
+    let counts = counts.map(|name| {
+        let count = &parsed["partialSuccess"][name];
+        let text = count.as_str().and_then(|text| text.parse().ok());
+        count.as_u64().or(text).unwrap_or(0)
+    });
+    counts.into_iter().max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -146,6 +151,8 @@ mod tests {
         let in_part = r#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"old"}}"#;
         assert_eq!(meaning(200, None, in_part), taken(3));
         assert_eq!(meaning(200, None, &in_part.replace("\"3\"", "4")), taken(4));
+        let of_the_log = in_part.replace("Spans", "LogRecords");
+        assert_eq!(meaning(200, None, &of_the_log), taken(3));
         for status in [429, 502, 503, 504] {
             let later = meaning(status, Some(7), " busy\n");
             let expected = Answer::Later {
