@@ -339,6 +339,11 @@ fn all_statements_are_logged_on_request() {
         for (refused, why) in [
             ("SET backends_max = 1000", "without a restart"),
             ("SET groups = 3", "read at start only"),
+            ("SET backend.tls = 'off'", "read at start only"),
+            (
+                "SET console.admin_password = 'secret'",
+                "read at start only",
+            ),
             ("SET GLOBAL nothing = 1", "see SHOW CONFIG"),
         ] {
             let message = console.failure(refused).message;

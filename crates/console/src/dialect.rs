@@ -85,6 +85,8 @@ impl fmt::Display for Action {
             Action::Kill { id, query: true } => write!(f, "KILL QUERY {id}"),
             Action::Reconnect => f.write_str("RECONNECT"),
             Action::Reload => f.write_str("RELOAD"),
+            // What is refused is logged all the same.
+            Action::Set { name, .. } if name.contains("password") => write!(f, "SET {name} = ***"),
             Action::Set { name, value } => write!(f, "SET {name} = {value}"),
         }
     }
@@ -222,8 +224,13 @@ impl<'a> Reader<'a> {
     /// which the console does not have.
     fn set(&self) -> Result<Asked, Wrong> {
         let (is_global, is_session) = (self.is(1, "GLOBAL"), self.any(1, &["SESSION", "LOCAL"]));
-        let at = 1 + usize::from(is_global || is_session);
-        let written = self.text_of(at).to_ascii_lowercase();
+        let mut at = 1 + usize::from(is_global || is_session);
+        let mut written = self.text_of(at).to_ascii_lowercase();
+        // A name with a dot is several tokens.
+        while self.is(at + 1, ".") {
+            at += 2;
+            written = format!("{written}.{}", self.text_of(at).to_ascii_lowercase());
+        }
         let of_user = written.starts_with('@') && !written.starts_with("@@");
         let name = written.trim_start_matches('@');
         let scoped = ["session.", "local."]

@@ -94,7 +94,7 @@ impl Source for Small {
     }
 
     fn is_setting(&self, name: &str) -> bool {
-        name == "log_level"
+        ["log_level", "tls.mode"].contains(&name)
     }
 
     fn act(&self, _: &str, action: &Action) -> Result<String, crate::Refused> {
@@ -185,9 +185,21 @@ fn commands_are_known_by_their_words() {
                 value: "error".into(),
             },
         ),
+        (
+            "SET tls.mode = 'off'",
+            Action::Set {
+                name: "tls.mode".into(),
+                value: "off".into(),
+            },
+        ),
     ] {
         assert_eq!(dialect(text), Ok(Asked::Act(action)), "{text}");
     }
+    let secret = Action::Set {
+        name: "console.admin_password".into(),
+        value: "secret".into(),
+    };
+    assert_eq!(secret.to_string(), "SET console.admin_password = ***");
     for text in [
         "SET NAMES utf8mb4",
         "SET autocommit=1",

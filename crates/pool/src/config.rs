@@ -349,16 +349,18 @@ impl Raw {
     /// # Errors
     /// What is expected, or that it cannot be changed so.
     pub(crate) fn change(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let shown = self.shown();
+        let is_fixed = |shown: &ShownSetting| shown.name == name && shown.is_fixed;
+        if shown.iter().any(is_fixed) {
+            return Err(format!(
+                "{name} is read at start only: change it in the file, and upgrade or restart"
+            ));
+        }
         let Some(row) = top_rows().find(|row| row.key == name) else {
             return Err(format!(
                 "{name} is changed in the file of the settings only; RELOAD has that read again"
             ));
         };
-        if row.is_fixed {
-            return Err(format!(
-                "{name} is read at start only: change it in the file, and upgrade or restart"
-            ));
-        }
         let at = At::Option("console".into());
         let value = row
             .value_from(text)

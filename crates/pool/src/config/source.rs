@@ -124,7 +124,7 @@ mod tests {
             ),
             ("reload_on_change", "maybe", "expected true or false"),
             ("groups", "3", "read at start only"),
-            ("backend.address", "x", "in the file of the settings only"),
+            ("backend.address", "x", "read at start only"),
             ("nothing", "1", "in the file of the settings only"),
         ] {
             let said = source.with(name, value).unwrap_err();
