@@ -3,12 +3,12 @@
 
 use crate::metrics::until;
 use crate::world::{
-    HOLD, app, both_servers, console_of, direct, login, own_server, server, start_pool,
+    HOLD, app, both_servers, console_of, direct, found, login, own_server, server, start_pool,
 };
 use reactor::Address;
 use testkit::client::Client;
 use testkit::onramp::Pool;
-use testkit::real::Real;
+use testkit::real::{Real, skipped};
 use testkit::talk::Account;
 use wire::command::Command;
 
@@ -500,4 +500,109 @@ fn a_drain_ends_a_pause() {
     console.must("DRAIN");
     assert_eq!(client.receive().unwrap()[0].rows().rows.len(), 1);
     assert!(pool.wait().0.success());
+}
+
+/// Names of a table's columns, in their order.
+fn columns(client: &mut Client, table: &str) -> Vec<String> {
+    let reply = client.rows(&format!("SELECT * FROM {table} LIMIT 1"));
+    let names = reply.columns.into_iter().map(|column| column.name);
+    names.collect()
+}
+
+/// Tools that were written for a server's thread pool find its tables.
+#[test]
+fn tables_of_the_servers_have_the_servers_columns() {
+    let test = "tables_of_the_servers_have_the_servers_columns";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let (_pool, place) = start(real, "columns.toml", "groups = 1");
+    let mut console = admin(&place);
+    let mut compare = |theirs: &mut Client, schema: &str, tables: &[&str]| {
+        for table in tables {
+            let name = format!("{schema}.{table}");
+            let expected = columns(theirs, &name);
+            assert_eq!(columns(&mut console, &name), expected, "{name}");
+        }
+    };
+    let mariadb = ["GROUPS", "QUEUES", "STATS", "WAITS"].map(|name| format!("THREAD_POOL_{name}"));
+    let mariadb = mariadb.each_ref().map(String::as_str);
+    compare(&mut real.admin(), "information_schema", &mariadb);
+    let plugin = ["--plugin-load-add=thread_pool.so"];
+    let Some(mysql) = found(Real::start_mysql(&plugin), test) else {
+        return;
+    };
+    let mut admin = mysql.admin();
+    let has = "SELECT COUNT(*) FROM information_schema.plugins WHERE plugin_name = 'thread_pool'";
+    if admin.value(has) == "0" {
+        return skipped(test, "this MySQL has no thread pool");
+    }
+    let oracle = [
+        "tp_connections",
+        "tp_thread_group_state",
+        "tp_thread_group_stats",
+        "tp_thread_state",
+    ];
+    compare(&mut admin, "performance_schema", &oracle);
+}
+
+#[test]
+fn the_tables_of_mysqls_thread_pool_show_who_runs_and_who_waits() {
+    let test = "the_tables_of_mysqls_thread_pool";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let settings = "groups = 1\nbackends_max = 2\nstall_ms_max = 10";
+    let (pool, place) = start(real, "tp_tables.toml", settings);
+    let mut console = admin(&place);
+    let [mut runs, mut holds, mut waits, mut idle] = [(); 4].map(|()| login(&pool.address, &app()));
+    let id = |client: &mut Client| client.value("SELECT CONNECTION_ID()");
+    let ids = [&mut runs, &mut holds, &mut waits, &mut idle].map(id);
+    let mut admin = real.admin();
+    admin.must("SELECT GET_LOCK('tp_tables', 0)");
+    let asks = "SELECT GET_LOCK('tp_tables', 100)";
+    runs.send(&[(Command::Query, asks.as_bytes())]).unwrap();
+    holds.must(HOLD);
+    waits.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+    let state = "SELECT QUEUED_QUERIES, QUEUED_TRANSACTIONS, THREAD_COUNT, ACTIVE_THREAD_COUNT, \
+                 STALLED_THREAD_COUNT, THREADS_BOUND_TO_TRANSACTION, CONNECTION_COUNT, \
+                 OLDEST_QUEUED IS NOT NULL FROM performance_schema.tp_thread_group_state";
+    let expected = ["0", "1", "2", "2", "1", "1", "4", "1"];
+    until(|| match rows(&mut console, state) {
+        shown if shown == [expected] => Ok(()),
+        shown => Err(format!("{shown:?}")),
+    });
+    let threads = rows(
+        &mut console,
+        "SELECT c.CONNECTION_ID, t.PROCESS_COUNT > 1, t.WAIT_TYPE, t.TP_THREAD_TYPE, \
+         t.THREAD_ID = b.thread, t.MARKED_STALLED, t.STATE \
+         FROM performance_schema.tp_thread_state t \
+         JOIN performance_schema.tp_connections c ON c.TP_GROUP_ID = t.TP_GROUP_ID \
+         AND c.TP_PROCESSING_THREAD_NUMBER = t.TP_THREAD_NUMBER \
+         JOIN backends b ON b.client = c.CONNECTION_ID ORDER BY t.STATE DESC",
+    );
+    let worker = "QUERY_WORKER_THREAD";
+    let expected = [
+        [ids[0].as_str(), "1", "NULL", worker, "1", "1", "running"],
+        [ids[1].as_str(), "0", "NULL", worker, "1", "0", "held"],
+    ];
+    assert_eq!(threads, expected);
+    let connections = rows(
+        &mut console,
+        "SELECT CONNECTION_ID, STATE, ACTIVE_FLAG FROM performance_schema.tp_connections \
+         ORDER BY CONNECTION_ID",
+    );
+    let mut expected = [
+        [ids[0].as_str(), "Attached", "1"],
+        [ids[1].as_str(), "Attached", "1"],
+        [ids[2].as_str(), "Queued", "0"],
+        [ids[3].as_str(), "Armed", "0"],
+    ];
+    expected.sort_by_key(|row| row[0].parse::<u32>().unwrap());
+    assert_eq!(connections, expected);
+    admin.must("DO RELEASE_LOCK('tp_tables')");
+    holds.must("COMMIT");
+    assert!(waits.receive().is_ok() && runs.receive().is_ok());
 }

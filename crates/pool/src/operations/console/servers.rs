@@ -1,15 +1,18 @@
 //! Tables and variables that servers with a thread pool have, for tools that were written for them:
 //! `information_schema.THREAD_POOL_*` of MariaDB, `Threadpool_%` of Percona Server and MariaDB,
-//! `performance_schema.tp_thread_*` of MySQL, and the list of processes.
+//! `performance_schema.tp_*` of MySQL (9.7's), and the list of processes.
 //!
 //! A backend stands for a thread of such a pool. Columns that count what only threads do are 0.
+//! Names and order of the columns are compared with the servers' own by a test.
 
 use super::{Console, Shown, flag, maybe, number, text};
 use crate::figures::{GroupView, Stage};
+use crate::listing::{BackendLine, ClientLine};
 use crate::operations::metrics::Sample;
 use crate::queue::lane::LaneName;
 use console::{Column, MAIN, Row, Table, Type, Value};
 use reactor::Time;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,19 +74,53 @@ tables! { TABLES "information_schema";
 }
 
 tables! { PERFORMANCE "performance_schema";
+    "tp_connections" "A client, as MySQL shows a connection of its thread pool." connections => {
+        "CONNECTION_ID" Integer "its CONNECTION_ID()",
+        "TP_GROUP_ID" Integer "its group",
+        "TP_PROCESSING_THREAD_NUMBER" Integer "its backend's TP_THREAD_NUMBER, if it has one",
+        "THREAD_ID" Integer "its backend's THREAD_ID, if it has one",
+        "STATE" Text "Established (it logs in), Armed (idle), Queued (it waits), Attached (it has \
+                      a backend) or Killed (it is being ended)",
+        "ACTIVE_FLAG" Integer "1 if it has a backend",
+        "KILLED_STATE" Text "empty",
+        "CLEANUP_STATE" Text "empty",
+        "TIME_OF_LAST_EVENT_COMPLETION" Integer "0",
+        "TIME_OF_EXPIRY" Integer "0",
+        "TIME_OF_ADD" Integer "0",
+        "TIME_OF_POP" Integer "0",
+        "TIME_OF_ARM" Integer "0",
+        "CONNECT_HANDLER_INDEX" Integer "0",
+        "TYPE" Text "User",
+        "DIRECT_QUERY_EVENTS" Integer "0: the pool counts by group",
+        "QUEUED_QUERY_EVENTS" Integer "0: the pool counts by group",
+        "TIME_OF_EVENT_ARRIVAL" Integer "0",
+        "MANAGEMENT_TIME" Integer "0",
+    }
     "tp_thread_group_state" "A group, as in MySQL." oracle_state => {
         "TP_GROUP_ID" Integer "its number",
         "CONSUMER_THREADS" Integer "1",
         "RESERVE_THREADS" Integer "backends that are free",
         "CONNECT_THREAD_COUNT" Integer "backends that are being opened",
         "CONNECTION_COUNT" Integer "its clients",
-        "QUEUED_QUERIES" Integer "statements that wait",
-        "QUEUED_TRANSACTIONS" Integer "0",
+        "QUEUED_QUERIES" Integer "logins and statements that wait in the high lane",
+        "QUEUED_TRANSACTIONS" Integer "statements that wait in the low lane",
         "STALL_LIMIT" Integer "stall_ms_max, in hundredths of a second",
         "PRIO_KICKUP_TIMER" Integer "prio_kickup_ms, in milliseconds",
+        "ALGORITHM" Text "onramp",
         "THREAD_COUNT" Integer "its backends",
         "ACTIVE_THREAD_COUNT" Integer "those that a client has",
-        "STALLED_THREAD_COUNT" Integer "0",
+        "STALLED_THREAD_COUNT" Integer "those whose statement has run for longer than stall_ms_max",
+        "WAITING_THREAD_NUMBER" Integer "NULL: no backend waits for clients",
+        "OLDEST_QUEUED" Integer "how long the first of those that wait has waited, in milliseconds",
+        "MAX_THREAD_IDS_IN_GROUP" Integer "its backends",
+        "EFFECTIVE_MAX_TRANSACTIONS_LIMIT" Integer "NULL: the groups share backends_max",
+        "NUM_QUERY_THREADS" Integer "its backends",
+        "TIME_OF_LAST_THREAD_CREATION" Integer "NULL: it is not kept",
+        "NUM_CONNECT_HANDLER_THREAD_IN_SLEEP" Integer "0",
+        "THREADS_BOUND_TO_TRANSACTION" Integer "its backends in a transaction",
+        "QUERY_THREADS_COUNT" Integer "its backends",
+        "TIME_OF_EARLIEST_CON_EXPIRE" Integer "NULL: idle clients stay",
+        "TIME_OF_LAST_LONGRUNNING_TRXS_CHECK" Integer "NULL: there is no such check",
     }
     "tp_thread_group_stats" "What has happened in a group, as in MySQL." oracle_stats => {
         "TP_GROUP_ID" Integer "its number",
@@ -94,6 +131,20 @@ tables! { PERFORMANCE "performance_schema";
         "THREADS_STARTED" Integer "backends that were dialled",
         "PRIO_KICKUPS" Integer "statements of the low lane that went first, having waited for long",
         "STALLED_QUERIES_EXECUTED" Integer "times that a backend stalled",
+        "BECOME_CONSUMER_THREAD" Integer "0",
+        "BECOME_RESERVE_THREAD" Integer "0",
+        "BECOME_WAITING_THREAD" Integer "0",
+        "WAKE_THREAD_STALL_CHECKER" Integer "0",
+        "SLEEP_WAITS" Integer "0: the pool does not see what the server waits for",
+        "DISK_IO_WAITS" Integer "0",
+        "ROW_LOCK_WAITS" Integer "0",
+        "GLOBAL_LOCK_WAITS" Integer "0",
+        "META_DATA_LOCK_WAITS" Integer "0",
+        "TABLE_LOCK_WAITS" Integer "0",
+        "USER_LOCK_WAITS" Integer "0",
+        "BINLOG_WAITS" Integer "0",
+        "GROUP_COMMIT_WAITS" Integer "0",
+        "FSYNC_WAITS" Integer "0",
     }
     "tp_thread_state" "A backend, as MySQL shows a thread." oracle_threads => {
         "TP_GROUP_ID" Integer "its group",
@@ -102,7 +153,49 @@ tables! { PERFORMANCE "performance_schema";
         "WAIT_TYPE" Text "NULL: the pool does not see what the server waits for",
         "TP_THREAD_TYPE" Text "QUERY_WORKER_THREAD",
         "THREAD_ID" Integer "the server's number of its connection",
+        "TIME_OF_ATTACH" Integer "0",
+        "MARKED_STALLED" Integer "1 if its statement has run for longer than stall_ms_max",
+        "STATE" Text "its state, as in SHOW BACKENDS",
+        "EVENT_COUNT" Integer "0: the pool counts by group",
+        "ACCUMULATED_EVENT_TIME" Integer "0",
+        "EXEC_COUNT" Integer "0: the pool counts by group",
+        "ACCUMULATED_EXEC_TIME" Integer "0",
     }
+}
+
+/// A backend with its place among those of its group.
+struct Placed {
+    place: usize,
+    line: BackendLine,
+}
+
+impl Placed {
+    /// How long its statement has run, if one does.
+    fn runs_for(&self) -> Option<Duration> {
+        let runs = self.line.in_flight > 0;
+        runs.then(|| Duration::from_secs_f64(self.line.state_seconds))
+    }
+
+    fn is_stalled(&self, longest: Duration) -> bool {
+        self.runs_for().is_some_and(|time| time > longest)
+    }
+}
+
+/// The backends, group by group.
+fn placed(console: &Console) -> Result<Vec<Placed>, String> {
+    let mut next = (usize::MAX, 0);
+    let mut with_place = |line: BackendLine| {
+        next = match next {
+            (group, place) if group == line.group => (group, place + 1),
+            _ => (line.group, 0),
+        };
+        Placed {
+            place: next.1,
+            line,
+        }
+    };
+    let all = console.backends()?.into_iter();
+    Ok(all.map(&mut with_place).collect())
 }
 
 fn of_groups(sample: &Sample<'_>, row: impl Fn(usize, &GroupView) -> Row) -> Vec<Row> {
@@ -116,7 +209,7 @@ fn of_groups(sample: &Sample<'_>, row: impl Fn(usize, &GroupView) -> Row) -> Vec
 }
 
 fn processes(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let row = |client: crate::listing::ClientLine| {
+    let row = |client: ClientLine| {
         let command = match client.state {
             "logging_in" => "Connect",
             "idle" | "holding" => "Sleep",
@@ -207,23 +300,102 @@ fn waits(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(vec![vec![text("UNKNOWN"), number(stalled)]])
 }
 
+fn connections(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let backends = placed(console)?;
+    let by_client: BTreeMap<u32, &Placed> = backends
+        .iter()
+        .filter_map(|backend| Some((backend.line.client?, backend)))
+        .collect();
+    let row = |client: ClientLine| {
+        let backend = by_client.get(&client.id);
+        let state = match client.state {
+            "logging_in" | "delayed" => "Established",
+            "idle" => "Armed",
+            "waiting" => "Queued",
+            "killing" | "leaving" => "Killed",
+            _ => "Attached",
+        };
+        let mut row = vec![
+            number(client.id),
+            number(client.group),
+            maybe(backend, |backend| number(backend.place)),
+            maybe(backend, |backend| number(backend.line.thread)),
+            text(state),
+            flag(backend.is_some()),
+            text(""),
+            text(""),
+        ];
+        row.extend([(); 6].map(|()| number(0)));
+        row.push(text("User"));
+        row.extend([(); 4].map(|()| number(0)));
+        row
+    };
+    Ok(console.clients()?.into_iter().map(row).collect())
+}
+
+/// What the lists say of a group.
+#[derive(Clone, Copy, Default)]
+struct OfLists {
+    first: usize,
+    low: usize,
+    oldest: Option<Duration>,
+    stalled: usize,
+    in_transaction: usize,
+}
+
+fn of_lists(console: &Console, stall_max: Duration) -> Result<Vec<OfLists>, String> {
+    let mut groups = vec![OfLists::default(); console.groups.len()];
+    for client in console.clients()? {
+        let (Some(lane), Some(group)) = (client.lane, groups.get_mut(client.group)) else {
+            continue;
+        };
+        match lane == LaneName::Low.name() {
+            true => group.low += 1,
+            false => group.first += 1,
+        }
+        let waits = Duration::from_secs_f64(client.state_seconds);
+        group.oldest = group.oldest.max(Some(waits));
+    }
+    for backend in placed(console)? {
+        if let Some(group) = groups.get_mut(backend.line.group) {
+            group.stalled += usize::from(backend.is_stalled(stall_max));
+            group.in_transaction += usize::from(backend.line.in_transaction);
+        }
+    }
+    Ok(groups)
+}
+
 fn oracle_state(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let settings = &console.shared.settings();
+    let lists = of_lists(console, settings.stall_max)?;
     Ok(of_groups(sample, |group, view| {
         let census = &view.census;
+        let list = lists.get(group).copied().unwrap_or_default();
         vec![
             number(group),
             number(1),
             number(census.backends_idle),
             number(census.backends_dialling),
             number(census.clients),
-            number(census.waiting),
-            number(0),
+            number(list.first),
+            number(list.low),
             number(settings.stall_max.as_millis() / 10),
             number(settings.prio_kickup.as_millis()),
+            text("onramp"),
             number(census.backends()),
             number(census.backends_leased),
+            number(list.stalled),
+            Value::Null,
+            maybe(list.oldest, |time| number(time.as_millis())),
+            number(census.backends()),
+            Value::Null,
+            number(census.backends()),
+            Value::Null,
             number(0),
+            number(list.in_transaction),
+            number(census.backends()),
+            Value::Null,
+            Value::Null,
         ]
     }))
 }
@@ -231,7 +403,7 @@ fn oracle_state(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, Stri
 fn oracle_stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(of_groups(sample, |group, view| {
         let counts = &view.census.counts;
-        vec![
+        let mut row = vec![
             number(group),
             number(counts.accepted),
             number(counts.accepted.saturating_sub(view.census.clients as u64)),
@@ -240,30 +412,33 @@ fn oracle_stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             number(counts.dialled),
             number(counts.kicked_up),
             number(counts.stalled),
-        ]
+        ];
+        row.extend([(); 14].map(|()| number(0)));
+        row
     }))
 }
 
 fn oracle_threads(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let mut place = (usize::MAX, 0);
-    // They come group by group.
-    let row = |backend: crate::listing::BackendLine| {
-        place = match place {
-            (group, number) if group == backend.group => (group, number + 1),
-            _ => (backend.group, 0),
-        };
-        let tens = Duration::from_secs_f64(backend.state_seconds).as_millis() / 10;
-        let running = (backend.in_flight > 0).then_some(1 + tens);
+    let stall_max = console.shared.settings().stall_max;
+    let row = |backend: Placed| {
+        let tens = backend.runs_for().map(|time| 1 + time.as_millis() / 10);
         vec![
-            number(backend.group),
-            number(place.1),
-            number(running.unwrap_or(0)),
+            number(backend.line.group),
+            number(backend.place),
+            number(tens.unwrap_or(0)),
             Value::Null,
             text("QUERY_WORKER_THREAD"),
-            number(backend.thread),
+            number(backend.line.thread),
+            number(0),
+            flag(backend.is_stalled(stall_max)),
+            text(backend.line.state),
+            number(0),
+            number(0),
+            number(0),
+            number(0),
         ]
     };
-    Ok(console.backends()?.into_iter().map(row).collect())
+    Ok(placed(console)?.into_iter().map(row).collect())
 }
 
 /// What SHOW STATUS shows.
