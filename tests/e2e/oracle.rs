@@ -205,8 +205,8 @@ struct Findings {
     fickle: Vec<String>,
     /// Scripts in which the pool refused a question about the statement before.
     scripts_refused: u64,
-    /// How many such questions, by their leading words.
-    refused: BTreeMap<String, usize>,
+    /// How many such questions, by their form, and the first seed with one.
+    refused: BTreeMap<String, (usize, u64)>,
 }
 
 fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
@@ -266,16 +266,17 @@ fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
 /// Says which questions the pool refused with error 1235, the commonest first.
 fn report_refused(name: &str, seeds: u64, findings: &[Findings]) {
     let scripts: u64 = findings.iter().map(|told| told.scripts_refused).sum();
-    let mut forms: BTreeMap<&str, usize> = BTreeMap::new();
-    for (form, count) in findings.iter().flat_map(|told| &told.refused) {
-        *forms.entry(form).or_default() += count;
+    let mut forms: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    for (form, (count, seed)) in findings.iter().flat_map(|told| &told.refused) {
+        let (all, first) = forms.entry(form).or_insert((0, *seed));
+        (*all, *first) = (*all + count, *seed.min(first));
     }
-    let all: usize = forms.values().sum();
+    let all: usize = forms.values().map(|(count, _)| count).sum();
     eprintln!("{name}: {all} questions refused with error 1235, in {scripts} scripts");
     let mut forms: Vec<_> = forms.into_iter().collect();
-    forms.sort_by_key(|(form, count)| (std::cmp::Reverse(*count), *form));
-    for (form, count) in forms {
-        eprintln!("{count:6}  {form}");
+    forms.sort_by_key(|(form, (count, _))| (std::cmp::Reverse(*count), *form));
+    for (form, (count, seed)) in forms {
+        eprintln!("{count:6}  {form} (seed {seed})");
     }
     let few = 5.max(seeds / REFUSED_SHARE);
     assert!(
@@ -337,7 +338,7 @@ fn tell_seeds(
             Verdict::Same { refused } => {
                 findings.scripts_refused += u64::from(!refused.is_empty());
                 for form in refused {
-                    *findings.refused.entry(form).or_default() += 1;
+                    findings.refused.entry(form).or_insert((0, seed)).0 += 1;
                 }
             }
             Verdict::Fickle(difference) => findings.fickle.push(format!(

@@ -90,7 +90,7 @@ impl fmt::Display for Difference {
 pub enum Verdict {
     /// No client noticed the pool, but for these statements, which it refused.
     Same {
-        /// Each as [`leading_words`] shows it.
+        /// Each as [`leading_words`] shows it, with the statement of its client before it.
         refused: Vec<String>,
     },
     /// One did.
@@ -114,7 +114,7 @@ impl Pair {
         let mut refused = Vec::new();
         for index in 0..steps.len() {
             if tell::is_refused(&pooled[index]) && !tell::is_refused(&direct[index]) {
-                refused.push(leading_words(&text_of(steps, index)));
+                refused.push(refused_form(steps, index));
                 told[index].act = match told[index].act.clone() {
                     Act::Blocked(_, steps) => Act::Blocked(tell::REFUSES.into(), steps),
                     _ => Act::Sql(tell::REFUSES.into()),
@@ -143,6 +143,18 @@ impl Pair {
         };
         Ok(tell(&mut self.admin, address, pool, steps))
     }
+}
+
+/// A refused question, and what it was about: its client's step before.
+fn refused_form(steps: &[Step], index: usize) -> String {
+    let who = steps[index].who;
+    let before = (0..index).rev().find(|&before| steps[before].who == who);
+    let before = before.map(|before| match text_of(steps, before) {
+        text if text.is_empty() => format!("{:?}", steps[before].act),
+        text => text,
+    });
+    let behind = before.map_or("a login".into(), |text| leading_words(&text));
+    format!("{} behind {behind}", leading_words(&text_of(steps, index)))
 }
 
 /// The text that a step runs; an execution runs that of its statement.
