@@ -10,7 +10,7 @@ mod rows;
 pub use assemble::{Assembler, Progress};
 pub use rows::{Column, Rows, Value};
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use wire::errors;
 use wire::packet::Malformed;
 use wire::reply::{ErrPacket, OkPacket};
@@ -33,6 +33,19 @@ pub struct Done {
     pub changes: Vec<String>,
 }
 
+/// Bytes as text: what is no UTF-8 as `\xNN`, so that two such values are written differently.
+#[must_use]
+pub fn words(bytes: &[u8]) -> String {
+    let mut words = String::new();
+    for chunk in bytes.utf8_chunks() {
+        words.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(words, "\\x{byte:02x}");
+        }
+    }
+    words
+}
+
 impl Done {
     pub(crate) fn of(ok: &OkPacket<'_>) -> Result<Done, Malformed> {
         let mut changes = Vec::new();
@@ -42,14 +55,14 @@ impl Done {
             insert_id: ok.insert_id,
             status: ok.status,
             warnings: ok.warnings,
-            info: String::from_utf8_lossy(ok.info).into_owned(),
+            info: words(ok.info),
             changes,
         })
     }
 }
 
 fn words_of(change: Change<'_>) -> String {
-    let text = String::from_utf8_lossy;
+    let text = words;
     match change {
         Change::Variable { name, value } => format!("{}={}", text(name), text(value)),
         Change::Schema(name) => format!("schema={}", text(name)),
@@ -74,7 +87,7 @@ pub struct Failure {
 
 impl Failure {
     pub(crate) fn of(err: &ErrPacket<'_>) -> Failure {
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let text = words;
         Failure {
             code: err.code,
             state: text(err.state),
@@ -276,6 +289,40 @@ mod tests {
         outcome.forget_work_in_transaction();
         let left = ["schema=a", "transaction=T_______", "transaction=________"];
         assert_eq!(outcome.done().changes, left);
+    }
+
+    #[test]
+    fn values_that_differ_are_written_differently() {
+        let row = |value: Option<&[u8]>| vec![value.map(<[u8]>::to_vec)];
+        let long = |end| [&[b'x'; 300][..], &[end]].concat();
+        let (one, other) = (long(1), long(2));
+        let many = |end: &[u8]| {
+            let mut rows = vec![row(Some(b"x")); 30];
+            rows.push(row(Some(end)));
+            rows
+        };
+        let all = [
+            vec![row(Some(b"\xff"))],
+            vec![row(Some(b"\xfe"))],
+            vec![row(None)],
+            vec![row(Some(b"NULL"))],
+            vec![row(Some(&one))],
+            vec![row(Some(&other))],
+            many(b"a"),
+            many(b"b"),
+        ];
+        let written = all.map(|rows| {
+            let rows = Rows {
+                columns: Vec::new(),
+                begin: None,
+                rows,
+                end: Done::default(),
+            };
+            format!("{rows:?}")
+        });
+        let different: std::collections::BTreeSet<_> = written.iter().collect();
+        assert_eq!(different.len(), written.len(), "{written:#?}");
+        assert_eq!(words(b"\xc3\xa9\xff"), "\u{e9}\\xff");
     }
 
     #[test]

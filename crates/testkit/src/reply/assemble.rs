@@ -5,7 +5,7 @@
 //! sides of the mismatch in it.
 
 use super::rows::{binary_row, text_row};
-use super::{Column, Done, Failure, Outcome, Prepared, Rows};
+use super::{Column, Done, Failure, Outcome, Prepared, Rows, words};
 use wire::capabilities as cap;
 use wire::command::ReplyShape;
 use wire::packet::{Malformed, PAYLOAD_MAX, Reader};
@@ -184,7 +184,7 @@ impl Assembler {
     fn start(&mut self, payload: &[u8]) -> Result<Progress, Malformed> {
         match (self.shape, payload.first().copied()) {
             (ReplyShape::Text, _) => {
-                let text = String::from_utf8_lossy(payload).into_owned();
+                let text = words(payload);
                 self.outcomes.push(Outcome::Text(text));
                 self.state = State::Over;
             }

@@ -3,7 +3,9 @@
 //! Values are kept as text, as the text protocol has them; binary integers and floats are written
 //! out. Dates in binary rows are kept as the bytes that came, in hexadecimal.
 
+use super::words;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use wire::capabilities::EXTENDED_METADATA;
 use wire::packet::{Malformed, Reader};
 
@@ -39,7 +41,7 @@ const UNSIGNED: u16 = 32;
 impl Column {
     pub(crate) fn read(payload: &[u8], extended: u32) -> Result<Column, Malformed> {
         let mut reader = Reader::new(payload);
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let text = words;
         reader.lenenc_bytes("a catalog")?;
         Ok(Column {
             schema: text(reader.lenenc_bytes("a schema")?),
@@ -129,19 +131,28 @@ pub(super) fn encodings(text: &str) -> [Vec<u8>; 4] {
 
 fn text_of(value: &Value) -> String {
     match value {
-        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Some(bytes) => words(bytes),
         None => "NULL".into(),
     }
 }
 
-/// Rows in a failure's text: long values would drown it.
+/// Rows in a failure's text: many of them, or long values, would drown it. Two that differ are
+/// written differently all the same: what is cut is told apart by a hash of all values.
 impl fmt::Debug for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 20;
         let names: Vec<&str> = self.columns.iter().map(|c| &c.name[..]).collect();
         write!(f, "{names:?}")?;
-        for row in self.texts().into_iter().take(20) {
-            let short: Vec<String> = row.into_iter().map(shortened).collect();
-            write!(f, " {short:?}")?;
+        let mut cut = self.rows.len() > SHOWN;
+        for row in self.rows.iter().take(SHOWN) {
+            cut |= row.iter().flatten().any(|value| value.len() > LONG);
+            let short: Vec<String> = row.iter().map(shortened).collect();
+            write!(f, " [{}]", short.join(", "))?;
+        }
+        if cut {
+            let mut hasher = DefaultHasher::new();
+            self.rows.hash(&mut hasher);
+            write!(f, " with hash {:x}", hasher.finish())?;
         }
         if let Some((flags, warnings)) = self.begin {
             write!(f, " behind flags {flags:x}, {warnings} warnings")?;
@@ -150,12 +161,17 @@ impl fmt::Debug for Rows {
     }
 }
 
-fn shortened(text: String) -> String {
-    if text.len() <= 200 {
-        return text;
+/// Bytes of a value that are shown.
+const LONG: usize = 200;
+
+fn shortened(value: &Value) -> String {
+    let Some(bytes) = value else {
+        return "NULL".into();
+    };
+    match bytes.get(..LONG).filter(|_| bytes.len() > LONG) {
+        Some(start) => format!("{:?}... ({} bytes)", words(start), bytes.len()),
+        None => format!("{:?}", words(bytes)),
     }
-    let cut = text.floor_char_boundary(200);
-    format!("{}... ({} bytes)", &text[..cut], text.len())
 }
 
 /// Takes a row of the text protocol apart.
