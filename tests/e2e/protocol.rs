@@ -211,6 +211,55 @@ fn a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on() {
     assert_eq!(client.value("SELECT DATABASE()"), "shop");
 }
 
+/// A command that no server has leaves its error among the conditions: alone on MariaDB, behind
+/// those of the statement before on MySQL. So does COM_SET_OPTION with an unknown option.
+#[test]
+fn an_unknown_command_is_an_error_that_can_be_asked_for() {
+    same_on_both("unknown_command", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(a, &["CREATE TABLE t (id INT)", "SELECT 1"]);
+        let other = "SELECT CAST('other' AS SIGNED) FROM t";
+        for before in [
+            "DO 1",
+            "SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED)",
+            "SELECT * FROM missing",
+            "INSERT INTO t VALUES (1), (2)",
+        ] {
+            for asks in [
+                "SHOW WARNINGS",
+                "SELECT @@warning_count, @@error_count",
+                "SELECT ROW_COUNT()",
+            ] {
+                for (others, option) in [(0, 0), (1, 0), (2, 0), (0, 2), (1, 2)] {
+                    story.sql(a, before);
+                    if others > 0 {
+                        story.sql(b, other);
+                    }
+                    match option {
+                        0 => {
+                            let failure = story.client(a).refused_command(0x50);
+                            story.say(&failure.to_string());
+                        }
+                        option => story.command(a, Command::SetOption, &[option, 0]),
+                    }
+                    if others > 1 {
+                        story.sql(b, other);
+                    }
+                    story.command(a, Command::Ping, b"");
+                    story.sql(a, asks);
+                }
+            }
+        }
+        for before in ["DO 1", "SELECT CAST('x' AS SIGNED)"] {
+            // Too short for MySQL.
+            story.sql(a, before);
+            story.command(a, Command::SetOption, &[0]);
+            story.command(a, Command::Ping, b"");
+            story.sql(a, "SHOW WARNINGS");
+        }
+    });
+}
+
 #[test]
 fn several_commands_in_one_write_are_answered_in_order() {
     same("pipelines", 1, |story| {

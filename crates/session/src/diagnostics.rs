@@ -12,7 +12,9 @@ use sql::classify::{self, Reads};
 use sql::lex::Server;
 use sql::sqlstate::state_of;
 use wire::command::ReplyShape;
-use wire::errors::{NO_OPEN_CURSOR, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED};
+use wire::errors::{
+    MALFORMED_PACKET, NO_OPEN_CURSOR, UNKNOWN_COM, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED,
+};
 use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_lenenc_bytes, put_short};
 use wire::reply::{END, OkPacket, Reply, Role};
 use wire::status;
@@ -34,8 +36,20 @@ pub enum Area {
 /// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier
 /// conditions has failed with it.
 pub fn is_raised(code: u16) -> bool {
-    let raised = [UNKNOWN_STATEMENT, NO_OPEN_CURSOR, UNSUPPORTED_PREPARED];
+    let raised = [
+        UNKNOWN_STATEMENT,
+        NO_OPEN_CURSOR,
+        UNSUPPORTED_PREPARED,
+        UNKNOWN_COM,
+        MALFORMED_PACKET,
+    ];
     raised.iter().any(|error| error.code == code)
+}
+
+/// Whether MySQL's COM_PING counts such an error alone, though it stands behind the conditions of
+/// the statement before.
+pub fn is_counted_alone(code: u16) -> bool {
+    is_raised(code) && code != UNKNOWN_COM.code && code != MALFORMED_PACKET.code
 }
 
 /// What a text does to the warnings before it.

@@ -11,7 +11,7 @@
 
 mod recorded;
 
-use crate::diagnostics::{Area, Diagnostics, Told, is_raised};
+use crate::diagnostics::{Area, Diagnostics, Told, is_counted_alone, is_raised};
 use crate::found::{Found, FoundRows};
 use crate::meter::{Charged, Meter};
 use crate::read_back::Properties;
@@ -323,7 +323,7 @@ impl LastStatement {
             let code = std::str::from_utf8(last)
                 .ok()
                 .and_then(|code| code.parse().ok());
-            let alone = code.is_some_and(|code| is_raised(code) || code == NO_CONDITION);
+            let alone = code.is_some_and(|code| is_counted_alone(code) || code == NO_CONDITION);
             let all = self.kept().unwrap_or(&none).clone().followed_by(&kept);
             let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
             self.count_conditions(if alone { 1 } else { all_count });

@@ -297,6 +297,11 @@ impl fmt::Display for Unprepared {
     }
 }
 
+/// Commands that servers have and a pooler does not pass on: COM_SHUTDOWN, COM_BINLOG_DUMP,
+/// COM_TABLE_DUMP, COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID, COM_CLONE,
+/// COM_SUBSCRIBE_GROUP_REPLICATION_STREAM.
+const NOT_PASSED_ON: [u8; 7] = [0x08, 0x12, 0x13, 0x15, 0x1E, 0x20, 0x21];
+
 impl Refusal {
     /// A short stable name, for counters.
     #[must_use]
@@ -421,11 +426,13 @@ impl fmt::Display for Refusal {
             | Refusal::TooSlow(_)
             | Refusal::Priority { .. } => self.fmt_limit(f),
             Refusal::Draining => f.write_str("Server shutdown in progress (onramp is draining)"),
-            Refusal::Command { byte } => write!(
+            Refusal::Command { byte } if NOT_PASSED_ON.contains(byte) => write!(
                 f,
                 "Unknown command (onramp: command 0x{byte:02x} cannot go through a pooler; connect \
                  to the server itself)"
             ),
+            // As a server says of a command that it does not have.
+            Refusal::Command { .. } => f.write_str("Unknown command"),
             Refusal::Kill => f.write_str(KILL),
             Refusal::KillBackend => f.write_str(KILL_BACKEND),
             Refusal::KillFailed(why) => write!(f, "onramp: KILL did not reach the server: {why}"),

@@ -96,8 +96,9 @@ impl<N: Net> Group<N> {
         let byte = payload.first().copied().unwrap_or(0);
         let Some(command) = Command::from_byte(byte) else {
             self.counts.refused += 1;
-            self.refuse(key, &Refusal::Command { byte });
-            return Handled::Used;
+            let refusal = Refusal::Command { byte };
+            *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+            return self.raise(key, refusal.code(), &refusal.to_string());
         };
         let arguments = payload.get(1..).unwrap_or_default();
         if let Some(client) = self.clients.get_mut(key) {
@@ -115,7 +116,7 @@ impl<N: Net> Group<N> {
         match command {
             Command::Quit => self.close_later(key),
             Command::Ping => self.on_ping(key),
-            Command::SetOption => self.on_set_option(key, arguments),
+            Command::SetOption => return self.on_set_option(key, arguments),
             Command::ResetConnection => return self.on_reset(key),
             Command::ChangeUser => return self.on_change_user(key, arguments),
             Command::Query => return self.on_query_with_header(key, message, arguments),
@@ -185,16 +186,16 @@ impl<N: Net> Group<N> {
     }
 
     /// Switches multi-statements, in the session that follows the client.
-    fn on_set_option(&mut self, key: Key, arguments: &[u8]) {
+    fn on_set_option(&mut self, key: Key, arguments: &[u8]) -> Handled {
         let Some(client) = self.clients.get_mut(key) else {
-            return;
+            return Handled::Used;
         };
         // MySQL wants two bytes; to MariaDB those that are missing are zero. More are ignored.
         let option = match (arguments, self.shared.server.flavour) {
             ([low, high, ..], _) => [*low, *high],
             (_, Server::MySql(_)) => {
                 let said = "Malformed communication packet.";
-                return self.send_error(key, wire::errors::MALFORMED_PACKET, said);
+                return self.raise(key, wire::errors::MALFORMED_PACKET, said);
             }
             ([low], _) => [*low, 0],
             ([], _) => [0, 0],
@@ -203,7 +204,7 @@ impl<N: Net> Group<N> {
             [0, 0] => true,
             [1, 0] => false,
             // The server's own answer to an option that it does not know.
-            _ => return self.send_error(key, wire::errors::UNKNOWN_COM, "Unknown command"),
+            _ => return self.raise(key, wire::errors::UNKNOWN_COM, "Unknown command"),
         };
         let mut session = (*client.session).clone();
         session.multi_statements = multi_statements;
@@ -212,6 +213,7 @@ impl<N: Net> Group<N> {
             client.last.answered(-1);
         }
         self.send_ok(key, &OwnOk::WARNED_END);
+        Handled::Used
     }
 
     /// A text that a client sends, without what stands in front of it in `message`.

@@ -1,9 +1,9 @@
-//! Errors that a server would give itself, had it its client's prepared statements.
+//! Errors that a server would give itself, had it its client's prepared statements, or its command.
 //!
-//! The problem: an unknown id and a cursor that is not open are the pool's to find, and a client
-//! may ask about the error: SHOW WARNINGS, `@@error_count`, GET DIAGNOSTICS, the count of warnings
-//! in the next OK. The mechanism: a SIGNAL of the same number, state and words runs in place of the
-//! command. What it leaves is what the error leaves; but for MySQL, where that stands behind the
+//! The problem: an unknown id, a cursor that is not open and a command that there is not are the
+//! pool's to find, and a client may ask about the error: SHOW WARNINGS, `@@error_count`, GET
+//! DIAGNOSTICS, the count of warnings in the next OK. The mechanism: a SIGNAL of the same number,
+//! state and words runs in place of the command. What it leaves is what the error leaves; but for MySQL, where that stands behind the
 //! warnings of the statement before, as after RESIGNAL. A question that the pool refuses because
 //! nobody knows its answer any more fails in the same way, as a SIGNAL does on both.
 
@@ -33,7 +33,7 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// Has the server answer the client's command with this error, whose words have no quotes.
-    pub(super) fn raise(&mut self, key: Key, error: ErrorCode, words: &str) -> Handled {
+    pub(crate) fn raise(&mut self, key: Key, error: ErrorCode, words: &str) -> Handled {
         if self
             .clients
             .get(key)
