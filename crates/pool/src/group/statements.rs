@@ -32,7 +32,7 @@ use crate::pair::trackers::told_to;
 use crate::statement_logs::Logging;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
-use session::found::hides_reads;
+use session::found::{Found, hides_reads};
 use session::last_statement::RowCount;
 use session::read_back::Properties;
 use session::shapes;
@@ -562,6 +562,8 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        let held = client.is_held();
+        let asks_found = self.backend_pools.pools[client.pool as usize].asks_found;
         if runs {
             client.note_pins(now, &mut self.counts);
         }
@@ -595,16 +597,15 @@ impl<N: Net> Group<N> {
         if self.settings.logs_statements() {
             self.logs().note((key, lease), message, waited);
         }
-        let tells = statement.looks_back == LooksBack::AtRowCount;
+        let may_count = asks_found && !held && statement.found == Found::Unsure;
+        let tells = may_count || matches!(statement.looks_back, LooksBack::AtCounts(_));
         if statement.code == Code::Unread || tells {
             let out = self.pair(key, lease).map(|mut pair| {
                 let mut out = match statement.code {
                     Code::Unread => pair.hide_names(),
                     _ => Vec::new(),
                 };
-                if tells {
-                    pair.put_row_count(&mut out);
-                }
+                pair.put_counts(may_count, &mut out);
                 out
             });
             if let Some(out) = out.filter(|out| !out.is_empty()) {
