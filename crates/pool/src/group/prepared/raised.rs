@@ -5,8 +5,8 @@
 //! DIAGNOSTICS, the count of warnings in the next OK. The mechanism: a SIGNAL of the same number,
 //! state and words runs in place of the command. What it leaves is what the error leaves; but for
 //! MySQL, where that stands behind the warnings of the statement before, as after RESIGNAL. A
-//! question that the pool refuses because nobody knows its answer any more fails in the same way, as
-//! a SIGNAL does on both.
+//! question that the pool refuses because nobody knows its answer any more fails in the same way,
+//! as a SIGNAL does on both.
 
 use crate::backend::Purpose;
 use crate::client::{Client, Handled};
