@@ -20,6 +20,20 @@ pub(super) const HABITS: &[Habit] = &[
             "DO CONNECTION_ID() ;; SELECT CONNECTION_ID() = CONNECTION_ID()",
         ],
     ),
+    // Values that are no text, rows that are long or many: all of them are compared.
+    habit(
+        "values_of_bytes",
+        2,
+        On::Both,
+        &[
+            "SELECT x'ff', x'fe00', CONCAT(x'c3', '{w}'), NULL, 'NULL'",
+            "SELECT CONCAT(REPEAT('{w}', 300), x'ff{n}{n}')",
+            "SELECT a.id, x'80{n}{n}' FROM kinds a, kinds b, kinds c ORDER BY a.id, b.id, c.id",
+            "SET @bytes = x'ff{n}{n}' ;; SELECT {n} ;; SELECT @bytes, HEX(@bytes)",
+            "<prepare=6>SELECT x'fffe', ? ;; SELECT {n} ;; <execute=6>{w}",
+            "SELECT CAST(x'ff{n}{n}' AS SIGNED) ;; SHOW WARNINGS",
+        ],
+    ),
     habit(
         "statistics",
         2,
