@@ -49,7 +49,7 @@ impl Stage {
             .arg(script)
             .args(&self.options)
             .args(more)
-            .arg(command);
+            .args(Some(command).filter(|command| !command.is_empty()));
         program.output().unwrap()
     }
 

@@ -24,7 +24,6 @@ use crate::summary::{Measured, Rest, Summary};
 use measure::process;
 use reactor::{Address, Time};
 use std::collections::VecDeque;
-use std::io::{self, Write};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,7 +49,7 @@ pub(crate) fn run(
     let layout = Layout::choose(args);
     let plan = Arc::new(make_plan(args)?);
     eprintln!("load: {}", opening_line(args, &plan, &layout));
-    say(&report::header(args));
+    args.manner.say(&report::header(args));
     let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
     let watchers = Watchers::open(args)?;
     let group_threads = GroupThreads::start(args, &plan, &layout)?;
@@ -80,7 +79,7 @@ pub(crate) fn run(
     if can_run && !(fatal.is_some() && args.manner.finishes_events()) {
         let last = Whole::last(args, &crowd.measured);
         if !crowd.hooks.report(Hook::Cumulative, last.numbers(args)) {
-            say(&last.text(args));
+            args.manner.say(&last.text(args));
         }
     }
     let failure = crowd.group_threads.failure.take();
@@ -147,14 +146,6 @@ impl Clock {
         self.checkpoints.retain(|checkpoint| *checkpoint > due);
         self.checkpoints.len() < before
     }
-}
-
-/// Writes to stdout at once. Whoever reads it may have gone; the run and its other reports go on.
-fn say(text: &str) {
-    let mut stdout = io::stdout().lock();
-    let _ = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
 }
 
 pub(crate) fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
@@ -259,7 +250,7 @@ impl Crowd<'_> {
     /// Writes to stdout, above the picture on the terminal if there is one.
     fn say(&mut self, text: &str) {
         self.watchers.step_aside();
-        say(text);
+        self.args.manner.say(text);
     }
 
     fn is_stopped(&self) -> bool {
@@ -407,8 +398,8 @@ impl Crowd<'_> {
             .hooks
             .report(Hook::Cumulative, whole.numbers(self.args))
         {
-            true => say(whole.front()),
-            false => say(&whole.text(self.args)),
+            true => self.args.manner.say(whole.front()),
+            false => self.args.manner.say(&whole.text(self.args)),
         }
         self.measured.rest = Some(Rest {
             window: Stats::default(),
@@ -497,7 +488,8 @@ impl Crowd<'_> {
             shown.merge(std::mem::take(&mut clock.starting));
             let numbers = report::interval_numbers(self.args, at, seconds, &gauges, &shown);
             if !self.hooks.report(Hook::Intermediate, numbers) {
-                say(&report::interval(self.args, at, seconds, &gauges, &shown));
+                let line = report::interval(self.args, at, seconds, &gauges, &shown);
+                self.args.manner.say(&line);
             }
         }
         self.measured.window.merge(counts);

@@ -3,6 +3,7 @@
 //! The line is taken apart elsewhere; here is what it asks for beyond what options of `onramp load`
 //! can say, in a form that options and reports share.
 
+use std::io::Write;
 use wire::dsn::Dsn;
 
 /// Whose report is written.
@@ -29,6 +30,8 @@ pub(crate) struct Manner {
     pub(crate) histogram: bool,
     /// The seed is said to come from a timer.
     pub(crate) from_timer: bool,
+    /// Stdout has what the script prints, and no report.
+    pub(crate) quiet: bool,
 }
 
 impl Manner {
@@ -40,6 +43,18 @@ impl Manner {
     /// Statements are counted by their first word, as 0.5 did, not by their reply.
     pub(crate) fn counts_by_text(&self) -> bool {
         self.dialect == Dialect::Old
+    }
+
+    /// Writes a part of the report to stdout at once. Whoever reads it may have gone; the run and
+    /// its other reports go on.
+    pub(crate) fn say(&self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        let mut stdout = std::io::stdout().lock();
+        let _ = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush());
     }
 
     /// What stands in front of a reason on standard error.

@@ -9,10 +9,10 @@ use crate::crowd;
 use crate::fleet::{self, Line};
 use crate::hooks::{Hook, Hooks, Numbers};
 use crate::lua::{self, Body, Stage};
+use crate::manner::Dialect;
 use crate::options::LoadArgs;
 use crate::program::Program;
 use crate::report;
-use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,8 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a script is asked to do.
 enum Job {
+    /// No more than to be loaded, as sysbench does without a command.
+    Load,
     Run,
-    Command { parallel: bool },
+    Command {
+        parallel: bool,
+    },
     Help,
 }
 
@@ -48,16 +52,16 @@ pub(crate) fn main(
     stage.begin(0, Body::Main, &name);
     stage.run_out(stop).map_err(plain)?;
     let declared = stage.lua.declared(0)?;
-    let job = job_of(&program, &stage)?;
+    let job = job_of(&program, &stage, args.manner.dialect)?;
     if let Job::Help = job {
-        say(&report::version_line(args));
+        args.manner.say(&report::version_line(args));
         match stage.lua.has(0, "help")? {
             true => call(&mut stage, "help", stop)?,
             false => {
                 let name = Path::new(&program.path).file_name().unwrap_or_default();
                 let name = name.to_string_lossy();
                 let list = lua::help(declared.as_deref().unwrap_or_default());
-                say(&format!("{name} options:\n{list}\n"));
+                args.manner.say(&format!("{name} options:\n{list}\n"));
             }
         }
         return Ok(Outcome::Ran);
@@ -69,7 +73,7 @@ pub(crate) fn main(
     match job {
         Job::Run => run(args, program, &mut stage, stop),
         Job::Command { parallel } => {
-            say(&report::version_line(args));
+            args.manner.say(&report::version_line(args));
             if parallel && args.connections > 1 {
                 let all = (0, args.connections);
                 let mut stage = Stage::new(plan, &program, all, (0, 1), events())?;
@@ -81,7 +85,7 @@ pub(crate) fn main(
             }
             Ok(Outcome::Ran)
         }
-        Job::Help => Ok(Outcome::Ran),
+        Job::Load | Job::Help => Ok(Outcome::Ran),
     }
 }
 
@@ -147,9 +151,12 @@ impl Hooks for ScriptHooks<'_> {
     }
 }
 
-fn job_of(program: &Program, stage: &Stage) -> Result<Job, String> {
+fn job_of(program: &Program, stage: &Stage, dialect: Dialect) -> Result<Job, String> {
     let Some(command) = program.command.as_deref() else {
-        return Ok(Job::Run);
+        return Ok(match dialect {
+            Dialect::Load => Job::Run,
+            _ => Job::Load,
+        });
     };
     match stage.lua.command(0, command)? {
         _ if command == "run" => Ok(Job::Run),
@@ -188,12 +195,4 @@ fn plain(reason: String) -> String {
         Some((_, reason)) => reason.to_owned(),
         None => reason,
     }
-}
-
-fn say(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    // Whoever reads it may have gone.
-    let _ = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
 }

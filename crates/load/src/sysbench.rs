@@ -16,11 +16,11 @@ mod load_line;
 mod script;
 mod translate;
 
+use crate::manner::Manner;
 use crate::options::{Action, LoadArgs};
 use clap::Args;
 use line::Line;
 pub use load_line::{ScriptLine, run as run_script};
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -51,7 +51,7 @@ pub fn run(args: &SysbenchArgs, stop: &Arc<AtomicBool>) -> ExitCode {
         Err(reason) => return fail(&reason),
     };
     if let Some(text) = help::answer(&line) {
-        say(&text);
+        Manner::default().say(&text);
         return ExitCode::SUCCESS;
     }
     for note in &line.notes {
@@ -72,7 +72,7 @@ pub fn run(args: &SysbenchArgs, stop: &Arc<AtomicBool>) -> ExitCode {
 
 fn start(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     if args.command != Action::Run {
-        say(&crate::report::version_line(args));
+        args.manner.say(&crate::report::version_line(args));
     }
     crate::run(args, stop)
 }
@@ -80,14 +80,6 @@ fn start(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
 fn fail(reason: &str) -> ExitCode {
     eprintln!("FATAL: {reason}");
     FAILED.into()
-}
-
-fn say(text: &str) {
-    let mut stdout = io::stdout().lock();
-    // Whoever reads it may have gone.
-    let _ = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
 }
 
 #[cfg(test)]

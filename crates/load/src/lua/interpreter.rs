@@ -314,7 +314,7 @@ fn request(number: u32, a: Value, b: Value, c: Value, d: Value) -> Request {
         (7, con, statement) => Request::CloseStatement(whole(&con), whole(&statement)),
         (8, con, _) => Request::Disconnect(whole(&con)),
         (9, con, _) => Request::Reconnect(whole(&con)),
-        (10, micros, _) => Request::Sleep(micros.as_f64().unwrap_or(0.0)),
+        (10, micros, _) => Request::Sleep(float(&micros)),
         (11, ignored, code) => Request::Failed {
             ignored: ignored.as_boolean().unwrap_or(false),
             fault: Fault {
@@ -341,6 +341,15 @@ fn died(reason: &Value) -> String {
     match reason.ends_with(OUT_OF_MEMORY_OF_LUA) {
         true => OUT_OF_MEMORY.to_owned(),
         false => reason,
+    }
+}
+
+/// A number of Lua, which is an integer here where it has no fraction. 0 for anything else.
+fn float(value: &Value) -> f64 {
+    match value {
+        Value::Integer(number) => *number as f64,
+        Value::Number(number) => *number,
+        _ => 0.0,
     }
 }
 

@@ -17,7 +17,7 @@ local running, status = coroutine.running, coroutine.status
 local setmetatable, getmetatable, setfenv, getfenv = setmetatable, getmetatable, setfenv, getfenv
 local error, pcall, select, type, tostring, tonumber = error, pcall, select, type, tostring, tonumber
 local pairs, ipairs, next, unpack, loadstring = pairs, ipairs, next, unpack, loadstring
-local format, concat = string.format, table.concat
+local format, sub, concat = string.format, string.sub, table.concat
 local open, popen, os_execute = io.open, io.popen, os.execute
 
 -- Requests; crates/load/src/lua/interpreter.rs has the same numbers.
@@ -70,7 +70,7 @@ end
 
 -- Results -----------------------------------------------------------------------------------------
 
-local Rs = {}
+local Rs = { __tostring = function() return "<sql_result>" end }
 Rs.__index = Rs
 
 -- The next row as a table; a NULL is a hole.
@@ -103,12 +103,15 @@ local TYPE = {
   DATE = 8, DATETIME = 9, TIMESTAMP = 10, CHAR = 11, VARCHAR = 12,
 }
 
--- [1] the values of its statement, [2] its place there, [3] its type.
-local Param = {}
+-- [1] the values of its statement, [2] its place there, [3] its type, [4] the bytes of a string that
+-- it takes.
+local Param = { __tostring = function() return "<sql_param>" end }
 Param.__index = Param
 
 function Param:set(value)
   if value == nil then value = false end
+  local most = self[4]
+  if most and type(value) == "string" and #value > most then value = sub(value, 1, most) end
   self[1][self[2]] = value
 end
 
@@ -116,14 +119,17 @@ function Param:set_rand_str(text)
   self[1][self[2]] = core.string(text)
 end
 
-local Stmt = {}
+local Stmt = { __tostring = function() return "<sql_statement>" end }
 Stmt.__index = Stmt
 
-function Stmt:bind_create(kind)
+-- Longer strings of a CHAR or VARCHAR are cut at `most`, as in sysbench, whose parameter is a buffer
+-- of that size.
+function Stmt:bind_create(kind, most)
   if type(kind) ~= "number" or kind < 1 or kind > 12 then
     error("bind_create() takes one of sysbench.sql.type, got " .. tostring(kind), 2)
   end
-  return setmetatable({ { false }, 1, kind }, Param)
+  if kind ~= TYPE.CHAR and kind ~= TYPE.VARCHAR then most = nil end
+  return setmetatable({ { false }, 1, kind, most }, Param)
 end
 
 function Stmt:bind_param(...)
@@ -169,7 +175,7 @@ end
 -- Bytes of a multi-row INSERT.
 local BULK_MAX = 512 * 1024
 
-local Con = {}
+local Con = { __tostring = function() return "<sql_connection>" end }
 Con.__index = Con
 
 local function standing(con, level)
@@ -275,7 +281,7 @@ function Con:bulk_insert_done()
   end
 end
 
-local Driver = {}
+local Driver = { __tostring = function() return "<sql_driver>" end }
 Driver.__index = Driver
 
 function Driver:name()
@@ -803,9 +809,9 @@ local function main(uid)
 end
 
 -- A function of the script in an environment that is there.
-local function call(uid, tid, name)
+local function call(uid, _, name)
   local f = rawget(envs[uid], name)
-  if f then return f(tid) end
+  if f then return f() end
 end
 
 -- A hook of reports in an environment that is there, with the numbers that were set.

@@ -210,7 +210,13 @@ pub(super) const GENERAL: &[Section] = &[
     (
         "Output",
         &[
-            known("verbosity", Int, "3", Fate::None, "no effect"),
+            known(
+                "verbosity",
+                Int,
+                "3",
+                Own,
+                "below 3 only what the script prints is on stdout",
+            ),
             known(
                 "percentile",
                 Int,

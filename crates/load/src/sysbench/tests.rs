@@ -2,6 +2,7 @@
 use super::*;
 use crate::manner::Dialect;
 use crate::workload::Workload;
+use std::io::Write;
 use wire::dsn::Dsn;
 
 fn read(line: &str) -> Result<Line, String> {

@@ -102,6 +102,8 @@ pub(super) fn load_args(line: &Line) -> Result<LoadArgs, String> {
         forced: forced(line)?.is_some(),
         histogram: line.value("histogram") == "on",
         from_timer: line.value("rand-init") == "on",
+        // 3 is where sysbench has its reports.
+        quiet: line.value("verbosity").parse().unwrap_or(3) < 3,
     };
     args.check()?;
     Ok(args)
