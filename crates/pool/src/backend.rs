@@ -35,6 +35,7 @@ use session::meter::{Charge, Meter};
 use session::prepared::OnBackend;
 use session::read_back::{Asked, Properties};
 use session::reply_summary::ReplySummary;
+use session::shapes::Ending;
 use session::state::{On, Session};
 use session::statement::Explanation;
 use session::text::Text;
@@ -91,6 +92,24 @@ impl Reports {
             Reports::Due(explanation) => Some(explanation),
         }
     }
+}
+
+/// Which default schema a backend stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SchemaThere {
+    /// Its client's: what it reports of it is the client's too.
+    Clients,
+    /// Another, because the client's could not be set: what it reports of it is nobody's.
+    Another,
+}
+
+/// Whether others may ride behind what is in flight on a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Riding {
+    /// Nobody may: nothing is in flight, or what is has not been seen to leave nothing.
+    Closed,
+    /// Those may whose statements have been seen to leave nothing, as the one in front has.
+    Open,
 }
 
 /// Whether a backend counts among those that run statements at once.
@@ -252,8 +271,8 @@ pub(crate) struct Backend<S> {
     pub(crate) epoch: u64,
     /// Whom it serves next.
     pub(crate) reuse: Reuse,
-    /// Its client's default schema could not be set: the one that it reports is not the client's.
-    pub(crate) astray: bool,
+    /// Whether its default schema is its client's.
+    pub(crate) schema: SchemaThere,
     /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
     pub insert_id: Option<u64>,
     /// Its FOUND_ROWS(), if it is known.
@@ -286,8 +305,8 @@ pub(crate) struct Backend<S> {
     pub(crate) output: Outgoing,
     /// It is on the list of those to be written to at the end of the turn.
     pub(crate) dirty: bool,
-    /// What is in flight is a statement that others may ride behind.
-    pub(crate) rideable: bool,
+    /// Whether others may ride behind what is in flight.
+    pub(crate) riding: Riding,
     /// It has run a statement of the client that has it.
     pub(crate) served: bool,
     /// Whether it counts among the backends that run statements at once.
@@ -355,7 +374,7 @@ impl<S> Backend<S> {
             thread: 0,
             epoch: 0,
             reuse: Reuse::default(),
-            astray: false,
+            schema: SchemaThere::Clients,
             insert_id: Some(0),
             found: None,
             unsettled: None,
@@ -372,7 +391,7 @@ impl<S> Backend<S> {
             input: Vec::new(),
             output: Outgoing::default(),
             dirty: false,
-            rideable: false,
+            riding: Riding::Closed,
             served: false,
             load: Load::None,
             held_up_since: None,
@@ -433,6 +452,30 @@ impl<S> Backend<S> {
             riders.push((rider, again));
         }
         riders
+    }
+
+    /// Whether the statement that has been answered so has changed the session that those in flight
+    /// behind it run in.
+    pub(crate) fn has_changed(&self, summary: &ReplySummary) -> bool {
+        let due = self.reports != Reports::Complete;
+        !summary.changes.is_empty() || due || self.in_transaction()
+    }
+
+    /// What may be learnt of the shape of a statement that has been answered so.
+    pub(crate) fn ending(&self, command: &InFlight, summary: &ReplySummary, now: Time) -> Ending {
+        let failed = summary.error.is_some() || summary.warnings > 0;
+        Ending {
+            left_something: failed || self.has_changed(summary),
+            service: command.first.then(|| now.since(command.sent)),
+            reply_len: summary.len,
+        }
+    }
+
+    /// The lease goes to whose statement is the next in flight, if there is one.
+    pub(crate) fn pass_lease_on(&mut self) {
+        if let Some(next) = self.flight.front() {
+            self.binding.hand_over(next.owner);
+        }
     }
 
     /// Where it stands.

@@ -38,6 +38,7 @@ use std::rc::Rc;
 use wire::auth::NONCE_LEN;
 use wire::capabilities::EXTENDED_OFFERED;
 use wire::command::ReplyShape;
+use wire::packet::{Frame, HEADER_LEN, Header, frame};
 
 /// Where a client stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,26 @@ pub(crate) enum ClientState {
     Delayed,
     /// Its last bytes are being written; then it is closed.
     Leaving,
+}
+
+impl ClientState {
+    /// The message at the front. File contents are single packets, an empty one of which is their
+    /// end; everything else may go on over several packets.
+    pub(crate) fn next_message(self, bytes: &[u8]) -> Frame {
+        if self != ClientState::Feeding {
+            return frame(bytes);
+        }
+        match Header::read(bytes) {
+            Some(header) if bytes.len() >= HEADER_LEN + header.len => Frame::Whole {
+                total: HEADER_LEN + header.len,
+                last_seq: header.seq,
+            },
+            Some(header) => Frame::Partial {
+                total: HEADER_LEN + header.len,
+            },
+            None => Frame::Partial { total: HEADER_LEN },
+        }
+    }
 }
 
 /// Whether a client has proven that it is its user.

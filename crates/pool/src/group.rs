@@ -28,24 +28,27 @@ use crate::auth::address_limits::Seat;
 use crate::auth::auth_delay::AuthDelays;
 use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
+use crate::backend::kill_jobs::{KillAsk, KillEnd};
 use crate::buffers::memory::MemoryTold;
 use crate::buffers::packing::Packing;
 use crate::buffers::received::Handling;
 use crate::buffers::room::Inputs;
 use crate::buffers::spool::Spool;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
+use crate::client::SpareInputs;
 use crate::client::clients::Clients;
-use crate::client::{Client, ClientState, SpareInputs};
 use crate::config::Settings;
-use crate::figures::counts::{Census, Counts};
+use crate::figures::Figures;
+use crate::figures::counts::Counts;
 use crate::figures::digests::Digests;
-use crate::figures::{Figures, GroupView, Stage, Turns};
+use crate::from_client::SCRATCH_LEN;
 use crate::group::clients::departing::Departures;
+use crate::kept::Kept;
 use crate::kill_connection::KillConnection;
+use crate::limited_log::LimitedLog;
 use crate::line::Line;
-use crate::listing::Answer;
-use crate::log::ReportLine;
-use crate::log::line_limit::LineLimit;
+use crate::listing::{Answer, Question, Said, Wanted};
+use crate::outbox::Outbox;
 use crate::queue::admission::Arrivals;
 use crate::queue::bulk::Bulk;
 use crate::queue::running_limit::{Oversubscribe, Turn};
@@ -55,12 +58,13 @@ use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
 use crate::slow_readers::SlowReaders;
 use crate::statement_logs::StatementLogs;
+use crate::survey::Survey;
 use crate::tokens::{BACKEND, CLIENT, KILL_CONNECTION, LISTENER};
+use crate::upgrade::aside::Aside;
 use crate::watched::code_catalogue::Seen;
 use reactor::{Event, Key, Net, Slots, Time};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;
-use session::meter::Meter;
 use session::prepared::Definitions;
 use session::shapes::Shapes;
 use session::state::Interner;
@@ -73,8 +77,6 @@ use std::time::Duration;
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// The client of the event that comes so many events later is fetched from memory meanwhile.
 const EVENTS_AHEAD: usize = 2;
-/// Bytes read from a client at once.
-pub(crate) const SCRATCH_LEN: usize = 64 * 1024;
 
 /// One group.
 pub struct Group<N: Net> {
@@ -88,16 +90,8 @@ pub struct Group<N: Net> {
     pub(crate) backends: Slots<Backend<N::Sock>>,
     pub(crate) backend_pools: BackendPools,
     pub(crate) sessions: Interner,
-    /// What their user variables hold.
-    pub(crate) variables: Meter,
-    /// What the conditions that are kept for them hold.
-    pub(crate) warnings: Meter,
-    /// What their lists of prepared statements hold, without the texts.
-    pub(crate) statements: Meter,
-    /// What they have not taken of their replies.
-    pub(crate) outputs: Meter,
-    /// What backends keep of commands and replies.
-    pub(crate) in_transit: Meter,
+    /// Bytes that are kept for clients.
+    pub(crate) kept: Kept,
     /// What is kept for clients, as all groups know it; the client that holds most is not looked
     /// for before the moment.
     pub(crate) memory_told: MemoryTold,
@@ -111,8 +105,6 @@ pub struct Group<N: Net> {
     pub(crate) definitions: Definitions,
     /// What the nonces of greetings are made of.
     pub(crate) nonce_key: [u8; 32],
-    /// Bytes of long data that wait for their executions.
-    pub(crate) long_data: usize,
     /// Which statements may ride with others'.
     pub(crate) shapes: Shapes,
     /// What it knows of code in triggers and views.
@@ -127,31 +119,24 @@ pub struct Group<N: Net> {
     pub(crate) arrivals: Arrivals,
     /// Who goes to another process next, while clients do.
     pub(crate) departures: Departures,
-    /// Backends that are on their way with their clients, and what they were called here.
-    pub(crate) aside: BTreeMap<Key, (Key, Backend<N::Sock>)>,
+    /// Backends that are on their way with their clients.
+    pub(crate) aside: Aside<N::Sock>,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
     pub(crate) epoch: u64,
     /// Since when it drains.
     pub(crate) draining: Option<Time>,
-    /// Backends whose reading stopped for no reason of theirs.
-    pub(crate) again: Vec<Key>,
     /// Clients that do not read their replies.
     pub(crate) slow_readers: SlowReaders,
     /// `@@last_gtid` of each client to which one was reported.
     pub(crate) gtids: BTreeMap<Key, LastGtid>,
     /// Where clients are counted by their address; without such limits there are none.
     pub(crate) seats: HashMap<Key, Seat>,
-    /// Lines of a report, to be printed.
-    lines: Vec<ReportLine>,
-    /// Answers to questions, to be handed over.
-    pub(crate) answers: Vec<Answer>,
+    /// What its thread has to hand over.
+    pub outbox: Outbox,
     /// Lines about logins that failed, and about lost connections to the server.
-    pub(crate) lines_of_logins: LineLimit,
-    pub(crate) lines_of_losses: LineLimit,
+    pub(crate) log: LimitedLog,
     /// Statements that run and may be logged.
     pub(crate) statement_logs: StatementLogs,
-    /// Messages to other groups, by their number, to be sent after the turn.
-    pub(crate) messages: Vec<(usize, Order)>,
     /// KILLs that go to the server, and the connection that carries them.
     pub(crate) kill_connection: KillConnection<N::Sock>,
     /// Commands of clients that have not come whole.
@@ -160,8 +145,6 @@ pub struct Group<N: Net> {
     pub(crate) in_hand: Handling,
     /// Clients whose failed authentication is answered later.
     pub(crate) auth_delays: AuthDelays,
-    /// Bytes that TLS of clients takes.
-    pub(crate) tls_bytes: usize,
     /// Steps of handshakes that may still be made in this turn.
     pub(crate) handshakes_left: usize,
     pub(crate) counts: Counts,
@@ -205,17 +188,12 @@ impl<N: Net> Group<N> {
             backends: Slots::default(),
             backend_pools: BackendPools::default(),
             sessions: Interner::default(),
-            variables: Meter::default(),
-            warnings: Meter::default(),
-            statements: Meter::default(),
-            outputs: Meter::default(),
-            in_transit: Meter::default(),
+            kept: Kept::default(),
             memory_told: MemoryTold::default(),
             schemas: Schemas::default(),
             line: Line::default(),
             running: Running::default(),
             definitions: Definitions::default(),
-            long_data: 0,
             nonce_key,
             shapes: Shapes::default(),
             code_seen: Seen::default(),
@@ -228,22 +206,17 @@ impl<N: Net> Group<N> {
             received: Vec::new(),
             arrivals: Arrivals::default(),
             departures: Departures::default(),
-            aside: BTreeMap::new(),
+            aside: Aside::default(),
             draining: None,
-            again: Vec::new(),
             slow_readers: SlowReaders::new(spool),
             gtids: BTreeMap::new(),
             seats: HashMap::new(),
-            lines: Vec::new(),
-            answers: Vec::new(),
-            lines_of_logins: LineLimit::default(),
-            lines_of_losses: LineLimit::default(),
+            outbox: Outbox::default(),
+            log: LimitedLog::default(),
             statement_logs: StatementLogs::default(),
-            messages: Vec::new(),
             kill_connection: KillConnection::default(),
             inputs: Inputs::default(),
             auth_delays: AuthDelays::default(),
-            tls_bytes: 0,
             handshakes_left: HANDSHAKES_PER_TURN,
             counts: Counts::default(),
             figures,
@@ -291,7 +264,7 @@ impl<N: Net> Group<N> {
                 _ => {}
             }
         }
-        for key in std::mem::take(&mut self.again) {
+        for key in self.bulk.take_at_once() {
             self.read_or_line_up(key);
         }
         self.do_bulk_work();
@@ -311,7 +284,7 @@ impl<N: Net> Group<N> {
         self.flush_dirty();
         self.close_marked();
         self.flush_dirty();
-        self.publish_front();
+        self.matching().publish_front();
         if self.settings.oversubscribe == Oversubscribe::Auto {
             let turn = Turn {
                 statements: self.counts.statements,
@@ -331,8 +304,8 @@ impl<N: Net> Group<N> {
 
     /// When [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
-        let stands_still = self.again.is_empty() && !self.clients.has_closing();
-        if !stands_still || self.matching().is_behind() && !self.yields() {
+        let stands_still = !self.bulk.turns_at_once() && !self.clients.has_closing();
+        if !stands_still || self.matching().is_behind() && !self.matching().yields() {
             return Time(0);
         }
         let now = self.net.now();
@@ -359,7 +332,7 @@ impl<N: Net> Group<N> {
             // At the limit it could start nothing even if it did not yield, and looks when
             // something ends.
             if running.has_room(0, shared, settings) {
-                next = next.min(running.look.next());
+                next = next.min(running.look.get().next());
             }
         }
         if let Some(since) = self.draining {
@@ -373,11 +346,6 @@ impl<N: Net> Group<N> {
         &mut self.net
     }
 
-    /// The moment of the present turn.
-    pub(crate) fn now(&self) -> Time {
-        self.net.now()
-    }
-
     /// Carries out an order.
     pub fn order(&mut self, order: Order) {
         match order {
@@ -386,10 +354,13 @@ impl<N: Net> Group<N> {
                 // What waits for the end of a pause is to run, or nobody would ever hear of it.
                 self.shared.paused.store(false, Relaxed);
                 for key in self.clients.keys() {
-                    self.leave_if_idle(key);
+                    (self.clients).leave_if_idle(key, self.departures.has(key));
                 }
             }
-            Order::Report => self.lines = self.report(),
+            Order::Report => {
+                let lines = self.survey().report();
+                self.outbox.put_report(lines);
+            }
             Order::Ask(question) => self.on_question(question),
             Order::Reconnect => self.leave_backends(|_| true),
             Order::Kill(ask) => {
@@ -400,21 +371,11 @@ impl<N: Net> Group<N> {
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
             Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
             Order::TextRead(key, read) => self.on_text_read(key, read),
-            Order::Spool(done) => self.on_spool(done),
+            Order::Spool(done) => self.unread().spooled(done),
             // The thread of the group knows of these.
             Order::Look | Order::Give(_) | Order::Keep | Order::Leave => {}
         }
         self.close_marked();
-    }
-
-    /// Takes what [`Order::Report`] has written down.
-    pub fn take_report(&mut self) -> Vec<ReportLine> {
-        std::mem::take(&mut self.lines)
-    }
-
-    /// Takes the messages that are to go to other groups, each with its group's number.
-    pub fn take_messages(&mut self) -> Vec<(usize, Order)> {
-        std::mem::take(&mut self.messages)
     }
 
     /// True when a drain has ended: nobody is left, or its time is up.
@@ -424,73 +385,47 @@ impl<N: Net> Group<N> {
         })
     }
 
-    /// Who is here, and what has happened.
-    pub fn census(&self) -> Census {
-        let pins = |client: &Client<N::Sock>| client.is_held() && client.lease().is_some();
-        let pinned = self.clients.iter().filter(|(_, client)| pins(client));
-        self.census_beside(pinned.count())
-    }
-
-    /// The same where it is known how many clients hold a backend without a transaction.
-    fn census_beside(&self, pinned: usize) -> Census {
-        let mut census = Census {
-            counts: self.counts.clone(),
-            pinned,
-            ..Census::default()
-        };
-        census.clients = self.clients.len();
-        census.waiting = self.line.len();
-        census.variables_bytes = self.variables.bytes();
-        census.input_bytes = self.inputs.bytes();
-        census.memory_bytes = self.held_for_clients();
-        (
-            census.slow_readers,
-            census.spooled_clients,
-            census.spooled_bytes,
-        ) = self.slow_readers.count(&self.clients, &self.backends);
-        for (_, backend) in self.backends.iter() {
-            census.count_backend(backend.state(), backend.lease().is_some());
+    /// The group as others may look at it.
+    pub fn survey(&self) -> Survey<'_, N> {
+        Survey {
+            net: &self.net,
+            shared: &self.shared,
+            settings: &self.settings,
+            index: self.index,
+            clients: &self.clients,
+            backends: &self.backends,
+            pools: &self.backend_pools,
+            line: &self.line,
+            inputs: &self.inputs,
+            slow_readers: &self.slow_readers,
+            kept: &self.kept,
+            definitions: &self.definitions,
+            sessions: &self.sessions,
+            gtids: &self.gtids,
+            counts: &self.counts,
+            figures: &self.figures,
+            bulk: &self.bulk,
         }
-        census
     }
 
-    /// What others may know of this group at this moment. It looks at each client once.
-    pub(crate) fn view(&self, turns: Turns) -> GroupView {
-        let mut stages = [0; Stage::ALL.len()];
-        let (mut pinned, mut reasons) = (0, BTreeMap::new());
-        for (_, client) in self.clients.iter() {
-            let leased = client.lease().is_some();
-            pinned += usize::from(client.is_held() && leased);
-            stages[Stage::of(client.state(), leased) as usize] += 1;
-            for pin in client.pins.list().iter() {
-                *reasons.entry(pin.reason.name()).or_default() += 1;
+    /// Answers a question of the console.
+    fn on_question(&mut self, question: Question) {
+        let said = match question.what {
+            Wanted::Clients { from } => self.survey().client_lines(from),
+            Wanted::Backends => self.survey().backend_lines(),
+            Wanted::Kill { id, query } => {
+                let ask = KillAsk {
+                    asker: None,
+                    id,
+                    query,
+                    user: None,
+                };
+                // What the server is asked for ends by itself, or is said in the log.
+                Said::Killed(self.kill(&ask).unwrap_or(KillEnd::Done))
             }
-        }
-        GroupView {
-            at: self.net.now(),
-            census: self.census_beside(pinned),
-            stages,
-            pinned: reasons,
-            figures: self.figures.clone(),
-            turns,
-        }
-    }
-
-    /// During a drain: a client that keeps nothing on a backend may go.
-    pub(crate) fn leave_if_idle(&mut self, key: Key) {
-        let Some(client) = self.clients.get(key) else {
-            return;
         };
-        use ClientState::{Accepted, Greeted, Idle, Opening, Proving, Verifying};
-        let idle = match client.state() {
-            Accepted | Greeted | Proving | Verifying | Opening => true,
-            Idle if self.departures.has(key) => false,
-            Idle => client.lease().is_none() && client.output.is_none(),
-            _ => false,
-        };
-        if idle {
-            self.close_later(key);
-        }
+        let ticket = question.ticket;
+        self.outbox.answer(Answer { ticket, said });
     }
 
     /// Limits that need no exactness.
@@ -500,7 +435,7 @@ impl<N: Net> Group<N> {
             self.refuse_input(key, &refusal);
         }
         self.end_late_clients();
-        self.end_departed_clients();
+        self.client_reader().close_departed();
         self.sweep_backends();
         self.keep_time_limits();
         self.give_statements_back();
@@ -508,18 +443,14 @@ impl<N: Net> Group<N> {
             self.retire(lease);
         }
         self.drop_late_kills();
-        self.log_omitted();
-        self.end_longest_reader();
+        let now = self.net.now();
+        self.log.tell_omitted(&mut self.statement_logs, now);
+        self.unread().end_longest();
         if self.draining.is_some() {
             for key in self.clients.keys() {
-                self.leave_if_idle(key);
+                (self.clients).leave_if_idle(key, self.departures.has(key));
             }
         }
-    }
-
-    /// Notes that a client must go at the end of this turn.
-    pub(crate) fn close_later(&mut self, key: Key) {
-        self.clients.close_later(key);
     }
 
     /// Closes those who must go; closing one may free a backend for another.

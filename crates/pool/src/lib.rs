@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod alone;
+mod answers;
 mod arrival;
 mod auth;
 mod backend;
@@ -19,18 +20,24 @@ mod client;
 mod code_seen;
 mod config;
 mod errors;
+mod failed_logins;
 mod figures;
+mod from_client;
 mod from_files;
 #[cfg(test)]
 mod generated_page;
 mod group;
 mod input_room;
+mod kept;
 mod kill_connection;
+mod kill_fate;
+mod limited_log;
 mod line;
 mod listing;
 mod log;
 mod matching;
 mod operations;
+mod outbox;
 mod own_ok;
 mod pair;
 mod pinning;
@@ -46,11 +53,15 @@ mod server;
 mod shared;
 mod slow_readers;
 mod statement_logs;
+mod survey;
 mod telemetry;
 mod time_limits;
+mod to_backend;
 mod to_client;
 mod tokens;
+mod unread;
 mod upgrade;
+mod waiters;
 mod watched;
 
 pub use auth::network::Network;

@@ -33,7 +33,7 @@ pub(crate) enum Wanted {
 
 /// A group's answer.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub(crate) ticket: u64,
     pub(crate) said: Said,
 }

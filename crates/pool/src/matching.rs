@@ -11,13 +11,16 @@
 //! | `turns.rs` | whose turn is next in the lanes, and who has to wait though it has a backend |
 //! | `choice.rs` | which idle backend suits a client best |
 //! | `riding.rs` | behind whose statements one may go out |
+//! | `fairness.rs` | whether other groups' lanes come first |
 //! | `dialling.rs` | whether a backend is to be opened, lent, or closed for another |
 //!
-//! Invariants: nothing is changed but entries of lanes that stand no more; what is answered holds
-//! until the next change of what is borrowed.
+//! Invariants: nothing is changed but entries of lanes that stand no more, and what a group tells
+//! others of its front and has seen of theirs; what is answered holds until the next change of what
+//! is borrowed.
 
 pub(crate) mod choice;
 mod dialling;
+mod fairness;
 mod riding;
 pub(crate) mod turns;
 

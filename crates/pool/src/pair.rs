@@ -11,9 +11,11 @@
 //! | `answers.rs` | properties of a session that were read back, one function for each |
 //! | `changes.rs` | what trackers report of a session and its transaction |
 //! | `restoring.rs` | the commands that bring a backend into its client's session |
+//! | `questions.rs` | what the pool asks behind a statement |
 //! | `conditions.rs` | whose conditions stand on a backend, and what clears them |
 //! | `reports.rs` | reports for which an EOF packet has no room |
 //! | `prepared.rs` | prepared statements of the client on its backend |
+//! | `unset.rs` | what a client's command must not find on a backend |
 //! | `roles.rs`, `found.rs`, `user_variables.rs`, `trackers.rs` | one property each |
 //!
 //! Invariant: a session that was read back or reported is that of both, or the pair says that the
@@ -25,10 +27,12 @@ pub(crate) mod conditions;
 pub(crate) mod found;
 pub(crate) mod prepared;
 pub(crate) mod previous;
+pub(crate) mod questions;
 pub(crate) mod reports;
 pub(crate) mod restoring;
 pub(crate) mod roles;
 pub(crate) mod trackers;
+pub(crate) mod unset;
 pub(crate) mod user_variables;
 pub(crate) mod view;
 

@@ -21,11 +21,14 @@ use crate::auth::credential::Credential;
 use crate::auth::host_pattern::ClientHost;
 use crate::backend::backend_pools::{BackendPool, BackendPools, CLIENT_ADDRESSES_MAX, PoolKey};
 use crate::client::clients::Clients;
-use crate::config::Settings;
+use crate::client::{Client, Proof};
+use crate::config::{Origin, Settings};
 use crate::errors::reasons::Refusal;
 use crate::server::schemas::Schemas;
 use crate::shared::Shared;
 use reactor::{Key, Net};
+use session::begun::Begun;
+use session::state::Interner;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -130,12 +133,65 @@ pub(crate) struct PoolMembers<'a, N: Net> {
     pub(crate) clients: &'a mut Clients<N::Sock>,
     pub(crate) pools: &'a mut BackendPools,
     pub(crate) schemas: &'a mut Schemas,
+    pub(crate) sessions: &'a mut Interner,
+    /// What sessions begin with.
+    pub(crate) begun: &'a Begun,
     pub(crate) net: &'a N,
     pub(crate) shared: &'a Shared,
     pub(crate) settings: &'a Settings,
 }
 
+impl<S> Client<S> {
+    /// The name of its user. Accounts of the server are one user of the settings, and are
+    /// called as they are there.
+    pub(crate) fn user_name<'a>(
+        &self,
+        settings: &'a Settings,
+        pools: &'a BackendPools,
+    ) -> Option<&'a str> {
+        let user = settings.users.get(self.user as usize)?;
+        let account = pools.pools.get(self.pool as usize);
+        Some(match (user.origin, account) {
+            (Origin::Server, Some(account)) => &account.key.user,
+            _ => &user.name,
+        })
+    }
+}
+
 impl<N: Net> PoolMembers<'_, N> {
+    /// Counts a client of this user that has come from another process, which has let it in.
+    pub(crate) fn joins(&mut self, key: Key, user: usize) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.user = u16::try_from(user).unwrap_or(u16::MAX);
+        client.proof = Proof::Given;
+        let user = &self.settings.users[user];
+        client.place.give_tickets(user.limits.high_prio_tickets);
+        user.usage.clients.fetch_add(1, Relaxed);
+    }
+
+    /// Whether it is known how a login of this client's pool begins, where `init_connect` decides
+    /// that ([`crate::server::begins`]); its session begins so.
+    pub(crate) fn begins(&mut self, key: Key) -> bool {
+        if self.begun.init_connect().is_empty() {
+            return true;
+        }
+        let client = self.clients.get_mut(key);
+        let Some(client) = client.filter(|c| c.proof != Proof::Changing) else {
+            return true;
+        };
+        let known = self.pools.pools[client.pool as usize].begins.as_ref();
+        let known = known.filter(|known| *known.init_connect == *self.begun.init_connect());
+        let Some(begins) = known else {
+            return false;
+        };
+        let mut session = (*client.session).clone();
+        begins.begin(&mut session);
+        client.session = self.sessions.intern(session);
+        true
+    }
+
     /// Where a client connects from, as accounts are matched with it.
     pub(crate) fn host_of(&self, key: Key) -> ClientHost {
         let client = self.clients.get(key);
@@ -366,5 +422,156 @@ impl<N: Net> PoolMembers<'_, N> {
         let all = self.pools.pools.iter().enumerate();
         let left = all.filter(|(index, pool)| outdated(pool) && !used.contains(index));
         left.flat_map(|(_, pool)| pool.idle.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::buffers::transport::Transport;
+    use crate::scripted::{Scripted, shared};
+    use reactor::Time;
+    use std::rc::Rc;
+    use wire::auth::NONCE_LEN;
+
+    struct Bench {
+        clients: Clients<()>,
+        pools: BackendPools,
+        schemas: Schemas,
+        sessions: Interner,
+        begun: Begun,
+        net: Scripted,
+        shared: Shared,
+        settings: Arc<Settings>,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let shared = shared("");
+            Bench {
+                clients: Clients::default(),
+                pools: BackendPools::default(),
+                schemas: Schemas::default(),
+                sessions: Interner::default(),
+                begun: Begun::default(),
+                net: Scripted::default(),
+                settings: shared.settings(),
+                shared,
+            }
+        }
+
+        fn members(&mut self) -> PoolMembers<'_, Scripted> {
+            PoolMembers {
+                clients: &mut self.clients,
+                pools: &mut self.pools,
+                schemas: &mut self.schemas,
+                sessions: &mut self.sessions,
+                begun: &self.begun,
+                net: &self.net,
+                shared: &self.shared,
+                settings: &self.settings,
+            }
+        }
+
+        fn client(&mut self) -> Key {
+            let login = Login::new([0; NONCE_LEN], false);
+            let transport = Transport::plain((), true);
+            let client = Client::greeted(transport, Time(1), Rc::default(), login);
+            self.clients.insert(client)
+        }
+
+        /// The pool of who logs in to the server as this account, with these capabilities.
+        fn pool_of(&mut self, account: &Arc<Counted>, capabilities: u32) -> usize {
+            let onward = Onward {
+                user: account.user.clone(),
+                credential: Credential::Password("secret".into()),
+                account: Some(account.clone()),
+            };
+            self.members().pool_of((capabilities, 0), onward, None)
+        }
+    }
+
+    fn account(user: &str) -> Arc<Counted> {
+        Arc::new(Counted {
+            user: user.into(),
+            host: "%".into(),
+            ..Counted::default()
+        })
+    }
+
+    fn count(account: &Counted) -> usize {
+        account.clients.load(Relaxed)
+    }
+
+    #[test]
+    fn who_logs_in_to_the_server_alike_shares_backends() {
+        let mut bench = Bench::new();
+        let (one, other) = (account("one"), account("other"));
+        let first = bench.pool_of(&one, 0);
+        assert_eq!(bench.pool_of(&one, 0), first);
+        let pools = [bench.pool_of(&one, 8), bench.pool_of(&other, 0)];
+        assert!(!pools.contains(&first) && pools[0] != pools[1]);
+    }
+
+    #[test]
+    fn an_account_counts_its_clients_and_one_that_moves_is_counted_once() {
+        let mut bench = Bench::new();
+        let (one, other) = (account("one"), account("other"));
+        let pools = [bench.pool_of(&one, 0), bench.pool_of(&other, 0)];
+        let key = bench.client();
+        bench.members().put_in_pool(key, pools[0]);
+        assert_eq!((count(&one), count(&other)), (1, 0));
+        // Only who is known belonged to a pool before.
+        bench.members().joins(key, 0);
+        bench.members().put_in_pool(key, pools[1]);
+        assert_eq!((count(&one), count(&other)), (0, 1));
+        assert_eq!(bench.clients.get(key).unwrap().pool as usize, pools[1]);
+    }
+
+    #[test]
+    fn who_has_come_from_another_process_is_counted_among_its_users() {
+        let mut bench = Bench::new();
+        let key = bench.client();
+        bench.members().joins(key, 0);
+        assert!(bench.clients.get(key).unwrap().is_known());
+        let usage = &bench.settings.users[0].usage;
+        assert_eq!(usage.clients.load(Relaxed), 1);
+    }
+
+    #[test]
+    fn a_pool_of_older_privileges_is_left_once_it_is_empty() {
+        let mut bench = Bench::new();
+        let one = account("one");
+        let old = bench.pool_of(&one, 0);
+        let key = bench.client();
+        bench.members().put_in_pool(key, old);
+        assert_eq!(bench.members().outdated(key), None);
+        bench.pools.pools[old].key.privileges = u32::MAX;
+        assert_eq!(bench.members().outdated(key), Some(old));
+        bench.pools.pools[old].count = 1;
+        assert_eq!(bench.members().outdated(key), None, "a backend is left");
+        bench.pools.pools[old].count = 0;
+        bench.members().move_on(key, old);
+        let pool = bench.clients.get(key).unwrap().pool as usize;
+        assert_ne!(pool, old);
+        assert_eq!(bench.pools.pools[pool].key.user, "one");
+    }
+
+    #[test]
+    fn what_lies_idle_of_older_privileges_goes_when_no_client_has_them() {
+        let mut bench = Bench::new();
+        let old = bench.pool_of(&account("one"), 0);
+        let (lease, key) = (Key::from_parts(7, 0), bench.client());
+        bench.members().put_in_pool(key, old);
+        bench.pools.pools[old].idle.push(lease);
+        assert!(bench.members().outdated_idle().is_empty());
+        bench.pools.pools[old].key.privileges = u32::MAX;
+        assert!(
+            bench.members().outdated_idle().is_empty(),
+            "a client has them"
+        );
+        bench.clients.remove(key);
+        assert_eq!(bench.members().outdated_idle(), [lease]);
     }
 }

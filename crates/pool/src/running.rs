@@ -15,6 +15,7 @@ use crate::config::Settings;
 use crate::queue::fronts::Look;
 use crate::shared::Shared;
 use reactor::{Slots, Time};
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What runs in a group.
@@ -23,7 +24,7 @@ pub(crate) struct Running {
     /// Backends that run statements, those that have stalled not counted.
     count: usize,
     /// How the group stands to the others.
-    pub(crate) look: Look,
+    pub(crate) look: Cell<Look>,
 }
 
 impl Running {
@@ -38,7 +39,7 @@ impl Running {
 
     /// The same for clients that have one: a pause lets them come to their end.
     fn max_of_held(&self, shared: &Shared, settings: &Settings) -> usize {
-        shared.busy_max(settings, self.look.running)
+        shared.busy_max(settings, self.look.get().running)
     }
 
     /// Whether `more` backends, and another, may run a statement for clients without one.

@@ -5,6 +5,7 @@
 //! clients of records and records of clients; `operations/upgrade.rs` and its folder say what comes
 //! after what.
 
+pub(crate) mod aside;
 pub(crate) mod channel;
 pub(crate) mod frames;
 pub(crate) mod record;

@@ -98,7 +98,7 @@ impl Begun {
         &self.0.names
     }
 
-    /// What the server runs for who logs in (see `init_connect.rs` of the pool).
+    /// What the server runs for who logs in (see `server/begins.rs` of the pool).
     pub fn init_connect(&self) -> &[u8] {
         &self.0.init_connect
     }

@@ -58,7 +58,7 @@ fn main() {
         }
     });
     let mut events = Vec::new();
-    while !talk.is_finished() || group.census().clients > 0 {
+    while !talk.is_finished() || group.survey().census().clients > 0 {
         let deadline = group
             .deadline()
             .min(Time::now() + Duration::from_millis(50));

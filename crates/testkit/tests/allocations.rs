@@ -64,8 +64,8 @@ fn live(group: &mut Group<RealNet>, events: &mut Vec<Event>, done: &Done, until:
         let deadline = group.deadline().min(at_most);
         group.net_mut().wait(deadline, events).unwrap();
         group.turn(events);
-        assert!(group.take_messages().is_empty());
-        assert!(group.take_report().is_empty());
+        assert!(group.outbox.take_messages().is_empty());
+        assert!(group.outbox.take_report().is_empty());
     }
 }
 
@@ -113,7 +113,7 @@ fn allocations(test: &str, script: &[&str]) -> Option<u64> {
         });
         done.over.store(true, Ordering::Relaxed);
         // Whoever is in the middle of its script is served to the end.
-        while group.census().clients > 0 {
+        while group.survey().census().clients > 0 {
             let deadline = Time::now() + Duration::from_millis(50);
             group.net_mut().wait(deadline, &mut events).unwrap();
             group.turn(&events);

@@ -17,7 +17,10 @@ use crate::auth::accounts::Accounts;
 use crate::auth::credential::Credential;
 use crate::queue::lane::{LaneName, Lanes, Waiting};
 use crate::server::begins::Begins;
+use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Time};
+use session::state::Session;
+use session::text::Text;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,6 +146,21 @@ impl BackendPool {
             login_has_role: None,
             asks_found: false,
         }
+    }
+
+    /// A fresh backend has told its session, and with `init_connect` all its variables.
+    pub(crate) fn note_begins(
+        &mut self,
+        fresh: &mut Session,
+        values: Option<&Text>,
+        server: &ServerFacts,
+    ) {
+        let Some(values) = values.and_then(|values| fresh.begun.read(values)) else {
+            return;
+        };
+        let begins = Begins::of(fresh, &values, server);
+        begins.begin(fresh);
+        self.begins = Some(begins);
     }
 
     /// Notes that a dial failed, and why.

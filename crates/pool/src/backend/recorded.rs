@@ -11,7 +11,7 @@
 //! Invariants: what is not carried is what it is on every backend at rest; a record that cannot be
 //! read whole makes no backend.
 
-use super::{Backend, BackendState, Endpoint, Load, Reports};
+use super::{Backend, BackendState, Endpoint, Load, Reports, SchemaThere};
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
 use reactor::{Key, Time};
@@ -66,7 +66,7 @@ impl<S> Backend<S> {
             && self.load == Load::None;
         let is_known = self.reports == Reports::Complete
             && !self.reuse.is_frozen()
-            && !self.astray
+            && self.schema == SchemaThere::Clients
             && self.conditions_of.is_none_or(|of| of == client);
         self.state == BackendState::Leased
             && self.binding.key() == Some(client)
@@ -95,7 +95,7 @@ impl<S> Backend<S> {
             thread,
             epoch: _,
             reuse: _,
-            astray: _,
+            schema: _,
             insert_id,
             found,
             unsettled,
@@ -112,7 +112,7 @@ impl<S> Backend<S> {
             input: _,
             output: _,
             dirty: _,
-            rideable: _,
+            riding: _,
             served,
             load: _,
             held_up_since: _,

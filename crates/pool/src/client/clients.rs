@@ -11,6 +11,7 @@
 //! Invariants: an id belongs to one client at a time; a client is noted once; one that is on its
 //! way to another process is not noted, because that process may have it by now.
 
+use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use reactor::{Key, Slots};
 use std::ops::{Deref, DerefMut};
@@ -62,6 +63,33 @@ impl<S> Clients<S> {
         {
             client.closing = true;
             self.closing.push(key);
+        }
+    }
+
+    /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
+    /// that of those behind the client.
+    pub(crate) fn unbind(&mut self, key: Key, backends: &mut Slots<Backend<S>>) -> Option<Key> {
+        let client = self.slots.get_mut(key)?;
+        let lease = client.lease()?;
+        let backend = backends.get_mut(lease);
+        client.binding.unbind(key, backend.map(|b| &mut b.binding));
+        Some(lease)
+    }
+
+    /// During a drain: a client that keeps nothing on a backend may go, unless it `departs` to
+    /// another process.
+    pub(crate) fn leave_if_idle(&mut self, key: Key, departs: bool) {
+        let Some(client) = self.slots.get(key) else {
+            return;
+        };
+        use ClientState::{Accepted, Greeted, Idle, Opening, Proving, Verifying};
+        let idle = match client.state() {
+            Accepted | Greeted | Proving | Verifying | Opening => true,
+            Idle => !departs && client.lease().is_none() && client.output.is_none(),
+            _ => false,
+        };
+        if idle {
+            self.close_later(key);
         }
     }
 

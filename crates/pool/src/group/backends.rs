@@ -10,7 +10,6 @@
 
 pub(crate) mod abandoned;
 pub(crate) mod fresh;
-pub(crate) mod init_connect;
 pub(crate) mod losses;
 pub(crate) mod outages;
 pub(crate) mod renewal;
@@ -20,7 +19,9 @@ use crate::backend::backend_pools::DialEnd;
 use crate::backend::login::LoginStep;
 use crate::backend::overdue::why_broken;
 use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
-use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG, Reports};
+use crate::backend::{
+    Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG, Reports, Riding, SchemaThere,
+};
 use crate::client::ClientState;
 use crate::group::Group;
 use crate::pair::trackers::told_to;
@@ -56,10 +57,11 @@ impl<N: Net> Group<N> {
         backend.transport.note(event);
         let header = backend.dial.as_mut().map(|dial| dial.take_header());
         if let Some(header) = header.filter(|header| !header.is_empty()) {
-            self.send_backend(key, &header);
+            self.backend_writer().send(key, &header);
         }
         if event.writable {
-            self.flush_backend(key);
+            let written = self.backend_writer().write(key);
+            self.written(key, written);
         }
         self.read_or_line_up(key);
     }
@@ -71,14 +73,6 @@ impl<N: Net> Group<N> {
             self.bulk.push(Piece::Reply(key));
         } else {
             self.read_backend(key);
-        }
-    }
-
-    /// Has a backend read in the next turn, which comes at once. One that stands in the line of
-    /// bulk work is read when that is done: until then the group may sleep.
-    pub(crate) fn read_in_next_turn(&mut self, key: Key) {
-        if !self.bulk.has_reply_of(key) && !self.again.contains(&key) {
-            self.again.push(key);
         }
     }
 
@@ -112,7 +106,7 @@ impl<N: Net> Group<N> {
         if self.may_read(key) {
             match long {
                 true => self.bulk.push(Piece::Reply(key)),
-                false => self.again.push(key),
+                false => self.bulk.read_at_once(key),
             }
         } else if let Some(backend) = self.backends.get_mut(key) {
             let now = self.net.now();
@@ -189,7 +183,7 @@ impl<N: Net> Group<N> {
             return true;
         }
         if self.handshakes_left == 0 {
-            self.again.push(key);
+            self.bulk.read_at_once(key);
             return false;
         }
         self.handshakes_left -= 1;
@@ -224,7 +218,7 @@ impl<N: Net> Group<N> {
     fn login_step(&mut self, key: Key, step: LoginStep) {
         match step {
             LoginStep::Wait => {}
-            LoginStep::Send(out) => self.send_backend(key, &out),
+            LoginStep::Send(out) => self.backend_writer().send(key, &out),
             LoginStep::In => self.prepare(key),
             LoginStep::Failed(why, end) => {
                 if end == DialEnd::PasswordUnknown
@@ -268,7 +262,7 @@ impl<N: Net> Group<N> {
         let mut told = told.unwrap_or_default();
         let (mut own_seq, mut summary) = (0, std::mem::take(&mut backend.summary));
         let mut wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
-        if backend.astray {
+        if backend.schema == SchemaThere::Another {
             // It stands in a schema that is not its client's, and reports that.
             wanted = wanted.map(|wanted| wanted.without_schema());
         }
@@ -306,7 +300,7 @@ impl<N: Net> Group<N> {
             front.reply = command.reply;
         }
         match command.owner {
-            Some(client) if relayed => self.send_client(client, &out),
+            Some(client) if relayed => self.client_writer().send(client, &out),
             // Nobody waits for it: it has been counted.
             None if relayed => {}
             _ if command.purpose.is_collected() => backend.collected.extend_from_slice(&out),
@@ -315,14 +309,14 @@ impl<N: Net> Group<N> {
         self.lent = out;
         let backend = self.backends.get_mut(key);
         let lengths = backend.map_or(Ok(()), |backend| {
-            backend.count_kept(&self.in_transit);
+            backend.count_kept(&self.kept.in_transit);
             backend.check_lengths(relayed)
         });
         let used = self.after_feeding(key, fed.and_then(|fed| lengths.map(|()| fed)));
         let Some(backend) = self.backends.get_mut(key) else {
             return used;
         };
-        backend.count_kept(&self.in_transit);
+        backend.count_kept(&self.kept.in_transit);
         if backend.is_read_in_vain(self.net.now()) {
             self.end_unread_reply(key);
         }
@@ -336,15 +330,17 @@ impl<N: Net> Group<N> {
                 match stop {
                     Stop::Hungry => {}
                     Stop::File => self.ask_for_file(key),
-                    Stop::Done
-                        if self
-                            .owner_of(key)
-                            .is_some_and(|c| c.state() == ClientState::Feeding) =>
-                    {
-                        // What the client still sends of its file would be taken for commands.
-                        self.lose(key, "the server answered before the end of the file");
+                    Stop::Done => {
+                        let owner = self.backends.get(key).and_then(Backend::lease);
+                        let owner = owner.and_then(|owner| self.clients.get(owner));
+                        match owner.is_some_and(|c| c.state() == ClientState::Feeding) {
+                            // What the client still sends of its file would be taken for commands.
+                            true => {
+                                self.lose(key, "the server answered before the end of the file")
+                            }
+                            false => self.finish(key),
+                        }
                     }
-                    Stop::Done => self.finish(key),
                 }
                 used
             }
@@ -364,7 +360,7 @@ impl<N: Net> Group<N> {
                     // The file may have come with the statement already.
                     self.pump(owner);
                 } else {
-                    self.close_later(owner);
+                    self.clients.close_later(owner);
                 }
             }
             None => self.lose(key, "the client left while the server waited for its file"),
@@ -380,9 +376,9 @@ impl<N: Net> Group<N> {
         let Some(lease) = client.lease() else { return };
         let last = message.len() == HEADER_LEN;
         if last && !client.change_state(ClientState::Running, now) {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         }
-        self.send_backend(lease, message);
+        self.backend_writer().send(lease, message);
     }
 
     /// The oldest command's reply is complete.
@@ -408,7 +404,7 @@ impl<N: Net> Group<N> {
         backend.busy_since = self.net.now();
         backend.held_up_since = None;
         if backend.flight().is_empty() {
-            backend.rideable = false;
+            backend.riding = Riding::Closed;
             self.running.ends(backend);
         }
         if !self.may_go_on(key, &command) {
@@ -489,11 +485,11 @@ impl<N: Net> Group<N> {
         }
         let logs_in = client.is_logging_in();
         if !client.change_state(ClientState::Idle, now) {
-            self.close_later(owner);
+            self.clients.close_later(owner);
             return false;
         }
         if logs_in {
-            self.end_login(owner, b"");
+            self.answers().end_login(owner, b"");
         }
         true
     }
@@ -511,7 +507,7 @@ impl<N: Net> Group<N> {
             .is_some_and(|login| login.begins_late);
         if late {
             // By now a backend of its pool has been dialled.
-            let _ = self.begins(key);
+            let _ = self.members().begins(key);
         }
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(key), self.backends.get_mut(lease))
@@ -547,14 +543,11 @@ impl<N: Net> Group<N> {
         }
         let moved = client.change_state(ClientState::Restoring, now);
         if moved && commands > 0 {
-            self.send_backend(lease, &out);
-            if let Some(backend) = self.backends.get_mut(lease) {
-                self.running.begins(backend, self.net.now());
-            }
+            self.backend_writer().ask(lease, &out);
         }
         self.lent = out;
         if !moved {
-            self.close_later(key);
+            self.clients.close_later(key);
         }
         moved && commands == 0 && self.stands_restored(key)
     }

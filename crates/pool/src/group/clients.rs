@@ -6,16 +6,13 @@
 //! and is answered in order.
 
 pub(crate) mod arrivals;
-pub(crate) mod compression;
 pub(crate) mod departing;
 pub(crate) mod input;
 pub(crate) mod limits;
-pub(crate) mod listing;
 pub(crate) mod long_texts;
 pub(crate) mod memory_share;
 pub(crate) mod moving;
 pub(crate) mod proxy_header;
-pub(crate) mod report;
 pub(crate) mod reset_connection;
 pub(crate) mod sending;
 pub(crate) mod slow_readers;
@@ -24,38 +21,31 @@ pub(crate) mod tls;
 
 use crate::auth::accounts::LoginContext;
 use crate::auth::address_limits::Seat;
-use crate::auth::auth_delay::{After, Delayed};
-use crate::auth::auth_failures::{FREE, delay_at};
+use crate::auth::auth_delay::After;
 use crate::auth::login::{Login, Outcome};
-use crate::auth::password_checks::{Full, Line};
 use crate::buffers::packing::Compression;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
-use crate::group::{Group, SCRATCH_LEN};
-use crate::log::{self, Facts};
+use crate::failed_logins::{Denial, FailedLogins, Heard};
+use crate::from_client::{FromClient, Got};
+use crate::group::Group;
 use crate::pair::roles::role_after_change;
 use crate::pool_members::{Bar, unusable};
 use crate::server::server_facts::ServerFacts;
 use crate::tokens::CLIENT;
-use reactor::{Address, Event, Key, Net, Read, Token};
+use reactor::{Address, Event, Key, Net, Token};
 use session::own_commands::OwnCommands;
 use session::state::Session;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use wire::auth::{NONCE_LEN, Nonce};
 use wire::capabilities::{self as cap, BACKEND_KEY};
-use wire::errors::ErrorCode;
 use wire::handshake::{self, nonce_from_random, nonce_of_connection};
-use wire::packet::{Frame, HEADER_LEN, Header, frame, packets, payload_len};
-use wire::reply::put_err;
+use wire::packet::{Frame, HEADER_LEN, packets, payload_len};
 use wire::stranger::Stranger;
-use wire::wiped::wipe;
 
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
-/// Bytes read at once behind a message's first part: as many as it lacks, but no fewer than this.
-const INPUT_STEP_MIN: usize = 4 * 1024;
 /// Times that a client's bytes are read in a turn; then others have theirs.
 const FILLS_PER_TURN: usize = 16;
 
@@ -109,7 +99,7 @@ impl<N: Net> Group<N> {
         };
         let seat = match admitted {
             Ok(seat) => seat,
-            Err(refusal) => return self.turn_away(sock, &refusal),
+            Err(refusal) => return self.failed_logins().turn_away(&sock, &refusal),
         };
         let is_local = matches!(self.settings.listen.get(listener), Some(Address::Unix(_)));
         let transport = Transport::plain(sock, is_local);
@@ -134,21 +124,25 @@ impl<N: Net> Group<N> {
         };
         if watched.is_err() {
             self.counts.accept_failures += 1;
-            return self.close_later(key);
+            return self.clients.close_later(key);
         }
         if !needs_header {
-            self.send_greeting(key);
+            let nonce_key = self.nonce_key;
+            self.answers().greeting(key, &nonce_key);
         }
     }
 
-    /// Says why a connection cannot stay, in place of the greeting.
-    fn turn_away(&mut self, sock: N::Sock, refusal: &Refusal) {
-        self.counts.refused += 1;
-        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
-        self.log_refused(Some(&sock), None, refusal);
-        let mut out = Vec::new();
-        put_err(&mut out, 0, refusal.code(), &refusal.to_string());
-        let _ = self.net.write(&sock, &out);
+    /// What logins that fail come to.
+    pub(crate) fn failed_logins(&mut self) -> FailedLogins<'_, N> {
+        FailedLogins {
+            net: &mut self.net,
+            shared: &self.shared,
+            index: self.index,
+            clients: &mut self.clients,
+            counts: &mut self.counts,
+            log: &mut self.log,
+            delays: &mut self.auth_delays,
+        }
     }
 
     /// Handles an event of a client's socket.
@@ -163,11 +157,11 @@ impl<N: Net> Group<N> {
         if client.takes_input() {
             self.pump(key);
         } else if event.closed && client.waits_to_log_in() {
-            self.close_later(key);
+            self.clients.close_later(key);
         } else if event.closed && self.clients.get(key).is_some_and(|c| c.place.is_in_lane()) {
             // Nothing of its statement has been executed, and nobody is there for the reply.
             self.counts.gave_up += 1;
-            self.close_later(key);
+            self.clients.close_later(key);
         }
     }
 
@@ -191,10 +185,8 @@ impl<N: Net> Group<N> {
             if !client.withholds_input()
                 && let Some(mut input) = client.input.take()
             {
-                if self.leaves_to_reader(key, &mut input) {
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client.input = Some(input);
-                    }
+                if client.leaves_to_reader(&mut input, (self.index, key), &self.shared) {
+                    client.input = Some(input);
                     return;
                 }
                 self.consume_input(key, &mut input);
@@ -228,107 +220,42 @@ impl<N: Net> Group<N> {
         fed || self.departs(key)
     }
 
+    /// What is read from clients goes through this.
+    #[inline]
+    pub(crate) fn client_reader(&mut self) -> FromClient<'_, N> {
+        FromClient {
+            net: &mut self.net,
+            clients: &mut self.clients,
+            shared: &self.shared,
+            settings: &self.settings,
+            counts: &mut self.counts,
+            inputs: &mut self.inputs,
+            spare_inputs: &mut self.spare_inputs,
+            packing: &mut self.packing,
+            scratch: &mut self.scratch,
+            tls_bytes: &mut self.kept.tls_bytes,
+            handshakes_left: &mut self.handshakes_left,
+        }
+    }
+
     /// Reads more bytes; `false` when there are none now.
     fn fill(&mut self, key: Key) -> bool {
-        let Some(client) = self.clients.get_mut(key) else {
-            return false;
-        };
-        let handshakes = client.transport.is_handshaking() && client.transport.is_readable();
-        if handshakes && !self.takes_handshake(key) {
-            return false;
-        }
-        let Some(client) = self.clients.get_mut(key) else {
-            return false;
-        };
-        if client.compresses() {
-            return self.fill_frames(key);
-        }
-        if !client.transport.is_readable() || client.closing {
-            return false;
-        }
-        if client.input.is_some() {
-            return self.fill_input(key);
-        }
-        let has_password = client.is_logging_in();
-        let mut scratch = std::mem::take(&mut self.scratch);
-        // Lent already when serving one client has led to serving another.
-        scratch.resize(SCRATCH_LEN, 0);
-        let read =
-            (client.transport).read_counted(&mut self.net, &mut scratch, &mut self.tls_bytes);
-        let more = match read {
-            Read::Bytes(n) => {
+        match self.client_reader().read(key) {
+            Got::Nothing => return false,
+            Got::More => return true,
+            Got::Fresh(fresh) => {
+                let bytes = fresh.bytes();
                 // What is longer goes by way of the client's input.
-                let used = match n > self.shared.text_here_max {
+                let used = match bytes.len() > self.shared.text_here_max {
                     true => 0,
-                    false => self.consume(key, &scratch[..n]),
+                    false => self.consume(key, bytes),
                 };
-                if let Some(client) = self.clients.get_mut(key)
-                    && used < n
-                {
-                    if client.input.is_none() {
-                        client.input = self.spare_inputs.take();
-                    }
-                    client.keep_input(&scratch[used..n]);
-                    client.heard_from(self.net.now());
-                }
-                if has_password {
-                    wipe(&mut scratch[..n]);
-                }
-                true
+                self.client_reader().give_back(key, fresh, used);
+                return true;
             }
-            other => self.no_bytes(key, &other),
-        };
-        self.scratch = scratch;
-        more
-    }
-
-    /// Reads behind what is kept already: the rest of a command that has not come whole.
-    fn fill_input(&mut self, key: Key) -> bool {
-        let Some(input) = self
-            .clients
-            .get(key)
-            .and_then(|client| client.input.as_ref())
-        else {
-            return false;
-        };
-        let missing = match frame(input) {
-            Frame::Partial { total } => total.saturating_sub(input.len()),
-            _ => 0,
-        };
-        let step = missing.clamp(INPUT_STEP_MIN, SCRATCH_LEN);
-        if !self.takes_more(key, step) {
-            return false;
-        }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(SCRATCH_LEN, 0);
-        let Some(client) = self.clients.get_mut(key) else {
-            return false;
-        };
-        let read = (client.transport).read_counted(
-            &mut self.net,
-            &mut scratch[..step],
-            &mut self.tls_bytes,
-        );
-        let more = match read {
-            Read::Bytes(n) => {
-                client.keep_input(&scratch[..n]);
-                client.heard_from(self.net.now());
-                if client.is_logging_in() {
-                    wipe(&mut scratch[..n]);
-                }
-                true
-            }
-            other => self.no_bytes(key, &other),
-        };
-        self.scratch = scratch;
-        more
-    }
-
-    pub(crate) fn no_bytes(&mut self, key: Key, read: &Read) -> bool {
-        match read {
-            Read::Blocked => {}
-            Read::Failed(error) => self.tls_failed(key, error),
-            _ => self.close_later(key),
+            Got::Refused(refusal) => self.refuse_and_leave(key, &refusal),
+            Got::NoRoom(refusal) => self.refuse_input(key, &refusal),
+            Got::Failed(error) => self.tls_failed(key, &error),
         }
         false
     }
@@ -365,7 +292,7 @@ impl<N: Net> Group<N> {
                 self.refuse_and_leave(key, &Refusal::Stranger(stranger));
                 return at;
             }
-            let (total, last_seq) = match next_message(state, rest) {
+            let (total, last_seq) = match state.next_message(rest) {
                 Frame::Whole { total, last_seq } => (total, last_seq),
                 Frame::Partial { total } => {
                     if let Err(refusal) = check_length(state, total, &self.shared.server) {
@@ -483,8 +410,8 @@ impl<N: Net> Group<N> {
             Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
         }
         client.collation = parsed.collation;
-        if self.refuse_charset(key, Some(parsed.collation)) {
-            return;
+        if let Some(denial) = self.failed_logins().of_charset(Some(parsed.collation)) {
+            return self.not_let_in(key, &denial);
         }
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -530,7 +457,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let Some(mut login) = client.login.take() else {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         };
         let login_context = self.shared.login_context();
         let mut outcome = step(&mut login, &login_context);
@@ -541,7 +468,7 @@ impl<N: Net> Group<N> {
             if bar.is_some() {
                 let (front, seq) = (front.clone(), *seq);
                 outcome = Outcome::Denied(seq, true);
-                self.send_client(key, &front);
+                self.client_writer().send(key, &front);
             }
         } else if let Outcome::Denied(..) = &outcome {
             bar = match login.lacks_tls() {
@@ -558,9 +485,9 @@ impl<N: Net> Group<N> {
                 client.seq = client.seq.wrapping_add(1);
                 client.login = Some(login);
                 if !client.change_state(ClientState::Proving, now) {
-                    return self.close_later(key);
+                    return self.clients.close_later(key);
                 }
-                self.send_client(key, &out);
+                self.client_writer().send(key, &out);
             }
             Outcome::Welcome(user, front, seq) => {
                 client.seq = seq;
@@ -570,7 +497,7 @@ impl<N: Net> Group<N> {
                     .account()
                     .and_then(|account| self.shared.onward(account));
                 let Some(onward) = onward else {
-                    return self.close_later(key);
+                    return self.clients.close_later(key);
                 };
                 let place = match self.members().place_for_address(key) {
                     Ok(place) => place,
@@ -605,52 +532,16 @@ impl<N: Net> Group<N> {
                 client.seq = seq;
                 let name = std::mem::take(&mut login.name);
                 client.login = Some(login);
-                self.deny(key, &name, with_password, bar);
+                let denial = (self.failed_logins()).deny(key, &name, with_password, bar);
+                if let Some(denial) = denial {
+                    self.not_let_in(key, &denial);
+                }
             }
             Outcome::Check(answer) => {
                 client.login = Some(login);
-                self.check_password(key, &answer);
-            }
-        }
-    }
-
-    /// Has a worker decrypt what the client sent for its password.
-    fn check_password(&mut self, key: Key, answer: &[u8]) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let address = client.transport.peer(&self.net).map(|peer| peer.ip());
-        let Some(login) = &mut client.login else {
-            return self.close_later(key);
-        };
-        let Some(proof) = login.proof() else {
-            return self.close_later(key);
-        };
-        // Counted as failed until it is right, so that many at once are noticed as well.
-        let level = self.shared.failures.note(address, now);
-        let line = match level > FREE {
-            true => Line::Suspect,
-            false => Line::Prompt,
-        };
-        let submitted = self
-            .shared
-            .checks
-            .submit(line, answer, (self.index, key), proof);
-        match submitted {
-            Ok(waits) => {
-                login.waits = Some(waits);
-                if !client.change_state(ClientState::Verifying, now) {
-                    self.close_later(key);
+                if let Some(denial) = self.failed_logins().check(key, &answer) {
+                    self.not_let_in(key, &denial);
                 }
-            }
-            Err(Full { waiting }) => {
-                let refusal = Refusal::PasswordChecks { waiting };
-                self.counts.refused += 1;
-                *self.counts.refusals.entry(refusal.name()).or_default() += 1;
-                self.log_refused(None, Some(key), &refusal);
-                let text = refusal.to_string();
-                self.not_let_in(key, refusal.code(), &text, delay_at(level));
             }
         }
     }
@@ -674,7 +565,7 @@ impl<N: Net> Group<N> {
     /// The name is proven: lets the client in, once a backend has accepted its schema.
     fn welcome(&mut self, key: Key, front: &[u8]) {
         let now = self.net.now();
-        let begins = self.begins(key);
+        let begins = self.members().begins(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -693,150 +584,34 @@ impl<N: Net> Group<N> {
             ClientState::Opening
         };
         if !client.change_state(to, now) {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         }
         if known {
-            self.end_login(key, front);
+            self.answers().end_login(key, front);
         } else {
-            self.send_client(key, front);
+            self.client_writer().send(key, front);
             self.open(key);
         }
     }
 
-    /// The error of a server for a wrong name or password, in its own words.
-    fn deny(&mut self, key: Key, name: &[u8], with_password: bool, bar: Option<Bar>) {
-        self.counts.denied += 1;
-        let now = self.net.now();
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let peer = client.transport.peer(&self.net);
-        let address = peer.map(|peer| peer.ip());
-        // Who has proven the password guesses nothing.
-        let level = match &bar {
-            Some(Bar::Refused { .. }) => 0,
-            _ => self.shared.failures.note(address, now),
-        };
-        let host = match address {
-            Some(host) if !host.is_loopback() || !self.shared.server.names_hosts => {
-                host.to_string()
-            }
-            _ => "localhost".to_string(),
-        };
-        let reason = match client.login.as_ref().is_some_and(|login| login.is_listed()) {
-            true => bar.as_ref().map_or("wrong-password", Bar::reason),
-            false => "unknown-user",
-        };
-        let using = if with_password { "YES" } else { "NO" };
-        let name_shown = String::from_utf8_lossy(name);
-        let (error, text) = match bar {
-            Some(Bar::Refused { error, text, .. }) => (
-                error,
-                text.replace("{name}", &name_shown).replace("{host}", &host),
-            ),
-            _ => (
-                wire::errors::ACCESS_DENIED,
-                format!("Access denied for user '{name_shown}'@'{host}' (using password: {using})"),
-            ),
-        };
-        if let Some(omitted) = self.lines_of_logins.admit(now) {
-            let facts = Facts {
-                client: Some(peer.into()),
-                account: Some(name),
-                reason: Some(reason),
-                omitted,
-                ..Facts::default()
-            };
-            log::note_of(log::Event::LoginFailed, &facts, format_args!("{text}"));
+    /// Sends this error after its time.
+    pub(crate) fn hold_back(&mut self, key: Key, after: After, denial: &Denial) {
+        if self.failed_logins().hold_back(key, after, denial) == Heard::AtOnce {
+            self.answers().error(key, denial.error, &denial.text);
+            self.leave(key);
         }
-        self.not_let_in(key, error, &text, delay_at(level));
-    }
-
-    /// Sends this error after this time; nothing else of the client is looked at until then.
-    pub(crate) fn hold_back(
-        &mut self,
-        key: Key,
-        delay: Duration,
-        after: After,
-        (error, text): (ErrorCode, &str),
-    ) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        // Its words are never on a backend.
-        if after == After::NextCommand {
-            client.last.lose_conditions();
-        }
-        let at_once = delay == Duration::ZERO || self.auth_delays.is_full();
-        if after == After::End && at_once {
-            self.send_error(key, error, text);
-            return self.leave(key);
-        }
-        if !client.change_state(ClientState::Delayed, now) {
-            return self.close_later(key);
-        }
-        let delayed = Delayed {
-            key,
-            after,
-            error,
-            text: text.into(),
-        };
-        self.auth_delays.push(now + delay, delayed);
     }
 
     /// Answers those whose time has come.
     pub(crate) fn answer_delayed(&mut self) {
-        let now = self.net.now();
-        while let Some(delayed) = self.auth_delays.pop(now) {
+        while let Some(delayed) = self.failed_logins().next_due() {
             let key = delayed.key;
-            let client = self.clients.get_mut(key);
-            let Some(client) = client.filter(|client| client.state() == ClientState::Delayed)
-            else {
-                continue;
-            };
-            if delayed.after == After::End {
-                self.send_error(key, delayed.error, &delayed.text);
-                self.leave(key);
-                continue;
+            self.answers().error(key, delayed.error, &delayed.text);
+            match delayed.after {
+                After::End => self.leave(key),
+                After::NextCommand => self.pump(key),
             }
-            if !client.change_state(ClientState::Idle, now) {
-                self.close_later(key);
-                continue;
-            }
-            self.send_error(key, delayed.error, &delayed.text);
-            self.pump(key);
         }
-    }
-
-    /// Logs that a client was turned away before it had logged in.
-    pub(crate) fn log_refused(
-        &mut self,
-        sock: Option<&N::Sock>,
-        key: Option<Key>,
-        refusal: &Refusal,
-    ) {
-        let now = self.net.now();
-        let Some(omitted) = self.lines_of_logins.admit(now) else {
-            return;
-        };
-        let client = key.and_then(|key| self.clients.get(key));
-        let peer = match (sock, client) {
-            (Some(sock), _) => self.net.peer(sock),
-            (None, Some(client)) => client.transport.peer(&self.net),
-            (None, None) => return,
-        };
-        let account = client.and_then(|client| client.login.as_ref());
-        let facts = Facts {
-            client: Some(peer.into()),
-            account: account
-                .map(|login| &*login.name)
-                .filter(|name| !name.is_empty()),
-            reason: Some(refusal.name()),
-            omitted,
-            ..Facts::default()
-        };
-        log::note_of(log::Event::LoginRefused, &facts, format_args!("{refusal}"));
     }
 
     /// Sends an error and closes once it is sent.
@@ -847,9 +622,9 @@ impl<N: Net> Group<N> {
             .get(key)
             .is_some_and(|client| !client.is_known())
         {
-            self.log_refused(None, Some(key), refusal);
+            self.failed_logins().note_refused(key, refusal);
         }
-        self.refuse(key, refusal);
+        self.answers().refuse(key, refusal);
         self.leave(key);
     }
 
@@ -874,10 +649,10 @@ impl<N: Net> Group<N> {
         let flushed = client.output.is_none();
         if client.state() != ClientState::Leaving && !client.change_state(ClientState::Leaving, now)
         {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         }
         if flushed {
-            self.close_later(key);
+            self.clients.close_later(key);
         }
     }
 
@@ -891,7 +666,7 @@ impl<N: Net> Group<N> {
         if let Some(lease) = feeds.and_then(Client::lease) {
             self.part_riders(lease, Some(key));
             self.retire(lease);
-            self.unbind(key);
+            self.clients.unbind(key, &mut self.backends);
         }
     }
 
@@ -900,14 +675,14 @@ impl<N: Net> Group<N> {
         self.gtids.remove(&key);
         self.seating().leave(key);
         self.logs().closed(key);
-        self.forget_waiting(key);
+        self.waiters().forget(key);
         self.room().uncount(key);
         self.drop_aside(key);
         self.leave_amid_file(key);
         let Some(mut client) = self.clients.remove(key) else {
             return;
         };
-        self.tls_bytes -= client.transport.tls_bytes();
+        self.kept.tls_bytes -= client.transport.tls_bytes();
         // What another process may go on with is dropped without a word: a record that is sealed
         // here would have the nonce of one that is sealed there.
         if client.state() != ClientState::Moving {
@@ -917,7 +692,7 @@ impl<N: Net> Group<N> {
             self.slow_readers.drop_rest(output.rest, &self.shared);
         }
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
-        self.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
+        self.kept.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
         if client.is_known() {
             let user = &self.settings.users[client.user as usize].usage;
             user.clients.fetch_sub(1, Ordering::Relaxed);
@@ -929,23 +704,5 @@ impl<N: Net> Group<N> {
             let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();
             self.orphan(lease, key, keeps);
         }
-    }
-}
-
-/// The message at the front. File contents are single packets, an empty one of which is their end;
-/// everything else may go on over several packets.
-pub(crate) fn next_message(state: ClientState, bytes: &[u8]) -> Frame {
-    if state != ClientState::Feeding {
-        return frame(bytes);
-    }
-    match Header::read(bytes) {
-        Some(header) if bytes.len() >= HEADER_LEN + header.len => Frame::Whole {
-            total: HEADER_LEN + header.len,
-            last_seq: header.seq,
-        },
-        Some(header) => Frame::Partial {
-            total: HEADER_LEN + header.len,
-        },
-        None => Frame::Partial { total: HEADER_LEN },
     }
 }

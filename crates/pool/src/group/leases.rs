@@ -12,22 +12,20 @@
 //! name each other by [`crate::backend::binding`].
 
 pub(crate) mod bulk_turn;
-pub(crate) mod fairness;
-pub(crate) mod forgotten;
 pub(crate) mod queueing;
 pub(crate) mod sharing;
 pub(crate) mod waiting;
 
 use crate::backend::backend_pools::DialEnd;
-use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
+use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports, Riding};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::matching::Matching;
 use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
-use crate::shared::Order;
 use crate::tokens::BACKEND;
 use reactor::{Key, Net, Token};
+use session::standing::Front;
 use session::state::Session;
 
 impl<N: Net> Group<N> {
@@ -59,9 +57,9 @@ impl<N: Net> Group<N> {
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
         let high = client.place.priority == Some(Priority::High);
-        let matching = self.matching();
+        let mut matching = self.matching();
         let low = !high && !matching.goes_before_slow(key);
-        if low && (matching.is_reserve_reached() || self.is_ahead())
+        if low && (matching.is_reserve_reached() || matching.is_ahead())
             || !self.running.has_room(0, &self.shared, &self.settings)
         {
             return None;
@@ -112,16 +110,6 @@ impl<N: Net> Group<N> {
             client.last.moved(found);
         }
         true
-    }
-
-    /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
-    /// that of those behind the client.
-    pub(crate) fn unbind(&mut self, key: Key) -> Option<Key> {
-        let client = self.clients.get_mut(key)?;
-        let lease = client.lease()?;
-        let backend = self.backends.get_mut(lease);
-        client.binding.unbind(key, backend.map(|b| &mut b.binding));
-        Some(lease)
     }
 
     /// A client logs in with a schema that no backend has accepted yet.
@@ -210,7 +198,7 @@ impl<N: Net> Group<N> {
 
     /// Gives idle backends of a pool to those who wait for it, in order.
     fn serve(&mut self, pool: usize) {
-        while self.running.has_room(0, &self.shared, &self.settings) && !self.yields() {
+        while self.running.has_room(0, &self.shared, &self.settings) && !self.matching().yields() {
             let mut matching = self.matching();
             let Some(waiting) = matching.front_to_serve(pool) else {
                 return;
@@ -224,7 +212,7 @@ impl<N: Net> Group<N> {
             };
             match lease {
                 Some(lease) => {
-                    self.pop(pool, waiting);
+                    self.waiters().pop(pool, waiting);
                     self.shared.fronts.gets_on(self.index, self.net.now());
                     self.grant(waiting.client, lease);
                     self.take_riders(lease);
@@ -256,29 +244,29 @@ impl<N: Net> Group<N> {
     /// Lets those at the front of the lane ride, as long as they may: on a backend that has begun
     /// or ended a statement, or behind those of their own session.
     pub(crate) fn take_riders(&mut self, lease: Key) {
-        while !self.yields()
+        while !self.matching().yields()
             && !self
                 .shared
                 .budget
                 .owes_next(self.index, self.backend_pools.count)
             && let Some(backend) = self.backends.get(lease)
-            && backend.rideable
+            && backend.riding == Riding::Open
             && let pool = backend.pool
             && let mut matching = self.matching()
             && let Some(waiting) = matching.front_to_serve(pool)
             && let Some(place) = matching.place_for_waiting(lease, waiting.client)
         {
-            self.pop(pool, waiting);
+            self.waiters().pop(pool, waiting);
             self.shared.fronts.gets_on(self.index, self.net.now());
-            self.forget_waiting(waiting.client);
+            self.waiters().forget(waiting.client);
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
             };
             let Some(input) = client.input.take() else {
-                return self.close_later(waiting.client);
+                return self.clients.close_later(waiting.client);
             };
             let len = input.command_len();
-            self.ride(waiting.client, place, &input[..len]);
+            self.ride(waiting.client, place, &input[..len], &Front::Sure);
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
             };
@@ -294,7 +282,7 @@ impl<N: Net> Group<N> {
 
     /// A waiting client's turn has come.
     fn grant(&mut self, key: Key, lease: Key) {
-        self.forget_waiting(key);
+        self.waiters().forget(key);
         if !self.bind(key, lease) {
             return self.retire(lease);
         }
@@ -311,7 +299,7 @@ impl<N: Net> Group<N> {
             return;
         }
         if !client.change_state(ClientState::Idle, now) {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         }
         self.pump(key);
         self.settle(lease);
@@ -327,8 +315,7 @@ impl<N: Net> Group<N> {
         }
         // What is given back before the want is seen, `is_behind` sees.
         let lenders = self.shared.budget.note_lack(self.index, lacks);
-        self.messages
-            .extend(lenders.map(|group| (group, Order::Look)));
+        self.outbox.wake(lenders);
         // Who was refused because the server is away gets a dial all the same, for those who come
         // later, one at a time.
         if let Some(pool) = self.refused_pool.take()
@@ -401,7 +388,7 @@ impl<N: Net> Group<N> {
                 let why = format!("cannot connect to {words}: {error}");
                 self.shared.upstream.failed(&address, now, &why);
                 self.backend_pools.pools[pool].dial_failed(now, why);
-                return self.give_back();
+                return (self.outbox).give_slot_back(&self.shared.budget, self.index);
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
@@ -451,7 +438,7 @@ impl<N: Net> Group<N> {
         backend.transport.end(&mut self.net);
         let asked = backend.asked;
         drop(backend);
-        self.give_back();
+        (self.outbox).give_slot_back(&self.shared.budget, self.index);
         self.lazy_readback_lost(asked);
     }
 
@@ -486,6 +473,6 @@ impl<N: Net> Group<N> {
         }
         backend.note_left(now);
         // Its reading may have stopped for the client's sake, and no event will start it again.
-        self.read_in_next_turn(lease);
+        self.bulk.read_at_once(lease);
     }
 }

@@ -3,7 +3,6 @@
 //! What concerns both is a matter of [`crate::pair`], which borrows the two from here; what follows
 //! for sockets, lanes and leases is done by the group, after the pair is gone.
 
-use crate::client::Client;
 use crate::group::Group;
 use crate::pair::view::ClientView;
 use crate::pair::{Context, Pair};
@@ -20,9 +19,9 @@ impl<N: Net> Group<N> {
             context: Context {
                 server: &self.shared.server,
                 sessions: &mut self.sessions,
-                variables: &self.variables,
-                statements: &self.statements,
-                long_data: &mut self.long_data,
+                variables: &self.kept.variables,
+                statements: &self.kept.statements,
+                long_data: &mut self.kept.long_data,
                 schemas: &mut self.schemas,
                 gtids: &mut self.gtids,
                 counts: &mut self.counts,
@@ -34,16 +33,6 @@ impl<N: Net> Group<N> {
 
     /// A client and the backend that it has, if it has one, to be looked at.
     pub(crate) fn client_view(&self, key: Key) -> Option<ClientView<'_, N::Sock>> {
-        let client = self.clients.get(key)?;
-        Some(ClientView {
-            key,
-            client,
-            backend: client.lease().and_then(|lease| self.backends.get(lease)),
-        })
-    }
-
-    /// The client that has a backend.
-    pub(crate) fn owner_of(&self, lease: Key) -> Option<&Client<N::Sock>> {
-        self.clients.get(self.backends.get(lease)?.lease()?)
+        ClientView::of(key, &self.clients, &self.backends)
     }
 }

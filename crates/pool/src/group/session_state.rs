@@ -4,7 +4,6 @@
 //! The values and the rules are the crate `session`'s. Each file here is a group's part in one
 //! property: the questions that it sends to a backend, and what it does with the answers.
 
-pub(crate) mod diagnostics;
 pub(crate) mod globals;
 pub(crate) mod lazy_readback;
 pub(crate) mod pinning;

@@ -16,8 +16,7 @@ pub(crate) mod deferred_begin;
 pub(crate) mod endings;
 pub(crate) mod kills;
 
-use crate::backend::relay::{Middle, Relay, Shape, Told};
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{InFlight, Purpose, Riding};
 use crate::buffers::message::payload_of;
 use crate::client::{ClientState, Handled};
 use crate::code_seen::{Inside, SchemaText};
@@ -26,14 +25,13 @@ use crate::group::Group;
 use crate::group::prepared::named::{PreparedText, Spoken};
 use crate::log::statement::StatementLog;
 use crate::own_ok::OwnOk;
+
 use crate::pair::conditions::is_refused_whole;
 use crate::pair::previous::Previous;
-use crate::pair::trackers::told_to;
 use crate::statement_logs::Logging;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
 use session::found::{Found, hides_reads};
-use session::last_statement::RowCount;
 use session::read_back::Properties;
 use session::shapes;
 use session::shapes::Ride;
@@ -45,10 +43,8 @@ use sql::text::Text;
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::capabilities as cap;
-use wire::command::{Command, ReplyShape};
+use wire::command::Command;
 use wire::reply::Reply;
-use wire::track::Bound;
 
 /// Commands that the pool answers itself, with the session's status.
 pub(crate) fn is_answered_here(command: Command) -> bool {
@@ -86,7 +82,7 @@ impl<N: Net> Group<N> {
             .get(key)
             .is_some_and(|client| client.last.is_asked_elsewhere())
         {
-            return self.wait_for_read_back(key);
+            return self.waiters().wait_outside(key);
         }
         let joined = self.in_hand.joined(message);
         let payload = match &joined {
@@ -107,15 +103,15 @@ impl<N: Net> Group<N> {
             client.pins.forget_plan();
             let touched = client.touched.as_ref();
             if touched.is_some_and(|touched| touched.is_awaited()) && command != Command::Quit {
-                return self.wait_for_read_back(key);
+                return self.waiters().wait_outside(key);
             }
         }
         if self.needs_read_back(key, command) {
-            return self.wait_for_read_back(key);
+            return self.waiters().wait_outside(key);
         }
         match command {
-            Command::Quit => self.close_later(key),
-            Command::Ping => self.on_ping(key),
+            Command::Quit => self.clients.close_later(key),
+            Command::Ping => self.answers().pong(key),
             Command::SetOption => return self.on_set_option(key, arguments),
             Command::ResetConnection => return self.on_reset(key),
             Command::ChangeUser => return self.on_change_user(key, arguments),
@@ -174,15 +170,8 @@ impl<N: Net> Group<N> {
         let Some(lease) = client.lease().filter(|_| uncounted && client.is_held()) else {
             return false;
         };
-        self.read_warnings(lease, key);
+        self.ask(lease, key, |pair| pair.ask_for_conditions());
         true
-    }
-
-    fn on_ping(&mut self, key: Key) {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.last.answered(0);
-        }
-        self.send_ok(key, &OwnOk::WARNED);
     }
 
     /// Switches multi-statements, in the session that follows the client.
@@ -212,7 +201,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key) {
             client.last.answered(-1);
         }
-        self.send_ok(key, &OwnOk::WARNED_END);
+        self.answers().ok(key, &OwnOk::WARNED_END);
         Handled::Used
     }
 
@@ -237,9 +226,7 @@ impl<N: Net> Group<N> {
             return self.on_kill_text(key, message, sql, mode);
         }
         if seen.hides_kill {
-            self.counts.refused += 1;
-            self.refuse(key, &Refusal::Kill);
-            return Handled::Used;
+            return self.answers().refuse_counted(key, &Refusal::Kill);
         }
         let text = Text { sql, mode, seen };
         let text = match self.speak_of_named(key, message, &text) {
@@ -280,7 +267,7 @@ impl<N: Net> Group<N> {
         // not assumed, or no CALL could ever be made.
         let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
         if !told && self.lose_to_hidden_names(key) {
-            return self.wait_for_read_back(key);
+            return self.waiters().wait_outside(key);
         }
         let client = self.clients.get(key);
         let lacks = client.is_some_and(|client| {
@@ -289,7 +276,7 @@ impl<N: Net> Group<N> {
         });
         if client.is_some_and(|client| client.stacks_conditions(found, mode.server)) {
             if self.awaits_conditions(key) {
-                return self.wait_for_read_back(key);
+                return self.waiters().wait_outside(key);
             }
             statement.counts_before = true;
         }
@@ -318,12 +305,12 @@ impl<N: Net> Group<N> {
         let found = &class;
         if instead.is_none() && told && found.reads.intersects(elsewhere) {
             if self.reads_back_first(key, found.reads) {
-                return self.wait_for_read_back(key);
+                return self.waiters().wait_outside(key);
             }
-            let before = self.before(key);
+            let before = self.survey().before(key);
             match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
                 Previous::Rows(rows) => {
-                    self.show(key, &rows);
+                    self.answers().show(key, &rows);
                     return Handled::Used;
                 }
                 Previous::Gone => return self.previous_gone(key),
@@ -387,7 +374,7 @@ impl<N: Net> Group<N> {
         statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
         if !told && self.lose_to_hidden_names(key) {
-            return self.wait_for_read_back(key);
+            return self.waiters().wait_outside(key);
         }
         let client = self.clients.get(key).filter(|_| !told);
         let lacks = client.is_some_and(|client| client.lacks_conditions(found));
@@ -404,12 +391,12 @@ impl<N: Net> Group<N> {
         let mut instead = None;
         if told && found.reads.intersects(client.reads_elsewhere()) {
             if self.reads_back_first(key, found.reads) {
-                return self.wait_for_read_back(key);
+                return self.waiters().wait_outside(key);
             }
-            let before = self.before(key);
+            let before = self.survey().before(key);
             match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
                 Previous::Rows(rows) => {
-                    self.show(key, &rows);
+                    self.answers().show(key, &rows);
                     if let Some(client) = self.clients.get_mut(key) {
                         client.forget_command();
                     }
@@ -474,45 +461,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Sends a kept reply, in the form that this client understands.
-    pub(crate) fn replay(&mut self, key: Key, kept: &[u8]) {
-        let status = self
-            .client_view(key)
-            .map_or(0, |view| view.status(self.shared.server.flavour));
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let mut out = std::mem::take(&mut self.lent);
-        out.clear();
-        // What is still to be told of the session stands in this reply as in any other.
-        let server = &self.shared.server;
-        let wanted = told_to(client, server);
-        let tracks = client.capabilities & cap::SESSION_TRACK != 0;
-        let shape = Shape {
-            deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
-            track: tracks.then_some(&*wanted),
-            mysql: server.flavour.is_mysql(),
-            schema: None,
-        };
-        let mut relay = Relay {
-            reply: &mut Reply::new(ReplyShape::Results),
-            middle: &mut Middle::default(),
-            seq: &mut client.seq,
-            shape,
-            status,
-            told: Told::default(),
-            pending_changes: &mut client.pending_changes,
-            bound: &mut Bound::default(),
-        };
-        client.last.row_count = RowCount::NONE;
-        client.last.conditions = 0;
-        // These bytes have been through a relay once, so they are a reply.
-        let fed = relay.feed(kept, &mut out, |_| {});
-        debug_assert!(fed.is_ok());
-        self.send_client(key, &out);
-        self.lent = out;
-    }
-
     /// Runs a command on the client's backend, on another one, or later.
     pub(crate) fn start(&mut self, key: Key, message: &[u8], statement: Statement) -> Handled {
         let Some(client) = self.clients.get_mut(key) else {
@@ -520,13 +468,13 @@ impl<N: Net> Group<N> {
         };
         if std::mem::take(&mut client.interrupted) {
             client.last.lose_conditions();
-            self.refuse(key, &Refusal::Interrupted);
+            self.answers().refuse(key, &Refusal::Interrupted);
             return Handled::Used;
         }
         client.statement = statement;
         if let Some(lease) = client.lease() {
             if self.matching().waits_for_read_back(key, lease) {
-                return self.wait_for_read_back(key);
+                return self.waiters().wait_outside(key);
             }
             if self.matching().waits_with_lease(key, lease) {
                 return self.wait_in_lane(key, message.len());
@@ -541,21 +489,17 @@ impl<N: Net> Group<N> {
             return self.begin(key, lease, message);
         }
         if let Some(lease) = self.matching().place_to_ride(key, message)
-            && !self.is_ahead()
+            && !self.matching().is_ahead()
         {
-            self.ride(key, lease, message);
+            self.ride(key, lease, message, &Front::Sure);
             return Handled::Used;
         }
         self.wait_in_lane(key, message.len())
     }
 
-    /// Sends a statement to a backend, behind whatever is in flight there.
-    pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8]) {
-        self.ride_behind(key, lease, message, &Front::Sure);
-    }
-
-    /// The same, behind what brings the backend into the client's session.
-    pub(crate) fn ride_behind(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
+    /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
+    /// brings the backend into the client's session.
+    pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
         let now = self.net.now();
         self.judge_again(key, lease, message);
         let runs = *front == Front::Sure;
@@ -571,7 +515,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if !client.change_state(ClientState::Running, now) {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         }
         let waited = match client.place.is_held() {
             true => now.since(client.place.since()),
@@ -591,7 +535,10 @@ impl<N: Net> Group<N> {
         let apart = client.is_held() || backend.in_transaction();
         let shape = if apart { 0 } else { client.shape() };
         if first {
-            backend.rideable = self.shapes.trusts(shape);
+            backend.riding = match self.shapes.trusts(shape) {
+                true => Riding::Open,
+                false => Riding::Closed,
+            };
         }
         let statement = client.statement;
         if self.settings.logs_statements() {
@@ -609,7 +556,7 @@ impl<N: Net> Group<N> {
                 out
             });
             if let Some(out) = out.filter(|out| !out.is_empty()) {
-                self.send_backend(lease, &out);
+                self.backend_writer().send(lease, &out);
             }
         }
         let Some(backend) = self.backends.get_mut(lease) else {
@@ -642,7 +589,7 @@ impl<N: Net> Group<N> {
         match front {
             Front::Joined(joined) => {
                 backend.put_joined(message, joined);
-                self.send_backend(lease, b"");
+                self.backend_writer().send(lease, b"");
             }
             _ => self.send_command(key, lease, message),
         }

@@ -4,7 +4,7 @@ use super::*;
 use crate::auth::credential::Credential;
 use crate::auth::login::Login;
 use crate::backend::backend_pools::PoolKey;
-use crate::backend::{BackendState, Endpoint, InFlight, Purpose};
+use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
 use crate::buffers::spool::Spool;
 use crate::buffers::transport::Transport;
 use crate::client::ClientState;
@@ -269,7 +269,7 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
         bench.lease(client, lease);
         bench.runs(client, lease);
         let backend = bench.backends.get_mut(lease).unwrap();
-        backend.rideable = true;
+        backend.riding = Riding::Open;
         leases.push(lease);
     }
     // A shape that has been seen to be short, often enough.

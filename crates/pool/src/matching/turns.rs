@@ -4,7 +4,7 @@
 //! the backends that are reserved for logins and statements of high priority, and slow readers,
 //! which keep backends from others.
 
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{InFlight, Purpose, SchemaThere};
 use crate::client::ClientState;
 use crate::matching::Matching;
 use crate::queue::lane::{LaneName, Waiting};
@@ -138,7 +138,8 @@ impl<S> Matching<'_, S> {
         };
         let reports = |command: &InFlight| matches!(command.purpose, Purpose::Reports(_));
         let asks = !backend.flight().is_empty();
-        let elsewhere = backend.astray || !can_restore(&backend.session, &client.session);
+        let elsewhere = backend.schema == SchemaThere::Another
+            || !can_restore(&backend.session, &client.session);
         let unsure = elsewhere || backend.flight().iter().any(reports);
         let ends = asks && !client.is_held() && !backend.in_transaction();
         let pool = client.pool as usize;

@@ -7,7 +7,7 @@
 //!
 //! Invariant: what was reported is in the session of both from then on, or the client is pinned.
 
-use crate::backend::{Backend, Reports};
+use crate::backend::{Backend, Reports, SchemaThere};
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::pair::trackers::PINNED;
@@ -141,7 +141,7 @@ impl<S> Pair<'_, S> {
                     pin = pin.or(Some(PinReason::UnexplainedChange));
                 }
             }
-            Change::Schema(_) if backend.astray => explained = true,
+            Change::Schema(_) if backend.schema == SchemaThere::Another => explained = true,
             Change::Schema(schema) => {
                 explained = true;
                 let session = changed.get_or_insert_with(|| (*known).clone());
@@ -187,9 +187,9 @@ impl<S> Pair<'_, S> {
         let sessions = &mut *self.context.sessions;
         let session = sessions.intern(changed);
         let multi = self.backend.session.multi_statements;
-        self.backend.session = match self.backend.astray {
-            false => sessions.with_multi(&session, multi),
-            true => {
+        self.backend.session = match self.backend.schema {
+            SchemaThere::Clients => sessions.with_multi(&session, multi),
+            SchemaThere::Another => {
                 let mut elsewhere = (*session).clone();
                 (elsewhere.schema, elsewhere.multi_statements) = (None, multi);
                 sessions.intern(elsewhere)

@@ -13,7 +13,7 @@
 //!
 //! Invariant: a backend that owes a report serves no other client.
 
-use crate::backend::{Backend, InFlight, Purpose, Reports};
+use crate::backend::{Backend, InFlight, Purpose, Reports, Riding, SchemaThere};
 use crate::client::Client;
 use crate::pair::trackers::told_to;
 use crate::pair::{Broken, Pair};
@@ -101,7 +101,7 @@ impl<S> Pair<'_, S> {
         self.client.last.disown(LEFT_BY_STATEMENT);
         let (owner, backend) = (self.owner, &mut *self.backend);
         backend.found = None;
-        backend.rideable = false;
+        backend.riding = Riding::Closed;
         let mut out = Vec::new();
         let own = |last| InFlight::own(Some(owner), Purpose::Reports(last), ReplyShape::Status);
         if self.context.server.flavour.is_mysql() {
@@ -130,7 +130,7 @@ impl<S> Pair<'_, S> {
             return Ok(());
         }
         let mut wanted: Wanted = (*told_to(client, server)).clone();
-        wanted.schema &= !self.backend.astray;
+        wanted.schema &= self.backend.schema == SchemaThere::Clients;
         if !server.flavour.is_mysql() {
             // Transactions that are reported here are the pool's own.
             wanted.transactions = Transactions::Nothing;

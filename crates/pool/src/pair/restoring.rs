@@ -27,7 +27,7 @@
 //! Invariant: a statement behind a restoring command that failed has not run, or it has run as if
 //! that had succeeded, or its client is told that it may have.
 
-use crate::backend::{Backend, InFlight, Purpose};
+use crate::backend::{Backend, InFlight, Purpose, SchemaThere};
 use crate::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Company};
 use crate::pair::{Broken, Context, Pair};
@@ -96,7 +96,7 @@ impl<S> Backend<S> {
         let mut elsewhere = (*self.session).clone();
         elsewhere.schema = None;
         self.session = sessions.intern(elsewhere);
-        self.astray = true;
+        self.schema = SchemaThere::Another;
         self.reuse.end_with_client();
     }
 
@@ -144,7 +144,7 @@ impl<S> Pair<'_, S> {
     fn session_to_restore(&mut self) -> Rc<Session> {
         let (client, backend) = (&*self.client, &mut *self.backend);
         // The schema is set now, by the pool or by the command itself.
-        backend.astray = false;
+        backend.schema = SchemaThere::Clients;
         let (session, there) = (&client.session, &backend.session);
         if client.statement.standing != Standing::NewSchema || session.schema == there.schema {
             debug_assert!(

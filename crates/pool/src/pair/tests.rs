@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::auth::login::Login;
-use crate::backend::{Endpoint, InFlight, Purpose};
+use crate::backend::{Endpoint, InFlight, Purpose, SchemaThere};
 use crate::buffers::transport::Transport;
 use crate::client::Company;
 use crate::pair::view::ClientView;
@@ -184,7 +184,7 @@ fn a_backend_whose_schema_could_not_be_set_serves_nobody_else() {
     parts.backend.session = parts.sessions.intern(elsewhere);
     parts.backend.schema_not_set(&mut parts.sessions);
     assert_eq!(parts.backend.session.schema, None);
-    assert!(parts.backend.astray && !parts.backend.reuse.is_for_others());
+    assert!(parts.backend.schema == SchemaThere::Another && !parts.backend.reuse.is_for_others());
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //!
 //! Invariant: a backend that serves several clients tells everything, whatever any of them has set.
 
+use crate::backend::SchemaThere;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair};
@@ -142,7 +143,7 @@ impl<S> Pair<'_, S> {
             return Ok(());
         }
         let mut wanted = told_to(self.client, self.context.server);
-        if self.backend.astray {
+        if self.backend.schema == SchemaThere::Another {
             wanted = wanted.without_schema();
         }
         let mut changes = Vec::new();

@@ -4,8 +4,9 @@
 //! is not answered yet. Invariant: a client without a backend waits for nothing here.
 
 use crate::backend::{Backend, InFlight, Purpose};
+use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
-use reactor::Key;
+use reactor::{Key, Slots};
 use session::begun::Begun;
 use session::read_back::Properties;
 use sql::classify::Reads;
@@ -20,7 +21,31 @@ pub(crate) struct ClientView<'a, S> {
     pub(crate) backend: Option<&'a Backend<S>>,
 }
 
+impl<'a, S> ClientView<'a, S> {
+    /// The client with this key, with the backend that it has.
+    pub(crate) fn of(
+        key: Key,
+        clients: &'a Clients<S>,
+        backends: &'a Slots<Backend<S>>,
+    ) -> Option<ClientView<'a, S>> {
+        let client = clients.get(key)?;
+        let backend = client.lease().and_then(|lease| backends.get(lease));
+        Some(ClientView {
+            key,
+            client,
+            backend,
+        })
+    }
+}
+
 impl<S> ClientView<'_, S> {
+    /// Whether every statement that its backend may have is held by a cursor; `share`: how many it
+    /// may have.
+    pub(crate) fn is_full(&self, share: usize) -> bool {
+        self.backend
+            .is_some_and(|backend| backend.prepared.is_full(share))
+    }
+
     /// Whether its backend is asked this on its behalf, and has not answered yet.
     pub(crate) fn is_being_asked(&self, purpose: Purpose) -> bool {
         self.has_in_flight(|command| command.purpose == purpose)

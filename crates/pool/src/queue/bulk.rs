@@ -59,6 +59,8 @@ pub(crate) enum Piece {
 #[derive(Debug, Default)]
 pub(crate) struct Bulk {
     line: VecDeque<Piece>,
+    /// Backends that are read in the next turn, which comes at once.
+    at_once: Vec<Key>,
     /// Nothing is done before.
     rests_until: Time,
     /// When a short statement was answered last.
@@ -73,6 +75,29 @@ impl Bulk {
         if !self.line.contains(&piece) {
             self.line.push_back(piece);
         }
+    }
+
+    /// Has a backend read in the next turn, which comes at once. One that stands in the line is
+    /// read when that is served: until then the group may sleep.
+    pub(crate) fn read_at_once(&mut self, lease: Key) {
+        if !self.has_reply_of(lease) && !self.at_once.contains(&lease) {
+            self.at_once.push(lease);
+        }
+    }
+
+    /// Takes the backends that are to be read in this turn.
+    pub(crate) fn take_at_once(&mut self) -> Vec<Key> {
+        std::mem::take(&mut self.at_once)
+    }
+
+    /// Whether the next turn has to come at once.
+    pub(crate) fn turns_at_once(&self) -> bool {
+        !self.at_once.is_empty()
+    }
+
+    /// Whether a backend is read in the next turn.
+    pub(crate) fn reads_at_once(&self, lease: Key) -> bool {
+        self.at_once.contains(&lease)
     }
 
     /// Whether a backend's long reply goes on in a later turn.
@@ -130,6 +155,20 @@ mod tests {
         (0..others).for_each(|_| bulk.note_others(others_at));
         bulk.rest(BEGAN, BEGAN, BEGAN + spent);
         bulk.next(false)
+    }
+
+    #[test]
+    fn a_backend_is_read_at_once_or_when_the_line_is_served() {
+        let lease = Key::from_parts(1, 0);
+        let mut bulk = Bulk::default();
+        bulk.read_at_once(lease);
+        bulk.read_at_once(lease);
+        assert!(bulk.turns_at_once() && bulk.reads_at_once(lease));
+        assert_eq!(bulk.take_at_once(), [lease]);
+        assert!(!bulk.turns_at_once());
+        bulk.push(Piece::Reply(lease));
+        bulk.read_at_once(lease);
+        assert!(!bulk.turns_at_once(), "the group may sleep until then");
     }
 
     #[test]

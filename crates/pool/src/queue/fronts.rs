@@ -80,7 +80,7 @@ impl Fronts {
 pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(250);
 
 /// What a group remembers of its last look at the others.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Look {
     pub(crate) at: Time,
     pub(crate) yields: bool,

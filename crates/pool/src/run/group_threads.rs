@@ -16,7 +16,7 @@ use crate::run::listeners::Listener;
 use crate::shared::{Order, Shared};
 use crate::tokens::{LISTENER, MAILBOX, listener_token};
 use reactor::handover::Peer;
-use reactor::{Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling};
+use reactor::{Key, Mailbox, Net, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling};
 use signal_hook::iterator::Handle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -217,21 +217,21 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         upgrade.step(&mut group);
         group.turn(&events);
         upgrade.hurry(&mut group);
-        print_report(group.take_report());
-        for answer in group.take_said() {
+        print_report(group.outbox.take_report());
+        for answer in group.outbox.take_answers() {
             questions.answer(answer);
         }
-        for (index, order) in group.take_messages() {
+        for (index, order) in group.outbox.take_messages() {
             groups[index].send(order);
         }
         let now = Time::now();
-        turns.lengths.record(now.since(group.now()));
+        turns.lengths.record(now.since(group.net.now()));
         if now >= census_at + CENSUS_EVERY {
             if first {
                 shared.look_at_memory();
             }
             // Who reads the last one holds it for a moment only: the next turn tries again.
-            if published.put(group.view(turns.clone())) {
+            if published.put(group.survey().view(turns.clone())) {
                 census_at = now;
             }
             turns.publishing += Time::now().since(now);
@@ -240,7 +240,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     if upgrade.leaves() {
         group.order(Order::Reconnect);
     }
-    while !published.put(group.view(turns.clone())) {
+    while !published.put(group.survey().view(turns.clone())) {
         std::thread::yield_now();
     }
 }

@@ -1,8 +1,19 @@
 //! What the logins of one pool leave in their sessions, as a value.
 //!
-//! `init_connect` of the server may set variables in each session.
-//! [`crate::group::backends::init_connect`] reads what a fresh backend's session has; this is kept
-//! with the backend's pool, and sessions of clients of that pool begin with it.
+//! `init_connect`: statements that the server runs for each account without administrator's rights
+//! when it logs in, before its first own.
+//!
+//! The problem: what they set is the beginning of a session and no tracker reports it, so a session
+//! that began so must not be taken for one with global values, and a client must begin with it
+//! whichever backend it gets. The mechanism: while the global variable is set, a fresh backend is
+//! asked for all its variables; those that differ from the global values are listed in its session
+//! ([`Begins`]), and in those of clients that log in as the same pool. The first client of a pool
+//! waits for a backend as one with a schema does. A reset or a change of user begins without it, as
+//! on the servers.
+//!
+//! When the variable changes, backends that began otherwise serve nobody any more.
+//!
+//! Invariant: no client of a pool is let in before it is known what its login does.
 
 use crate::server::server_facts::ServerFacts;
 use session::state::{CHARSET_VARIABLES, Session};

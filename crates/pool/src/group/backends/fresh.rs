@@ -53,7 +53,7 @@ impl<N: Net> Group<N> {
             more.push_str(&self.begun.question());
         }
         put_preparation(&mut out, backend.form, &more);
-        self.send_backend(key, &out);
+        self.backend_writer().send(key, &out);
     }
 
     /// One of the two was answered.
@@ -107,7 +107,8 @@ impl<N: Net> Group<N> {
         session.begin_interactive(account.capabilities);
         let results = results_collation(collected, account.extended, &session);
         session.results_collation = self.shared.server.results_in(results);
-        self.note_begins(pool, &mut session, values.as_ref());
+        let known = &mut self.backend_pools.pools[pool];
+        known.note_begins(&mut session, values.as_ref(), &self.shared.server);
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };

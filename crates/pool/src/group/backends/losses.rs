@@ -11,8 +11,9 @@ use crate::backend::overdue::{Overdue, TimeLimits};
 use crate::backend::{BackendState, InFlight, Purpose, Reports};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::{PinReason, Refusal};
+use crate::failed_logins::Denial;
 use crate::group::Group;
-use crate::log::{Event, Facts, note, note_of};
+use crate::log::{Event, note};
 use crate::time_limits::Limits;
 use reactor::{Key, Net};
 use session::own_commands::OWN_COMMANDS_MAX;
@@ -110,7 +111,7 @@ impl<N: Net> Group<N> {
         let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
         self.part_riders(key, Some(owner));
         self.retire(key);
-        self.unbind(owner);
+        self.clients.unbind(owner, &mut self.backends);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;
@@ -132,7 +133,12 @@ impl<N: Net> Group<N> {
         }
         if client.is_logging_in() {
             let state = "42000";
-            self.not_let_in(owner, ErrorCode { code, state }, text, Duration::ZERO);
+            let denial = Denial {
+                error: ErrorCode { code, state },
+                text: text.into(),
+                delay: Duration::ZERO,
+            };
+            self.not_let_in(owner, &denial);
             return self.pump(owner);
         }
         // No right to the schema, or no such schema: the session has none any more.
@@ -153,14 +159,13 @@ impl<N: Net> Group<N> {
             _ => Refusal::Restore(format!("error {code}: {text}")),
         };
         if !client.change_state(ClientState::Idle, now) {
-            return self.close_later(owner);
+            return self.clients.close_later(owner);
         }
         if !sent {
             let len = client.command_len();
             client.drop_input(len);
         }
-        self.counts.refused += 1;
-        self.refuse(owner, &refusal);
+        self.answers().refuse_counted(owner, &refusal);
         if gone {
             // An error alone would tell it that it may go on, with a session that is no more.
             return self.leave(owner);
@@ -183,14 +188,7 @@ impl<N: Net> Group<N> {
         self.counts.backends_lost += 1;
         self.epoch += 1;
         let (thread, now) = (backend.thread, self.net.now());
-        if let Some(omitted) = self.lines_of_losses.admit(now) {
-            let facts = Facts {
-                omitted,
-                ..Facts::default()
-            };
-            let text = format_args!("thread {thread} of the server: {why}");
-            note_of(Event::BackendLost, &facts, text);
-        }
+        self.log.backend_lost(now, thread, why);
         let (keeps, served) = (backend.in_transaction(), backend.served);
         let whole = backend.middle.at_packet_start();
         let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
@@ -214,7 +212,7 @@ impl<N: Net> Group<N> {
             let owed = client.last.owed.failed || client.last.owed.warnings || two;
             let left = keeps || owed || client.is_held() || client.is_left_there();
             if client.state() == ClientState::Idle && !left {
-                self.unbind(owner);
+                self.clients.unbind(owner, &mut self.backends);
                 return;
             }
         }
@@ -231,7 +229,7 @@ impl<N: Net> Group<N> {
     /// of the client already. `whole`: the client has not got a part of a packet.
     pub(crate) fn backend_lost(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
         let now = self.net.now();
-        self.unbind(owner);
+        self.clients.unbind(owner, &mut self.backends);
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
@@ -243,15 +241,18 @@ impl<N: Net> Group<N> {
                 if served {
                     client.place.give_up();
                 }
-                self.wait_again(owner);
+                self.waiters().wait_again(owner);
             }
             // Its text has made the server end the connection, as a server does: without a word.
-            ClientState::Running if client.is_pinned_for(RELEASED) => self.close_later(owner),
+            ClientState::Running if client.is_pinned_for(RELEASED) => {
+                self.clients.close_later(owner)
+            }
             ClientState::Running if whole => {
                 // What was to be read back is lost as well.
                 let keeps = keeps || pinned || client.is_left_there();
                 client.last.owed = Owed::default();
-                self.refuse(owner, &Refusal::BackendLost(why.to_string()));
+                self.answers()
+                    .refuse(owner, &Refusal::BackendLost(why.to_string()));
                 let Some(client) = self.clients.get_mut(owner) else {
                     return;
                 };
@@ -262,7 +263,8 @@ impl<N: Net> Group<N> {
                 self.pump(owner);
             }
             ClientState::Feeding => {
-                self.refuse(owner, &Refusal::BackendLost(why.to_string()));
+                self.answers()
+                    .refuse(owner, &Refusal::BackendLost(why.to_string()));
                 self.leave(owner);
             }
             // The server has found before the sweep that the client's time is over.
@@ -279,7 +281,7 @@ impl<N: Net> Group<N> {
                 self.end_idle(owner);
             }
             // Half a packet has been sent, or the session was on the backend alone.
-            _ => self.close_later(owner),
+            _ => self.clients.close_later(owner),
         }
     }
 
@@ -313,12 +315,12 @@ impl<N: Net> Group<N> {
             client.state(),
             ClientState::Restoring | ClientState::Waiting
         );
-        self.unbind(owner);
+        self.clients.unbind(owner, &mut self.backends);
         self.retire(lease);
         match waits {
             true => self.refuse_and_leave(owner, &Refusal::OwnCommands),
             // Its statement was answered, or a part of the answer has been sent.
-            false => self.close_later(owner),
+            false => self.clients.close_later(owner),
         }
         false
     }

@@ -30,8 +30,8 @@ impl<N: Net> Group<N> {
             None => Handled::Used,
             Some(Front::Waited) => self.send_restore(key, lease, &out),
             Some(front) => {
-                self.send_backend(lease, &out);
-                self.ride_behind(key, lease, message, &front);
+                self.backend_writer().send(lease, &out);
+                self.ride(key, lease, message, &front);
                 Handled::Used
             }
         };
@@ -45,13 +45,10 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         if !client.change_state(ClientState::Restoring, now) {
-            self.close_later(key);
+            self.clients.close_later(key);
             return Handled::Used;
         }
-        self.send_backend(lease, out);
-        if let Some(backend) = self.backends.get_mut(lease) {
-            self.running.begins(backend, self.net.now());
-        }
+        self.backend_writer().ask(lease, out);
         Handled::Kept
     }
 
@@ -99,8 +96,8 @@ impl<N: Net> Group<N> {
         client.session.accepted.withdraw();
         let gone = keeps || client.is_held() || client.is_left_there();
         client.last.owed = Owed::default();
-        self.counts.refused += 1;
-        self.refuse(owner, &Refusal::Unrestored(why));
+        self.answers()
+            .refuse_counted(owner, &Refusal::Unrestored(why));
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };

@@ -10,7 +10,9 @@
 //! that is under way and the next; whoever stands there is idle, and closed as anybody is; who
 //! cannot go after all is served on.
 
+use crate::client::clients::Clients;
 use crate::group::Group;
+use crate::upgrade::aside::Aside;
 use crate::upgrade::record::Stays;
 use reactor::{Key, Net, Time};
 use std::collections::HashSet;
@@ -42,6 +44,12 @@ impl Departures {
     /// One that was taken out of the line goes with the next batch.
     pub(crate) fn put_back(&mut self, departure: (Key, Time)) {
         self.line.insert(0, departure);
+    }
+
+    /// The other process does not take a client, with a backend or without.
+    pub(crate) fn refuse<S>(&mut self, key: Key, clients: &Clients<S>, aside: &Aside<S>) {
+        let has_lease = clients.get(key).is_some_and(|c| c.lease().is_some());
+        self.refused.insert((key, aside.has(key) || has_lease));
     }
 
     pub(crate) fn has(&self, key: Key) -> bool {
@@ -99,13 +107,6 @@ impl<N: Net> Group<N> {
             }
         }
         None
-    }
-
-    /// The other process does not take a client.
-    pub(crate) fn is_refused(&mut self, key: Key) {
-        let has_lease = self.clients.get(key).is_some_and(|c| c.lease().is_some());
-        let with_backend = self.aside.contains_key(&key) || has_lease;
-        self.departures.refused.insert((key, with_backend));
     }
 
     /// Whether a client may go now. One whose last backend knows something of it that nobody else

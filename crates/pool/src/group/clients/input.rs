@@ -5,7 +5,7 @@
 
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::input_room::{InputRoom, TURN_BYTES, Takes};
+use crate::input_room::{InputRoom, TURN_BYTES};
 use reactor::{Key, Net};
 
 impl<N: Net> Group<N> {
@@ -19,19 +19,6 @@ impl<N: Net> Group<N> {
             settings: &self.settings,
             counts: &mut self.counts,
             now: self.net.now(),
-        }
-    }
-
-    /// Whether `more` bytes of a client's unfinished command may be taken now. If not, it will be
-    /// pumped again when they may, or it has been refused.
-    pub(crate) fn takes_more(&mut self, key: Key, more: usize) -> bool {
-        match self.room().takes_more(key, more) {
-            Takes::Now => true,
-            Takes::Later => false,
-            Takes::Never(refusal) => {
-                self.refuse_input(key, &refusal);
-                false
-            }
         }
     }
 

@@ -118,6 +118,8 @@ impl<N: Net> Group<N> {
             clients: &mut self.clients,
             pools: &mut self.backend_pools,
             schemas: &mut self.schemas,
+            sessions: &mut self.sessions,
+            begun: &self.begun,
             net: &self.net,
             shared: &self.shared,
             settings: &self.settings,
@@ -143,18 +145,5 @@ impl<N: Net> Group<N> {
         {
             self.members().move_on(key, old);
         }
-    }
-
-    /// Counts a client of this user that has come from another process, which has let it in.
-    pub(crate) fn count_arrived(&mut self, key: Key, index: usize) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        client.user = u16::try_from(index).unwrap_or(u16::MAX);
-        client.proof = Proof::Given;
-        let user = &self.settings.users[index];
-        client.place.give_tickets(user.limits.high_prio_tickets);
-        user.usage.clients.fetch_add(1, Relaxed);
-        self.room().count(key);
     }
 }

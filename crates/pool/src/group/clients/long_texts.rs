@@ -9,28 +9,32 @@
 
 use crate::buffers::received::Received;
 use crate::buffers::text_reading::{TextJob, TextRead};
-use crate::client::ClientState;
+use crate::client::{Client, ClientState};
 use crate::group::Group;
+use crate::shared::Shared;
 use reactor::{Key, Net};
 use wire::attributes::Form;
 use wire::command::Command;
 use wire::packet::{Frame, HEADER_LEN, frame, payload_len};
 
 /// Memory of a client's input that is kept when its commands are used up.
-const KEPT_MAX: usize = crate::group::SCRATCH_LEN;
+const KEPT_MAX: usize = crate::from_client::SCRATCH_LEN;
 
-impl<N: Net> Group<N> {
+impl<S> Client<S> {
     /// Whether a reader has the text at the front of what a client has sent, or gets it now.
-    pub(crate) fn leaves_to_reader(&mut self, key: Key, input: &mut Received) -> bool {
+    /// The client is known by this group's number and its key; `input` is what it has sent.
+    pub(crate) fn leaves_to_reader(
+        &self,
+        input: &mut Received,
+        (group, key): (usize, Key),
+        shared: &Shared,
+    ) -> bool {
         if input.is_being_read() {
             return true;
         }
-        let max = self.shared.text_here_max;
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
+        let max = shared.text_here_max;
         // Who has a place in a lane, and perhaps a backend by now, would lose it meanwhile.
-        if input.len() <= max || client.place.is_held() || client.state() != ClientState::Idle {
+        if input.len() <= max || self.place.is_held() || self.state() != ClientState::Idle {
             return false;
         }
         let Frame::Whole { total, .. } = frame(input) else {
@@ -38,34 +42,33 @@ impl<N: Net> Group<N> {
         };
         let byte = input.get(HEADER_LEN).copied();
         let form = match byte.and_then(Command::from_byte) {
-            Some(Command::Query) => Some(Form::of(client.capabilities)),
+            Some(Command::Query) => Some(Form::of(self.capabilities)),
             Some(Command::StmtPrepare) => None,
             _ => return false,
         };
-        let mode = self
-            .shared
-            .server
-            .lex_mode(&client.session, client.capabilities);
+        let mode = (shared.server).lex_mode(&self.session, self.capabilities);
         let read = input.text().is_some_and(|read| read.mode() == mode);
-        let overlong = payload_len(total) >= self.shared.server.max_allowed_packet;
+        let overlong = payload_len(total) >= shared.server.max_allowed_packet;
         if total <= max || overlong || read {
             return false;
         }
         let job = TextJob {
-            group: self.index,
+            group,
             client: key,
             bytes: input.give(),
             message_len: total,
             form,
             mode,
         };
-        let taken = self.shared.texts.submit(job, self.shared.texts_max);
+        let taken = shared.texts.submit(job, shared.texts_max);
         if !taken {
             input.take_back();
         }
         taken
     }
+}
 
+impl<N: Net> Group<N> {
     /// A reader has read the text of a client's command.
     pub(crate) fn on_text_read(&mut self, key: Key, read: Box<TextRead>) {
         let now = self.net.now();

@@ -1,11 +1,11 @@
 //! Memory that is kept for clients: one sum, and who pays when it is too much.
 //!
 //! The problem: each buffer has its bound, and a hundred thousand clients at their bounds are more
-//! than any machine has. The mechanism: whatever is kept for clients is counted, most of it by
-//! meters, and published once in a turn ([`ClientMemory`]). While the sum of all groups is above
-//! its part of `memory_bytes_max`, unfinished commands are not read any further, and the client
-//! that holds most is closed, if that is more than its share: all of it by the number of clients.
-//! Some client is over that as long as the sum is, but for what all have in common.
+//! than any machine has. The mechanism: whatever is kept for clients is counted ([`crate::kept`]),
+//! and published once in a turn ([`ClientMemory`]). While the sum of all groups is above its part
+//! of `memory_bytes_max`, unfinished commands are not read any further, and the client that holds
+//! most is closed, if that is more than its share: all of it by the number of clients. Some client
+//! is over that as long as the sum is, but for what all have in common.
 //!
 //! A client between statements, or whose statement waits, gets error 1153. One in the middle of a
 //! reply cannot be told; the log says why it was closed.
@@ -24,9 +24,6 @@ use crate::log::{Event, Facts, Peer, note_of};
 use reactor::{Key, Net};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes of what is noted of a client's last write in the binary log.
-const GTID_BYTES: usize = 64;
-
 impl<S> Client<S> {
     /// Bytes that are kept for this client and no other.
     fn kept_bytes(&self) -> usize {
@@ -43,93 +40,9 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Bytes that this group keeps for its clients.
-    pub fn held_for_clients(&self) -> usize {
-        let meters = [
-            &self.outputs,
-            &self.statements,
-            &self.warnings,
-            &self.variables,
-            &self.in_transit,
-        ];
-        let metered: usize = meters.iter().map(|meter| meter.bytes()).sum();
-        metered
-            + self.clients.len() * size_of::<Client<N::Sock>>()
-            + self.tls_bytes
-            + self.inputs.bytes()
-            + self.long_data
-            + self.definitions.bytes()
-            + self.sessions.bytes()
-            + self.gtids.len() * GTID_BYTES
-            + self.slow_readers.spool.memory()
-    }
-
-    /// What is counted wrongly, for tests: a sum that is not that of its parts, or something that
-    /// is kept for nobody.
-    pub fn miscounted(&self) -> Option<String> {
-        let outputs = self.clients.iter().filter_map(|(_, c)| c.output.as_ref());
-        let outputs: usize = outputs
-            .map(|output| match output.is_counted() {
-                true => output.counted(),
-                false => usize::MAX / 2,
-            })
-            .fold(0, usize::saturating_add);
-        let long = self.clients.iter().filter_map(|(_, c)| c.prepared.as_ref());
-        let long: usize = long.map(|prepared| prepared.long_len()).sum();
-        let tls = self.clients.iter().map(|(_, c)| c.transport.tls_bytes());
-        let tls: usize = tls.sum();
-        let nobody = self.clients.is_empty();
-        let gone = |key: &&Key| self.clients.get(**key).is_none();
-        let counts = [
-            (
-                "last_gtid of who has left",
-                GTID_BYTES * self.gtids.keys().filter(gone).count(),
-                0,
-            ),
-            ("TLS of clients", self.tls_bytes, tls),
-            ("outputs", self.outputs.bytes(), outputs),
-            (
-                "long data, at least",
-                self.long_data.max(long),
-                self.long_data,
-            ),
-            ("statements of nobody", self.statements.bytes(), 0),
-            ("conditions of nobody", self.warnings.bytes(), 0),
-            ("input of nobody", self.inputs.bytes(), 0),
-        ];
-        let wrong = |(what, counted, found): &(&str, usize, usize)| {
-            counted != found && (nobody || !what.ends_with("nobody"))
-        };
-        let (what, counted, found) = counts.into_iter().find(wrong)?;
-        Some(format!("{what}: {counted} bytes are counted, not {found}"))
-    }
-
-    /// For tests: the longest part of a reply that is kept for a client while the rest is on its
-    /// backend, and whether others' statements are in flight behind it.
-    pub fn longest_untaken(&self) -> (usize, bool) {
-        let untaken = |(_, client): (Key, &Client<N::Sock>)| {
-            let output = client.output.as_ref()?;
-            let backend = self.backends.get(client.lease()?)?;
-            let len = output.bytes.len();
-            let rides = backend.flight().len() > 1;
-            (output.rest.is_on_backend()).then_some((len, rides))
-        };
-        self.clients
-            .iter()
-            .filter_map(untaken)
-            .max()
-            .unwrap_or_default()
-    }
-
-    /// What may be kept for clients of all groups, and what each may hold when more is.
-    pub fn memory_bound(&self) -> (usize, usize) {
-        let clients = self.shared.clients.load(Relaxed);
-        (self.shared.memory.max(), self.shared.memory.share(clients))
-    }
-
     /// Tells all groups what this one keeps; while that is too much, closes who holds most.
     pub(crate) fn keep_memory_bound(&mut self) {
-        let held = self.held_for_clients();
+        let held = self.survey().held_for_clients();
         let now = self.net.now();
         if !self.memory_told.tell(&self.shared.memory, held, now) {
             return;
@@ -176,6 +89,6 @@ impl<N: Net> Group<N> {
         }
         self.counts.memory_closed += 1;
         // A lease or a reply of its ends as when a client has left.
-        self.close_later(key);
+        self.clients.close_later(key);
     }
 }

@@ -6,22 +6,19 @@
 //! other process is bound to know; or turned out, which only closes this process's copy of its
 //! socket.
 //!
-//! A backend that goes along is *aside* meanwhile: out of this group's books of backends, so that
-//! nothing is read from it or said on it, whatever happens here. What is dropped there is closed
-//! without a word, because the other process has the connection too.
+//! A backend that goes along is *aside* meanwhile ([`crate::upgrade::aside`]).
 //!
 //! Invariants: a client is served by one process at a time; one that is on its way
 //! ([`ClientState::Moving`]) is neither read nor closed; what is refused here is refused before
 //! anything of the client has changed.
 
 use crate::arrival::{NotHere, Place};
-use crate::backend::recorded::BackendRecord;
 use crate::backend::{Backend, Endpoint};
 use crate::client::ClientState;
 use crate::group::Group;
 use crate::tokens::{BACKEND, CLIENT};
-use crate::upgrade::frames::ClientRecords;
-use crate::upgrade::record::{self, AccountThere, Beside, Here, Lease, RECORD_BYTES_MAX, Stays};
+use crate::upgrade::aside::Aside;
+use crate::upgrade::record::{self, Here, Lease};
 use reactor::{Address, Key, Net, Token};
 use session::record::BegunThere;
 use std::sync::Arc;
@@ -29,38 +26,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use wire::capabilities::BACKEND_KEY;
 
 impl<N: Net> Group<N> {
-    /// A client that may go, as a record.
-    ///
-    /// # Errors
-    /// It would be too long.
-    pub(crate) fn packed(&self, key: Key) -> Result<ClientRecords, Stays> {
-        let client = self.clients.get(key).ok_or(Stays::Busy)?;
-        let pool = &self.backend_pools.pools[client.pool as usize].key;
-        let account = pool.account.as_ref().map(|counted| AccountThere {
-            user: counted.user.clone(),
-            host: counted.host.clone(),
-            credential: pool.credential.clone(),
-        });
-        let user = self.settings.users.get(client.user as usize);
-        let beside = Beside {
-            user: user.map_or("", |user| &user.name),
-            account,
-            gtid: self.gtids.get(&key),
-        };
-        let mut records = ClientRecords::default();
-        record::put(&mut records.client, client, &beside);
-        if let Some(lease) = client.lease() {
-            let backend = self.backends.get(lease).ok_or(Stays::Busy)?;
-            let mut out = Vec::new();
-            record::put_lease(&mut out, client, backend, self.net.now());
-            records.lease = Some(out);
-        }
-        match records.len() > RECORD_BYTES_MAX {
-            true => Err(Stays::Refused),
-            false => Ok(records),
-        }
-    }
-
     /// It is on its way: it is neither read nor closed. `false` where it stays after all.
     pub(crate) fn send_away(&mut self, key: Key) -> bool {
         let now = self.net.now();
@@ -80,52 +45,23 @@ impl<N: Net> Group<N> {
                 self.let_in(key);
                 return false;
             }
-            self.put_aside(key);
+            (self.aside).put(key, &mut self.clients, &mut self.backends);
         }
         true
     }
 
-    /// Takes a client's backend out of the books.
-    fn put_aside(&mut self, key: Key) {
-        if let Some(lease) = self.unbind(key)
-            && let Some(backend) = self.backends.remove(lease)
-        {
-            self.aside.insert(key, (lease, backend));
-        }
-    }
-
-    /// A client has its backend again, if it had one.
-    fn take_back(&mut self, key: Key) {
-        let Some((_, backend)) = self.aside.remove(&key) else {
-            return;
-        };
-        let lease = self.backends.insert(backend);
-        if let (Some(client), Some(backend)) =
-            (self.clients.get_mut(key), self.backends.get_mut(lease))
-        {
-            client.binding.bind(&mut backend.binding, (key, lease));
-        }
-    }
-
     /// The other process has a client's backend: this one forgets it, and says nothing on it.
     pub(crate) fn drop_aside(&mut self, key: Key) {
-        if let Some((lease, backend)) = self.aside.remove(&key) {
+        if let Some((lease, backend)) = self.aside.forget(key) {
             self.shared.forget_thread(backend.thread);
             self.backend_pools.leaves(backend.pool, lease);
-            self.give_back();
+            (self.outbox).give_slot_back(&self.shared.budget, self.index);
         }
-    }
-
-    /// The sockets of a client that is on its way: its own, and that of its backend.
-    pub(crate) fn sockets_of(&self, key: Key) -> impl Iterator<Item = &N::Sock> {
-        let client = self.clients.get(key).map(|client| &client.transport);
-        let backend = self.aside.get(&key).map(|(_, backend)| &backend.transport);
-        client.into_iter().chain(backend).map(|over| over.sock())
     }
 
     /// The other process does not have it: it goes on here.
     pub(crate) fn comes_back(&mut self, key: Key) {
-        self.take_back(key);
+        (self.aside).take_back(key, &mut self.clients, &mut self.backends);
         self.let_in(key);
     }
 
@@ -143,7 +79,7 @@ impl<N: Net> Group<N> {
         let here = Here {
             begun_there,
             begun: &self.begun,
-            meters: (&self.variables, &self.warnings),
+            meters: (&self.kept.variables, &self.kept.warnings),
         };
         let mut arrived = record::read(bytes, here).map_err(|error| error.to_string())?;
         let read = |(sock, bytes): (N::Sock, &[u8])| {
@@ -160,14 +96,17 @@ impl<N: Net> Group<N> {
         arrived.fits(&place)?;
         let (user, onward) = arrived.onward(&place)?;
         let lease = match lease {
-            Some((sock, lease)) => Some((sock, self.address_of(&lease.backend)?, lease)),
+            Some((sock, lease)) => {
+                let address = self.outlook.address(&self.shared.upstream, now);
+                Some((sock, place.take_slot(address, &lease.backend.at)?, lease))
+            }
             None => None,
         };
         let session = self.sessions.intern(arrived.session.clone());
         let client = arrived.client(sock, now, session);
         let tls_bytes = client.transport.tls_bytes();
         let key = self.clients.insert(client);
-        self.tls_bytes += tls_bytes;
+        self.kept.tls_bytes += tls_bytes;
         self.shared.clients.fetch_add(1, Relaxed);
         if self.settings.address_rules().is_any() {
             self.seating().seat(key);
@@ -176,7 +115,8 @@ impl<N: Net> Group<N> {
         let from = self.members().told_address(key);
         let pool = self.members().pool_of(capabilities, onward, from);
         self.members().put_in_pool(key, pool);
-        self.count_arrived(key, user);
+        self.members().joins(key, user);
+        self.room().count(key);
         if let Some(gtid) = arrived.gtid {
             self.gtids.insert(key, gtid);
         }
@@ -203,25 +143,13 @@ impl<N: Net> Group<N> {
             && let Some(prepared) = &mut client.prepared
         {
             prepared.last = arrived.last_prepared;
-            prepared.count(&self.statements);
-            self.long_data += prepared.long_len();
+            prepared.count(&self.kept.statements);
+            self.kept.long_data += prepared.long_len();
         }
         if let Some((sock, at, lease)) = lease {
             self.take_in_lease(key, (sock, at), lease, arrived.capabilities);
         }
         Ok(key)
-    }
-
-    /// Where a backend was dialled that another process sends, which has a slot from now on.
-    fn address_of(&mut self, backend: &BackendRecord) -> Result<Arc<Address>, NotHere> {
-        let now = self.net.now();
-        let address = self.outlook.address(&self.shared.upstream, now);
-        let address = address.filter(|address| address.to_string() == backend.at);
-        let address = address.ok_or("its backend is a connection to another server")?;
-        match self.shared.budget.take(self.index) {
-            true => Ok(address),
-            false => Err("there are as many backends as there may be (backends_max)".into()),
-        }
     }
 
     /// The backend of a client that another process sends.
@@ -258,9 +186,7 @@ impl<N: Net> Group<N> {
         });
         self.shared.note_thread(backend.thread);
         self.backend_pools.arrives(pool);
-        let backend = (Key::from_parts(u32::MAX, 0), backend);
-        self.aside.insert(key, backend);
-        self.take_back(key);
+        Aside::bind(key, backend, &mut self.clients, &mut self.backends);
     }
 
     /// It is this process that serves it from now on.
@@ -270,12 +196,12 @@ impl<N: Net> Group<N> {
             return;
         };
         if !client.change_state(ClientState::Idle, now) {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         }
         // What has come meanwhile is told of at once.
         let sock = client.transport.sock();
         if self.net.watch(sock, Token::new(CLIENT, key)).is_err() {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         }
         let lease = client.lease();
         if let Some((lease, backend)) = lease.and_then(|l| Some((l, self.backends.get(l)?)))
@@ -289,7 +215,7 @@ impl<N: Net> Group<N> {
 
     /// The other process goes on with it.
     pub(crate) fn turn_out(&mut self, key: Key) {
-        self.put_aside(key);
+        (self.aside).put(key, &mut self.clients, &mut self.backends);
         self.close(key);
     }
 }

@@ -17,10 +17,7 @@ use crate::client::ClientState;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use reactor::{Key, Net};
-use wire::auth::Plugin;
-use wire::handshake::{Greeting, nonce_of_connection};
 use wire::proxy_header::{ProxyHeader, Source};
-use wire::status;
 
 impl<N: Net> Group<N> {
     /// Takes the header at the front of what has come; returns how many bytes it has. Nothing is
@@ -57,31 +54,11 @@ impl<N: Net> Group<N> {
             return len;
         };
         if !client.change_state(ClientState::Greeted, now) {
-            self.close_later(key);
+            self.clients.close_later(key);
             return len;
         }
-        self.send_greeting(key);
+        let nonce_key = self.nonce_key;
+        self.answers().greeting(key, &nonce_key);
         len
-    }
-
-    /// The first packet of a connection.
-    pub(crate) fn send_greeting(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        client.seq = 1;
-        let mut out = Vec::new();
-        Greeting {
-            version: self.shared.server.version.clone().into_bytes(),
-            connection_id: client.id,
-            nonce: nonce_of_connection(&self.nonce_key, client.id),
-            capabilities: self.shared.offered,
-            extended: self.shared.extended,
-            collation: self.shared.server.collation,
-            status: status::AUTOCOMMIT,
-            plugin: Plugin::Native.name().as_bytes().to_vec(),
-        }
-        .put(&mut out);
-        self.send_client(key, &out);
     }
 }

@@ -24,6 +24,7 @@ use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Handled};
 use crate::client::{Company, Proof};
 use crate::errors::reasons::{PinReason, Refusal};
+use crate::failed_logins::Denial;
 use crate::group::Group;
 use crate::group::clients::nonce;
 use crate::own_ok::OwnOk;
@@ -41,7 +42,7 @@ use std::time::Duration;
 use wire::attributes::put_query;
 use wire::capabilities::IGNORE_SPACE;
 use wire::command::{Command, ReplyShape, put_command};
-use wire::errors::{ErrorCode, UNKNOWN_COM, WRONG_VALUE_FOR_VAR};
+use wire::errors::UNKNOWN_COM;
 use wire::handshake::{ChangeUser, nonce_of_connection};
 
 /// Changes of user that MariaDB lets fail on one connection.
@@ -83,7 +84,7 @@ impl<N: Net> Group<N> {
             session.role.clone_from(&old.role);
             client.session = self.sessions.intern(session);
         }
-        self.send_ok(key, &OwnOk::PLAIN);
+        self.answers().ok(key, &OwnOk::PLAIN);
         Handled::Used
     }
 
@@ -116,12 +117,12 @@ impl<N: Net> Group<N> {
         let before = self.sessions.intern(session);
         if client.changes_failed >= CHANGES_FAILED_MAX {
             client.session = before;
-            self.hold_back(
-                key,
-                CHANGE_DELAY,
-                After::NextCommand,
-                (UNKNOWN_COM, "Unknown command"),
-            );
+            let denial = Denial {
+                error: UNKNOWN_COM,
+                text: "Unknown command".into(),
+                delay: CHANGE_DELAY,
+            };
+            self.hold_back(key, After::NextCommand, &denial);
             return Handled::Used;
         }
         client.collation = change.collation.unwrap_or(0);
@@ -145,7 +146,8 @@ impl<N: Net> Group<N> {
         client.login = Some(Box::new(login));
         client.proof = Proof::Changing;
         let seq = client.seq;
-        if self.refuse_charset(key, change.collation) {
+        if let Some(denial) = self.failed_logins().of_charset(change.collation) {
+            self.not_let_in(key, &denial);
             return Handled::Used;
         }
         let host = self.members().host_of(key);
@@ -173,10 +175,10 @@ impl<N: Net> Group<N> {
             return None;
         }
         if backend.reuse.is_frozen() {
-            return Some(self.wait_for_read_back(key));
+            return Some(self.waiters().wait_outside(key));
         }
         if !client.change_state(ClientState::Restoring, now) {
-            self.close_later(key);
+            self.clients.close_later(key);
             return Some(Handled::Used);
         }
         let command = Command::ResetConnection;
@@ -195,10 +197,7 @@ impl<N: Net> Group<N> {
         let command_in_flight = InFlight::own(Some(key), Purpose::GiveBack, command.reply());
         backend.expect(command_in_flight);
         put_command(&mut out, command, b"");
-        self.send_backend(lease, &out);
-        if let Some(backend) = self.backends.get_mut(lease) {
-            self.running.begins(backend, self.net.now());
-        }
+        self.backend_writer().ask(lease, &out);
         Some(Handled::Kept)
     }
 
@@ -207,7 +206,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn given_back(&mut self, lease: Key, owner: Option<Key>) {
         self.retire(lease);
         if let Some(key) = owner {
-            self.unbind(key);
+            self.clients.unbind(key, &mut self.backends);
             self.return_to_idle(key);
         }
     }
@@ -215,7 +214,7 @@ impl<N: Net> Group<N> {
     /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend
     /// that may hold something of it is closed.
     fn discard_session(&mut self, key: Key) {
-        let lease = self.unbind(key);
+        let lease = self.clients.unbind(key, &mut self.backends);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -225,7 +224,7 @@ impl<N: Net> Group<N> {
         client.interrupted = false;
         client.company = Company::Any;
         if let Some(prepared) = client.prepared.take() {
-            self.long_data -= prepared.long_len();
+            self.kept.long_data -= prepared.long_len();
         }
         client.last.start_over();
         client.pending_changes = PendingChanges::default();
@@ -236,31 +235,17 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Refuses a login or a change of user in a character set that no client may speak, in the
-    /// server's words. Servers do so before they look at the password.
-    pub(crate) fn refuse_charset(&mut self, key: Key, collation: Option<u8>) -> bool {
-        let refused = &self.shared.server.refused_charsets;
-        let Some(charset) = collation.and_then(|collation| refused.get(&collation)) else {
-            return false;
-        };
-        let charset = String::from_utf8_lossy(charset);
-        let text =
-            format!("Variable 'character_set_client' can't be set to the value of '{charset}'");
-        self.not_let_in(key, WRONG_VALUE_FOR_VAR, &text, Duration::ZERO);
-        true
-    }
-
     /// A name that was not proven, or whose schema was refused: says so. What follows is the end,
     /// but for a change of user on MariaDB, after which the client's next command is wanted.
-    /// `delay`: how long the word is held back where it is the end.
-    pub(crate) fn not_let_in(&mut self, key: Key, error: ErrorCode, text: &str, delay: Duration) {
+    /// The word is held back for its delay where it is the end.
+    pub(crate) fn not_let_in(&mut self, key: Key, denial: &Denial) {
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let before = client.login.take().and_then(|login| login.before);
         let Some(before) = before.filter(|_| mariadb) else {
-            return self.hold_back(key, delay, After::End, (error, text));
+            return self.hold_back(key, After::End, denial);
         };
         let users = &self.settings.users;
         let uses = |user: u16| &users[user as usize].usage.clients;
@@ -273,7 +258,11 @@ impl<N: Net> Group<N> {
         client.proof = Proof::Given;
         client.changes_failed = client.changes_failed.saturating_add(1);
         self.members().put_in_pool(key, before.pool as usize);
-        self.hold_back(key, CHANGE_DELAY, After::NextCommand, (error, text));
+        let denial = Denial {
+            delay: CHANGE_DELAY,
+            ..denial.clone()
+        };
+        self.hold_back(key, After::NextCommand, &denial);
     }
 }
 

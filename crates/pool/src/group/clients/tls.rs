@@ -41,7 +41,7 @@ impl<N: Net> Group<N> {
         let shown = settings.config.get();
         let (Some(client), Ok(tls)) = (self.clients.get_mut(key), Tls::server(&shown.config))
         else {
-            return self.close_later(key);
+            return self.clients.close_later(key);
         };
         if let Some(login) = &mut client.login {
             login.is_tls = true;
@@ -49,7 +49,7 @@ impl<N: Net> Group<N> {
         }
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
         let begun = client.transport.begin_tls(&mut self.net, tls, received);
-        self.tls_bytes += client.transport.tls_bytes();
+        self.kept.tls_bytes += client.transport.tls_bytes();
         let now = self.net.now();
         let gap = self.shared.login_gap(&self.settings, now);
         self.arrivals.handshake_began(now, gap);
@@ -58,27 +58,14 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Whether a client whose handshake is under way may go on with it in this turn; if not, it is
-    /// pumped in one of the next.
-    pub(crate) fn takes_handshake(&mut self, key: Key) -> bool {
-        if self.handshakes_left == 0 {
-            self.room().stand_in_line(key);
-            return false;
-        }
-        self.handshakes_left -= 1;
-        true
-    }
-
     /// The connection cannot go on for what came under TLS. The alert has told the client.
     pub(crate) fn tls_failed(&mut self, key: Key, error: &io::Error) {
         let is_known = self.clients.get(key).is_none_or(|client| client.is_known());
         if error.kind() == ErrorKind::InvalidData && !is_known {
             let refusal = Refusal::Tls(words_of(error));
-            self.counts.refused += 1;
-            *self.counts.refusals.entry(refusal.name()).or_default() += 1;
-            self.log_refused(None, Some(key), &refusal);
+            self.failed_logins().count_refused(key, &refusal);
         }
-        self.close_later(key);
+        self.clients.close_later(key);
     }
 }
 

@@ -10,19 +10,9 @@
 //! Invariant: a want stands only while somebody waits for it, as of the end of the last turn.
 
 use crate::group::Group;
-use crate::shared::Order;
 use reactor::Net;
 
 impl<N: Net> Group<N> {
-    /// Gives the slot of a backend back that is closed, and tells who can have it.
-    pub(crate) fn give_back(&mut self) {
-        let budget = &self.shared.budget;
-        budget.give(self.index, 1);
-        let served = budget.served(self.index);
-        self.messages
-            .extend(served.map(|group| (group, Order::Look)));
-    }
-
     /// Closes idle backends that others need more.
     pub(crate) fn lend(&mut self) {
         while let Some((at, key)) = self.matching().next_lent()

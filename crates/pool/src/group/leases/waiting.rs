@@ -1,37 +1,19 @@
-//! Waiting out of the ordinary: before the lane, back at its front, and after everybody was served.
+//! Waiting out of the ordinary: before the lane, and how that ends.
 //!
 //! The problem: a command does not always wait from its arrival to its lease. It may come while
-//! something is read back on its client's last lease; its backend may be lost before it was sent;
-//! a backend may be lost at the very end of a turn. The mechanism: each case leads back to the
-//! lane of `leases.rs`, or to another turn.
+//! something is read back on its client's last lease ([`crate::waiters`] keeps its place). The
+//! mechanism: it goes on with its client's backend, or to the lane of `leases.rs`.
 //!
-//! Invariants: nobody passes those who wait because its lease has not ended yet; a lane's front has
-//! waited for longest, whoever was put back there; a turn that leaves somebody waiting for what is
-//! there is followed by another at once.
+//! Invariant: nobody passes those who wait because its lease has not ended yet.
 
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::statements::is_answered_here;
-use crate::queue::lane::Waiting;
 use reactor::{Key, Net};
 use wire::command::Command;
 use wire::packet::HEADER_LEN;
 
 impl<N: Net> Group<N> {
-    /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it
-    /// goes to the lane, to its place there.
-    pub(crate) fn wait_for_read_back(&mut self, key: Key) -> Handled {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return Handled::Kept;
-        };
-        self.line.place_of(client, now);
-        if !client.change_state(ClientState::Waiting, now) {
-            self.close_later(key);
-        }
-        Handled::Kept
-    }
-
     /// A command that came before its client's lease had ended goes to the lane, if it needs a
     /// backend.
     pub(crate) fn line_up(&mut self, key: Key) {
@@ -78,39 +60,7 @@ impl<N: Net> Group<N> {
         if client.change_state(ClientState::Idle, now) {
             self.pump(key);
         } else {
-            self.close_later(key);
+            self.clients.close_later(key);
         }
-    }
-
-    /// A client whose statement was not sent yet goes back to its place in its lane: the front, if
-    /// it has waited there.
-    pub(crate) fn wait_again(&mut self, key: Key) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let moved = match client.is_logging_in() {
-            true => client.change_state(ClientState::Opening, now),
-            false => {
-                client.change_state(ClientState::Idle, now)
-                    && client.change_state(ClientState::Waiting, now)
-            }
-        };
-        if !moved {
-            return self.close_later(key);
-        }
-        // The packet of a login is used up, but its place is still the one it had.
-        if client.is_logging_in() {
-            client.place.keep();
-        }
-        let (pool, lane) = (client.pool as usize, client.place.lane());
-        let len = client.command_len();
-        let since = self.line.place_of(client, now);
-        (self.line).enter(client, (lane, since, len), &self.settings);
-        self.backend_pools.pools[pool].lanes.push(Waiting {
-            client: key,
-            since,
-            lane,
-        });
     }
 }

@@ -36,12 +36,13 @@ impl<N: Net> Group<N> {
         }
         let share = self.shared.prepared_of_backend(&self.settings);
         if backend.prepared.is_full(share) {
-            return Some(self.refuse_to_prepare(key));
+            return Some(self.answers().refuse_to_prepare(key));
         }
         let definition = client.under_way()?.definition.clone();
         let session = client.session_to_prepare_in(&definition.session, &mut self.sessions);
         let Some(session) = session else {
-            return Some(self.no_session_to_prepare_in(key));
+            let refusal = Refusal::Prepared(Unprepared::NoSession);
+            return Some(self.answers().refuse_counted(key, &refusal));
         };
         let client = self.clients.get(key)?;
         let same = Rc::ptr_eq(&self.backends.get(lease)?.session, &session);
@@ -106,26 +107,6 @@ impl<N: Net> Group<N> {
         self.return_to_idle(key);
     }
 
-    fn no_session_to_prepare_in(&mut self, key: Key) -> Handled {
-        self.counts.refused += 1;
-        self.refuse(key, &Refusal::Prepared(Unprepared::NoSession));
-        Handled::Used
-    }
-
-    /// Whether every statement that a backend may have is held by a cursor.
-    pub(super) fn is_full(&self, lease: Key) -> bool {
-        let share = self.shared.prepared_of_backend(&self.settings);
-        let backend = self.backends.get(lease);
-        backend.is_some_and(|backend| backend.prepared.is_full(share))
-    }
-
-    pub(super) fn refuse_to_prepare(&mut self, key: Key) -> Handled {
-        let max = self.shared.prepared_of_backend(&self.settings);
-        self.counts.refused += 1;
-        self.refuse(key, &Refusal::Prepared(Unprepared::Full { max }));
-        Handled::Used
-    }
-
     /// A backend has answered to a text that was prepared ahead.
     pub(crate) fn prepared_ahead(
         &mut self,
@@ -158,11 +139,11 @@ impl<N: Net> Group<N> {
         };
         client.last.prepared_ahead(named.is_some());
         if !client.change_state(ClientState::Idle, now) {
-            return self.close_later(owner);
+            return self.clients.close_later(owner);
         }
         if summary.error.is_some() {
-            self.long_data -= client.drop_command();
-            self.replay(owner, collected);
+            self.kept.long_data -= client.drop_command();
+            self.answers().replay(owner, collected);
             if let Some(client) = self.clients.get_mut(owner) {
                 client.last.failed_ahead(summary);
             }
@@ -185,10 +166,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return true;
         };
-        self.long_data -= client.drop_command();
+        self.kept.long_data -= client.drop_command();
         let moved = client.change_state(ClientState::Idle, now);
-        self.counts.refused += 1;
-        self.refuse(owner, &Refusal::Restore(format!("error {code}: {text}")));
+        self.answers()
+            .refuse_counted(owner, &Refusal::Restore(format!("error {code}: {text}")));
         if gone || !moved {
             self.leave(owner);
         } else {

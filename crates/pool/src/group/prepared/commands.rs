@@ -15,6 +15,7 @@ use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
 use crate::own_ok::OwnOk;
 use crate::pair::prepared::{head_of, put_closes};
+use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of};
 use session::diagnostics::area_of;
@@ -41,9 +42,6 @@ use wire::execution::{
     wants_cursor,
 };
 
-/// Long data that the clients of one group may have under way, in bytes.
-const LONG_DATA_MAX: usize = 256 << 20;
-
 /// What a client executes: by which command, under which id of its own.
 struct Execution {
     command: Command,
@@ -53,29 +51,30 @@ struct Execution {
     inside: Inside,
 }
 
-impl<N: Net> Group<N> {
-    /// A client's prepared text, which is known to do this. A server looks names up where they were
+impl<S> Client<S> {
+    /// Its prepared text, which is known to do this. A server looks names up where they were
     /// prepared, or where it is now.
     fn schema_text<'t>(
         &self,
-        key: Key,
         definition: &'t Definition,
         found: &'t classify::Statement,
-    ) -> Option<SchemaText<'t>> {
-        let client = self.clients.get(key)?;
+        server: &ServerFacts,
+    ) -> SchemaText<'t> {
         let session = &definition.session;
-        let now = client.session.schema.as_deref();
-        Some(SchemaText {
+        let now = self.session.schema.as_deref();
+        SchemaText {
             sql: &definition.sql,
-            mode: self.shared.server.lex_mode(session, client.capabilities),
+            mode: server.lex_mode(session, self.capabilities),
             found,
             schema: session
                 .schema
                 .as_deref()
                 .filter(|schema| now == Some(*schema)),
-        })
+        }
     }
+}
 
+impl<N: Net> Group<N> {
     /// A command about a prepared statement.
     pub(crate) fn on_prepared(&mut self, key: Key, command: Command, message: &[u8]) -> Handled {
         let joined = self.in_hand.joined(message);
@@ -92,10 +91,15 @@ impl<N: Net> Group<N> {
             Command::StmtReset => return self.on_statement_reset(key, message, &payload),
             _ if is_cut_short(command, &payload) => {
                 if self.shared.server.flavour.is_mysql() {
-                    self.refuse_malformed(key);
+                    self.answers().malformed(key);
                 }
             }
-            Command::StmtSendLongData => self.on_long_data(key, message, &payload),
+            Command::StmtSendLongData => {
+                if let Some(client) = self.clients.get_mut(key) {
+                    let server = &self.shared.server;
+                    self.kept.take_long_data(client, message, &payload, server);
+                }
+            }
             _ => self.on_statement_close(key, &payload),
         }
         Handled::Used
@@ -115,9 +119,7 @@ impl<N: Net> Group<N> {
         // Prepared, it kills nobody yet.
         let reads = class.kills && Kill::read_with(sql, mode, Some(0)).is_some();
         if !reads && hides_kill {
-            self.counts.refused += 1;
-            self.refuse(key, &Refusal::Kill);
-            return Handled::Used;
+            return self.answers().refuse_counted(key, &Refusal::Kill);
         }
         let session = client.session.clone();
         let own = (class.reads.intersects(Reads::CONNECTION_ID))
@@ -142,13 +144,14 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        if client.lease().is_some_and(|lease| self.is_full(lease)) {
-            return self.refuse_to_prepare(key);
+        let share = self.shared.prepared_of_backend(&self.settings);
+        if (self.client_view(key)).is_some_and(|view| view.is_full(share)) {
+            return self.answers().refuse_to_prepare(key);
         }
         if let Some(full) = client.prepared.as_ref().and_then(|all| all.is_full()) {
-            self.counts.refused += 1;
-            self.refuse(key, &Refusal::Prepared(full.into()));
-            return Handled::Used;
+            return self
+                .answers()
+                .refuse_counted(key, &Refusal::Prepared(full.into()));
         }
         let mode = self.shared.server.lex_mode(&session, client.capabilities);
         if let Some(client) = self.clients.get_mut(key) {
@@ -185,7 +188,7 @@ impl<N: Net> Group<N> {
         let execution = command == Command::StmtExecute;
         if execution && payload.len() < EXECUTE_FIXED {
             // Servers look at that before they look for the statement.
-            self.refuse_malformed(key);
+            self.answers().malformed(key);
             return Handled::Used;
         }
         let id = match self.id_of(key, payload, command) {
@@ -209,17 +212,19 @@ impl<N: Net> Group<N> {
         if by_last && without_types {
             // The server's own refusal: with that id the types have to stand there. With an id that
             // it knows, some of these are taken, as executions with types of before.
-            self.refuse_malformed(key);
+            self.answers().malformed(key);
             return Handled::Used;
         }
         prepared.remember(id, given);
-        prepared.count(&self.statements);
+        prepared.count(&self.kept.statements);
         let Some(held) = prepared.get_mut(id) else {
             return Handled::Used;
         };
         let (definition, overlong) = (held.definition.clone(), held.overlong);
         if overlong {
-            return self.refuse_long_data(key, id);
+            self.kept.drop_long_data(self.clients.get_mut(key), id);
+            let refusal = Refusal::Prepared(Unprepared::LongData);
+            return self.answers().refuse_counted(key, &refusal);
         }
         if definition.class.kills {
             let earlier = held.types.as_deref();
@@ -241,12 +246,13 @@ impl<N: Net> Group<N> {
         definition: Rc<Definition>,
         message: &[u8],
     ) -> Handled {
-        let text = self.schema_text(key, &definition, &definition.class);
+        let text = (self.clients.get(key))
+            .map(|c| c.schema_text(&definition, &definition.class, &self.shared.server));
         let known = text.and_then(|text| self.code().known(text, &definition.session));
         let class = class_with(&definition.class, known.as_ref());
         let told = !class.pin.is_some_and(hides_reads);
         if !told && self.lose_to_hidden_names(key) {
-            return self.wait_for_read_back(key);
+            return self.waiters().wait_outside(key);
         }
         let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
         let server = self.shared.server.flavour;
@@ -255,14 +261,15 @@ impl<N: Net> Group<N> {
         let asks = elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere));
         if told && asks && !none {
             if self.reads_back_first(key, class.reads) {
-                return self.wait_for_read_back(key);
+                return self.waiters().wait_outside(key);
             }
             return self.execute_reading(key, id, &definition, message);
         }
-        let text = self.schema_text(key, &definition, &class);
+        let text = (self.clients.get(key))
+            .map(|c| c.schema_text(&definition, &class, &self.shared.server));
         let inside = text.map_or(Inside::Known, |text| self.asks_inside(key, text));
         if inside == Inside::Gone {
-            self.drop_long_data(key, id);
+            self.kept.drop_long_data(self.clients.get_mut(key), id);
             return self.previous_gone(key);
         }
         let execution = Execution {
@@ -315,7 +322,9 @@ impl<N: Net> Group<N> {
         if let Some(known) = &known {
             known.mark(&mut statement);
         }
-        if let Some(text) = self.schema_text(key, &definition, &class) {
+        if let Some(text) =
+            (self.clients.get(key)).map(|c| c.schema_text(&definition, &class, &self.shared.server))
+        {
             self.plan_pins(key, text, &mut statement);
             if let Some(client) = self.clients.get_mut(key) {
                 client.touch(text.sql, text.mode, &class);
@@ -350,15 +359,18 @@ impl<N: Net> Group<N> {
             .lex_mode(&client.session, client.capabilities);
         let session = client.session.clone();
         let mut class = definition.class;
-        let values = self.before(key).map(|before| before.values(&class));
+        let values = self
+            .survey()
+            .before(key)
+            .map(|before| before.values(&class));
         let text = with_values(&definition.sql, mode, values.unwrap_or_default());
         let Some(text) = text.filter(|_| !class.multi) else {
-            self.drop_long_data(key, id);
+            self.kept.drop_long_data(self.clients.get_mut(key), id);
             let cursor = wants_cursor(&payload_of(message));
-            let before = self.before(key).filter(|_| !cursor);
+            let before = self.survey().before(key).filter(|_| !cursor);
             let rows = before.and_then(|before| before.shown_in_binary(&definition.sql, mode));
             if let Some(rows) = rows {
-                self.show(key, &rows);
+                self.answers().show(key, &rows);
                 return Handled::Used;
             }
             return self.previous_gone(key);
@@ -370,7 +382,8 @@ impl<N: Net> Group<N> {
             class,
             digest: OnceCell::new(),
         });
-        let text = self.schema_text(key, definition, &definition.class);
+        let text = (self.clients.get(key))
+            .map(|c| c.schema_text(definition, &definition.class, &self.shared.server));
         let known = text.and_then(|text| self.code().known(text, &definition.session));
         let execution = Execution {
             command: Command::StmtExecute,
@@ -386,7 +399,7 @@ impl<N: Net> Group<N> {
         // The command, the statement's id and a number of rows, which MariaDB does not insist on.
         let mysql = self.shared.server.flavour.is_mysql();
         if mysql && payload.len() < 9 {
-            self.refuse_malformed(key);
+            self.answers().malformed(key);
             return Handled::Used;
         }
         let id = match self.id_of(key, payload, Command::StmtFetch) {
@@ -415,7 +428,7 @@ impl<N: Net> Group<N> {
             Ok(id) => id,
             Err(handled) => return handled,
         };
-        self.drop_long_data(key, id);
+        self.kept.drop_long_data(self.clients.get_mut(key), id);
         if self
             .clients
             .get_mut(key)
@@ -424,7 +437,7 @@ impl<N: Net> Group<N> {
             let statement = Statement::plain(Command::StmtReset.reply());
             return self.start(key, message, statement);
         }
-        self.send_ok(key, &OwnOk::PLAIN);
+        self.answers().ok(key, &OwnOk::PLAIN);
         if let Some(client) = self.clients.get_mut(key) {
             match self.shared.server.flavour.is_mysql() {
                 true => client.last.answered_uncounted(0),
@@ -444,7 +457,7 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        self.long_data -= client.drop_long_data(id);
+        self.kept.drop_long_data(Some(&mut *client), id);
         let Some(prepared) = &mut client.prepared else {
             return;
         };
@@ -453,7 +466,7 @@ impl<N: Net> Group<N> {
         if prepared.remove(id).is_none() {
             return;
         }
-        prepared.count(&self.statements);
+        prepared.count(&self.kept.statements);
         if prepared.is_empty() {
             client.prepared = None;
         }
@@ -467,59 +480,16 @@ impl<N: Net> Group<N> {
             backend.prepared.take(&definition, sent_to);
             let mut out = Vec::new();
             put_closes(&mut out, &[sent_to]);
-            self.send_backend(lease, &out);
+            self.backend_writer().send(lease, &out);
         }
         self.settle(lease);
-    }
-
-    /// COM_STMT_SEND_LONG_DATA: kept for the execution; mistakes in it are the server's to find.
-    fn on_long_data(&mut self, key: Key, message: &[u8], payload: &[u8]) {
-        let server = &self.shared.server;
-        let (max, mysql) = (server.max_allowed_packet, server.flavour.is_mysql());
-        let all = self.long_data;
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let Some(id) = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))
-        else {
-            return;
-        };
-        let Some(prepared) = &mut client.prepared else {
-            return;
-        };
-        let kept = prepared.long_len();
-        let Some(held) = prepared.get_mut(id) else {
-            return;
-        };
-        if held.overlong || !keeps_long_data(message.len(), (kept, max), all) {
-            held.overlong = true;
-            let dropped = held.long.take().map_or(0, |long| long.len());
-            self.long_data -= dropped;
-            return;
-        }
-        held.long.get_or_insert_default().extend_from_slice(message);
-        self.long_data += message.len();
-    }
-
-    fn refuse_long_data(&mut self, key: Key, id: u32) -> Handled {
-        self.drop_long_data(key, id);
-        self.counts.refused += 1;
-        self.refuse(key, &Refusal::Prepared(Unprepared::LongData));
-        Handled::Used
-    }
-
-    /// Forgets long data that was to be executed with.
-    pub(crate) fn drop_long_data(&mut self, key: Key, id: u32) {
-        if let Some(client) = self.clients.get_mut(key) {
-            self.long_data -= client.drop_long_data(id);
-        }
     }
 
     /// The id in a command that must name a statement of the client's; without one the client gets
     /// the server's error.
     fn id_of(&mut self, key: Key, payload: &[u8], command: Command) -> Result<u32, Handled> {
         let Some(id) = statement_id(payload) else {
-            self.refuse_malformed(key);
+            self.answers().malformed(key);
             return Err(Handled::Used);
         };
         let mysql = self.shared.server.flavour.is_mysql();
@@ -542,32 +512,5 @@ impl<N: Net> Group<N> {
         };
         let text = format!("Unknown prepared statement handler ({id}) given to {what}");
         Err(self.raise(key, errors::UNKNOWN_STATEMENT, &text))
-    }
-}
-
-/// Whether another message of long data is kept, of a client that has `kept` bytes in a group that
-/// has `all`. More than the server takes is for the server to refuse.
-fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -> bool {
-    all + len <= LONG_DATA_MAX && kept + len <= 2 * packet_max
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_data_is_kept_up_to_its_bounds() {
-        let mib = 1 << 20;
-        assert!(keeps_long_data(
-            mib,
-            (31 * mib, 16 * mib),
-            LONG_DATA_MAX - mib
-        ));
-        assert!(!keeps_long_data(
-            mib + 1,
-            (0, 16 * mib),
-            LONG_DATA_MAX - mib
-        ));
-        assert!(!keeps_long_data(mib + 1, (31 * mib, 16 * mib), 31 * mib));
     }
 }

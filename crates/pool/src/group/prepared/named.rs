@@ -130,16 +130,15 @@ impl<N: Net> Group<N> {
             .server
             .lex_mode(&client.session, client.capabilities);
         if hides_kill(&text, mode, &classify(&text, mode)) {
-            self.counts.refused += 1;
-            self.refuse(key, &Refusal::Kill);
-            return Handled::Used;
+            return self.answers().refuse_counted(key, &Refusal::Kill);
         }
         let prepared = client.prepared.as_ref();
         if prepared.is_some_and(|prepared| !prepared.has_room_for(&name, &text)) {
             return self.prepare_unread(key, message, sql, name);
         }
-        if client.lease().is_some_and(|lease| self.is_full(lease)) {
-            return self.refuse_to_prepare(key);
+        let share = self.shared.prepared_of_backend(&self.settings);
+        if (self.client_view(key)).is_some_and(|view| view.is_full(share)) {
+            return self.answers().refuse_to_prepare(key);
         }
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
@@ -236,13 +235,9 @@ impl<N: Net> Group<N> {
 
     /// PREPARE of a text that nobody has read: its client stays where it is.
     fn prepare_unread(&mut self, key: Key, message: &[u8], sql: &[u8], name: Name) -> Handled {
-        if self
-            .clients
-            .get(key)
-            .and_then(|client| client.lease())
-            .is_some_and(|lease| self.is_full(lease))
-        {
-            return self.refuse_to_prepare(key);
+        let share = self.shared.prepared_of_backend(&self.settings);
+        if (self.client_view(key)).is_some_and(|view| view.is_full(share)) {
+            return self.answers().refuse_to_prepare(key);
         }
         let mut holdings = Holdings::default();
         holdings.taken.push((PinCause::TextPrepare, name.clone()));
@@ -308,7 +303,7 @@ impl<N: Net> Group<N> {
             .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
         {
             // What comes back is of the statement before.
-            return Spoken::Handled(self.wait_for_read_back(key));
+            return Spoken::Handled(self.waiters().wait_outside(key));
         }
         let mysql = self.shared.server.flavour.is_mysql();
         let Some(client) = self.clients.get_mut(key) else {
@@ -327,7 +322,7 @@ impl<N: Net> Group<N> {
                 client.last.answered(0);
                 client.last.conditions = 0;
             }
-            self.send_ok(key, &OwnOk::PLAIN);
+            self.answers().ok(key, &OwnOk::PLAIN);
             return Spoken::Handled(Handled::Used);
         }
         if client.pins.has(PinCause::TextPrepare, &name) {
@@ -416,7 +411,7 @@ impl<N: Net> Group<N> {
             if backend.prepared.count() > share {
                 self.let_go(lease);
             } else {
-                self.send_backend(lease, &out);
+                self.backend_writer().send(lease, &out);
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::backend::Purpose;
 use crate::client::{Client, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+
 use crate::pair::changes::is_wide;
 use reactor::{Key, Net};
 use session::beforehand::statement_of;
@@ -40,7 +41,7 @@ impl<N: Net> Group<N> {
             .get(key)
             .is_some_and(Client::cannot_read_signals)
         {
-            self.send_error(key, error, words);
+            self.answers().error(key, error, words);
             return Handled::Used;
         }
         let ErrorCode { code, state } = error;
@@ -51,7 +52,7 @@ impl<N: Net> Group<N> {
             _ => Conditions::Leaves,
         };
         if conditions == Conditions::Asks && self.reads_conditions_first(key) {
-            return self.wait_for_read_back(key);
+            return self.waiters().wait_outside(key);
         }
         if let Some(client) = self.clients.get_mut(key) {
             client.last.disown(Reads::DIAGNOSTICS);
@@ -65,7 +66,7 @@ impl<N: Net> Group<N> {
         let owed = |client: &&Client<N::Sock>| client.last.owed.warnings;
         let owing = self.clients.get(key).filter(owed);
         if let Some(lease) = owing.and_then(|client| client.lease()) {
-            self.read_warnings(lease, key);
+            self.ask(lease, key, |pair| pair.ask_for_conditions());
         }
         self.client_view(key)
             .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
@@ -79,7 +80,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key)
             && let Some(id) = client.under_way().map(|under_way| under_way.id)
         {
-            self.long_data -= client.drop_long_data(id);
+            self.kept.drop_long_data(Some(client), id);
         }
         let error = refusal.code();
         if self
@@ -87,7 +88,7 @@ impl<N: Net> Group<N> {
             .get(key)
             .is_some_and(Client::cannot_read_signals)
         {
-            self.send_error(key, error, &refusal.to_string());
+            self.answers().error(key, error, &refusal.to_string());
             return Handled::Used;
         }
         let ErrorCode { code, state } = error;

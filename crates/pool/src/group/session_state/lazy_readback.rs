@@ -202,12 +202,9 @@ impl<N: Net> Group<N> {
         if let Some(backend) = self.backends.get_mut(lease) {
             backend.note_deprecation(key, self.shared.server.flavour);
         }
-        self.send_backend(lease, &out);
-        if let Some(backend) = self.backends.get_mut(lease) {
-            self.running.begins(backend, self.net.now());
-        }
+        self.backend_writer().ask(lease, &out);
         if waits {
-            self.forget_waiting(key);
+            self.waiters().forget(key);
         }
         true
     }

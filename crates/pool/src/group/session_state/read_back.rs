@@ -73,7 +73,11 @@ impl<N: Net> Group<N> {
         let (sql, asked) = (question(&asked), asked.asked());
         self.counts.questions += 1;
         self.counts.properties_asked += u64::from(properties.count());
-        self.send_own(lease, owner, Purpose::ReadBack(asked), &sql);
+        self.ask(lease, owner, |pair| {
+            let mut out = Vec::with_capacity(sql.len() + 8);
+            pair.put_question(&mut out, Purpose::ReadBack(asked), &sql);
+            out
+        });
         if properties.intersects(Properties::FOUND_ROWS)
             && let Some(backend) = self.backends.get_mut(lease)
         {

@@ -9,18 +9,7 @@ use reactor::{Key, Net};
 use session::reply_summary::ReplySummary;
 
 impl<N: Net> Group<N> {
-    /// Has the server report what it owes.
-    pub(crate) fn ask_for_report(&mut self, key: Key, owner: Key) {
-        if let Some(mut pair) = self.pair(owner, key) {
-            let out = pair.ask_for_report();
-            self.send_backend(key, &out);
-            if let Some(backend) = self.backends.get_mut(key) {
-                self.running.begins(backend, self.net.now());
-            }
-        }
-    }
-
-    /// It was answered.
+    /// The server was asked for a report that it owes, and has answered.
     pub(crate) fn reported(
         &mut self,
         key: Key,

@@ -12,7 +12,6 @@
 //! Invariants: a client's next command waits until what its session stands at is known; a backend
 //! about which something is still to be asked serves nobody else.
 
-use crate::backend::Purpose;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
@@ -33,22 +32,7 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Has the server report what the client's last statement set.
-    pub(crate) fn retell(&mut self, lease: Key, owner: Key) {
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        let Some(touched) = &mut client.touched else {
-            return;
-        };
-        let sets = std::mem::take(&mut touched.sets);
-        touched.awaited += sets.len();
-        for set in sets {
-            self.send_own(lease, owner, Purpose::Retold, &set);
-        }
-    }
-
-    /// The answer to one of them.
+    /// The answer to a SET that makes the server report what a statement set.
     pub(crate) fn retold(&mut self, key: Key, owner: Option<Key>, summary: &ReplySummary) {
         let Some((owner, client)) =
             owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))

@@ -16,7 +16,7 @@ use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
 use crate::group::Group;
 use reactor::{Key, Net};
-use sql::lex::{LexMode, Server};
+use sql::lex::LexMode;
 use wire::attributes::{Form, header_len, put_reworded};
 
 impl<N: Net> Group<N> {
@@ -33,20 +33,10 @@ impl<N: Net> Group<N> {
         match header_len(Form::of(client.capabilities), arguments) {
             Ok(len) => self.on_query(key, message, &arguments[len..]),
             Err(_) => {
-                self.refuse_malformed(key);
+                self.answers().malformed(key);
                 Handled::Used
             }
         }
-    }
-
-    /// The server's words for a command that cannot be read.
-    pub(crate) fn refuse_malformed(&mut self, key: Key) {
-        let end = match self.shared.server.flavour {
-            Server::MySql(_) => ".",
-            _ => "",
-        };
-        let text = format!("Malformed communication packet{end}");
-        self.send_error(key, wire::errors::MALFORMED_PACKET, &text);
     }
 }
 

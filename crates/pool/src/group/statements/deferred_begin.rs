@@ -36,7 +36,7 @@ impl<N: Net> Group<N> {
             None => return None,
         };
         if alone.is_about_to_leave() {
-            return Some(self.wait_for_read_back(key));
+            return Some(self.waiters().wait_outside(key));
         }
         if !alone.may_answer(mode) {
             return None;
@@ -70,7 +70,7 @@ impl<N: Net> Group<N> {
             reports: &reports,
             ..OwnOk::PLAIN
         };
-        self.send_ok(key, &ok);
+        self.answers().ok(key, &ok);
         Some(Handled::Used)
     }
 

@@ -8,25 +8,20 @@
 //! Invariant: a backend is released only with nothing in flight, nothing owed, no transaction open
 //! or announced, and a client that is not pinned.
 
-use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
+use crate::backend::{Backend, BackendState, InFlight, Reports, Riding};
 use crate::client::{Client, ClientState, Company};
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
+use crate::pair::Pair;
 use crate::pair::prepared::put_closes;
 use reactor::{Key, Net};
 use session::diagnostics::Diagnostics;
-use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, RowCount};
+use session::last_statement::COUNTS;
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
-use session::shapes::Ending;
 use session::standing::Standing;
 use session::statement::{Code, Explanation, Owed, Trace};
 use sql::classify::Reads;
-use sql::lex::Server;
-use wire::attributes::put_query;
-use wire::command::ReplyShape;
-
-const WARNINGS: &[u8] = b"SHOW WARNINGS";
 
 /// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
 const TRACE: &[u8] = b"\x04Note\x044094";
@@ -72,15 +67,20 @@ impl<N: Net> Group<N> {
         if let Some(id) = closed {
             let mut out = Vec::new();
             put_closes(&mut out, &[id]);
-            self.send_backend(key, &out);
+            self.backend_writer().send(key, &out);
         }
         let owner = command.owner.and_then(|owner| self.clients.get(owner));
         if let Some(backend) = self.backends.get_mut(key) {
             let statement = owner.map(|client| &client.statement);
             backend.note_savepoint(statement, summary.error.is_none());
         }
-        let contaminated = self.learn(key, command, summary);
-        self.pass_lease_on(key);
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let contaminated = backend.has_changed(summary);
+        let ending = backend.ending(command, summary, self.net.now());
+        self.shapes.learn(command.shape, ending);
+        backend.pass_lease_on();
         let Some(owner) = command
             .owner
             .filter(|owner| self.clients.get(*owner).is_some())
@@ -149,18 +149,18 @@ impl<N: Net> Group<N> {
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
             client.last.leave_to_riders();
-            self.unbind(owner);
+            self.clients.unbind(owner, &mut self.backends);
         }
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
         if !client.change_state(ClientState::Idle, now) {
-            return self.close_later(owner);
+            return self.clients.close_later(owner);
         }
         self.settle(key);
         self.take_riders(key);
         if self.draining.is_some() {
-            self.leave_if_idle(owner);
+            (self.clients).leave_if_idle(owner, self.departures.has(owner));
         }
         self.pump(owner);
     }
@@ -181,25 +181,6 @@ impl<N: Net> Group<N> {
         self.logs().ended(owner, command, service, summary);
     }
 
-    /// Learns whether statements of this shape may ride; `true` when this one has changed the
-    /// session that those in flight behind it run in.
-    fn learn(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) -> bool {
-        let Some(backend) = self.backends.get(key) else {
-            return false;
-        };
-        let due = backend.reports != Reports::Complete;
-        let contaminated = !summary.changes.is_empty() || due || backend.in_transaction();
-        let left_something = contaminated || summary.error.is_some() || summary.warnings > 0;
-        let service = command.first.then(|| self.net.now().since(command.sent));
-        let ending = Ending {
-            left_something,
-            service,
-            reply_len: summary.len,
-        };
-        self.shapes.learn(command.shape, ending);
-        contaminated
-    }
-
     /// The statement that others rode behind has changed their session, or its backend is closed:
     /// what they would be answered may be wrong, or nothing. The answers are dropped, and their
     /// statements, plain reads of which they have seen nothing, run again in order, each of them
@@ -208,7 +189,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        backend.rideable = false;
+        backend.riding = Riding::Closed;
         let riders = backend.part_riders(owner);
         let now = self.net.now();
         backend.note_left(now);
@@ -224,7 +205,7 @@ impl<N: Net> Group<N> {
 
     /// Runs a statement of a client once more, as if it had come just now.
     fn run_again(&mut self, key: Key, command: &[u8]) {
-        self.unbind(key);
+        self.clients.unbind(key, &mut self.backends);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -232,15 +213,6 @@ impl<N: Net> Group<N> {
         client.put_back(command);
         self.counts.ridden_again += 1;
         self.return_to_idle(key);
-    }
-
-    /// The lease goes to whose statement is the next in flight.
-    fn pass_lease_on(&mut self, key: Key) {
-        if let Some(backend) = self.backends.get_mut(key)
-            && let Some(next) = backend.flight().front().map(|next| next.owner)
-        {
-            backend.binding.hand_over(next);
-        }
     }
 
     /// The client left while its statement ran.
@@ -320,7 +292,7 @@ impl<N: Net> Group<N> {
             }
         }
         if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) {
-            client.keep_warnings(summary, collected, &self.shared.server, &self.warnings);
+            client.keep_warnings(summary, collected, &self.shared.server, &self.kept.warnings);
         }
         if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
             && client.last.owed.trace.is_asked()
@@ -365,10 +337,10 @@ impl<N: Net> Group<N> {
         // transaction the backend answers for itself, unless it has only the last condition.
         let partly = !client.last.is_native(Reads::DIAGNOSTICS);
         if owed.warnings && (!in_transaction || owed.failed || untracked || partly) {
-            return self.read_warnings(key, owner);
+            return self.ask(key, owner, |pair| pair.ask_for_conditions());
         }
         if untracked {
-            return self.retell(key, owner);
+            return self.ask(key, owner, |pair| pair.retell());
         }
         if in_transaction && !reports {
             return self.resume(key);
@@ -385,7 +357,7 @@ impl<N: Net> Group<N> {
             return self.read_back(key, owner, Properties::FOUND_ROWS);
         }
         if reports {
-            return self.ask_for_report(key, owner);
+            return self.ask(key, owner, |pair| pair.ask_for_report());
         }
         if !changed.is_empty() {
             return self.read_back(key, owner, changed);
@@ -397,43 +369,16 @@ impl<N: Net> Group<N> {
         self.release(key);
     }
 
-    /// Has a backend show the conditions of its client's last statement, to be kept.
-    pub(crate) fn read_warnings(&mut self, key: Key, owner: Key) {
-        if let Some(client) = self.clients.get_mut(owner) {
-            client.last.owed.warnings = false;
-            client.last.owed.failed = false;
-        }
-        self.send_own(key, owner, Purpose::Warnings, WARNINGS);
-    }
-
-    pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &[u8]) {
-        // On MariaDB a query of no table leaves the conditions before it.
-        let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
-        if let Some(client) = self.clients.get_mut(owner) {
-            // SHOW WARNINGS leaves the ROW_COUNT() of a statement with rows, and of an error.
-            let uncounted = client.last.row_count == RowCount::NONE;
-            client.last.disown(match purpose {
-                Purpose::Warnings if uncounted => Reads::NONE,
-                Purpose::Warnings | Purpose::Retold => COUNTS,
-                _ if mariadb => COUNTS.union(Reads::FOUND_ROWS),
-                _ => LEFT_BY_STATEMENT,
-            });
-        }
-        let Some(backend) = self.backends.get_mut(key) else {
-            return;
-        };
-        match purpose {
-            Purpose::Warnings | Purpose::Retold => {}
-            Purpose::ReadBack(_) => backend.found = Some(1),
-            _ => backend.found = None,
-        }
-        let command = InFlight::own(Some(owner), purpose, ReplyShape::Results);
-        backend.expect(command);
-        let mut out = Vec::with_capacity(sql.len() + 8);
-        put_query(&mut out, backend.form, sql);
-        self.send_backend(key, &out);
-        if let Some(backend) = self.backends.get_mut(key) {
-            self.running.begins(backend, self.net.now());
+    /// Has a client's backend answer what the two of them write.
+    pub(crate) fn ask(
+        &mut self,
+        lease: Key,
+        owner: Key,
+        put: impl FnOnce(&mut Pair<'_, N::Sock>) -> Vec<u8>,
+    ) {
+        if let Some(mut pair) = self.pair(owner, lease) {
+            let out = put(&mut pair);
+            self.backend_writer().ask(lease, &out);
         }
     }
 }

@@ -16,14 +16,14 @@
 //! Invariants: an id belongs to one client at a time; who has not said a KILL's number is not hit
 //! by it; whoever says KILL is answered, by a time limit at the latest.
 
-use crate::backend::kill_jobs::{Aim, Asker, Job, KillAsk, KillEnd};
-use crate::backend::{Backend, InFlight, Purpose};
+use crate::backend::kill_jobs::{Asker, KillAsk, KillEnd};
+use crate::backend::{Backend, Purpose, Riding};
 use crate::client::clients::FIRST_ID;
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::kill_connection::{Around, Ended, KillConnection};
-use crate::own_ok::OwnOk;
+use crate::kill_fate::Fate;
 use crate::shared::{Order, Shared};
 use reactor::{Event, Key, Net};
 use session::prepared::Definition;
@@ -33,7 +33,7 @@ use sql::lex::{LexMode, Server};
 use std::time::Duration;
 use wire::attributes::{Form, put_query};
 use wire::command::ReplyShape;
-use wire::errors::{self, ErrorCode};
+use wire::errors::{self};
 
 /// A KILL that nobody has answered after the time for a dial and this is answered with an error.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
@@ -67,11 +67,7 @@ impl<N: Net> Group<N> {
     ) -> Handled {
         match Kill::read(sql, mode) {
             Some(kill) => self.on_kill(key, message, kill),
-            None => {
-                self.counts.refused += 1;
-                self.refuse(key, &Refusal::Kill);
-                Handled::Used
-            }
+            None => self.answers().refuse_counted(key, &Refusal::Kill),
         }
     }
 
@@ -91,9 +87,7 @@ impl<N: Net> Group<N> {
             .server
             .lex_mode(&definition.session, client.capabilities);
         let Some(kill) = Kill::read_with(&definition.sql, mode, parameter) else {
-            self.counts.refused += 1;
-            self.refuse(key, &Refusal::Kill);
-            return Handled::Used;
+            return self.answers().refuse_counted(key, &Refusal::Kill);
         };
         let what = if kill.query { "QUERY " } else { "" };
         let text = match kill.victim {
@@ -115,7 +109,8 @@ impl<N: Net> Group<N> {
                 self.on_kill(key, message, Kill { query, victim })
             }
             _ => {
-                self.send_error(key, errors::UNKNOWN_COM, "Unknown command");
+                self.answers()
+                    .error(key, errors::UNKNOWN_COM, "Unknown command");
                 Handled::Used
             }
         }
@@ -135,9 +130,7 @@ impl<N: Net> Group<N> {
         let Some(id) = u32::try_from(id).ok().filter(|id| *id >= FIRST_ID) else {
             let is_ours = |id| self.shared.threads.change(|all| all.contains(&id));
             if u32::try_from(id).is_ok_and(is_ours) {
-                self.counts.refused += 1;
-                self.refuse(key, &Refusal::KillBackend);
-                return Handled::Used;
+                return self.answers().refuse_counted(key, &Refusal::KillBackend);
             }
             let reply = if message.get(4) == Some(&3) {
                 ReplyShape::Results
@@ -167,17 +160,17 @@ impl<N: Net> Group<N> {
         let end = if group == self.index {
             self.kill(&ask)
         } else {
-            self.messages.push((group, Order::Kill(Box::new(ask))));
+            self.outbox.send(group, Order::Kill(Box::new(ask)));
             None
         };
         match end {
-            Some(end) => self.tell_killer(key, &end),
+            Some(end) => self.answers().killed(key, &end),
             None => {
                 let now = self.net.now();
                 if let Some(client) = self.clients.get_mut(key)
                     && !client.change_state(ClientState::Asking, now)
                 {
-                    self.close_later(key);
+                    self.clients.close_later(key);
                 }
             }
         }
@@ -195,9 +188,10 @@ impl<N: Net> Group<N> {
             return self.start(key, &text, Statement::plain(ReplyShape::Status));
         }
         if self.shared.server.flavour.is_mysql() {
-            self.refuse(key, &Refusal::Interrupted);
+            self.answers().refuse(key, &Refusal::Interrupted);
         } else {
-            self.send_error(key, errors::CONNECTION_KILLED, "Connection was killed");
+            self.answers()
+                .error(key, errors::CONNECTION_KILLED, "Connection was killed");
         }
         self.leave(key);
         Handled::Used
@@ -210,7 +204,7 @@ impl<N: Net> Group<N> {
             self.kill_ends(asker.killer, &end);
         } else {
             let message = Order::Killed(asker.killer, end);
-            self.messages.push((asker.group, message));
+            self.outbox.send(asker.group, message);
         }
     }
 
@@ -224,143 +218,43 @@ impl<N: Net> Group<N> {
             return;
         }
         if !client.change_state(ClientState::Idle, now) {
-            return self.close_later(killer);
+            return self.clients.close_later(killer);
         }
-        self.tell_killer(killer, end);
+        self.answers().killed(killer, end);
         self.pump(killer);
         if self.draining.is_some() {
-            self.leave_if_idle(killer);
-        }
-    }
-
-    fn tell_killer(&mut self, key: Key, end: &KillEnd) {
-        let mysql = self.shared.server.flavour.is_mysql();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        client.last.answered_kill(*end == KillEnd::Done, mysql);
-        let error = |this: &mut Self, code: ErrorCode, text: &str| this.send_error(key, code, text);
-        match end {
-            KillEnd::Done => {
-                self.send_ok(key, &OwnOk::PLAIN);
-            }
-            KillEnd::Unknown(id) => {
-                error(
-                    self,
-                    errors::NO_SUCH_THREAD,
-                    &format!("Unknown thread id: {id}"),
-                );
-            }
-            KillEnd::NotOwner(id) => {
-                let text = format!("You are not owner of thread {id}");
-                error(self, errors::KILL_DENIED, &text);
-            }
-            KillEnd::Failed(why) => self.refuse(key, &Refusal::KillFailed(why.clone())),
+            (self.clients).leave_if_idle(killer, self.departures.has(killer));
         }
     }
 
     /// Ends a client of this group, or its statement. `None`: the server must be asked first.
     pub(crate) fn kill(&mut self, ask: &KillAsk) -> Option<KillEnd> {
-        let Some(victim) = self.clients.with_id(ask.id) else {
-            return Some(KillEnd::Unknown(ask.id));
-        };
-        let client = self.clients.get(victim)?;
-        let state = client.state();
-        let user = &self.backend_pools.pools.get(client.pool as usize)?.key.user;
-        // Nobody can tell whose it will be while its name is not proven.
-        use ClientState::{Accepted, Greeted, Proving, Verifying};
-        let proven =
-            !matches!(state, Accepted | Greeted | Proving | Verifying) && client.is_known();
-        let theirs = ask
-            .user
-            .as_ref()
-            .is_none_or(|asker| proven && user == asker);
-        if !theirs {
-            return Some(KillEnd::NotOwner(ask.id));
-        }
-        let runs = matches!(state, ClientState::Running | ClientState::Feeding);
-        let lease = client.lease().filter(|_| runs);
-        match (lease, ask.query) {
-            (Some(lease), true) => self.interrupt_running(ask, victim, lease),
-            (Some(lease), false) => self.end_running(ask, victim, lease),
-            (None, true) => {
-                self.interrupt_unsent(victim, state);
-                Some(KillEnd::Done)
-            }
-            (None, false) => {
-                self.close_later(victim);
-                Some(KillEnd::Done)
-            }
-        }
-    }
-
-    /// The statement has not been sent: its client hears that it was interrupted.
-    fn interrupt_unsent(&mut self, victim: Key, state: ClientState) {
-        match state {
-            ClientState::Waiting => self.give_up(victim, &Refusal::Interrupted),
-            ClientState::Restoring => {
-                if let Some(client) = self.clients.get_mut(victim)
-                    && !client.is_logging_in()
-                {
-                    // ReplySummary when the backend stands in its state, and instead of the
-                    // statement.
+        match ask.fate(&self.clients, &self.backends, &self.backend_pools) {
+            Fate::Ended(end) => return Some(end),
+            Fate::GiveUp(victim) => self.give_up(victim, &Refusal::Interrupted),
+            Fate::Instead(victim) => {
+                if let Some(client) = self.clients.get_mut(victim) {
                     client.interrupted = true;
                 }
             }
-            // There is nothing to interrupt.
-            _ => {}
+            Fate::LeaveRide { victim, lease } => self.leave_ride(victim, lease),
+            Fate::Close(victim) => self.clients.close_later(victim),
+            Fate::Interrupt { lease, job } => {
+                if let Some(backend) = self.backends.get_mut(lease) {
+                    backend.riding = Riding::Closed;
+                }
+                self.kill_connection.push(job);
+                return None;
+            }
+            Fate::CloseWith { victim, lease, job } => {
+                self.clients.close_later(victim);
+                self.clients.unbind(victim, &mut self.backends);
+                self.retire(lease);
+                self.kill_connection.push(job);
+                return None;
+            }
         }
-    }
-
-    fn interrupt_running(&mut self, ask: &KillAsk, victim: Key, lease: Key) -> Option<KillEnd> {
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return Some(KillEnd::Done);
-        };
-        let debt = |c: &InFlight| matches!(c.purpose, Purpose::LazyReadback(_));
-        let mut flight = backend.flight().iter();
-        let alone = flight.all(|c| c.owner == Some(victim) || debt(c));
-        if !alone {
-            self.leave_ride(victim, lease);
-            return Some(KillEnd::Done);
-        }
-        backend.rideable = false;
-        let sent = backend.flight().back().map(|command| command.sent)?;
-        let job = Job {
-            asker: ask.asker,
-            at: backend.at.clone(),
-            pool: backend.pool,
-            thread: backend.thread,
-            aim: Some(Aim {
-                lease,
-                victim,
-                sent,
-            }),
-        };
-        self.kill_connection.push(job);
-        None
-    }
-
-    /// Ends a client whose statement runs. Its backend goes with it, so nobody else can be hit.
-    fn end_running(&mut self, ask: &KillAsk, victim: Key, lease: Key) -> Option<KillEnd> {
-        let backend = self.backends.get(lease);
-        let debt = |c: &InFlight| matches!(c.purpose, Purpose::LazyReadback(_));
-        let alone = |command: &InFlight| command.owner == Some(victim) || debt(command);
-        let alone = backend.filter(|backend| backend.flight().iter().all(alone));
-        let job = alone.map(|backend| Job {
-            asker: ask.asker,
-            at: backend.at.clone(),
-            pool: backend.pool,
-            thread: backend.thread,
-            aim: None,
-        });
-        self.close_later(victim);
-        let Some(job) = job else {
-            return Some(KillEnd::Done);
-        };
-        self.unbind(victim);
-        self.retire(lease);
-        self.kill_connection.push(job);
-        None
+        Some(KillEnd::Done)
     }
 
     /// A statement that shares its backend in flight is a plain SELECT: its client is answered, and
@@ -384,8 +278,8 @@ impl<N: Net> Group<N> {
             command.owner = None;
         }
         backend.note_left(now);
-        self.unbind(victim);
-        self.refuse(victim, &Refusal::Interrupted);
+        self.clients.unbind(victim, &mut self.backends);
+        self.answers().refuse(victim, &Refusal::Interrupted);
         self.return_to_idle(victim);
     }
 

@@ -107,7 +107,7 @@ impl Giving {
         }
         let token = Token::new(UPGRADE, Key::from_parts(0, 0));
         group.net_mut().watch(&socket, token).map_err(words)?;
-        let now = group.now();
+        let now = group.net.now();
         let mut giving = Giving {
             index,
             progress,
@@ -154,7 +154,7 @@ impl Giving {
         }
         if !matches!(self.sent, Sent::Nothing) {
             let late = self.sent_at + STEP_MAX;
-            if group.now() >= late {
+            if group.net.now() >= late {
                 return Err(format!(
                     "the successor of group {index} has not answered within {} s",
                     STEP_MAX.as_secs()
@@ -163,7 +163,7 @@ impl Giving {
             return Ok(late);
         }
         if !self.channel.is_sent() {
-            return Ok(group.now() + STEP_MAX);
+            return Ok(group.net.now() + STEP_MAX);
         }
         self.next_batch(group)
     }
@@ -203,7 +203,7 @@ impl Giving {
                     group.close(*key);
                 }
                 Some(why) => {
-                    group.is_refused(*key);
+                    (group.departures).refuse(*key, &group.clients, &group.aside);
                     self.progress.steps().refusal = Some(why);
                     group.comes_back(*key);
                 }
@@ -231,7 +231,7 @@ impl Giving {
             }
         }
         if self.pass.is_empty() {
-            if group.now() < self.pass_at {
+            if group.net.now() < self.pass_at {
                 return self.send_batch(group, batch);
             }
             self.pass = group.clients.keys();
@@ -242,7 +242,7 @@ impl Giving {
             && let Some(key) = self.pass.pop()
         {
             match self.pack(group, key) {
-                Ok(Packed::Record(record)) => batch.add(key, record, group.now()),
+                Ok(Packed::Record(record)) => batch.add(key, record, group.net.now()),
                 Ok(Packed::Begun(begun)) => {
                     self.pass.push(key);
                     return self.send_begun(group, batch, &begun);
@@ -280,9 +280,9 @@ impl Giving {
                 return Ok(Packed::Begun(begun));
             }
         }
-        let record = group.packed(key);
+        let record = group.survey().packed(key);
         if record.is_err() {
-            group.is_refused(key);
+            (group.departures).refuse(key, &group.clients, &group.aside);
         }
         let record = record?;
         match group.send_away(key) {
@@ -314,7 +314,10 @@ impl Giving {
         if batch.keys.is_empty() {
             return Ok(self.pass_at);
         }
-        let sockets = batch.keys.iter().flat_map(|key| group.sockets_of(*key));
+        let sockets = batch
+            .keys
+            .iter()
+            .flat_map(|key| group.aside.sockets(*key, &group.clients));
         let sockets: Vec<BorrowedFd<'_>> = sockets.map(AsFd::as_fd).collect();
         let sent = self.channel.send(&Frame::Clients(batch.records), &sockets);
         drop(sockets);

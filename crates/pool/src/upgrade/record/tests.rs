@@ -320,7 +320,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     let keeps: [Keep<'_>; 6] = [
         &|b| b.reports = Reports::Due(session::statement::Explanation::None),
         &|b| b.reuse.freeze(),
-        &|b| b.astray = true,
+        &|b| b.schema = crate::backend::SchemaThere::Another,
         &|b| b.input = vec![1],
         &|b| b.conditions_of = Some(lease),
         &|b| b.expect(InFlight::own(None, Purpose::Clearing, ReplyShape::Results)),

@@ -89,7 +89,7 @@ impl Crew {
         assert!(
             member.idle_turns < IDLE_TURNS_MAX,
             "group {index} turns without end: {:?}",
-            member.group.census()
+            member.group.survey().census()
         );
         let events = &self.events;
         net.0
@@ -99,10 +99,10 @@ impl Crew {
             member.group.order(message);
         }
         member.group.turn(&self.events);
-        let wrong = member.group.miscounted();
+        let wrong = member.group.survey().miscounted();
         assert_eq!(wrong, None, "group {index}");
-        assert_eq!(member.group.forgotten(), None, "group {index}");
-        for (to, message) in member.group.take_messages() {
+        assert_eq!(member.group.survey().forgotten(), None, "group {index}");
+        for (to, message) in member.group.outbox.take_messages() {
             self.members[to].messages.push_back(message);
         }
     }
@@ -110,10 +110,13 @@ impl Crew {
     /// What is kept for clients stays within its bound, but for what each may hold whatever others
     /// do.
     pub(super) fn check_memory(&self) {
-        let held = self.members.iter().map(|m| m.group.held_for_clients());
+        let held = self
+            .members
+            .iter()
+            .map(|m| m.group.survey().held_for_clients());
         let held: usize = held.sum();
         let clients = self.census().clients;
-        let (max, share) = self.members[0].group.memory_bound();
+        let (max, share) = self.members[0].group.survey().memory_bound();
         assert!(
             held <= max.max(clients * share) + STEP_MAX,
             "{held} bytes are kept for {clients} clients, of {max} with shares of {share}"
@@ -123,7 +126,10 @@ impl Crew {
     /// What is kept of a reply that its client does not take has its bound. Gives the most that was
     /// kept while others' statements stood behind it.
     pub(super) fn check_untaken(&self) -> usize {
-        let untaken = self.members.iter().map(|m| m.group.longest_untaken());
+        let untaken = self
+            .members
+            .iter()
+            .map(|m| m.group.survey().longest_untaken());
         let (len, rides) = untaken.max().unwrap_or_default();
         assert!(
             len <= UNTAKEN_MAX,
@@ -162,7 +168,7 @@ impl Crew {
     pub(super) fn census(&self) -> Census {
         let mut all = Census::default();
         for member in &self.members {
-            all += &member.group.census();
+            all += &member.group.survey().census();
         }
         all
     }
@@ -177,7 +183,11 @@ impl Crew {
         if !(peaceful && is_open) {
             return;
         }
-        let all: Vec<Census> = self.members.iter().map(|m| m.group.census()).collect();
+        let all: Vec<Census> = self
+            .members
+            .iter()
+            .map(|m| m.group.survey().census())
+            .collect();
         let open: usize = all.iter().map(Census::backends).sum();
         let idle: usize = all.iter().map(|census| census.backends_idle).sum();
         let help = idle > 0 || open < settings.backends_max;

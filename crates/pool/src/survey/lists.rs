@@ -1,15 +1,14 @@
 //! What the console asks a group ([`crate::listing`]): its clients and backends as lines.
 //!
 //! A line is a copy of what is known at that moment; nothing is asked of the server, and nothing
-//! waits. The answers lie in `answers` until the thread of the group hands them over.
+//! waits. The answers lie in the group's outbox until its thread hands them over.
 
-use crate::backend::kill_jobs::{KillAsk, KillEnd};
 use crate::backend::{Backend, BackendState};
 use crate::figures::Stage;
-use crate::group::Group;
-use crate::listing::{Answer, BackendLine, ClientLine, PAGE, Question, Said, Wanted};
+use crate::listing::{BackendLine, ClientLine, PAGE, Said};
 use crate::log::Peer;
 use crate::pair::view::ClientView;
+use crate::survey::Survey;
 use reactor::{Net, Time};
 
 impl<S> ClientView<'_, S> {
@@ -68,50 +67,30 @@ impl<S> Backend<S> {
     }
 }
 
-impl<N: Net> Group<N> {
-    /// Answers a question.
-    pub(crate) fn on_question(&mut self, question: Question) {
-        let said = match question.what {
-            Wanted::Clients { from } => {
-                let now = self.net.now();
-                let lines: Vec<ClientLine> = (self.clients.iter().skip(from).take(PAGE))
-                    .filter_map(|(key, client)| {
-                        let user = client.user_name(&self.settings, &self.backend_pools);
-                        let peer = Peer::from(client.transport.peer(&self.net));
-                        Some((self.client_view(key)?).listed(user, peer, self.index, now))
-                    })
-                    .collect();
-                let is_last = lines.len() < PAGE;
-                Said::Clients(lines, is_last)
-            }
-            Wanted::Backends => {
-                let now = self.net.now();
-                let backends = self.backends.iter();
-                let lines = backends.map(|(_, backend)| {
-                    let pool = self.backend_pools.pools.get(backend.pool);
-                    let account = pool.map_or_else(String::new, |pool| pool.key.user.clone());
-                    let client = backend.lease().and_then(|client| self.clients.get(client));
-                    backend.listed(account, client.map(|client| client.id), self.index, now)
-                });
-                Said::Backends(lines.collect())
-            }
-            Wanted::Kill { id, query } => {
-                let ask = KillAsk {
-                    asker: None,
-                    id,
-                    query,
-                    user: None,
-                };
-                // What the server is asked for ends by itself, or is said in the log.
-                Said::Killed(self.kill(&ask).unwrap_or(KillEnd::Done))
-            }
-        };
-        let ticket = question.ticket;
-        self.answers.push(Answer { ticket, said });
+impl<N: Net> Survey<'_, N> {
+    /// A page of clients from this one on, and whether it is the last one.
+    pub(crate) fn client_lines(&self, from: usize) -> Said {
+        let now = self.net.now();
+        let lines: Vec<ClientLine> = (self.clients.iter().skip(from).take(PAGE))
+            .filter_map(|(key, client)| {
+                let user = client.user_name(self.settings, self.pools);
+                let peer = Peer::from(client.transport.peer(self.net));
+                Some((self.client_view(key)?).listed(user, peer, self.index, now))
+            })
+            .collect();
+        let is_last = lines.len() < PAGE;
+        Said::Clients(lines, is_last)
     }
 
-    /// Takes the answers to questions.
-    pub fn take_said(&mut self) -> Vec<Answer> {
-        std::mem::take(&mut self.answers)
+    /// All backends.
+    pub(crate) fn backend_lines(&self) -> Said {
+        let now = self.net.now();
+        let lines = self.backends.iter().map(|(_, backend)| {
+            let pool = self.pools.pools.get(backend.pool);
+            let account = pool.map_or_else(String::new, |pool| pool.key.user.clone());
+            let client = backend.lease().and_then(|client| self.clients.get(client));
+            backend.listed(account, client.map(|client| client.id), self.index, now)
+        });
+        Said::Backends(lines.collect())
     }
 }

@@ -20,12 +20,12 @@
 //!
 //! It leaves alone: statements of clients that hold a lease, and arrivals of high priority.
 
-use crate::group::Group;
+use crate::matching::Matching;
 use crate::queue::fronts::{LOOK_EVERY, Look};
-use reactor::{Net, Time};
+use reactor::Time;
 use std::sync::atomic::Ordering::Relaxed;
 
-impl<N: Net> Group<N> {
+impl<S> Matching<'_, S> {
     /// Whether this group starts nothing from its lanes now, so that others catch up.
     pub(crate) fn yields(&mut self) -> bool {
         !self.line.is_empty() && self.is_ahead()
@@ -36,28 +36,25 @@ impl<N: Net> Group<N> {
         if self.shared.groups < 2 {
             return false;
         }
-        let now = self.net.now();
-        if now.since(self.running.look.at) >= LOOK_EVERY {
+        let (now, look) = (self.now, &self.running.look);
+        if now.since(look.get().at) >= LOOK_EVERY {
             let mine = self.publish_front();
             let yields = self.shared.fronts.yields(self.index, mine.min(now), now);
             let front = &self.shared.fronts.0[self.index];
             front.runs.store(!yields && mine != Time::NEVER, Relaxed);
             let running = self.shared.fronts.running();
-            self.running.look = Look {
+            look.set(Look {
                 at: now,
                 yields,
                 running,
-            };
+            });
         }
-        self.running.look.yields
+        look.get().yields
     }
 
     /// Tells the others since when this group's front waits.
     pub(crate) fn publish_front(&mut self) -> Time {
-        let since = self
-            .matching()
-            .oldest_wait_to_serve()
-            .unwrap_or(Time::NEVER);
+        let since = self.oldest_wait_to_serve().unwrap_or(Time::NEVER);
         let front = &self.shared.fronts.0[self.index];
         front.since.store(since.0, Relaxed);
         if since == Time::NEVER {

@@ -3,18 +3,14 @@
 //! SIGQUIT asks for it. Each group writes its own lines and, behind them, how many of its clients
 //! are pinned now, by reason, and how many backends are being made ready; the first also tells of
 //! code in triggers and views
-//! ([`crate::group::session_state::triggers_and_views`]). The lines are printed by a thread of
+//! ([`crate::watched::code_catalogue`]). The lines are printed by a thread of
 //! their own, so that a slow terminal holds up nobody's statements.
 
-use crate::backend::InFlight;
-use crate::backend::backend_pools::BackendPools;
-use crate::backend::{Backend, BackendState, Purpose};
-use crate::client::{Client, ClientState};
-use crate::config::Origin;
-use crate::config::Settings;
-use crate::group::Group;
-use crate::log::{Event, Facts, Peer, ReportLine, note_of};
+use crate::backend::{Backend, BackendState, InFlight, Purpose};
+use crate::client::ClientState;
+use crate::log::{Event, Peer, ReportLine};
 use crate::pair::view::ClientView;
+use crate::survey::Survey;
 use reactor::{Net, Time};
 use session::holds::Pin;
 use std::collections::BTreeMap;
@@ -26,23 +22,6 @@ fn of_group(text: String) -> ReportLine {
         client: None,
         account: None,
         text,
-    }
-}
-
-impl<S> Client<S> {
-    /// The name of its user. Accounts of the server are one user of the settings, and are
-    /// called as they are there.
-    pub(crate) fn user_name<'a>(
-        &self,
-        settings: &'a Settings,
-        pools: &'a BackendPools,
-    ) -> Option<&'a str> {
-        let user = settings.users.get(self.user as usize)?;
-        let account = pools.pools.get(self.pool as usize);
-        Some(match (user.origin, account) {
-            (Origin::Server, Some(account)) => &account.key.user,
-            _ => &user.name,
-        })
     }
 }
 
@@ -126,31 +105,7 @@ fn words_of(pin: &Pin, now: Time) -> String {
     format!("({}) for {seconds} s by: {by:?}", pin.reason.name())
 }
 
-impl<N: Net> Group<N> {
-    /// Tells how many lines were left out, where no line has told it.
-    pub(crate) fn log_omitted(&mut self) {
-        let now = self.net.now();
-        let limits = [
-            (Event::LoginFailed, &mut self.lines_of_logins),
-            (Event::BackendLost, &mut self.lines_of_losses),
-            (Event::SlowStatement, &mut self.statement_logs.slow_lines),
-            (Event::Statement, &mut self.statement_logs.lines),
-        ];
-        for (event, limit) in limits {
-            if let Some(omitted) = limit.rest(now) {
-                let facts = Facts {
-                    omitted,
-                    ..Facts::default()
-                };
-                note_of(
-                    event,
-                    &facts,
-                    format_args!("{omitted} lines of this event were left out"),
-                );
-            }
-        }
-    }
-
+impl<N: Net> Survey<'_, N> {
     /// One line for each client, and the sum.
     pub(crate) fn report(&self) -> Vec<ReportLine> {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -165,10 +120,10 @@ impl<N: Net> Group<N> {
                 .collect();
         }
         for (key, client) in self.clients.iter() {
-            let pool = self.backend_pools.pools.get(client.pool as usize);
+            let pool = self.pools.pools.get(client.pool as usize);
             let account = pool.map_or("", |pool| pool.key.user.as_str());
-            let user = client.user_name(&self.settings, &self.backend_pools);
-            let peer = client.transport.peer(&self.net);
+            let user = client.user_name(self.settings, self.pools);
+            let peer = client.transport.peer(self.net);
             let now = self.net.now();
             let view = self.client_view(key);
             lines.extend(view.map(|view| view.report_line(account, user, peer, now)));

@@ -8,13 +8,13 @@
 //!
 //! Invariant: nothing here changes anything.
 
+use crate::backend::Backend;
 use crate::client::{Client, ClientState};
-use crate::group::Group;
-use crate::group::clients::next_message;
+use crate::survey::Survey;
 use reactor::{Key, Net};
 use wire::packet::Frame;
 
-impl<N: Net> Group<N> {
+impl<N: Net> Survey<'_, N> {
     /// Who has been forgotten, in words; asked after a turn.
     pub fn forgotten(&self) -> Option<String> {
         let clients = self.clients.iter().filter_map(|(key, client)| {
@@ -22,10 +22,10 @@ impl<N: Net> Group<N> {
             Some(format!("client {}, {:?}: {why}", client.id, client.state()))
         });
         let backends = self.backends.iter().filter_map(|(key, backend)| {
-            let ready = backend.transport.is_readable() && self.may_read(key);
-            let stands = self.again.contains(&key) || self.bulk.has_reply_of(key);
+            let ready = backend.transport.is_readable() && self.may_read(backend);
+            let stands = self.bulk.reads_at_once(key) || self.bulk.has_reply_of(key);
             let state = backend.state();
-            if self.again.contains(&key) && self.bulk.has_reply_of(key) {
+            if self.bulk.reads_at_once(key) && self.bulk.has_reply_of(key) {
                 return Some(format!(
                     "a backend, {state:?}: the group turns at once for what waits for bulk work"
                 ));
@@ -37,12 +37,18 @@ impl<N: Net> Group<N> {
         clients.chain(backends).next()
     }
 
+    /// Whether the client that a backend's bytes are for has taken the last ones.
+    fn may_read(&self, backend: &Backend<N::Sock>) -> bool {
+        let now = self.net.now();
+        (self.slow_readers).may_read(backend, self.clients, self.shared, now)
+    }
+
     fn why_forgotten(&self, key: Key, client: &Client<N::Sock>) -> Option<&'static str> {
         if client.closing {
             return None;
         }
         let lane_has = || {
-            let pool = self.backend_pools.pools.get(client.pool as usize);
+            let pool = self.pools.pools.get(client.pool as usize);
             pool.is_some_and(|pool| pool.lanes.has(key, client.place.since()))
         };
         let in_flight = || {
@@ -80,7 +86,7 @@ impl<N: Net> Group<N> {
             .input
             .as_ref()
             .filter(|_| !client.withholds_input())?;
-        let whole = matches!(next_message(client.state(), input), Frame::Whole { .. });
+        let whole = matches!(client.state().next_message(input), Frame::Whole { .. });
         whole.then_some("a whole command of it has been read")
     }
 }

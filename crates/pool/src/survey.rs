@@ -1,0 +1,222 @@
+//! A group looked at from outside: who is here, what they do, what is kept for them.
+//!
+//! Metrics, the console, the report, errors that say why a wait was long, and the simulation all
+//! want to know how a group stands. They look at it through this, which borrows what they look at
+//! and can change none of it, so that a question about a group has no effect on a statement.
+//!
+//! Invariant: nothing here changes anything.
+
+mod forgotten;
+mod lists;
+mod packed;
+mod report;
+
+use crate::backend::Backend;
+use crate::backend::backend_pools::BackendPools;
+use crate::buffers::room::Inputs;
+use crate::client::Client;
+use crate::client::clients::Clients;
+use crate::config::Settings;
+use crate::figures::counts::{Census, Counts};
+use crate::figures::{Figures, GroupView, Stage, Turns};
+use crate::kept::Kept;
+use crate::line::Line;
+use crate::pair::previous::Before;
+use crate::pair::view::ClientView;
+use crate::queue::bulk::Bulk;
+use crate::shared::Shared;
+use crate::slow_readers::SlowReaders;
+use reactor::{Key, Net, Slots};
+use session::last_gtid::LastGtid;
+use session::prepared::Definitions;
+use session::state::Interner;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Bytes of what is noted of a client's last write in the binary log.
+const GTID_BYTES: usize = 64;
+
+/// What may be seen of a group.
+pub struct Survey<'a, N: Net> {
+    pub(crate) net: &'a N,
+    pub(crate) shared: &'a Shared,
+    pub(crate) settings: &'a Settings,
+    pub(crate) index: usize,
+    pub(crate) clients: &'a Clients<N::Sock>,
+    pub(crate) backends: &'a Slots<Backend<N::Sock>>,
+    pub(crate) pools: &'a BackendPools,
+    pub(crate) line: &'a Line,
+    pub(crate) inputs: &'a Inputs,
+    pub(crate) slow_readers: &'a SlowReaders,
+    pub(crate) kept: &'a Kept,
+    pub(crate) definitions: &'a Definitions,
+    pub(crate) sessions: &'a Interner,
+    pub(crate) gtids: &'a BTreeMap<Key, LastGtid>,
+    pub(crate) counts: &'a Counts,
+    pub(crate) figures: &'a Figures,
+    /// What goes on in later turns.
+    pub(crate) bulk: &'a Bulk,
+}
+
+impl<'a, N: Net> Survey<'a, N> {
+    /// Who is here, and what has happened.
+    pub fn census(&self) -> Census {
+        let pins = |client: &Client<N::Sock>| client.is_held() && client.lease().is_some();
+        let pinned = self.clients.iter().filter(|(_, client)| pins(client));
+        self.census_beside(pinned.count())
+    }
+
+    /// The same where it is known how many clients hold a backend without a transaction.
+    fn census_beside(&self, pinned: usize) -> Census {
+        let mut census = Census {
+            counts: self.counts.clone(),
+            pinned,
+            ..Census::default()
+        };
+        census.clients = self.clients.len();
+        census.waiting = self.line.len();
+        census.variables_bytes = self.kept.variables.bytes();
+        census.input_bytes = self.inputs.bytes();
+        census.memory_bytes = self.held_for_clients();
+        (
+            census.slow_readers,
+            census.spooled_clients,
+            census.spooled_bytes,
+        ) = self.slow_readers.count(self.clients, self.backends);
+        for (_, backend) in self.backends.iter() {
+            census.count_backend(backend.state(), backend.lease().is_some());
+        }
+        census
+    }
+
+    /// What others may know of this group at this moment. It looks at each client once.
+    pub(crate) fn view(&self, turns: Turns) -> GroupView {
+        let mut stages = [0; Stage::ALL.len()];
+        let (mut pinned, mut reasons) = (0, BTreeMap::new());
+        for (_, client) in self.clients.iter() {
+            let leased = client.lease().is_some();
+            pinned += usize::from(client.is_held() && leased);
+            stages[Stage::of(client.state(), leased) as usize] += 1;
+            for pin in client.pins.list().iter() {
+                *reasons.entry(pin.reason.name()).or_default() += 1;
+            }
+        }
+        GroupView {
+            at: self.net.now(),
+            census: self.census_beside(pinned),
+            stages,
+            pinned: reasons,
+            figures: self.figures.clone(),
+            turns,
+        }
+    }
+
+    /// A client and the backend that it has, if it has one.
+    fn client_view(&self, key: Key) -> Option<ClientView<'a, N::Sock>> {
+        ClientView::of(key, self.clients, self.backends)
+    }
+
+    /// What is kept of a client's statement before.
+    pub(crate) fn before(&self, key: Key) -> Option<Before<'a, N::Sock>> {
+        Some(Before {
+            view: self.client_view(key)?,
+            gtid: self.gtids.get(&key),
+            server: &self.shared.server,
+        })
+    }
+
+    /// Bytes that this group keeps for its clients.
+    pub fn held_for_clients(&self) -> usize {
+        self.kept.bytes()
+            + self.clients.len() * size_of::<Client<N::Sock>>()
+            + self.inputs.bytes()
+            + self.definitions.bytes()
+            + self.sessions.bytes()
+            + self.gtids.len() * GTID_BYTES
+            + self.slow_readers.spool.memory()
+    }
+
+    /// What is counted wrongly, for tests: a sum that is not that of its parts, or something that
+    /// is kept for nobody.
+    pub fn miscounted(&self) -> Option<String> {
+        let kept = self.kept;
+        let outputs = self.clients.iter().filter_map(|(_, c)| c.output.as_ref());
+        let outputs: usize = outputs
+            .map(|output| match output.is_counted() {
+                true => output.counted(),
+                false => usize::MAX / 2,
+            })
+            .fold(0, usize::saturating_add);
+        let long = self.clients.iter().filter_map(|(_, c)| c.prepared.as_ref());
+        let long: usize = long.map(|prepared| prepared.long_len()).sum();
+        let tls = self.clients.iter().map(|(_, c)| c.transport.tls_bytes());
+        let tls: usize = tls.sum();
+        let nobody = self.clients.is_empty();
+        let gone = |key: &&Key| self.clients.get(**key).is_none();
+        let counts = [
+            (
+                "last_gtid of who has left",
+                GTID_BYTES * self.gtids.keys().filter(gone).count(),
+                0,
+            ),
+            ("TLS of clients", kept.tls_bytes, tls),
+            ("outputs", kept.outputs.bytes(), outputs),
+            (
+                "long data, at least",
+                kept.long_data.max(long),
+                kept.long_data,
+            ),
+            ("statements of nobody", kept.statements.bytes(), 0),
+            ("conditions of nobody", kept.warnings.bytes(), 0),
+            ("input of nobody", self.inputs.bytes(), 0),
+        ];
+        let wrong = |(what, counted, found): &(&str, usize, usize)| {
+            counted != found && (nobody || !what.ends_with("nobody"))
+        };
+        let (what, counted, found) = counts.into_iter().find(wrong)?;
+        Some(format!("{what}: {counted} bytes are counted, not {found}"))
+    }
+
+    /// For tests: the longest part of a reply that is kept for a client while the rest is on its
+    /// backend, and whether others' statements are in flight behind it.
+    pub fn longest_untaken(&self) -> (usize, bool) {
+        let untaken = |(_, client): (Key, &Client<N::Sock>)| {
+            let output = client.output.as_ref()?;
+            let backend = self.backends.get(client.lease()?)?;
+            let len = output.bytes.len();
+            let rides = backend.flight().len() > 1;
+            (output.rest.is_on_backend()).then_some((len, rides))
+        };
+        self.clients
+            .iter()
+            .filter_map(untaken)
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// What may be kept for clients of all groups, and what each may hold when more is.
+    pub fn memory_bound(&self) -> (usize, usize) {
+        let clients = self.shared.clients.load(Relaxed);
+        (self.shared.memory.max(), self.shared.memory.share(clients))
+    }
+
+    /// Why who waits for a backend of this pool has not got one, in words.
+    pub(crate) fn what_backends_do(&self, pool: usize) -> String {
+        let census = self.census();
+        let pool = &self.pools.pools[pool];
+        let mut text = format!(
+            "{} of this group's {} backends in use, {} of them by pinned clients, {} waiting; \
+             all groups may have {}",
+            census.backends_leased,
+            self.pools.count,
+            census.pinned,
+            census.waiting,
+            self.shared.budget.total()
+        );
+        if let Some(why) = &pool.last_failure {
+            text.push_str("; last failure: ");
+            text.push_str(why);
+        }
+        text
+    }
+}

@@ -1,0 +1,178 @@
+//! Backends that are on their way to another process with their clients.
+//!
+//! Such a backend is out of its group's books, so that nothing is read from it or said on it,
+//! whatever happens there. One that is taken off this list for good is closed without a word,
+//! because the other process has the connection too.
+//!
+//! Invariant: a backend is either in its group's slots or here, and here it is nobody's lease.
+
+use crate::backend::Backend;
+use crate::client::clients::Clients;
+use reactor::{Key, Slots};
+use std::collections::BTreeMap;
+
+/// Backends by their clients, and what each was called in its group.
+#[derive(Debug)]
+pub(crate) struct Aside<S>(BTreeMap<Key, (Key, Backend<S>)>);
+
+impl<S> Default for Aside<S> {
+    fn default() -> Aside<S> {
+        Aside(BTreeMap::new())
+    }
+}
+
+impl<S> Aside<S> {
+    /// Takes a client's backend out of the books, if it has one.
+    pub(crate) fn put(
+        &mut self,
+        key: Key,
+        clients: &mut Clients<S>,
+        backends: &mut Slots<Backend<S>>,
+    ) {
+        if let Some(lease) = clients.unbind(key, backends)
+            && let Some(backend) = backends.remove(lease)
+        {
+            self.0.insert(key, (lease, backend));
+        }
+    }
+
+    /// A client has its backend again, if it had one.
+    pub(crate) fn take_back(
+        &mut self,
+        key: Key,
+        clients: &mut Clients<S>,
+        backends: &mut Slots<Backend<S>>,
+    ) {
+        if let Some((_, backend)) = self.0.remove(&key) {
+            Self::bind(key, backend, clients, backends);
+        }
+    }
+
+    /// A client that has come from another process has this backend.
+    pub(crate) fn bind(
+        key: Key,
+        backend: Backend<S>,
+        clients: &mut Clients<S>,
+        backends: &mut Slots<Backend<S>>,
+    ) {
+        let lease = backends.insert(backend);
+        if let (Some(client), Some(backend)) = (clients.get_mut(key), backends.get_mut(lease)) {
+            client.binding.bind(&mut backend.binding, (key, lease));
+        }
+    }
+
+    /// The other process has a client's backend: it is forgotten here. What it was called comes
+    /// with it.
+    pub(crate) fn forget(&mut self, key: Key) -> Option<(Key, Backend<S>)> {
+        self.0.remove(&key)
+    }
+
+    /// Whether a client's backend is here.
+    pub(crate) fn has(&self, key: Key) -> bool {
+        self.0.contains_key(&key)
+    }
+
+    /// The sockets of a client that is on its way: its own, and that of its backend.
+    pub(crate) fn sockets<'a>(
+        &'a self,
+        key: Key,
+        clients: &'a Clients<S>,
+    ) -> impl Iterator<Item = &'a S> {
+        let client = clients.get(key).map(|client| &client.transport);
+        let backend = self.0.get(&key).map(|(_, backend)| &backend.transport);
+        client.into_iter().chain(backend).map(|over| over.sock())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::backend::Endpoint;
+    use crate::buffers::transport::Transport;
+    use crate::client::Client;
+    use reactor::{Address, Time};
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use wire::auth::NONCE_LEN;
+
+    struct Bench {
+        aside: Aside<u8>,
+        clients: Clients<u8>,
+        backends: Slots<Backend<u8>>,
+    }
+
+    impl Bench {
+        /// A client whose socket is 1, with a backend whose socket is 2.
+        fn new() -> (Bench, Key) {
+            let login = Login::new([0; NONCE_LEN], false);
+            let transport = Transport::plain(1, true);
+            let client = Client::greeted(transport, Time(1), Rc::default(), login);
+            let at = Arc::new(Address::Unix("/s".into()));
+            let to = Endpoint::new(2, at, 0);
+            let backend = Backend::dialling(to, Time(1), Rc::default(), None);
+            let mut bench = Bench {
+                aside: Aside::default(),
+                clients: Clients::default(),
+                backends: Slots::default(),
+            };
+            let key = bench.clients.insert(client);
+            Aside::bind(key, backend, &mut bench.clients, &mut bench.backends);
+            (bench, key)
+        }
+
+        fn sockets(&self, key: Key) -> Vec<u8> {
+            self.aside.sockets(key, &self.clients).copied().collect()
+        }
+
+        /// The client's lease, and whether that names the client.
+        fn lease(&self, key: Key) -> Option<bool> {
+            let lease = self.clients.get(key)?.lease()?;
+            Some(self.backends.get(lease)?.lease() == Some(key))
+        }
+    }
+
+    #[test]
+    fn a_backend_is_in_the_books_or_aside() {
+        let (mut bench, key) = Bench::new();
+        assert_eq!(bench.lease(key), Some(true));
+        assert_eq!(bench.sockets(key), [1], "it is on no way");
+        bench
+            .aside
+            .put(key, &mut bench.clients, &mut bench.backends);
+        assert_eq!((bench.lease(key), bench.backends.len()), (None, 0));
+        assert!(bench.aside.has(key));
+        assert_eq!(bench.sockets(key), [1, 2]);
+        (bench.aside).take_back(key, &mut bench.clients, &mut bench.backends);
+        assert_eq!((bench.lease(key), bench.backends.len()), (Some(true), 1));
+        assert!(!bench.aside.has(key));
+    }
+
+    #[test]
+    fn what_the_other_process_has_is_forgotten_once() {
+        let (mut bench, key) = Bench::new();
+        let lease = bench.clients.get(key).unwrap().lease();
+        bench
+            .aside
+            .put(key, &mut bench.clients, &mut bench.backends);
+        let forgotten = bench.aside.forget(key);
+        assert_eq!(forgotten.map(|(lease, _)| lease), lease);
+        assert!(bench.aside.forget(key).is_none());
+        (bench.aside).take_back(key, &mut bench.clients, &mut bench.backends);
+        assert_eq!((bench.lease(key), bench.backends.len()), (None, 0));
+    }
+
+    #[test]
+    fn who_has_no_backend_takes_none_along() {
+        let (mut bench, key) = Bench::new();
+        bench
+            .aside
+            .put(key, &mut bench.clients, &mut bench.backends);
+        drop(bench.aside.forget(key));
+        bench
+            .aside
+            .put(key, &mut bench.clients, &mut bench.backends);
+        assert!(!bench.aside.has(key));
+        assert_eq!(bench.sockets(key), [1]);
+    }
+}
