@@ -382,3 +382,144 @@ fn command_of(message: &[u8]) -> Option<Command> {
         .copied()
         .and_then(Command::from_byte)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::backend::Purpose;
+    use crate::buffers::transport::Transport;
+    use crate::scripted::{Scripted, shared};
+    use session::state::Session;
+    use std::rc::Rc;
+    use wire::auth::NONCE_LEN;
+    use wire::command::ReplyShape;
+
+    struct Bench {
+        net: Scripted,
+        shared: Shared,
+        settings: Arc<Settings>,
+        clients: Clients<()>,
+        backends: Slots<Backend<()>>,
+        pools: BackendPools,
+        digests: Digests,
+        logs: StatementLogs,
+    }
+
+    impl Bench {
+        fn new(settings: &str) -> (Bench, Key) {
+            let login = Login::new([0; NONCE_LEN], false);
+            let transport = Transport::plain((), true);
+            let mut clients = Clients::default();
+            let mut session = Session::default();
+            session.put(b"character_set_client", b"utf8mb4");
+            let client = Client::greeted(transport, Time(1), Rc::new(session), login);
+            let key = clients.insert(client);
+            let shared = shared(settings);
+            let digests_max = shared.settings().digests_max;
+            let bench = Bench {
+                net: Scripted::default(),
+                settings: shared.settings(),
+                shared,
+                clients,
+                backends: Slots::default(),
+                pools: BackendPools::default(),
+                digests: Digests::of_group(digests_max, 1),
+                logs: StatementLogs::default(),
+            };
+            (bench, key)
+        }
+
+        fn logging(&mut self) -> Logging<'_, Scripted> {
+            Logging {
+                net: &self.net,
+                shared: &self.shared,
+                settings: &self.settings,
+                clients: &self.clients,
+                backends: &self.backends,
+                pools: &self.pools,
+                digests: &self.digests,
+                logs: &mut self.logs,
+            }
+        }
+
+        fn sends(&mut self, key: Key, sql: &str) {
+            let len = u8::try_from(sql.len() + 1).unwrap();
+            let message = [&[len, 0, 0, 0, 3], sql.as_bytes()].concat();
+            let lease = Key::from_parts(9, 0);
+            (self.logging()).note((key, lease), &message, Duration::ZERO);
+        }
+
+        fn text(&self, key: Key) -> Option<&str> {
+            let note = self.logs.notes.get(&key)?;
+            note.logged.as_ref().map(|(_, text)| &**text)
+        }
+    }
+
+    #[test]
+    fn a_text_is_noted_without_its_values_unless_they_are_asked_for() {
+        let (mut bench, key) = Bench::new("statement_log = \"masked\"");
+        bench.sends(key, "SELECT 'one'");
+        assert_eq!(bench.text(key), Some("SELECT ?"));
+        let (mut bench, key) = Bench::new("statement_log = \"literal\"");
+        bench.sends(key, "SELECT 'one'");
+        assert_eq!(bench.text(key), Some("SELECT 'one'"));
+        bench.sends(key, "SET PASSWORD = 'one'");
+        assert!(!bench.text(key).unwrap().contains("one"), "it is a secret");
+    }
+
+    #[test]
+    fn a_note_ends_with_its_statement_however_that_ends() {
+        let (mut bench, key) = Bench::new("statement_log = \"masked\"");
+        let ends: [fn(&mut Logging<'_, Scripted>, Key); 3] = [
+            |logging, key| {
+                let command = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results);
+                logging.ended(key, &command, Duration::ZERO, &ReplySummary::default());
+            },
+            |logging, key| logging.own_error(key, 1158),
+            |logging, key| logging.closed(key),
+        ];
+        for end in ends {
+            bench.sends(key, "SELECT 1");
+            assert!(bench.text(key).is_some());
+            end(&mut bench.logging(), key);
+            assert!(bench.logs.notes.is_empty());
+        }
+        assert!(
+            bench.logs.own_error.is_none(),
+            "it was an answer to a statement"
+        );
+        bench.logging().own_error(key, 1158);
+        assert_eq!(bench.logs.own_error, Some((key, 1158)));
+        bench.logs.forget_error();
+        assert_eq!(bench.logs.own_error, None);
+    }
+
+    #[test]
+    fn a_statement_that_is_sent_once_more_is_one_line() {
+        let settings = "statement_log = \"masked\"\nstatement_log_per_s_max = 1";
+        let (mut bench, key) = Bench::new(settings);
+        bench.sends(key, "SELECT 1");
+        bench.sends(key, "SELECT 1");
+        assert_eq!(bench.text(key), Some("SELECT ?"));
+        bench.logging().closed(key);
+        bench.sends(key, "SELECT 2");
+        assert_eq!(bench.text(key), None, "one line a second");
+    }
+
+    #[test]
+    fn without_a_log_nothing_is_noted() {
+        let (mut bench, key) = Bench::new("");
+        bench.sends(key, "SELECT 1");
+        bench.logging().own_error(key, 1158);
+        assert!(bench.logs.notes.is_empty() && bench.logs.own_error.is_none());
+    }
+
+    #[test]
+    fn the_log_of_slow_statements_needs_no_line_of_the_other() {
+        let (mut bench, key) = Bench::new("slow_statement_ms = 100");
+        bench.sends(key, "SELECT 1");
+        assert!(bench.logs.notes.contains_key(&key));
+        assert_eq!(bench.text(key), None);
+    }
+}

@@ -241,3 +241,198 @@ impl<N: Net> TimeLimits<'_, N> {
         late.then_some((owner, Refusal::TransactionTime { max }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::backend::{BackendState, Endpoint, InFlight};
+    use crate::buffers::transport::Transport;
+    use crate::config::Raw;
+    use crate::scripted::Scripted;
+    use reactor::Address;
+    use session::state::Session;
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use wire::auth::NONCE_LEN;
+    use wire::command::ReplyShape;
+
+    const NOW: Time = Time(1_000_000_000_000);
+    const SECOND: Duration = Duration::from_secs(1);
+    const MOMENT: Duration = Duration::from_millis(1);
+
+    struct Bench {
+        net: Scripted,
+        settings: Settings,
+        server: ServerFacts,
+        clients: Clients<()>,
+        backends: Slots<Backend<()>>,
+        inputs: Inputs,
+    }
+
+    impl Bench {
+        fn new(top: &str, user: &str) -> Bench {
+            let text = format!(
+                "listen = [\"127.0.0.1:1\"]\n{top}\n[backend]\naddress = \"127.0.0.1:2\"\n\
+                 [[user]]\nname = \"a\"\npassword = \"b\"\n{user}\n"
+            );
+            Bench {
+                net: Scripted {
+                    now: NOW,
+                    ..Scripted::default()
+                },
+                settings: Raw::parse(&text).and_then(Raw::check).unwrap(),
+                server: ServerFacts::of_tests(),
+                clients: Clients::default(),
+                backends: Slots::default(),
+                inputs: Inputs::default(),
+            }
+        }
+
+        /// A client that has stood in this state since now.
+        fn client(&mut self, states: &[ClientState]) -> Key {
+            let login = Login::new([0; NONCE_LEN], false);
+            let transport = Transport::plain((), true);
+            let mut client = Client::greeted(transport, NOW, Rc::default(), login);
+            for state in states {
+                assert!(client.change_state(*state, NOW));
+            }
+            self.clients.insert(client)
+        }
+
+        /// A client whose statement has run on a backend since now.
+        fn running(&mut self) -> (Key, Key) {
+            let key = self.client(&[ClientState::Idle, ClientState::Running]);
+            let at = Arc::new(Address::Unix("/s".into()));
+            let to = Endpoint::new((), at, 0);
+            let mut backend = Backend::dialling(to, NOW, Rc::default(), None);
+            for state in [
+                BackendState::Preparing,
+                BackendState::Idle,
+                BackendState::Leased,
+            ] {
+                assert!(backend.change_state(state, NOW));
+            }
+            let lease = self.backends.insert(backend);
+            let client = self.clients.get_mut(key).unwrap();
+            let backend = self.backends.get_mut(lease).unwrap();
+            client.binding.bind(&mut backend.binding, (key, lease));
+            backend.expect(InFlight {
+                sent: NOW,
+                ..InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results)
+            });
+            (key, lease)
+        }
+
+        fn limits(&mut self) -> TimeLimits<'_, Scripted> {
+            TimeLimits {
+                net: &self.net,
+                limits: Limits {
+                    settings: &self.settings,
+                    server: &self.server,
+                },
+                clients: &self.clients,
+                backends: &mut self.backends,
+                inputs: &self.inputs,
+            }
+        }
+
+        /// Who is late after so long, and not a moment before.
+        fn late_after(&mut self, max: Duration) -> Vec<Late> {
+            self.net.now = NOW + max;
+            assert_eq!(self.limits().late_clients(), [], "it has its time");
+            self.net.now = NOW + max + MOMENT;
+            let late = self.limits().late_clients();
+            late.into_iter().map(|(_, late)| late).collect()
+        }
+    }
+
+    #[test]
+    fn a_login_has_its_time_and_a_wait_for_a_backend_besides() {
+        let mut bench = Bench::new("login_ms_max = 1000\nwait_ms_max = 2000", "");
+        bench.client(&[]);
+        assert_eq!(bench.late_after(SECOND), [Late::Login]);
+        let mut bench = Bench::new("login_ms_max = 1000\nwait_ms_max = 2000", "");
+        bench.client(&[ClientState::Opening]);
+        assert_eq!(bench.late_after(3 * SECOND), [Late::Login]);
+    }
+
+    #[test]
+    fn an_idle_client_has_the_shortest_of_its_own_and_its_users_time() {
+        let idle = |user: &str, own: Option<&[u8]>| {
+            let mut bench = Bench::new("", user);
+            bench.server.timeouts.wait = 9 * SECOND;
+            let key = bench.client(&[ClientState::Idle]);
+            let client = bench.clients.get_mut(key).unwrap();
+            if let Some(own) = own {
+                let mut session = Session::default();
+                session.put(b"wait_timeout", own);
+                client.session = Rc::new(session);
+            }
+            bench
+        };
+        assert_eq!(idle("", None).late_after(9 * SECOND), [Late::Idle]);
+        assert_eq!(idle("", Some(b"3")).late_after(3 * SECOND), [Late::Idle]);
+        let sooner = idle("idle_s_max = 2", None).late_after(2 * SECOND);
+        assert_eq!(sooner, [Late::Idle]);
+        let never_later = idle("idle_s_max = 20", None).late_after(9 * SECOND);
+        assert_eq!(never_later, [Late::Idle]);
+    }
+
+    #[test]
+    fn who_has_begun_a_command_has_the_time_of_a_read() {
+        let mut bench = Bench::new("", "");
+        bench.server.timeouts.read = 4 * SECOND;
+        let key = bench.client(&[ClientState::Idle]);
+        bench.clients.get_mut(key).unwrap().keep_input(b"\x05\0");
+        assert_eq!(bench.late_after(4 * SECOND), [Late::Stalled]);
+    }
+
+    #[test]
+    fn the_server_may_find_an_idle_client_first_and_only_near_the_end() {
+        let mut bench = Bench::new("", "");
+        bench.server.timeouts.wait = 9 * SECOND;
+        let key = bench.client(&[ClientState::Idle]);
+        let limits = Limits {
+            settings: &bench.settings,
+            server: &bench.server,
+        };
+        let client = bench.clients.get(key).unwrap();
+        assert!(!client.has_idled(NOW + 9 * SECOND - SWEEP_SLACK, limits));
+        assert!(client.has_idled(NOW + 9 * SECOND - SWEEP_SLACK + MOMENT, limits));
+    }
+
+    #[test]
+    fn a_statement_counts_from_when_its_backend_began_with_it() {
+        let mut bench = Bench::new("", "statement_ms_max = 1000");
+        let (key, lease) = bench.running();
+        let busy_since = NOW + SECOND;
+        bench.backends.get_mut(lease).unwrap().busy_since = busy_since;
+        bench.net.now = busy_since + SECOND;
+        assert_eq!(bench.limits().overdue(lease), None);
+        bench.net.now = busy_since + SECOND + MOMENT;
+        let refusal = Refusal::StatementTime { max: SECOND };
+        assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
+    }
+
+    #[test]
+    fn a_transaction_counts_from_when_it_was_seen_and_ends_with_itself() {
+        let mut bench = Bench::new("", "transaction_ms_max = 1000");
+        let (key, lease) = bench.running();
+        let open = |bench: &mut Bench, status: u16| {
+            let backend = bench.backends.get_mut(lease).unwrap();
+            backend.transaction.note_status(status);
+        };
+        let in_transaction = wire::status::IN_TRANS | wire::status::AUTOCOMMIT;
+        open(&mut bench, in_transaction);
+        assert_eq!(bench.limits().overdue(lease), None);
+        open(&mut bench, wire::status::AUTOCOMMIT);
+        bench.net.now = NOW + 5 * SECOND;
+        assert_eq!(bench.limits().overdue(lease), None, "it has ended");
+        open(&mut bench, in_transaction);
+        assert_eq!(bench.limits().overdue(lease), None, "another begins");
+        bench.net.now = NOW + 6 * SECOND + MOMENT;
+        let refusal = Refusal::TransactionTime { max: SECOND };
+        assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
+    }
+}

@@ -190,3 +190,132 @@ impl<S> Client<S> {
         self.seq = 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::buffers::packing::Compression;
+    use crate::buffers::transport::Transport;
+    use crate::scripted::{Scripted, shared};
+    use reactor::{Event, Key, Time, Token};
+    use std::rc::Rc;
+    use wire::auth::NONCE_LEN;
+    use wire::compressed::Algorithm;
+
+    const PING: &[u8] = b"\x01\0\0\0\x0e";
+
+    /// A client between its statements that speaks in frames, of which these bytes have come.
+    fn client(raw: &[u8]) -> Client<()> {
+        let login = Login::new([0; NONCE_LEN], false);
+        let transport = Transport::plain((), true);
+        let mut client = Client::greeted(transport, Time(1), Rc::default(), login);
+        client.login = None;
+        assert!(client.change_state(ClientState::Idle, Time(1)));
+        let compression = Compression::going_on(Algorithm::Zlib, 0, raw.to_vec());
+        client.transport.set_compression(Some(compression));
+        client
+    }
+
+    fn frame(seq: u8, payload: &[u8]) -> Vec<u8> {
+        let mut packing = Packing::default();
+        let mut out = Vec::new();
+        let packer = packing.packer();
+        packer.pack_as(Algorithm::Zlib, seq, payload, &mut out);
+        out
+    }
+
+    /// Unpacks all that can be; what lacks then.
+    fn unpack_all(client: &mut Client<()>) -> Result<usize, Refusal> {
+        let (mut packing, shared) = (Packing::default(), shared(""));
+        loop {
+            let lacking = client.lacks_of_frame(&mut packing, &shared)?.unwrap();
+            if lacking > 0 {
+                return Ok(lacking);
+            }
+            client.unpack(&mut packing)?;
+        }
+    }
+
+    fn input(client: &Client<()>) -> &[u8] {
+        client.input.as_ref().map_or(&[], |input| input)
+    }
+
+    #[test]
+    fn a_frame_becomes_the_clients_input() {
+        let mut client = client(&frame(0, PING));
+        assert!(client.compresses());
+        assert!(unpack_all(&mut client).is_ok_and(|lacking| lacking > 0));
+        assert_eq!(input(&client), PING);
+        assert!(!client.withholds_input());
+    }
+
+    #[test]
+    fn nothing_of_a_packed_frame_is_handled_before_all_of_it_was_right() {
+        // It is packed, and too long to be waited for whole.
+        let mut seed = 7_u32;
+        let text: Vec<u8> = std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            u8::try_from(seed >> 26).unwrap()
+        })
+        .take(CHECKED_MAX - 1)
+        .collect();
+        let packed = frame(0, &text);
+        let mut client = client(&packed[..packed.len() - 4]);
+        assert!(unpack_all(&mut client).is_ok_and(|lacking| lacking == 4));
+        assert!(client.withholds_input(), "the checksum has not come");
+        let rest = &packed[packed.len() - 4..];
+        client.keep_frames(rest);
+        assert!(unpack_all(&mut client).is_ok());
+        assert!(!client.withholds_input());
+        assert_eq!(input(&client), text);
+    }
+
+    #[test]
+    fn a_frame_that_is_broken_is_refused() {
+        let mut packed = frame(0, &[b'x'; 1000]);
+        let last = packed.len() - 1;
+        packed[last] ^= 1;
+        let mut client = client(&packed);
+        assert!(unpack_all(&mut client).is_err());
+        client.drop_frame();
+        assert!(client.input.is_none() && !client.is_amid_command());
+        assert_eq!(client.seq, 1);
+    }
+
+    #[test]
+    fn frames_go_on_with_what_was_said_behind_the_login() {
+        let mut client = client(b"");
+        let compression = client.transport.compression_mut().unwrap();
+        compression.on = false;
+        assert!(!client.compresses());
+        client.keep_input(&frame(0, PING));
+        client.begin_compression();
+        assert!(client.compresses() && client.input.is_none());
+        assert!(unpack_all(&mut client).is_ok());
+        assert_eq!(input(&client), PING);
+    }
+
+    #[test]
+    fn no_more_is_read_than_what_a_frame_needs_and_a_step() {
+        let mut client = client(b"");
+        let token = Token::new(crate::tokens::CLIENT, Key::from_parts(1, 0));
+        client.transport.note(Event {
+            token,
+            readable: true,
+            writable: false,
+            closed: false,
+        });
+        let mut net = Scripted {
+            incoming: vec![b'x'; 10 * STEP_MAX],
+            ..Scripted::default()
+        };
+        let mut tls_bytes = 0;
+        let read = client.read_frames(&mut net, &mut tls_bytes, usize::MAX);
+        assert!(matches!(read, Some(Read::Bytes(n)) if n == STEP_MAX));
+        let read = client.read_frames(&mut net, &mut tls_bytes, 1);
+        assert!(matches!(read, Some(Read::Bytes(n)) if n == STEP_MIN));
+        client.closing = true;
+        assert!(client.read_frames(&mut net, &mut tls_bytes, 1).is_none());
+    }
+}

@@ -231,3 +231,88 @@ impl<'a, S> Before<'a, S> {
         Previous::Rows(kept.shown(errors, offset, rows, status))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::buffers::transport::Transport;
+    use reactor::{Key, Time};
+    use session::last_statement::RowCount;
+    use sql::classify::classify;
+    use std::rc::Rc;
+    use wire::auth::NONCE_LEN;
+
+    fn mode() -> LexMode {
+        LexMode {
+            server: Server::MariaDb(110_400),
+            ..LexMode::default()
+        }
+    }
+
+    /// A client without a backend.
+    fn client() -> Client<()> {
+        let login = Login::new([0; NONCE_LEN], false);
+        let transport = Transport::plain((), true);
+        Client::greeted(transport, Time(1), Rc::default(), login)
+    }
+
+    fn previous(client: &Client<()>, sql: &str) -> Previous {
+        let server = ServerFacts::of_tests();
+        let view = ClientView {
+            key: Key::from_parts(1, 0),
+            client,
+            backend: None,
+        };
+        let before = Before {
+            view,
+            gtid: None,
+            server: &server,
+        };
+        let sql = sql.as_bytes();
+        before.previous(sql, mode(), &classify(sql, mode()))
+    }
+
+    fn text(previous: Previous) -> Result<String, &'static str> {
+        match previous {
+            Previous::Text(text) => Ok(String::from_utf8(text).unwrap()),
+            Previous::Rows(_) => Err("rows"),
+            Previous::Same => Err("as it is"),
+            Previous::Gone => Err("gone"),
+        }
+    }
+
+    #[test]
+    fn counts_that_are_known_stand_in_the_text() {
+        let mut client = client();
+        client.last.row_count = RowCount::NONE;
+        client.last.found_rows.set(Some(12));
+        let asked = text(previous(&client, "SELECT ROW_COUNT(), FOUND_ROWS()")).unwrap();
+        assert!(asked.contains("IF(TRUE,-1,ROW_COUNT())"), "{asked}");
+        assert!(asked.contains("IF(TRUE,12,FOUND_ROWS())"), "{asked}");
+    }
+
+    #[test]
+    fn what_nobody_knows_is_gone_and_never_guessed() {
+        let mut client = client();
+        client.last.found_rows.set(None);
+        assert!(matches!(
+            previous(&client, "SELECT FOUND_ROWS()"),
+            Previous::Gone
+        ));
+        client.last.lose_conditions();
+        assert!(matches!(previous(&client, "SHOW WARNINGS"), Previous::Gone));
+        assert!(matches!(
+            previous(&client, "GET DIAGNOSTICS CONDITION 1 @a = MYSQL_ERRNO"),
+            Previous::Gone
+        ));
+    }
+
+    #[test]
+    fn what_asks_nothing_goes_as_it_is() {
+        assert!(matches!(
+            previous(&client(), "SELECT 1; SELECT 2"),
+            Previous::Same
+        ));
+    }
+}
