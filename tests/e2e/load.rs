@@ -530,6 +530,26 @@ fn storm(place: &Place, target: &str) {
     );
 }
 
+/// As with `2>&1 | head`.
+#[test]
+fn a_run_whose_listener_has_gone_goes_on_to_its_end() {
+    let Some(place) = Place::new("unheard") else {
+        return;
+    };
+    place.prepare();
+    let json = place.file("result.json");
+    let mut load = std::process::Command::new(binary());
+    load.args(["load", "--target", &place.target, "--json", &json]);
+    load.args(["select", "run", "--table-size", "100", "--events", "30"]);
+    load.args(["--connections", "3", "--time", "0"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    load.stdout(writer.try_clone().unwrap()).stderr(writer);
+    drop(reader);
+    let status = load.status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(place.json()["statements"], 30);
+}
+
 #[test]
 fn results_of_two_runs_are_merged_into_one() {
     let Some(place) = Place::new("merge") else {

@@ -48,7 +48,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, String> {
     let layout = Layout::choose(args);
     let plan = Arc::new(make_plan(args)?);
-    eprintln!("load: {}", opening_line(args, &plan, &layout));
+    aside!("load: {}", opening_line(args, &plan, &layout));
     args.manner.say(&report::header(args));
     let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
     let watchers = Watchers::open(args)?;
@@ -84,7 +84,7 @@ pub(crate) fn run(
     }
     let failure = crowd.group_threads.failure.take();
     let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);
-    eprint!("{}", summary.text(&crowd.measured, &layout));
+    crate::aside::write(format_args!("{}", summary.text(&crowd.measured, &layout)));
     output::write_files(&args.output, &summary)?;
     match (fatal, &summary.limit) {
         (Some(reason), _) => Err(reason),
@@ -288,7 +288,7 @@ impl Crowd<'_> {
 
     fn say_ramp(&mut self, counts: &Stats, began: Time) {
         self.watchers.step_aside();
-        eprintln!(
+        aside!(
             "load: connected {} of {}, {} failed, {:.1} s",
             self.group_threads.connected(),
             self.args.connections,
@@ -304,7 +304,7 @@ impl Crowd<'_> {
             return;
         }
         self.watchers.step_aside();
-        eprintln!(
+        aside!(
             "load: holding {} idle connections for {seconds} s",
             self.measured.connected
         );
@@ -312,7 +312,7 @@ impl Crowd<'_> {
         let counts = self.group_threads.report(Order::Report);
         if counts.lost > 0 {
             self.watchers.step_aside();
-            eprintln!(
+            aside!(
                 "load: {} idle connections were lost and opened again",
                 counts.lost
             );
@@ -332,7 +332,7 @@ impl Crowd<'_> {
         self.group_threads.order(Order::Start);
         if self.args.warmup_time > 0 {
             self.watchers.step_aside();
-            eprintln!("load: warming up for {} s", self.args.warmup_time);
+            aside!("load: warming up for {} s", self.args.warmup_time);
             self.wait(Time::now() + Duration::from_secs(self.args.warmup_time));
             self.group_threads.report(Order::Report);
             self.group_threads.order(Order::Reset);
@@ -526,7 +526,7 @@ impl Crowd<'_> {
         let executing = self.group_threads.gauges().executing;
         if executing > 0 && self.args.manner.finishes_events() {
             self.watchers.step_aside();
-            eprintln!(
+            aside!(
                 "load: the time is over; {executing} events that have begun run to their end \
                  (--forced-shutdown or a signal ends them)"
             );

@@ -142,7 +142,7 @@ pub(crate) fn run(main: Line, stop: &AtomicBool) -> Result<(), String> {
     let mut classes = Vec::new();
     for (name, line) in lines(main)? {
         let (runner, users_max) = (line.runner()?, line.users_max());
-        eprintln!(
+        aside!(
             "load: users of {name} run {} against {}, at most {users_max}",
             line.name(),
             line.target()

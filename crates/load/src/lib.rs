@@ -10,6 +10,8 @@
 //! and a summary for people on stderr, and JSON in a file for programs ([`summary`]).
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod aside;
 mod allowance;
 mod arrivals;
 mod blocking;
@@ -108,7 +110,7 @@ const FORCED: u8 = 2;
 #[must_use]
 pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     if let Err(reason) = args.check() {
-        eprintln!("onramp load: {reason}");
+        aside!("onramp load: {reason}");
         return BAD_OPTIONS.into();
     }
     let result = match args.command {
@@ -134,7 +136,7 @@ pub fn run_long(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
     let locust = &args.swarm().locust;
     let checked = args.check().and_then(|()| locust.check());
     if let Err(reason) = checked {
-        eprintln!("onramp load: {reason}");
+        aside!("onramp load: {reason}");
         return BAD_OPTIONS.into();
     }
     let line = || Line::Long(args.clone());
@@ -148,7 +150,7 @@ pub fn run_long(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
     match ended {
         Ok(()) => RAN.into(),
         Err(reason) => {
-            eprintln!("onramp load: {reason}");
+            aside!("onramp load: {reason}");
             FAILED.into()
         }
     }
@@ -161,7 +163,7 @@ fn status(args: &LoadArgs, result: Result<Outcome, String>) -> ExitCode {
         Ok(Outcome::Forced) => FORCED.into(),
         Ok(Outcome::Crossed) => CROSSED.into(),
         Err(reason) => {
-            eprintln!("{}: {reason}", args.manner.prefix());
+            aside!("{}: {reason}", args.manner.prefix());
             FAILED.into()
         }
     }

@@ -124,7 +124,7 @@ pub(crate) fn run(
         Some((_, port)) if port.parse::<u16>().is_ok() => master.to_owned(),
         _ => format!("{master}:{PORT}"),
     };
-    eprintln!(
+    aside!(
         "load: {} workers of the Locust master at {place}",
         args.workers
     );
@@ -230,7 +230,7 @@ impl Fleet {
         for order in orders {
             match &order {
                 Order::Quit => {
-                    eprintln!("load: the Locust master said quit");
+                    aside!("load: the Locust master said quit");
                     self.collect();
                     self.report();
                     self.workers.clear();
@@ -293,7 +293,7 @@ impl Fleet {
         for ((class, before), wanted) in self.classes.iter_mut().zip(&mut self.users).zip(wanted) {
             let users_max = class.users_max;
             if wanted > users_max && *before <= users_max {
-                eprintln!(
+                aside!(
                     "load: the Locust master wants {wanted} users of {} here, and --connections \
                      allows {users_max}; the others do nothing",
                     class.name
@@ -313,7 +313,7 @@ impl Fleet {
             let known = workers.find(|worker| worker.node == reply.node);
             match known.filter(|worker| matches!(worker.stage, Stage::Ready | Stage::Running)) {
                 Some(worker) => worker.say(&reply.kind, reply.data),
-                None => eprintln!(
+                None => aside!(
                     "load: '{}' is not sent: its worker has left the Locust master",
                     reply.kind
                 ),
@@ -392,7 +392,7 @@ impl Worker {
             }
             Err(error) => {
                 if self.due == Time(0) {
-                    eprintln!("load: no Locust master at {place} yet: {error}; trying again");
+                    aside!("load: no Locust master at {place} yet: {error}; trying again");
                 }
                 self.due = now + RETRY_AFTER;
             }
@@ -427,16 +427,14 @@ impl Worker {
         let read = messages.iter().map(|bytes| message::read(bytes));
         read.filter_map(|order| {
             order
-                .map_err(|reason| eprintln!("load: from the Locust master: {reason}"))
+                .map_err(|reason| aside!("load: from the Locust master: {reason}"))
                 .ok()
         })
         .collect()
     }
 
     fn lose(&mut self, reason: &str, now: Time) {
-        eprintln!(
-            "load: the Locust master is gone ({reason}); its users stop, and it is tried again"
-        );
+        aside!("load: the Locust master is gone ({reason}); its users stop, and it is tried again");
         self.dealer = None;
         self.stage = Stage::Away;
         self.classes.clear();

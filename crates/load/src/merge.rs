@@ -50,7 +50,7 @@ pub fn run(args: &MergeArgs) -> ExitCode {
     match merge_files(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            eprintln!("onramp merge: {reason}");
+            aside!("onramp merge: {reason}");
             ExitCode::FAILURE
         }
     }

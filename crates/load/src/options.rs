@@ -357,13 +357,13 @@ impl LoadArgs {
         }
         let security = Security::tls(&self.tls, check, &self.target.host, &[])?;
         match check {
-            Check::Nothing if is_optional => eprintln!(
+            Check::Nothing if is_optional => aside!(
                 "load: TLS: INSECURE: only where the server offers it, and no certificate is \
                  checked (PREFERRED)"
             ),
-            Check::Nothing => eprintln!("load: TLS: INSECURE: no certificate is checked"),
+            Check::Nothing => aside!("load: TLS: INSECURE: no certificate is checked"),
             Check::Authority => {
-                eprintln!("load: TLS: the name in the server's certificate is not checked");
+                aside!("load: TLS: the name in the server's certificate is not checked");
             }
             Check::Identity => {}
         }

@@ -190,7 +190,7 @@ pub(crate) fn prepare(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<(), Str
 fn say_progress(job: &Job, began: Time) {
     let done = job.rows_done.load(Ordering::Relaxed);
     let seconds = Time::now().since(began).as_secs_f64().max(1e-3);
-    eprintln!(
+    aside!(
         "load: prepared {done} of {} rows in {} tables, {seconds:.1} s, {:.0} rows/s",
         u64::from(if job.kind.bulk { 0 } else { job.rows }) * u64::from(job.tables),
         job.tables,
@@ -293,7 +293,7 @@ pub(crate) fn prewarm(args: &LoadArgs) -> Result<(), String> {
                 .map_err(|fault| format!("table sbtest{table}: {}", fault.words()))?;
         }
     }
-    eprintln!("load: read {} tables", job.tables);
+    aside!("load: read {} tables", job.tables);
     Ok(())
 }
 
@@ -311,7 +311,7 @@ pub(crate) fn cleanup(args: &LoadArgs) -> Result<(), String> {
             .query(drop.as_bytes())
             .map_err(|fault| format!("table sbtest{table}: {}", fault.words()))?;
     }
-    eprintln!("load: dropped {} tables", job.tables);
+    aside!("load: dropped {} tables", job.tables);
     Ok(())
 }
 

@@ -142,7 +142,7 @@ impl Hooks for ScriptHooks<'_> {
         if let Err(reason) = begun {
             self.is_cut = !was_stopped && self.stop.load(Ordering::Relaxed);
             let name = hook.name();
-            eprintln!(
+            aside!(
                 "FATAL: `sysbench.hooks.{name}' function failed: {}",
                 plain(reason)
             );

@@ -55,7 +55,7 @@ pub fn run(args: &SysbenchArgs, stop: &Arc<AtomicBool>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     for note in &line.notes {
-        eprintln!("sysbench: {note}");
+        aside!("sysbench: {note}");
     }
     let job = match translate::load_args(&line) {
         Ok(job) => job,
@@ -78,7 +78,7 @@ fn start(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
 }
 
 fn fail(reason: &str) -> ExitCode {
-    eprintln!("FATAL: {reason}");
+    aside!("FATAL: {reason}");
     FAILED.into()
 }
 

@@ -138,7 +138,7 @@ impl Listeners {
     pub(super) fn hear(&self, kind: &str, data: &Value, node: &str, index: Option<u64>) {
         let mut of_kind = self.threads.iter().filter(|thread| thread.kind == kind);
         let Some(thread) = of_kind.next() else {
-            eprintln!(
+            aside!(
                 "load: the Locust master sent '{kind}', which no --locust-on of this worker names; \
                  it is ignored"
             );
@@ -150,7 +150,7 @@ impl Listeners {
             data: to_json(data),
         };
         if let Err(TrySendError::Full(_)) = thread.calls.try_send(call) {
-            eprintln!(
+            aside!(
                 "load: '{kind}' of the Locust master is dropped: {WAITING_MAX} wait for the \
                  program of --locust-on"
             );
@@ -205,7 +205,7 @@ fn serve(
                 "--locust-on {}={}: {reason}",
                 listener.kind, listener.program
             );
-            eprintln!("load: {reason}");
+            aside!("load: {reason}");
             vec![exception(&call.node, &reason)]
         });
         for reply in sent {

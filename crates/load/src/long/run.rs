@@ -37,7 +37,7 @@ pub(crate) fn run(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
     match run_args(args, stop) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            eprintln!("onramp load: {reason}");
+            aside!("onramp load: {reason}");
             ExitCode::from(crate::FAILED)
         }
     }
@@ -64,7 +64,7 @@ fn run_args(args: &LongArgs, stop: &AtomicBool) -> Result<(), String> {
         }
     };
     let (time, patience) = (job.time, job.patience);
-    eprintln!(
+    aside!(
         "load: {} connections to {} in {}; {}",
         swarm.connections,
         args.target(),
@@ -415,7 +415,7 @@ impl GroupThreads {
 
     fn say_ramp(&mut self, args: &SwarmArgs) {
         let standing = self.ask(Order::Report);
-        eprintln!(
+        aside!(
             "load: connected {standing} of {}, {} failed, {:.1} s",
             args.connections,
             self.total.failed_connects,
@@ -453,7 +453,7 @@ impl GroupThreads {
             if Time::now() >= due {
                 due = next(due);
                 let standing = self.ask(Order::Report);
-                eprintln!(
+                aside!(
                     "load: {standing} connections; {}",
                     words.verdicts(&self.total)
                 );

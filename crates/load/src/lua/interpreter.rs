@@ -426,7 +426,7 @@ fn core(lua: &Lua, generators: &Rc<Generators>) -> mlua::Result<Table> {
         lua.create_function(|_, text: String| {
             static LINES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
             if LINES.fetch_add(1, Ordering::Relaxed) < NOTES_MAX {
-                eprintln!("FATAL: {text}");
+                aside!("FATAL: {text}");
             }
             Ok(())
         })?,
@@ -436,7 +436,7 @@ fn core(lua: &Lua, generators: &Rc<Generators>) -> mlua::Result<Table> {
         lua.create_function(|_, what: String| {
             static SAID: AtomicBool = AtomicBool::new(false);
             if !SAID.swap(true, Ordering::Relaxed) {
-                eprintln!(
+                aside!(
                     "load: the script calls {what}, which makes all connections of its group wait \
                  until it returns"
                 );

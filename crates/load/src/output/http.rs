@@ -45,7 +45,7 @@ impl Server {
         let wrong = |error| format!("{option} {address}: {error}");
         let listener = TcpListener::bind(address).map_err(wrong)?;
         let place = listener.local_addr().map_err(wrong)?;
-        eprintln!("load: {what} at http://{place}/{path}");
+        aside!("load: {what} at http://{place}/{path}");
         let shown = self.shown.clone();
         let site = move |request: &Request<'_>| {
             let shown = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();

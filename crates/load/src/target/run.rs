@@ -36,13 +36,13 @@ pub fn run(args: &TargetArgs, stop: &Arc<AtomicBool>) -> ExitCode {
         ),
     };
     if texts.message.is_empty() {
-        eprintln!("onramp target: --payload is empty; a message has at least one byte");
+        aside!("onramp target: --payload is empty; a message has at least one byte");
         return ExitCode::from(crate::BAD_OPTIONS);
     }
     match serve(listen, texts, every, size, stop) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            eprintln!("onramp target: {reason}");
+            aside!("onramp target: {reason}");
             ExitCode::FAILURE
         }
     }
@@ -76,9 +76,7 @@ fn serve(
         room,
     };
     let group_threads = GroupThreads::start(groups, plan)?;
-    eprintln!(
-        "target: {groups} groups with room for {room} connections each; listening on {address}"
-    );
+    aside!("target: {groups} groups with room for {room} connections each; listening on {address}");
     group_threads.attend(size.report_interval, stop)
 }
 
@@ -169,12 +167,12 @@ impl GroupThreads {
             if Time::now() >= due {
                 due = due + interval;
                 self.ask(Order::Report, &mut total)?;
-                eprintln!("target: {}", self.sentence(&total));
+                aside!("target: {}", self.sentence(&total));
             }
         }
         self.ask(Order::Stop, &mut total)?;
         let seconds = Time::now().since(began).as_secs_f64();
-        eprintln!(
+        aside!(
             "target: ended on {} after {seconds:.1} s: {}",
             self.address,
             self.sentence(&total)
