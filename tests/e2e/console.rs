@@ -9,6 +9,7 @@ use reactor::Address;
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
+use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::command::Command;
 
@@ -72,6 +73,13 @@ fn the_console_shows_clients_and_commands_reach_them() {
         "SELECT count(*) FROM clients JOIN groups USING (group_id)",
     );
     assert_eq!(count, [["2"]]);
+    // mysqladmin status.
+    let said = console.run(Command::Statistics, b"").unwrap();
+    let [Outcome::Text(said)] = &said[..] else {
+        panic!("{said:?}");
+    };
+    let names = ["Uptime: ", "  Threads: ", "  Questions: "];
+    assert!(names.iter().all(|name| said.contains(name)), "{said}");
     // The same client by the backend's side.
     let held = rows(&mut console, &format!("SHOW BACKENDS WHERE client = {id}"));
     assert_eq!(held.len(), 1);

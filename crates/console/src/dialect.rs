@@ -193,7 +193,8 @@ impl<'a> Reader<'a> {
                 words: "Query was empty".into(),
             }),
             "SHOW" => self.show(),
-            "DESCRIBE" | "DESC" | "EXPLAIN" if self.tokens.len() == 2 => self.describe(1),
+            "DESCRIBE" | "DESC" => self.describe(1),
+            "EXPLAIN" if self.tokens.len() == 2 || self.is(2, ".") => self.describe(1),
             "USE" | "BEGIN" | "START" | "COMMIT" | "ROLLBACK" => Ok(Asked::Nothing),
             "SET" => self.set(),
             "PAUSE" => command(Action::Pause),
@@ -238,7 +239,10 @@ impl<'a> Reader<'a> {
             .find_map(|scope| name.strip_prefix(scope));
         let is_session = is_session || scoped.is_some();
         let name = scoped.or(name.strip_prefix("global.")).unwrap_or(name);
-        if self.is(at + 1, "=") && !is_session && (self.names.settings)(name) {
+        if !is_session && (self.names.settings)(name) {
+            if !self.any(at + 1, &["=", ":="]) {
+                return Err(syntax(format!("SET {name}: expected = and a value")));
+            }
             self.ends(at + 3)?;
             let value = match self.tokens.get(at + 2) {
                 Some(token) if token.kind == Kind::String => {
@@ -270,21 +274,47 @@ impl<'a> Reader<'a> {
             || SESSION_VARIABLES.contains(&name)
     }
 
+    /// The columns of a table, which may stand behind its schema or in front of it, and of which a
+    /// pattern may choose some.
     fn describe(&self, at: usize) -> Result<Asked, Wrong> {
-        let name = self.text_of(at).trim_matches('`');
-        let name = name.rsplit('.').next().unwrap_or(name).trim_matches('`');
-        let known = self.names.tables.iter();
-        let Some(table) = known
-            .rev()
-            .find(|table| table.name.eq_ignore_ascii_case(name))
-        else {
+        let name_at = |at: usize| self.text_of(at).trim_matches('`');
+        let (mut schema, name, mut next) = match self.is(at + 1, ".") {
+            true => (Some(name_at(at)), name_at(at + 2), at + 3),
+            false => (None, name_at(at), at + 1),
+        };
+        if self.any(next, &["FROM", "IN"]) {
+            (schema, next) = (Some(name_at(next + 1)), next + 2);
+        }
+        let known = self.names.tables.iter().rev();
+        let mut known = known.filter(|table| {
+            schema.is_none_or(|schema| table.schema.eq_ignore_ascii_case(schema))
+                && table.name.eq_ignore_ascii_case(name)
+        });
+        let Some(table) = known.next() else {
             return Err(self.unknown(name));
+        };
+        let pattern = match self.is(next, "LIKE") {
+            true => {
+                self.ends(next + 2)?;
+                format!("AND name LIKE {} ESCAPE '\\' ", self.pattern(next + 1)?)
+            }
+            false => self.ends(next).map(|()| String::new())?,
         };
         Ok(Asked::Rows(format!(
             "SELECT name AS \"Field\", type AS \"Type\", help AS \"Comment\" FROM main.columns \
-             WHERE \"table\" = '{}' AND \"schema\" = '{}' ORDER BY position",
+             WHERE \"table\" = '{}' AND \"schema\" = '{}' {pattern}ORDER BY position",
             table.name, table.schema
         )))
+    }
+
+    /// The pattern behind LIKE, for SQLite.
+    fn pattern(&self, at: usize) -> Result<String, Wrong> {
+        match self.tokens.get(at) {
+            Some(token) if token.kind == Kind::String => {
+                Ok(quoted(&unquoted(&self.text[token.start..token.end])))
+            }
+            _ => Err(syntax("LIKE: expected a text in quotes")),
+        }
     }
 
     fn unknown(&self, name: &str) -> Wrong {
@@ -357,17 +387,9 @@ impl<'a> Reader<'a> {
             }
         };
         let rest = if self.is(next, "LIKE") {
-            let pattern = match self.tokens.get(next + 1) {
-                Some(token) if token.kind == Kind::String => {
-                    unquoted(&self.text[token.start..token.end])
-                }
-                _ => return Err(syntax("LIKE: expected a text in quotes")),
-            };
+            let pattern = self.pattern(next + 1)?;
             let rest = self.rest(next + 2)?;
-            format!(
-                "WHERE \"{first}\" LIKE {} ESCAPE '\\' {rest}",
-                quoted(&pattern)
-            )
+            format!("WHERE \"{first}\" LIKE {pattern} ESCAPE '\\' {rest}")
         } else if next >= self.tokens.len() || self.any(next, &["WHERE", "ORDER", "LIMIT"]) {
             self.rest(next)?
         } else {

@@ -149,6 +149,9 @@ pub trait Source: Send + Sync + 'static {
     /// Names and values of what `@@NAME` and SHOW VARIABLES show.
     fn variables(&self) -> Vec<(String, String)>;
 
+    /// A line of figures, as COM_STATISTICS has it.
+    fn summary(&self) -> String;
+
     /// Whether SET may name this setting.
     fn is_setting(&self, name: &str) -> bool;
 

@@ -26,7 +26,7 @@ use wire::capabilities as cap;
 use wire::command::Command;
 use wire::errors;
 use wire::handshake::{AUTH_MORE, Greeting, Login, nonce_from_random, put_auth_switch};
-use wire::packet::{HEADER_LEN, Header, put_short};
+use wire::packet::{HEADER_LEN, Header, put_packet, put_short};
 use wire::status::AUTOCOMMIT;
 
 /// Bytes of a packet that is too long, read at once.
@@ -368,6 +368,9 @@ impl Session<'_> {
                 | Command::Refresh
                 | Command::Debug,
             ) => put_ok(out, seq, ""),
+            Some(Command::Statistics) => {
+                put_packet(out, seq, self.site.source.summary().as_bytes());
+            }
             Some(Command::StmtClose | Command::StmtSendLongData) => {}
             Some(Command::StmtPrepare) => put_error(
                 out,
@@ -379,7 +382,7 @@ impl Session<'_> {
                 out,
                 seq,
                 errors::UNKNOWN_COM,
-                "the console knows COM_QUERY, COM_PING, COM_INIT_DB and COM_QUIT",
+                "the console knows COM_QUERY, COM_PING, COM_INIT_DB, COM_STATISTICS and COM_QUIT",
             ),
         }
         Some(held)

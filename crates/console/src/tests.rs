@@ -93,6 +93,10 @@ impl Source for Small {
         pairs.to_vec()
     }
 
+    fn summary(&self) -> String {
+        "Uptime: 1".into()
+    }
+
     fn is_setting(&self, name: &str) -> bool {
         ["log_level", "tls.mode"].contains(&name)
     }
@@ -179,7 +183,7 @@ fn commands_are_known_by_their_words() {
             },
         ),
         (
-            "SET log_level = error",
+            "SET log_level := error",
             Action::Set {
                 name: "log_level".into(),
                 value: "error".into(),
@@ -217,6 +221,23 @@ fn commands_are_known_by_their_words() {
 }
 
 #[test]
+fn a_table_is_described_with_its_schema_and_without() {
+    let described = dialect("DESCRIBE clients").unwrap();
+    for text in [
+        "DESC main.clients",
+        "EXPLAIN `main`.`clients`",
+        "SHOW COLUMNS FROM clients",
+        "SHOW FULL FIELDS FROM clients IN main",
+    ] {
+        assert_eq!(dialect(text), Ok(described.clone()), "{text}");
+    }
+    let Ok(Asked::Rows(some)) = dialect("SHOW COLUMNS FROM clients LIKE 'i\\_%'") else {
+        panic!("no rows");
+    };
+    assert!(some.contains("AND name LIKE 'i\\_%' ESCAPE"), "{some}");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_a_servers_number() {
     for (text, code, words) in [
         ("", 1065, "empty"),
@@ -233,8 +254,16 @@ fn what_is_wrong_is_said_with_a_servers_number() {
         ("SET log_levle = 'error'", 1193, "log_levle"),
         ("SET SESSION log_levle = 'error'", 1193, "log_levle"),
         ("SET @@log_levle = 'error'", 1193, "SHOW CONFIG"),
+        ("SET log_level", 1064, "expected = and a value"),
+        ("SET log_level =", 1064, "expected a value"),
         ("SELECT @x", 1235, "user variables"),
         ("DESCRIBE nothing", 1146, "CLIENTS"),
+        ("DESCRIBE information_schema.clients", 1146, "CLIENTS"),
+        (
+            "SHOW COLUMNS FROM clients WHERE 1",
+            1064,
+            "expected the end",
+        ),
     ] {
         let (got, why) = dialect(text).unwrap_err();
         assert_eq!(got, code, "{text}: {why}");

@@ -361,6 +361,10 @@ impl Raw {
                 "{name} is changed in the file of the settings only; RELOAD has that read again"
             ));
         };
+        if text.eq_ignore_ascii_case("default") {
+            self.top.unset(row.key);
+            return Ok(());
+        }
         let at = At::Option("console".into());
         let value = row
             .value_from(text)

@@ -413,6 +413,11 @@ impl Keys {
         self.values.insert(key, (value, at));
     }
 
+    /// It has its default again.
+    pub(crate) fn unset(&mut self, key: &str) {
+        self.values.remove(key);
+    }
+
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.values.get(key).map(|(value, _)| value)
     }

@@ -107,6 +107,14 @@ mod tests {
         let line = ["x", "--config", file.to_str().unwrap()];
         let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
         put("backends_max = 8\nstall_ms_max = 77");
+        assert_eq!(
+            source
+                .with("backends_max", "DEFAULT")
+                .unwrap()
+                .1
+                .backends_max,
+            64
+        );
         let (raw, settings) = source.with("statement_log_users", "b, c").unwrap();
         assert_eq!(settings.backends_max, 7);
         assert_eq!(settings.statement_log_users, ["b", "c"]);

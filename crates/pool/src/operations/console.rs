@@ -261,6 +261,10 @@ impl Source for Console {
         servers::variables()
     }
 
+    fn summary(&self) -> String {
+        servers::summary(self, &self.sample())
+    }
+
     fn is_setting(&self, name: &str) -> bool {
         let settings = self.shared.settings();
         settings.shown.iter().any(|setting| setting.name == name)

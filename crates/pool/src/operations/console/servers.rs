@@ -485,6 +485,25 @@ pub(super) fn status(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, Strin
         .collect())
 }
 
+/// What COM_STATISTICS answers: figures of SHOW STATUS in the servers' form.
+pub(super) fn summary(console: &Console, sample: &Sample<'_>) -> String {
+    let rows = status(console, sample).unwrap_or_default();
+    let figure = |name: &str| {
+        let mut rows = rows.iter();
+        let found = rows.find_map(|row| match &row[..] {
+            [Value::Text(key), Value::Text(value)] if key == name => Some(value.clone()),
+            _ => None,
+        });
+        found.unwrap_or_else(|| "0".into())
+    };
+    format!(
+        "Uptime: {}  Threads: {}  Questions: {}",
+        figure("Uptime"),
+        figure("Threads_connected"),
+        figure("Questions")
+    )
+}
+
 /// What `@@NAME` and SHOW VARIABLES show: what clients ask at their start.
 pub(super) fn variables() -> Vec<(String, String)> {
     const FIXED: [(&str, &str); 31] = [
