@@ -2,11 +2,13 @@
 
 use crate::world::{HOLD, app, direct, login, own_server, start_pool};
 use reactor::Address;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use testkit::client::Client;
 use testkit::reply::Outcome;
 use testkit::talk::Account;
+use wire::command::Command;
 
 const CLIENTS: usize = 20;
 
@@ -211,4 +213,37 @@ fn a_server_that_is_away_is_waited_for_within_a_limit() {
     for event in ["event=server-lost ", "event=server-back "] {
         assert_eq!(said.matches(event).count(), 1, "{said}");
     }
+}
+
+/// A server that takes connections and says nothing is named in the error of who waits for one.
+#[test]
+fn a_server_that_does_not_answer_is_named_in_the_error() {
+    let test = "a_server_that_does_not_answer_is_named_in_the_error";
+    let Some(real) = own_server(test) else {
+        return;
+    };
+    if direct() {
+        return testkit::real::skipped(test, "it is about the pool");
+    }
+    real.create_user("app", "app");
+    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 300";
+    let pool = start_pool(&real, "silent.toml", settings);
+    let mut holds = login(&pool.address, &Account::new("app", "app"));
+    let mut waits = login(&pool.address, &Account::new("app", "app"));
+    holds.must("BEGIN");
+    holds.must("SELECT 1");
+    let pid = Pid::from_raw(i32::try_from(real.pid()).unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    // Where there is a free connection still, the statement goes there and is never answered.
+    waits.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+    let mut dials = login(&pool.address, &Account::new("app", "app"));
+    let failure = dials.failure("SELECT 3");
+    kill_process(pid, Signal::CONT).unwrap();
+    assert_eq!(failure.code, 9501, "{failure:?}");
+    let named = "; the server at 127.0.0.1:";
+    let why = &failure.message;
+    assert!(
+        why.contains(named) && why.contains(" has not answered a login for "),
+        "{why}"
+    );
 }

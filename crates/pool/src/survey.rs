@@ -11,8 +11,8 @@ mod lists;
 mod packed;
 mod report;
 
-use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
+use crate::backend::{Backend, BackendState};
 use crate::buffers::room::Inputs;
 use crate::client::Client;
 use crate::client::clients::Clients;
@@ -26,12 +26,14 @@ use crate::pair::view::ClientView;
 use crate::queue::bulk::Bulk;
 use crate::shared::Shared;
 use crate::slow_readers::SlowReaders;
-use reactor::{Key, Net, Slots};
+use reactor::{Address, Key, Net, Slots, Time};
 use session::last_gtid::LastGtid;
 use session::prepared::Definitions;
 use session::state::Interner;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// Bytes of what is noted of a client's last write in the binary log.
 const GTID_BYTES: usize = 64;
@@ -203,7 +205,7 @@ impl<'a, N: Net> Survey<'a, N> {
     /// Why who waits for a backend of this pool has not got one, in words.
     pub(crate) fn what_backends_do(&self, pool: usize) -> String {
         let census = self.census();
-        let pool = &self.pools.pools[pool];
+        let entry = &self.pools.pools[pool];
         let mut text = format!(
             "{} of this group's {} backends in use, {} of them by pinned clients, {} waiting; \
              all groups may have {}",
@@ -213,10 +215,65 @@ impl<'a, N: Net> Survey<'a, N> {
             census.waiting,
             self.shared.budget.total()
         );
-        if let Some(why) = &pool.last_failure {
+        if let Some(why) = &entry.last_failure {
             text.push_str("; last failure: ");
             text.push_str(why);
         }
+        let backends = self.backends.iter().map(|(_, backend)| backend);
+        if let Some((at, lasts)) = longest_login(backends, pool, self.net.now()) {
+            text.push_str(&format!(
+                "; the server at {} has not answered a login for {} ms",
+                self.shared.upstream.words(&at),
+                lasts.as_millis()
+            ));
+        }
         text
+    }
+}
+
+/// Where the login that is under way for the longest time for a pool is, and for how long.
+fn longest_login<'a, S: 'a>(
+    backends: impl Iterator<Item = &'a Backend<S>>,
+    pool: usize,
+    now: Time,
+) -> Option<(Arc<Address>, Duration)> {
+    let logs_in = |backend: &&Backend<S>| {
+        let state = backend.state();
+        backend.pool == pool && matches!(state, BackendState::Dialling | BackendState::Preparing)
+    };
+    let longest = backends
+        .filter(logs_in)
+        .min_by_key(|backend| backend.since)?;
+    Some((longest.at.clone(), now.since(longest.since)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Endpoint;
+    use session::state::Session;
+    use std::rc::Rc;
+
+    #[test]
+    fn the_longest_login_of_a_pool_is_found() {
+        let at = |port: u16| Arc::new(Address::parse(&format!("127.0.0.1:{port}")).unwrap());
+        let session = Rc::new(Session::default());
+        let dialled = |(port, pool, seconds): (u16, usize, u64)| {
+            let to = Endpoint::new((), at(port), pool);
+            let since = Time::default() + Duration::from_secs(seconds);
+            Backend::dialling(to, since, session.clone(), None)
+        };
+        let mut backends: Vec<Backend<()>> = [(1, 0, 7), (2, 0, 5), (3, 1, 1)].map(dialled).into();
+        let now = Time::default() + Duration::from_secs(9);
+        let longest = |backends: &[Backend<()>], pool| longest_login(backends.iter(), pool, now);
+        assert_eq!(longest(&backends, 0), Some((at(2), Duration::from_secs(4))));
+        assert_eq!(longest(&backends, 1), Some((at(3), Duration::from_secs(8))));
+        assert_eq!(longest(&backends, 2), None);
+        // One that is logged in and does not answer what it is told first has not ended its login.
+        let two = Time::default() + Duration::from_secs(8);
+        assert!(backends[2].change_state(BackendState::Preparing, two));
+        assert_eq!(longest(&backends, 1), Some((at(3), Duration::from_secs(1))));
+        assert!(backends[2].change_state(BackendState::Idle, two));
+        assert_eq!(longest(&backends, 1), None);
     }
 }
