@@ -353,9 +353,27 @@ fn all_statements_are_logged_on_request() {
                 "read at start only",
             ),
             ("SET GLOBAL nothing = 1", "see SHOW CONFIG"),
+            (
+                "SET idle_s_max = 0",
+                "SET idle_s_max: expected a number from 1",
+            ),
+            (
+                "SET backends_max = -1",
+                "SET backends_max: expected a number from 1",
+            ),
+            ("SET SESSION backends_max = 2", "the whole pool's"),
+            ("SET @@backends_max = 2", "the whole pool's"),
         ] {
             let message = console.failure(refused).message;
             assert!(message.contains(why), "{message}");
+        }
+        // What was set is taken back.
+        let shown = "SELECT value FROM config WHERE name = 'idle_s_max'";
+        for back in ["DEFAULT", "'no limit'"] {
+            console.must("SET @@GLOBAL.idle_s_max := 500");
+            assert_eq!(console.value(shown), "500");
+            console.must(&format!("SET idle_s_max = {back}"));
+            assert_eq!(console.value(shown), "no limit", "{back}");
         }
         console.must("SET statement_log_users = 'other, small'");
         client.must("SELECT 1 AS unseen");

@@ -43,6 +43,9 @@ const SET_WORDS: [&str; 7] = [
     "transaction",
 ];
 
+/// In place of a value: what the file of the settings says, or the default.
+const DEFAULT: &str = "DEFAULT";
+
 /// What an administrator can have done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -69,8 +72,8 @@ pub enum Action {
     Set {
         /// The setting's name.
         name: String,
-        /// What was written behind it, without quotes.
-        value: String,
+        /// What was written behind it, without quotes; none is `DEFAULT`.
+        value: Option<String>,
     },
 }
 
@@ -87,7 +90,9 @@ impl fmt::Display for Action {
             Action::Reload => f.write_str("RELOAD"),
             // What is refused is logged all the same.
             Action::Set { name, .. } if name.contains("password") => write!(f, "SET {name} = ***"),
-            Action::Set { name, value } => write!(f, "SET {name} = {value}"),
+            Action::Set { name, value } => {
+                write!(f, "SET {name} = {}", value.as_deref().unwrap_or(DEFAULT))
+            }
         }
     }
 }
@@ -234,27 +239,16 @@ impl<'a> Reader<'a> {
         }
         let of_user = written.starts_with('@') && !written.starts_with("@@");
         let name = written.trim_start_matches('@');
-        let scoped = ["session.", "local."]
+        let of_global = name.strip_prefix("global.");
+        let of_session = ["session.", "local."]
             .iter()
             .find_map(|scope| name.strip_prefix(scope));
-        let is_session = is_session || scoped.is_some();
-        let name = scoped.or(name.strip_prefix("global.")).unwrap_or(name);
-        if !is_session && (self.names.settings)(name) {
-            if !self.any(at + 1, &["=", ":="]) {
-                return Err(syntax(format!("SET {name}: expected = and a value")));
-            }
-            self.ends(at + 3)?;
-            let value = match self.tokens.get(at + 2) {
-                Some(token) if token.kind == Kind::String => {
-                    unquoted(&self.text[token.start..token.end])
-                }
-                Some(_) => self.text_of(at + 2).to_owned(),
-                None => return Err(syntax(format!("SET {name}: expected a value"))),
-            };
-            return Ok(Asked::Act(Action::Set {
-                name: name.to_owned(),
-                value,
-            }));
+        // `@@NAME` is of the session too.
+        let is_session =
+            is_session || of_session.is_some() || written.starts_with("@@") && of_global.is_none();
+        let name = of_session.or(of_global).unwrap_or(name);
+        if !of_user && (self.names.settings)(name) {
+            return self.set_setting(name, at + 1, is_session && !is_global);
         }
         match of_user || !is_global && self.is_of_sessions(name) {
             true => Ok(Asked::Nothing),
@@ -263,6 +257,43 @@ impl<'a> Reader<'a> {
                 words: format!("Unknown system variable '{name}'; see SHOW CONFIG"),
             }),
         }
+    }
+
+    /// SET of a setting, with what assigns and the value from this token on.
+    fn set_setting(&self, name: &str, at: usize, is_session: bool) -> Result<Asked, Wrong> {
+        if is_session {
+            return Err(Wrong {
+                code: errors::GLOBAL_VARIABLE,
+                words: format!(
+                    "'{name}': settings are the whole pool's, not a session's: write SET {name} = \
+                     VALUE"
+                ),
+            });
+        }
+        if !self.any(at, &["=", ":="]) {
+            return Err(syntax(format!("SET {name}: expected = and a value")));
+        }
+        let value = match self.tokens.get(at + 1) {
+            Some(token) if token.kind == Kind::String => {
+                self.ends(at + 2)?;
+                Some(unquoted(&self.text[token.start..token.end]))
+            }
+            Some(token) => {
+                // Several words, or a sign and a number, are one value; one SET is of one setting.
+                let rest = &self.tokens[at + 1..];
+                if let Some(comma) = rest.iter().position(|t| &self.text[t.start..t.end] == ",") {
+                    self.ends(at + 1 + comma)?;
+                }
+                let end = rest.last().map_or(token.end, |last| last.end);
+                let value = &self.text[token.start..end];
+                (!value.eq_ignore_ascii_case(DEFAULT)).then(|| value.to_owned())
+            }
+            None => return Err(syntax(format!("SET {name}: expected a value"))),
+        };
+        Ok(Asked::Act(Action::Set {
+            name: name.to_owned(),
+            value,
+        }))
     }
 
     /// Whether SET names what a session of a server has, so that a client may begin with it: a

@@ -179,29 +179,50 @@ fn commands_are_known_by_their_words() {
             "SET GLOBAL log_level = 'error'",
             Action::Set {
                 name: "log_level".into(),
-                value: "error".into(),
+                value: Some("error".into()),
             },
         ),
         (
             "SET log_level := error",
             Action::Set {
                 name: "log_level".into(),
-                value: "error".into(),
+                value: Some("error".into()),
             },
         ),
         (
             "SET tls.mode = 'off'",
             Action::Set {
                 name: "tls.mode".into(),
-                value: "off".into(),
+                value: Some("off".into()),
             },
         ),
     ] {
         assert_eq!(dialect(text), Ok(Asked::Act(action)), "{text}");
     }
+    for (text, value) in [
+        ("SET @@GLOBAL.log_level = 'error'", Some("error")),
+        ("SET log_level := 'error'", Some("error")),
+        ("SET log_level=-1", Some("-1")),
+        ("SET log_level = - 1", Some("- 1")),
+        ("SET log_level = no limit;", Some("no limit")),
+        ("SET log_level = DEFAULT", None),
+        ("SET GLOBAL log_level := default", None),
+        ("SET log_level = 'DEFAULT'", Some("DEFAULT")),
+    ] {
+        let action = Action::Set {
+            name: "log_level".into(),
+            value: value.map(str::to_owned),
+        };
+        assert_eq!(dialect(text), Ok(Asked::Act(action)), "{text}");
+    }
+    let back = Action::Set {
+        name: "log_level".into(),
+        value: None,
+    };
+    assert_eq!(back.to_string(), "SET log_level = DEFAULT");
     let secret = Action::Set {
         name: "console.admin_password".into(),
-        value: "secret".into(),
+        value: Some("secret".into()),
     };
     assert_eq!(secret.to_string(), "SET console.admin_password = ***");
     for text in [
@@ -254,8 +275,14 @@ fn what_is_wrong_is_said_with_a_servers_number() {
         ("SET log_levle = 'error'", 1193, "log_levle"),
         ("SET SESSION log_levle = 'error'", 1193, "log_levle"),
         ("SET @@log_levle = 'error'", 1193, "SHOW CONFIG"),
-        ("SET log_level", 1064, "expected = and a value"),
-        ("SET log_level =", 1064, "expected a value"),
+        ("SET @@log_level = 'error'", 1229, "SET log_level = VALUE"),
+        ("SET SESSION log_level = 1", 1229, "the whole pool's"),
+        ("SET @@session.log_level = 1", 1229, "the whole pool's"),
+        ("SET LOCAL log_level = 1", 1229, "the whole pool's"),
+        ("SET log_level 1", 1064, "SET log_level: expected ="),
+        ("SET log_level =", 1064, "SET log_level: expected a value"),
+        ("SET log_level = 1, groups = 2", 1064, "expected the end"),
+        ("SET log_level = 'a' 'b'", 1064, "expected the end"),
         ("SELECT @x", 1235, "user variables"),
         ("DESCRIBE nothing", 1146, "CLIENTS"),
         ("DESCRIBE information_schema.clients", 1146, "CLIENTS"),

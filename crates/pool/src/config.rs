@@ -344,11 +344,11 @@ impl Raw {
     }
 
     /// Puts another value in place of what is written of a setting that can change while the pool
-    /// runs.
+    /// runs; none puts back what was written. The words that are shown of a default are a value.
     ///
     /// # Errors
     /// What is expected, or that it cannot be changed so.
-    pub(crate) fn change(&mut self, name: &str, text: &str) -> Result<(), String> {
+    pub(crate) fn change(&mut self, name: &str, text: Option<&str>) -> Result<(), String> {
         let shown = self.shown();
         let is_fixed = |shown: &ShownSetting| shown.name == name && shown.is_fixed;
         if shown.iter().any(is_fixed) {
@@ -361,15 +361,19 @@ impl Raw {
                 "{name} is changed in the file of the settings only; RELOAD has that read again"
             ));
         };
-        if text.eq_ignore_ascii_case("default") {
-            self.top.unset(row.key);
+        let Some(text) = text else {
+            self.top.put_back(row.key);
+            return Ok(());
+        };
+        if row.is_default_shown(text) {
+            self.top.replace(row.key, None);
             return Ok(());
         }
-        let at = At::Option("console".into());
-        let value = row
-            .value_from(text)
-            .ok_or_else(|| format!("expected {}, got '{text}'", row.expected()))?;
-        self.top.set(row.key, value, at);
+        let value = row.value_from(text).ok_or_else(|| {
+            let why = format!("expected {}, got '{text}'", row.expected());
+            At::Console.error(name, &why)
+        })?;
+        self.top.replace(row.key, Some((value, At::Console)));
         Ok(())
     }
 

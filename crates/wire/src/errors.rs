@@ -83,6 +83,8 @@ pub const UNRESTORED: ErrorCode = error(9510, "HY000");
 pub const OUT_OF_RESOURCES: ErrorCode = error(1041, "08004");
 /// The user has as many connections as it may.
 pub const TOO_MANY_USER_CONNECTIONS: ErrorCode = error(1203, "42000");
+/// A variable is the server's (here: a setting is the pool's), and no session has it.
+pub const GLOBAL_VARIABLE: ErrorCode = error(1229, "HY000");
 /// A variable cannot take this value.
 pub const WRONG_VALUE_FOR_VAR: ErrorCode = error(1231, "42000");
 /// MySQL, from 8.0.24: the connection was idle for its `wait_timeout`, and is closed.

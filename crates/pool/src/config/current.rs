@@ -299,7 +299,7 @@ mod tests {
             ("statement_log_users", " a, b,"),
             ("statement_log_per_s_max", "7"),
         ] {
-            raw.change(name, value).unwrap();
+            raw.change(name, Some(value)).unwrap();
         }
         let now = raw.check().unwrap();
         assert!(now.logs_statements());

@@ -230,6 +230,12 @@ impl Row {
         }
     }
 
+    /// Whether a text is what is shown of it where nothing is written ("no limit").
+    pub(crate) fn is_default_shown(&self, text: &str) -> bool {
+        let default = self.default_shown();
+        !default.is_empty() && default.eq_ignore_ascii_case(text)
+    }
+
     /// What a text stands for, where it is a value: names of a list have commas between them.
     pub(crate) fn value_from(&self, text: &str) -> Option<Value> {
         match self.kind {
@@ -356,6 +362,8 @@ pub(crate) enum At {
         column: usize,
     },
     Option(String),
+    /// SET at the console.
+    Console,
 }
 
 impl At {
@@ -364,6 +372,7 @@ impl At {
         match self {
             At::Line { .. } => format!("{self}: {name}: {why}"),
             At::Option(_) => format!("{self}: {why}"),
+            At::Console => format!("SET {name}: {why}"),
         }
     }
 }
@@ -382,6 +391,7 @@ impl fmt::Display for At {
                 write!(f, "line {number}, column {column}")
             }
             At::Option(name) => write!(f, "{name}"),
+            At::Console => f.write_str("console"),
         }
     }
 }
@@ -399,6 +409,8 @@ pub(crate) struct Keys {
     /// What is said of names that are not used any more.
     pub(crate) warnings: Vec<String>,
     values: BTreeMap<&'static str, (Value, At)>,
+    /// What stood there of those that the console has changed: a value, or nothing.
+    replaced: BTreeMap<&'static str, Option<(Value, At)>>,
 }
 
 impl Keys {
@@ -413,9 +425,22 @@ impl Keys {
         self.values.insert(key, (value, at));
     }
 
-    /// It has its default again.
-    pub(crate) fn unset(&mut self, key: &str) {
-        self.values.remove(key);
+    /// Puts another value in place of what is written; none is the default.
+    pub(crate) fn replace(&mut self, key: &'static str, value: Option<(Value, At)>) {
+        let before = match value {
+            Some(value) => self.values.insert(key, value),
+            None => self.values.remove(key),
+        };
+        self.replaced.entry(key).or_insert(before);
+    }
+
+    /// Puts back what was written.
+    pub(crate) fn put_back(&mut self, key: &'static str) {
+        match self.replaced.remove(key) {
+            Some(Some(written)) => self.values.insert(key, written),
+            Some(None) => self.values.remove(key),
+            None => None,
+        };
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {

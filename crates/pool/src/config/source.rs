@@ -47,11 +47,11 @@ impl Source {
         checked(self.args.clone().raw()?)
     }
 
-    /// The settings in force with another value of one of them.
+    /// The settings in force with another value of one of them; none is what was read of it.
     ///
     /// # Errors
     /// One sentence about what cannot be used.
-    pub(crate) fn with(&self, name: &str, value: &str) -> Result<(Raw, Settings), String> {
+    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> Result<(Raw, Settings), String> {
         let mut raw = self.raw.clone()?;
         raw.change(name, value)?;
         checked(raw)
@@ -107,24 +107,31 @@ mod tests {
         let line = ["x", "--config", file.to_str().unwrap()];
         let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
         put("backends_max = 8\nstall_ms_max = 77");
-        assert_eq!(
-            source
-                .with("backends_max", "DEFAULT")
-                .unwrap()
-                .1
-                .backends_max,
-            64
-        );
-        let (raw, settings) = source.with("statement_log_users", "b, c").unwrap();
+        assert_eq!(source.with("backends_max", None).unwrap().1.backends_max, 7);
+        let (raw, settings) = source.with("statement_log_users", Some("b, c")).unwrap();
         assert_eq!(settings.backends_max, 7);
         assert_eq!(settings.statement_log_users, ["b", "c"]);
         source.has_put_in_force(raw);
-        let (_, settings) = source.with("reload_on_change", "on").unwrap();
+        let (_, settings) = source.with("reload_on_change", Some("on")).unwrap();
         assert!(settings.reload_on_change);
         assert_eq!(settings.statement_log_users, ["b", "c"]);
         for (name, value, why) in [
             ("backends_max", "many", "expected a number from 1 to"),
-            ("backends_max", "0", "expected a number from 1 to"),
+            (
+                "backends_max",
+                "-1",
+                "SET backends_max: expected a number from 1 to 100000, got '-1'",
+            ),
+            (
+                "backends_max",
+                "0",
+                "SET backends_max: expected a number from 1 to",
+            ),
+            (
+                "idle_s_max",
+                "0",
+                "SET idle_s_max: expected a number from 1 to",
+            ),
             (
                 "statement_log",
                 "loud",
@@ -135,10 +142,50 @@ mod tests {
             ("backend.address", "x", "read at start only"),
             ("nothing", "1", "in the file of the settings only"),
         ] {
-            let said = source.with(name, value).unwrap_err();
+            let said = source.with(name, Some(value)).unwrap_err();
             assert!(said.contains(why), "{name} {value}: {said}");
         }
         assert_eq!(source.read().unwrap().1.backends_max, 8);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_set_is_taken_back_by_default_and_by_the_words_of_the_default() {
+        let folder = std::env::temp_dir().join(format!("onramp-back-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("pool.toml");
+        put_settings(&file, "statement_ms_max = 7000");
+        let line = ["x", "--config", file.to_str().unwrap()];
+        let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
+        // Of two settings, one in the file and one not: how often each is set, and what is said.
+        for (name, value, shown) in [
+            ("statement_ms_max", Some("8"), "8"),
+            ("statement_ms_max", Some("9"), "9"),
+            ("statement_ms_max", None, "7000"),
+            ("statement_ms_max", None, "7000"),
+            ("statement_ms_max", Some("no limit"), "no limit"),
+            ("statement_ms_max", None, "7000"),
+            ("idle_s_max", Some("5"), "5"),
+            ("idle_s_max", Some("No Limit"), "no limit"),
+            ("idle_s_max", Some("5"), "5"),
+            ("idle_s_max", None, "no limit"),
+        ] {
+            let (raw, settings) = source.with(name, value).unwrap();
+            source.has_put_in_force(raw);
+            let mut all = settings.shown.iter();
+            let found = all.find(|setting| setting.name == name).unwrap();
+            assert_eq!(found.value, shown, "{name} {value:?}");
+        }
+        // Every setting takes DEFAULT, and the words that are shown of it.
+        for setting in &source.with("idle_s_max", None).unwrap().1.shown {
+            let (name, default) = (&setting.name, &setting.default);
+            if setting.is_fixed || setting.of_user || name.contains('.') || default.is_empty() {
+                continue;
+            }
+            for value in [None, Some(&**default)] {
+                assert!(source.with(name, value).is_ok(), "{name} = {value:?}");
+            }
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -287,7 +287,7 @@ impl Source for Console {
                 Ok("connections to the server are replaced, each when its client has done".into())
             }
             Action::Reload => reload::reload(&self.shared),
-            Action::Set { name, value } => reload::set(&self.shared, name, value),
+            Action::Set { name, value } => reload::set(&self.shared, name, value.as_deref()),
         };
         done.map_err(Refused::from)
     }

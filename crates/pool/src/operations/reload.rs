@@ -99,7 +99,7 @@ fn follow(shared: &Shared, settings: &mut Settings) -> Result<Changes, String> {
 ///
 /// # Errors
 /// A sentence that says what is expected, or why it cannot be changed; everything is as before.
-pub(crate) fn set(shared: &Shared, name: &str, value: &str) -> Result<String, String> {
+pub(crate) fn set(shared: &Shared, name: &str, value: Option<&str>) -> Result<String, String> {
     // No reload meanwhile.
     let mut source = shared.source.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(source) = &mut *source else {
@@ -113,9 +113,15 @@ pub(crate) fn set(shared: &Shared, name: &str, value: &str) -> Result<String, St
         ));
     }
     follow(shared, &mut settings)?;
+    let mut shown = settings.shown.iter();
+    let shown = shown.find(|setting| setting.name == name);
+    let shown = shown.map_or_else(String::new, |setting| setting.value.clone());
     shared.put_in_force(settings);
     source.has_put_in_force(raw);
-    Ok(format!("{name} is {value} until the next reload"))
+    Ok(match value {
+        Some(_) => format!("{name} is {shown} until the next reload"),
+        None => format!("{name} is {shown}, as it was read"),
+    })
 }
 
 /// Looks at files once a second, on a thread of its own that ends with the process: certificates

@@ -65,9 +65,12 @@ Commands need `admin_user`. Each of them is logged.
   now and which need a restart (`reload` in `SHOW CONFIG`). Settings that are wrong change nothing.
 - `SET NAME = VALUE`: changes a setting of the whole pool until the next reload, if it is one that
   a [reload](signals-and-log.md#reload) can change: `SET backends_max = 40`,
-  `SET statement_log = 'masked'`. Names of a list have commas between them; `DEFAULT` gives the
-  default back. Edits of the file that no reload has read stay out. Variables of a session that
-  connectors set are accepted, and nothing happens; other names are refused.
+  `SET statement_log = 'masked'`. Names of a list have commas between them. Edits of the file that
+  no reload has read stay out. `SET NAME = DEFAULT` takes it back: to what was read last, or to the
+  default. What `SHOW CONFIG` shows of a default is a value too: `SET idle_s_max = 'no limit'`.
+  `SET GLOBAL NAME` and `SET @@GLOBAL.NAME` mean the same, and `:=` is `=`. No session has settings:
+  `SET SESSION NAME` and `SET @@NAME` get error 1229. Variables of a session that connectors set are
+  accepted, and nothing happens; other names are refused.
 - `DRAIN`: as SIGTERM: no new clients, running work ends, then the pool.
 - `SHUTDOWN`: ends the pool at once.
 
