@@ -538,7 +538,10 @@ fn a_collector_that_is_away_harms_nobody() {
     let again = collector.next("traces");
     assert_eq!(spans(&again).len(), spans(&first).len());
     let lost = pool.wait_for("event=otel-lost").unwrap();
-    assert!(lost.contains("status 503"), "{lost}");
+    assert!(
+        lost.contains("status 503") && lost.contains("/v1/"),
+        "{lost}"
+    );
     // More than the queue holds: statements go on, what is left out is counted.
     for _ in 0..6000 {
         traced(&mut client, "DO 1", "01");

@@ -518,12 +518,15 @@ impl Raw {
                 settings.backend
             ));
         }
+        check_listen(&settings.listen)?;
         check_run_as(&settings)?;
         if self.top.get("backends_max").is_none() {
             let least = settings.clients_max.div_ceil(CLIENTS_PER_BACKEND);
             settings.backends_max = settings.backends_max.max(least);
         }
+        check_backends_min(&settings, self.top.get("backends_min").is_some())?;
         check_prepared_max(&mut settings, self.top.get("prepared_max").is_some())?;
+        note_unknown_log_users(&mut settings, auth);
         Ok(settings)
     }
 }
@@ -849,6 +852,45 @@ fn check_prepared_max(settings: &mut Settings, is_given: bool) -> Result<(), Str
     Ok(())
 }
 
+/// No address is listened at twice; of port 0 each is another one.
+fn check_listen(listen: &[Address]) -> Result<(), String> {
+    let is_any = |at: &Address| matches!(at, Address::Tcp(at) if at.port() == 0);
+    for (place, at) in listen.iter().enumerate() {
+        if !is_any(at) && listen[..place].contains(at) {
+            return Err(format!("listen: {at} is listed twice"));
+        }
+    }
+    Ok(())
+}
+
+/// As many connections as are to be kept may be open.
+fn check_backends_min(settings: &Settings, is_given: bool) -> Result<(), String> {
+    let (min, max) = (settings.backends_min, settings.backends_max);
+    match is_given && min > max {
+        true => Err(format!(
+            "backends_min: expected at most backends_max, which is {max}, got {min}"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Users that are named for the statement log, and may be mistyped: where the server has the
+/// accounts, nobody can tell before they log in.
+fn note_unknown_log_users(settings: &mut Settings, auth: AccountSource) {
+    if auth == AccountSource::Server {
+        return;
+    }
+    let is_known = |name: &String| settings.users.iter().any(|user| user.name == *name);
+    let unknown = settings.statement_log_users.iter().filter(|n| !is_known(n));
+    let unknown: Vec<String> = unknown.map(|name| format!("'{name}'")).collect();
+    if !unknown.is_empty() {
+        settings.warnings.push(format!(
+            "statement_log_users: there is no [[user]] named {}",
+            unknown.join(", ")
+        ));
+    }
+}
+
 /// The account that asks for the pool itself, where it has one of its own.
 fn check_monitor(
     server: &mut ServerKeys,
@@ -914,6 +956,14 @@ fn check_console(
             }
         }
     }
+    if let [admin, reader] = &accounts[..]
+        && admin.name == reader.name
+    {
+        return Err(format!(
+            "console: expected another name in reader_user than in admin_user, got '{}' in both",
+            reader.name
+        ));
+    }
     match (typed.listen, accounts.is_empty()) {
         (None, true) => Ok(None),
         (Some(listen), false) => Ok(Some(ConsoleSettings { listen, accounts })),
@@ -923,6 +973,9 @@ fn check_console(
         }
     }
 }
+
+/// What the pool adds to the collector's address, for each signal.
+const SIGNAL_PATHS: [&str; 3] = ["/v1/metrics", "/v1/traces", "/v1/logs"];
 
 /// The export to OpenTelemetry, where an address is given for it.
 fn check_otel(keys: &Keys) -> Result<Option<OtelSettings>, String> {
@@ -945,12 +998,21 @@ fn check_otel(keys: &Keys) -> Result<Option<OtelSettings>, String> {
                 .into(),
         );
     }
+    let endpoint = endpoint.trim_end_matches('/').to_owned();
+    for path in SIGNAL_PATHS {
+        if let Some(before) = endpoint.strip_suffix(path) {
+            return Err(format!(
+                "otel.endpoint: expected no {path} at its end, because the pool adds that: write \
+                 \"{before}\""
+            ));
+        }
+    }
     let authorities = match &typed.ca {
         Some(path) => Some(reactor::tls_files::certificates("otel.ca", path)?),
         None => None,
     };
     Ok(Some(OtelSettings {
-        endpoint: endpoint.trim_end_matches('/').to_owned(),
+        endpoint,
         interval: typed.interval,
         has_logs: typed.logs,
         service_name: typed.service_name,
@@ -1333,6 +1395,79 @@ mod tests {
             check("")
                 .unwrap_err()
                 .contains("backend.address: expected the server's address")
+        );
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_refused() {
+        let error = |line: &str| check(&GOOD.replace("wait_ms_max = 500", line)).unwrap_err();
+        assert_eq!(
+            error("backends_max = 4\nbackends_min = 5"),
+            "backends_min: expected at most backends_max, which is 4, got 5"
+        );
+        let few = GOOD.replace("wait_ms_max = 500", "backends_max = 1");
+        assert!(
+            check(&few).is_ok(),
+            "the default of backends_min is no mistake"
+        );
+        let listening = |addresses: &str| {
+            Raw::parse(&format!(
+                "listen = [{addresses}]\n[backend]\naddress = \"127.0.0.1:2\"\n[[user]]\n\
+                 name = \"a\"\npassword = \"1\"\n"
+            ))
+            .unwrap()
+            .check()
+            .err()
+        };
+        let twice = |address: &str| format!("\"{address}\", \"/a\", \"{address}\"");
+        let said = listening(&twice("127.0.0.1:6033")).unwrap();
+        assert_eq!(said, "listen: 127.0.0.1:6033 is listed twice");
+        assert!(
+            listening(&twice("/b"))
+                .unwrap()
+                .contains("/b is listed twice")
+        );
+        assert_eq!(listening(&twice("127.0.0.1:0")), None);
+        let console = |reader: &str| {
+            let text = format!(
+                "{GOOD}\n[console]\nlisten = \"127.0.0.1:3\"\nadmin_user = \"a\"\n\
+                 admin_password = \"1\"\nreader_user = \"{reader}\"\nreader_password = \"2\"\n"
+            );
+            check(&text).err()
+        };
+        assert_eq!(console("b"), None);
+        let said = console("a").unwrap();
+        assert!(said.contains("another name in reader_user"), "{said}");
+    }
+
+    #[test]
+    fn the_collectors_address_is_without_what_the_pool_adds() {
+        let check = |endpoint: &str| check(&format!("{GOOD}\n[otel]\nendpoint = \"{endpoint}\"\n"));
+        let settings = check("http://127.0.0.1:4318/otlp/").unwrap();
+        assert_eq!(
+            settings.otel.unwrap().endpoint,
+            "http://127.0.0.1:4318/otlp"
+        );
+        for path in SIGNAL_PATHS {
+            for end in ["", "/"] {
+                let said = check(&format!("http://127.0.0.1:4318{path}{end}")).unwrap_err();
+                assert!(said.contains("write \"http://127.0.0.1:4318\""), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn users_of_the_statement_log_that_there_are_not_are_told() {
+        let warnings = |names: &str| {
+            let line = format!("statement_log_users = [{names}]");
+            check(&GOOD.replace("wait_ms_max = 500", &line))
+                .unwrap()
+                .warnings
+        };
+        assert_eq!(warnings("\"app\", \"hashed\""), [""; 0]);
+        assert_eq!(
+            warnings("\"app\", \"ap\", \"x\""),
+            ["statement_log_users: there is no [[user]] named 'ap', 'x'"]
         );
     }
 

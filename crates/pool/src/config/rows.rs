@@ -229,7 +229,7 @@ table! {
             }
 
             /// Idle connections to the server that are kept however long they are idle, distributed
-            /// over the groups.
+            /// over the groups. At most `backends_max`.
             backends_min: usize { .number("connections", 0, 100_000).or_number(2) }
 
             /// Connections of each group, at most an eighth of them, that statements of the low
@@ -587,7 +587,7 @@ table! {
             /// Instead of it: the variable of the environment that holds it.
             admin_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") .fixed() }
 
-            /// The account that may only read.
+            /// The account that may only read. Its name is another one than `admin_user`.
             reader_user: Option<String> {
                 .of(Kind::Text("a name")).or_nothing("none")
                 .fixed()

@@ -195,7 +195,7 @@ impl<'a> Route<'a> {
             Answer::Refused { why } | Answer::Later { why, .. } => Some(why),
         };
         self.telemetry.count_request(why.is_none());
-        let (at, signal) = (self.sender.collector.endpoint(), self.signal);
+        let (at, signal) = (self.sender.collector.url(self.signal), self.signal);
         match why {
             Some(why) if !self.is_lost => note(
                 Event::OtelLost,

@@ -62,15 +62,15 @@ impl Collector {
         })
     }
 
-    pub(super) fn endpoint(&self) -> &str {
-        &self.endpoint
+    pub(super) fn url(&self, signal: &str) -> String {
+        format!("{}/v1/{signal}", self.endpoint)
     }
 
     /// Sends a request about `signal`.
     pub(super) fn post(&self, signal: &str, body: &Value) -> Answer {
         let request = self
             .agent
-            .post(format!("{}/v1/{signal}", self.endpoint))
+            .post(self.url(signal))
             .content_type("application/json");
         match request.send(body.to_string()) {
             Ok(response) => {
