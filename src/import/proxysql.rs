@@ -80,6 +80,24 @@ const MYSQL: [(&str, Taken); 38] = [
     ("init_connect", Elsewhere),
 ];
 
+/// A limit of the row of `whom`; 0, and what ProxySQL does not take (it refuses the row), is none.
+fn limit(
+    group: &[(String, Value)],
+    name: &str,
+    whom: &str,
+    settings: &mut Settings,
+) -> Option<u64> {
+    match number(group, name) {
+        Ok(number) => number.filter(|number| *number > 0),
+        Err(why) => {
+            settings.note(format!(
+                "{whom}: {why}; ProxySQL does not take that row, and here the limit is left out"
+            ));
+            None
+        }
+    }
+}
+
 /// What is made of a file.
 pub(crate) fn convert(file: &Group, hostgroup: Option<i64>) -> Result<Settings, String> {
     let mut settings = Settings::default();
@@ -163,7 +181,9 @@ fn variables(mysql: &[(String, Value)], settings: &mut Settings) {
             None => unknown.push(name.as_str()),
         }
     }
-    if let Some(timeout) = text(mysql, "default_query_timeout") {
+    // One that is no number is told above, and 0 is none.
+    let timeout = number(mysql, "default_query_timeout").ok().flatten();
+    if let Some(timeout) = timeout.filter(|timeout| *timeout > 0) {
         settings.note(format!(
             "default_query_timeout = {timeout}: statement_ms_max closes the client and ends its \
              statement; leave it out if nobody relies on it"
@@ -318,8 +338,12 @@ fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<
     for group in list(file, "mysql_servers")? {
         let host = text(group, "address").or_else(|| text(group, "hostname"));
         let host = host.ok_or("mysql_servers: a server has no address")?;
-        let address = match number(group, "port")?.unwrap_or(PORT) {
-            0 => host,
+        let of_host = |why: String| format!("mysql_servers: {host}: {why}");
+        let port = number(group, "port").map_err(of_host)?;
+        let weight = number(group, "weight").map_err(of_host)?.unwrap_or(1);
+        let hostgroup = hostgroup(group).map_err(of_host)?;
+        let address = match port.unwrap_or(PORT) {
+            0 => host.clone(),
             port if host.contains(':') => format!("[{host}]:{port}"),
             port => format!("{host}:{port}"),
         };
@@ -328,11 +352,12 @@ fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<
             settings.note(format!("mysql_servers: {address} is {status}, left out"));
             continue;
         }
+        let whom = format!("mysql_servers: {address}");
         servers.push(Server {
+            backends_max: limit(group, "max_connections", &whom, settings),
             address,
-            hostgroup: hostgroup(group)?,
-            weight: number(group, "weight")?.unwrap_or(1),
-            backends_max: number(group, "max_connections")?.filter(|max| *max > 0),
+            hostgroup,
+            weight,
             tls: text(group, "use_ssl").is_some_and(|text| is_on(&text)),
         });
     }
@@ -395,9 +420,11 @@ fn most_used(file: &Group, servers: &[Server]) -> Result<i64, String> {
 }
 
 fn default_hostgroup(user: &Group) -> Result<i64, String> {
-    let text = text(user, "default_hostgroup").unwrap_or_else(|| "0".into());
-    let number = text.parse();
-    number.map_err(|_| format!("default_hostgroup: expected a number, got '{text}'"))
+    let number = text(user, "default_hostgroup").unwrap_or_else(|| "0".into());
+    number.parse().map_err(|_| {
+        let name = text(user, "username").unwrap_or_default();
+        format!("mysql_users: '{name}': default_hostgroup: expected a number, got '{number}'")
+    })
 }
 
 /// The users whose data is on the server of `chosen`, the hostgroup.
@@ -444,7 +471,8 @@ fn users(file: &Group, chosen: i64, settings: &mut Settings) -> Result<(), Strin
         settings.begin_user();
         settings.put(Section::User, "name", name.clone());
         settings.put(Section::User, "password", password);
-        if let Some(max) = number(user, "max_connections")?.filter(|max| *max > 0) {
+        let whom = format!("mysql_users: '{name}'");
+        if let Some(max) = limit(user, "max_connections", &whom, settings) {
             settings.put(Section::User, "clients_max", made::number(max));
         }
         if text(user, "use_ssl").is_some_and(|text| is_on(&text)) {

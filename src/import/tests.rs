@@ -251,6 +251,33 @@ mysql_users = (
 }
 
 #[test]
+fn a_limit_that_is_none_is_told_once_and_left_out() {
+    let text = r#"
+mysql_variables = { default_query_timeout = -5 }
+mysql_servers = ({ address = "10.1.0.1", max_connections = -2 })
+mysql_users = ({ username = "app", password = "p", max_connections = -1 },
+               { username = "two", password = "p", max_connections = 7 })
+"#;
+    let made = import("limits", text, None).unwrap();
+    assert_eq!(made.lacks, None);
+    let (settings, notes) = parts(&made);
+    assert!(!settings.contains("backends_max") && !settings.contains("statement_ms_max"));
+    assert_eq!(settings.matches("clients_max").count(), 1, "{settings}");
+    let left_out = "ProxySQL does not take that row, and here the limit is left out";
+    assert_eq!(
+        notes,
+        [
+            format!(
+                "mysql_servers: 10.1.0.1:3306: max_connections: expected a number, got '-2'; \
+                 {left_out}"
+            ),
+            "default_query_timeout: expected a number, got '-5'".to_owned(),
+            format!("mysql_users: 'app': max_connections: expected a number, got '-1'; {left_out}"),
+        ]
+    );
+}
+
+#[test]
 fn what_cannot_be_made_of_a_file_is_told() {
     for (text, why) in [
         ("", "SELECT CONFIG INTO OUTFILE"),
@@ -260,11 +287,16 @@ fn what_cannot_be_made_of_a_file_is_told() {
         ("mysql_servers = ({})", "a server has no address"),
         (
             "mysql_servers = ({ address = \"a\", port = \"x\" })",
-            "port: expected a number, got 'x'",
+            "mysql_servers: a: port: expected a number, got 'x'",
         ),
         (
             "mysql_servers = ({ address = \"a\" }) mysql_users = ({})",
             "a user has no username",
+        ),
+        (
+            "mysql_servers = ({ address = \"a\" }) \
+             mysql_users = ({ username = \"u\", default_hostgroup = \"x\" })",
+            "mysql_users: 'u': default_hostgroup: expected a number, got 'x'",
         ),
         (
             "mysql_servers = ({ address = \"a\" }) mysql_variables = 5",
