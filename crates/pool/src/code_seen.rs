@@ -29,7 +29,7 @@ use crate::watched::code_catalogue::{CodeCatalogue, Seen, object_of};
 use session::found::hides_reads;
 use session::known_code::Known;
 use session::state::Session;
-use session::statement::{CountsAhead, LooksBack, Statement};
+use session::statement::{LooksBack, Statement};
 use sql::classify::stored::{definitions, run_by};
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer};
@@ -50,8 +50,8 @@ pub(crate) struct SchemaText<'t> {
 pub(crate) enum Inside {
     /// Nothing that its client's backend does not know.
     Known,
-    /// Counts, which a command in front tells.
-    Told(CountsAhead),
+    /// ROW_COUNT(), which a command in front tells.
+    Told,
     /// Something that only another backend knew.
     Gone,
 }
@@ -59,8 +59,8 @@ pub(crate) enum Inside {
 impl Inside {
     /// Notes with the statement what is to be told in front of it.
     pub(crate) fn mark(self, statement: &mut Statement) {
-        if let Inside::Told(told) = self {
-            statement.looks_back = LooksBack::AtCounts(told);
+        if self == Inside::Told {
+            statement.looks_back = LooksBack::AtRowCount;
         }
     }
 }

@@ -5,21 +5,6 @@
 use sql::classify::{self, Marks, PinCause, PinCauses, Reads, Verb};
 use sql::lex::Server;
 
-/// The highest FOUND_ROWS() that a query of the pool's own finds, in front of a client's statement.
-pub const TOLD_MAX: u64 = 64;
-
-/// A query of no table of its user's that finds so many rows, at most [`TOLD_MAX`].
-pub fn query_that_finds(rows: u64) -> String {
-    let more = " UNION ALL SELECT 1";
-    let more = more.repeat(
-        usize::try_from(rows.min(TOLD_MAX))
-            .unwrap_or(0)
-            .saturating_sub(1),
-    );
-    // With a limit of its own the session's `sql_select_limit` does not count.
-    format!("SELECT 1 FROM (SELECT 1{more}) AS x LIMIT {rows}")
-}
-
 /// Causes that stand for code whose text is not at hand.
 pub const HIDES: [PinCause; 3] = [
     PinCause::StoredCode,
@@ -54,11 +39,6 @@ pub enum Found {
 pub struct FoundRows(u64);
 
 impl FoundRows {
-    /// The number, if it is known and a backend can be told it.
-    pub fn to_tell(self) -> Option<u64> {
-        self.get().filter(|&rows| rows <= TOLD_MAX)
-    }
-
     /// More than any query finds.
     const UNKNOWN: u64 = u64::MAX;
     /// It is that of its backend, or the one before.
@@ -145,16 +125,6 @@ mod tests {
             ..LexMode::default()
         };
         found_of(&classify::classify(sql.as_bytes(), mode), server)
-    }
-
-    #[test]
-    fn a_query_finds_as_many_rows_as_it_is_to() {
-        assert_eq!(query_that_finds(0), "SELECT 1 FROM (SELECT 1) AS x LIMIT 0");
-        assert_eq!(query_that_finds(1), "SELECT 1 FROM (SELECT 1) AS x LIMIT 1");
-        let two = "SELECT 1 FROM (SELECT 1 UNION ALL SELECT 1) AS x LIMIT 2";
-        assert_eq!(query_that_finds(2), two);
-        let most = query_that_finds(TOLD_MAX);
-        assert_eq!(most.matches("SELECT").count() as u64, TOLD_MAX + 1);
     }
 
     #[test]

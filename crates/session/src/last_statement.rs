@@ -95,11 +95,6 @@ impl RowCount {
     pub fn get(self) -> Option<i64> {
         (self != Self::UNKNOWN).then_some(self.0)
     }
-
-    /// Whether a command that changes nothing leaves the same.
-    pub fn is_to_be_told(self) -> bool {
-        matches!(self.0, 0 | -1)
-    }
 }
 
 /// What a client's last statement has left.

@@ -55,36 +55,9 @@ pub enum LooksBack {
     No,
     /// Its text may ask for conditions.
     AtConditions,
-    /// Code that it runs asks for counts that its backend is to be told in front; its text may ask
-    /// for conditions as well.
-    AtCounts(CountsAhead),
-}
-
-/// Which counts a backend is told in front of a statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CountsAhead {
-    /// ROW_COUNT()
-    RowCount,
-    /// FOUND_ROWS()
-    FoundRows,
-    /// Both.
-    Both,
-}
-
-impl LooksBack {
-    /// Whether its backend is told ROW_COUNT() in front of it.
-    #[must_use]
-    pub fn tells_row_count(self) -> bool {
-        use CountsAhead::{Both, RowCount};
-        matches!(self, LooksBack::AtCounts(RowCount | Both))
-    }
-
-    /// Whether its backend is told FOUND_ROWS() in front of it.
-    #[must_use]
-    pub fn tells_found_rows(self) -> bool {
-        use CountsAhead::{Both, FoundRows};
-        matches!(self, LooksBack::AtCounts(FoundRows | Both))
-    }
+    /// Code that it runs asks for ROW_COUNT(), which its backend is to be told in front; its text
+    /// may ask for conditions as well.
+    AtRowCount,
 }
 
 /// How much a text may do.

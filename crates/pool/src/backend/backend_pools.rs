@@ -127,8 +127,6 @@ pub(crate) struct BackendPool {
     pub(crate) begins: Option<Begins>,
     /// Whether the last login had a role; `None` before the first.
     pub(crate) login_has_role: Option<bool>,
-    /// A client of theirs has asked for FOUND_ROWS().
-    pub(crate) asks_found: bool,
 }
 
 impl BackendPool {
@@ -144,7 +142,6 @@ impl BackendPool {
             last_failure: None,
             begins: None,
             login_has_role: None,
-            asks_found: false,
         }
     }
 

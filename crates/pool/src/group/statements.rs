@@ -31,7 +31,7 @@ use crate::pair::previous::Previous;
 use crate::statement_logs::Logging;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
-use session::found::{Found, hides_reads};
+use session::found::hides_reads;
 use session::read_back::Properties;
 use session::shapes;
 use session::shapes::Ride;
@@ -506,8 +506,6 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let held = client.is_held();
-        let asks_found = self.backend_pools.pools[client.pool as usize].asks_found;
         if runs {
             client.note_pins(now, &mut self.counts);
         }
@@ -544,15 +542,16 @@ impl<N: Net> Group<N> {
         if self.settings.logs_statements() {
             self.logs().note((key, lease), message, waited);
         }
-        let may_count = asks_found && !held && statement.found == Found::Unsure;
-        let tells = may_count || matches!(statement.looks_back, LooksBack::AtCounts(_));
+        let tells = statement.looks_back == LooksBack::AtRowCount;
         if statement.code == Code::Unread || tells {
             let out = self.pair(key, lease).map(|mut pair| {
                 let mut out = match statement.code {
                     Code::Unread => pair.hide_names(),
                     _ => Vec::new(),
                 };
-                pair.put_counts(may_count, &mut out);
+                if tells {
+                    pair.put_row_count(&mut out);
+                }
                 out
             });
             if let Some(out) = out.filter(|out| !out.is_empty()) {

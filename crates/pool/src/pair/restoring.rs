@@ -283,23 +283,6 @@ impl<S> Pair<'_, S> {
         self.backend.transaction.note_begin_sent();
     }
 
-    /// Writes what leaves the counts of the client's last statement, where code asks for them, or
-    /// where a statement that may count or not (`may_count`) would leave a FOUND_ROWS() of which
-    /// nobody could tell whose it is.
-    pub(crate) fn put_counts(&mut self, may_count: bool, out: &mut Vec<u8>) {
-        let looks_back = self.client.statement.looks_back;
-        let mut row_count = looks_back.tells_row_count();
-        let asks = looks_back.tells_found_rows() || may_count && self.may_tell_found();
-        if asks && !self.client.last.is_native(Reads::FOUND_ROWS) {
-            // The text, or code that it runs, may ask for what stood here.
-            row_count |= self.client.last.is_native(Reads::ROW_COUNT);
-            self.put_found_rows(out);
-        }
-        if row_count {
-            self.put_row_count(out);
-        }
-    }
-
     /// Writes what leaves the ROW_COUNT() of the client's last statement, for code that asks for
     /// it: COM_PING leaves 0, as all do that could count and have not, and COM_SET_OPTION -1, as
     /// what has rows does. Both leave all else as it is.

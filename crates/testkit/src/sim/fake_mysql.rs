@@ -439,7 +439,7 @@ impl Seat {
             return Answer::row(charsets.chain(role).collect());
         }
         // A client's FOUND_ROWS(), put there in front of its statement.
-        if sql.starts_with("SELECT 1 FROM (SELECT 1") {
+        if sql == "SELECT 1 LIMIT 0" || sql.starts_with("SELECT 1 FROM (SELECT 1") {
             return Answer::row(vec![Some("1".into())]);
         }
         if let Some(row) = self.read_back(sql) {

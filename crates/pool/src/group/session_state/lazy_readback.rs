@@ -66,22 +66,11 @@ impl<N: Net> Group<N> {
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)
             .union(Reads::LAST_GTID);
-        if class.reads.intersects(Reads::FOUND_ROWS) {
-            self.note_asks_found(key);
-        }
         let unsure = area_of(class, self.shared.server.flavour) == Area::Unsure;
         let client = self.clients.get(key).filter(|_| unsure);
         if class.reads.intersects(asks) || client.is_some_and(|client| client.last.has_conditions())
         {
             self.return_to_ask(key);
-        }
-    }
-
-    /// A client, or code that it runs, asks for FOUND_ROWS(): from now on its number goes ahead of
-    /// its account's statements that may count or not ([`crate::pair::found`]).
-    pub(crate) fn note_asks_found(&mut self, key: Key) {
-        if let Some(client) = self.clients.get(key) {
-            self.backend_pools.pools[client.pool as usize].asks_found = true;
         }
     }
 

@@ -29,7 +29,7 @@ use crate::group::Group;
 pub(crate) use look::look_once;
 use reactor::{Key, Net};
 use session::shapes::Ride;
-use session::statement::{Code, CountsAhead, NOT_JUDGED};
+use session::statement::{Code, NOT_JUDGED};
 use session::stored_code::{Besides, Object};
 use sql::classify::{PinCause, Reads, classify};
 use wire::attributes::{Form, header_len};
@@ -58,48 +58,28 @@ impl<N: Net> Group<N> {
         if lost.is_empty() {
             return Inside::Known;
         }
-        let asked = self.code().asked(asking);
-        if asked.intersects(Reads::FOUND_ROWS) {
-            self.note_asks_found(key);
-        }
-        match asked.of(lost) {
+        match self.code().asked(asking).of(lost) {
             Reads::NONE => Inside::Known,
-            gone => self.tell_inside(key, asked, gone),
+            asked => self.tell_inside(key, asked),
         }
     }
 
-    /// Whether a backend can be had on which what code asks for is as the statement before has left
-    /// it, though that has run elsewhere: one with the same FOUND_ROWS(), or one that is told it in
-    /// front; and for ROW_COUNT() a command goes in front that leaves 0 or -1
-    /// (`pair/restoring.rs`), if it is one of these. `gone`: what of it the client's backend does
-    /// not have.
-    fn tell_inside(&mut self, key: Key, asked: Reads, gone: Reads) -> Inside {
+    /// Whether a backend can be had on which this is as the statement before has left it, though
+    /// that has run elsewhere: one with the same FOUND_ROWS(), and for ROW_COUNT() a command goes
+    /// in front that leaves 0 or -1 (`pair/restoring.rs`), if it is one of these.
+    fn tell_inside(&mut self, key: Key, asked: Reads) -> Inside {
         let counts = Reads::ROW_COUNT.union(Reads::FOUND_ROWS);
-        let client = self.clients.get(key);
-        let told = client.is_some_and(|client| client.last.row_count.is_to_be_told());
-        let rows = |asked: Reads| asked.intersects(Reads::ROW_COUNT);
-        if !gone.without(counts).is_empty() || rows(gone) && !told {
+        let rows = asked.intersects(Reads::ROW_COUNT);
+        let known = self.clients.get(key).and_then(|c| c.last.row_count.get());
+        if !asked.without(counts).is_empty() || rows && !matches!(known, Some(0 | -1)) {
             return Inside::Gone;
         }
-        let found = gone.intersects(Reads::FOUND_ROWS) && !self.goes_where_found_alike(key);
-        let client = self.clients.get(key);
-        let may_be_told = client.is_some_and(|client| {
-            let lease = client.lease().and_then(|lease| self.backends.get(lease));
-            client.may_be_told_found(lease)
-        });
-        // The query that tells FOUND_ROWS() takes the rest away.
-        let (rows, rest) = match found {
-            true => (rows(asked), !asked.without(counts).is_empty()),
-            false => (rows(gone), false),
-        };
-        if found && (rest || !may_be_told || rows && !told) {
+        if asked.intersects(Reads::FOUND_ROWS) && !self.goes_where_found_alike(key) {
             return Inside::Gone;
         }
-        match (rows, found) {
-            (true, true) => Inside::Told(CountsAhead::Both),
-            (true, false) => Inside::Told(CountsAhead::RowCount),
-            (false, true) => Inside::Told(CountsAhead::FoundRows),
-            (false, false) => Inside::Known,
+        match rows {
+            true => Inside::Told,
+            false => Inside::Known,
         }
     }
 
