@@ -553,10 +553,12 @@ fn a_collector_that_is_away_harms_nobody() {
     });
     collector.answer_with(OK);
     pool.wait_for("event=otel-back").unwrap();
-    let sent = "onramp_pool_otel_spans_total{outcome=\"sent\"}";
+    // On a slow machine a batch may have been given up before that, after its last try.
     until(|| {
         let figures = figures(&place);
-        match figures[sent] + figures[left_out] {
+        let spans = figures.iter();
+        let spans = spans.filter(|(name, _)| name.starts_with("onramp_pool_otel_spans_total{"));
+        match spans.map(|(_, count)| count).sum() {
             6001.0 => Ok(()),
             count => Err(format!("{count} spans are accounted for")),
         }

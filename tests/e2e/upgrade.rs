@@ -1088,8 +1088,8 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
                 Some(Ok(said)) => moved_of(&said),
                 // It had all of them by then.
                 _ => {
-                    let said = line.pool.said();
-                    assert!(said.contains("handed over: "), "{step}: {said}");
+                    let said = line.pool.wait_for("handed over: ");
+                    said.unwrap_or_else(|why| panic!("{step}: {why}"));
                     CLIENTS
                 }
             };
