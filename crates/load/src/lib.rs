@@ -9,6 +9,8 @@
 //! Results go to three places: sysbench's report on stdout and nothing else ([`report`]), progress
 //! and a summary for people on stderr, and JSON in a file for programs ([`summary`]).
 #![forbid(unsafe_code)]
+// A reader of standard error who has gone must not end a run: `aside!` does not panic.
+#![warn(clippy::print_stderr)]
 
 #[macro_use]
 mod aside;
