@@ -61,7 +61,6 @@ impl Part {
                 }
             }
             Order::Keep => {
-                self.leaves = false;
                 self.give_up(group);
                 self.progress.steps().stopped.insert(self.index);
                 if let Some(taking) = &mut self.taking {

@@ -174,13 +174,13 @@ impl Predecessor {
         let (begin, mut said) = (Time::now(), Time::now());
         let mut is_drained = false;
         loop {
-            if let Some(channel) = &mut *self.lock() {
-                match channel.receive()? {
-                    Come::Nothing => {}
-                    Come::End => return Err("it has ended".into()),
-                    Come::Frame(Frame::Refused { why }, _) => return Err(why),
-                    Come::Frame(..) => return Err("it has sent what it was not asked for".into()),
-                }
+            match self.lock().as_mut().map(Channel::receive).transpose()? {
+                // The main thread has said goodbye: the process ends.
+                None => return Ok(()),
+                Some(Come::Nothing) => {}
+                Some(Come::End) => return Err("it has ended".into()),
+                Some(Come::Frame(Frame::Refused { why }, _)) => return Err(why),
+                Some(Come::Frame(..)) => return Err("it has sent what it was not asked for".into()),
             }
             let now = Time::now();
             let steps = self.progress.steps();
