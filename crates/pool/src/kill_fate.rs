@@ -117,7 +117,6 @@ impl KillAsk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::credential::Credential;
     use crate::auth::login::Login;
     use crate::backend::Endpoint;
     use crate::backend::backend_pools::PoolKey;
@@ -151,16 +150,7 @@ mod tests {
                 backends: Slots::default(),
                 pools: BackendPools::default(),
             };
-            let key = PoolKey {
-                client_address: None,
-                capabilities: 0,
-                extended: 0,
-                user: "app".into(),
-                credential: Credential::Password("secret".into()),
-                account: None,
-                privileges: 0,
-            };
-            bench.pools.add(key, |_| true);
+            bench.pools.add(PoolKey::of_user("app"), |_| true);
             let key = bench.clients.insert(client);
             (bench, key)
         }

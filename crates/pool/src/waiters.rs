@@ -193,7 +193,6 @@ impl<S> Waiters<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::credential::Credential;
     use crate::auth::login::Login;
     use crate::backend::backend_pools::PoolKey;
     use crate::buffers::transport::Transport;
@@ -220,16 +219,7 @@ mod tests {
         fn new(settings: &str) -> Bench {
             let settings = shared(settings).settings();
             let mut pools = BackendPools::default();
-            let key = PoolKey {
-                client_address: None,
-                capabilities: 0,
-                extended: 0,
-                user: "app".into(),
-                credential: Credential::Password("secret".into()),
-                account: None,
-                privileges: 0,
-            };
-            pools.add(key, |_| true);
+            pools.add(PoolKey::of_user("app"), |_| true);
             Bench {
                 clients: Clients::default(),
                 pools,

@@ -58,6 +58,20 @@ pub(crate) struct PoolKey {
 }
 
 impl PoolKey {
+    /// That of a user of the settings, with the password `secret` and nothing special.
+    #[cfg(test)]
+    pub(crate) fn of_user(user: &str) -> PoolKey {
+        PoolKey {
+            client_address: None,
+            capabilities: 0,
+            extended: 0,
+            user: user.into(),
+            credential: Credential::Password("secret".into()),
+            account: None,
+            privileges: 0,
+        }
+    }
+
     /// How commands are written on its backends.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.capabilities)

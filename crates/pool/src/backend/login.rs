@@ -101,7 +101,6 @@ fn after(step: DialStep) -> LoginStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::credential::Credential;
     use crate::backend::Endpoint;
     use crate::scripted::Scripted;
     use reactor::{Address, Time};
@@ -109,15 +108,7 @@ mod tests {
     use std::sync::Arc;
 
     fn key() -> PoolKey {
-        PoolKey {
-            client_address: None,
-            capabilities: 0,
-            extended: 0,
-            user: "app".into(),
-            credential: Credential::Password("secret".into()),
-            account: None,
-            privileges: 0,
-        }
+        PoolKey::of_user("app")
     }
 
     fn backend() -> Backend<()> {

@@ -1,7 +1,6 @@
 //! Tests of who gets what, without a group.
 
 use super::*;
-use crate::auth::credential::Credential;
 use crate::auth::login::Login;
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
@@ -54,16 +53,7 @@ impl Bench {
     fn new(settings: &str) -> Bench {
         let mut pools = BackendPools::default();
         for user in ["a", "b"] {
-            let key = PoolKey {
-                client_address: None,
-                capabilities: 0,
-                extended: 0,
-                user: user.into(),
-                credential: Credential::Password("secret".into()),
-                account: None,
-                privileges: 0,
-            };
-            pools.add(key, |_| true);
+            pools.add(PoolKey::of_user(user), |_| true);
         }
         let keys = KeyPair::generate().unwrap();
         let shared = Shared::new(

@@ -1,6 +1,5 @@
 //! Our login on a server, against packets written out.
 use super::*;
-use crate::auth::credential::Credential;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities as cap;
@@ -11,13 +10,8 @@ const NONCE: Nonce = *b"abcdefghijklmnopqrst";
 
 fn pool_key() -> PoolKey {
     PoolKey {
-        client_address: None,
         capabilities: cap::FOUND_ROWS,
-        extended: 0,
-        user: "app".into(),
-        credential: Credential::Password("secret".into()),
-        account: None,
-        privileges: 0,
+        ..PoolKey::of_user("app")
     }
 }
 
