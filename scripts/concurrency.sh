@@ -2,7 +2,8 @@
 #
 # What: runs sysbench through pools with fixed numbers of statements at once (oversubscribe), and
 #   through one that finds the number itself ("auto"), in turns. Prints the transactions a second of
-#   each, their medians, and that of auto as a share of the best fixed one's. Workloads: point
+#   each with their medians, and auto's relative to each fixed number's: the median of the rounds'
+#   ratios, and the least of these, which is the one to the best fixed number. Workloads: point
 #   selects, updates of an index, read-write, and `half`: point selects of which the server has one
 #   processor only in the second half of the run.
 # Why: the number that makes a server fastest differs from load to load.
@@ -74,13 +75,20 @@ for workload in "${workloads[@]}"; do
             end_pool
         done
     done
-    best=0
+    # A round's runs are beside each other, so the ratio is taken in each round. Of the fixed numbers,
+    # the one that auto does worst against is the best.
+    least=
     for number in "${numbers[@]}" auto; do
-        middle=$(median <"$folder/$workload.$number")
-        printf '%-7s %-5s %10s   (%s)\n' "$workload" "$number" "$middle" \
-            "$(paste -sd' ' "$folder/$workload.$number")"
-        [[ $number == auto ]] || best=$(printf '%s\n' "$best" "$middle" | sort -g | tail -1)
+        printf '%-7s %-5s %10s   (%s)\n' "$workload" "$number" \
+            "$(median <"$folder/$workload.$number")" "$(paste -sd' ' "$folder/$workload.$number")"
     done
-    awk -v auto="$middle" -v best="$best" -v workload="$workload" \
-        'BEGIN { printf "%-7s auto / best fixed: %.2f\n", workload, auto / best }'
+    for number in "${numbers[@]}"; do
+        paste "$folder/$workload.auto" "$folder/$workload.$number" |
+            awk '{ printf "%.2f\n", $1 / $2 }' >"$folder/ratios"
+        middle=$(median <"$folder/ratios")
+        printf '%-7s auto / %-5s %s   (%s)\n' "$workload" "$number" "$middle" \
+            "$(paste -sd' ' "$folder/ratios")"
+        least=$(printf '%s\n' "${least:-$middle}" "$middle" | sort -g | head -1)
+    done
+    printf '%-7s auto / best fixed: %s\n' "$workload" "$least"
 done

@@ -3,7 +3,8 @@
 # What: the ratios of docs/performance.md between the pool and what stands in its place, row by row:
 #   a server with a thread for each connection, the server's own pool of threads, and HAProxy. A row
 #   runs its ways ROUNDS times in turns; of each round it takes the ratio, and prints their median
-#   and all of them.
+#   and all of them. Below them stands the CPU time of a statement (with sysbench: a transaction) in
+#   us, program + kernel, median of the rounds. `all` has the clients too, and interrupts.
 # Why: rates differ from machine to machine and from minute to minute; ratios of runs beside each
 #   other do so less.
 # Changes on the machine: installs MariaDB, sysbench and HAProxy (Debian) if they are missing, as
@@ -18,8 +19,8 @@
 #   prepared-10000               prepared point selects beside text ones
 #   point-10000                  point selects
 #   crowd                        point selects at 100,000 beside 1,000, and p99 by the mean there
-# ROUNDS (5), SECONDS_EACH (5) and CROWD (100000) may be set in the environment. All rows take 25
-# minutes on two cores. `auto` beside fixed numbers is scripts/concurrency.sh.
+# ROUNDS (5), SECONDS_EACH (5, at least 3) and CROWD (100000) may be set in the environment. All rows
+# take 25 minutes on two cores. `auto` beside fixed numbers is scripts/concurrency.sh.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -119,7 +120,54 @@ by_sysbench() {
     sed -n 's/.*transactions: .*(\([0-9.]*\) per sec.*/\1/p' "$folder/sysbench.log"
 }
 
-median() { sort -n | awk '{ of[NR] = $1 } END { printf "%.2f\n", of[int((NR + 1) / 2)] }'; }
+# watched CLIENT WAY WORKLOAD CONNECTIONS OPTION...: runs it, and notes its rate and what CPU time each
+# part took for a statement, between two looks while all connections work.
+watched() {
+    local client=$1 way=$2 workload=$3 connections=$4 pid before after
+    shift 4
+    rm -f "$folder/sysbench.log"
+    "by_$client" "$way" "$workload" "$connections" "$@" >"$folder/rate" &
+    pid=$!
+    if [[ $client == sysbench ]]; then
+        until grep -qs 'Threads started' "$folder/sysbench.log" || ! kill -0 "$pid" 2>/dev/null; do
+            sleep 0.1
+        done
+    else
+        sleep $((1 + connections / 8000 + connections / 10000))
+    fi
+    sleep 1
+    before=$(cpu_times "$way")
+    sleep $((seconds - 2))
+    after=$(cpu_times "$way")
+    wait "$pid"
+    cat "$folder/rate" >>"$folder/rate.$way"
+    awk -v before="$before" -v after="$after" '{
+        split(before, from); split(after, to)
+        for (part = 2; part <= 6; part++)
+            printf "%.1f ", (to[part] - from[part]) * 10000 / ($1 * (to[1] - from[1]))
+        print ""
+    }' "$folder/rate" >>"$folder/cpu.$way"
+}
+
+# cpu_times WAY: the time of day in seconds, and the CPU time taken so far in ticks of 10 ms: of the
+# server behind WAY and of the pool, program and kernel each, and of the whole machine.
+cpu_times() {
+    local -a pids server pool all
+    read -ra pids <<<"$server_pid"
+    read -ra server <"/proc/${pids[$([[ $1 == own ]] && echo 1 || echo 0)]}/stat"
+    read -ra pool <"/proc/$pool_pid/stat"
+    read -ra all </proc/stat
+    echo "$EPOCHREALTIME ${server[13]} ${server[14]} ${pool[13]} ${pool[14]}" \
+        $((all[1] + all[2] + all[3] + all[6] + all[7]))
+}
+
+median() { median_of 2; }
+
+# median_of DIGITS: of the numbers that it reads, with so many digits behind the point.
+median_of() {
+    sort -n | awk -v digits="$1" \
+        '{ of[NR] = $1 } END { printf "%." digits "f\n", of[int((NR + 1) / 2)] }'
+}
 
 # say_ratio ROW WORDS: the ratios of all rounds stand in a file, one a line.
 say_ratio() {
@@ -133,12 +181,12 @@ compare() {
     shift 4
     local -a ways=(onramp "$@") options=()
     [[ $row != txn-* ]] || options=(--index-updates=0 --delete-inserts=0)
-    rm -f "$folder"/rate.*
+    rm -f "$folder"/rate.* "$folder"/cpu.*
     for ((round = 0; round < rounds; round++)); do
         # Whoever comes first differs.
         for ((place = 0; place < ${#ways[@]}; place++)); do
             way=${ways[(place + round) % ${#ways[@]}]}
-            "by_$client" "$way" "$workload" "$connections" "${options[@]}" >>"$folder/rate.$way"
+            watched "$client" "$way" "$workload" "$connections" "${options[@]}"
         done
     done
     for way in "$@"; do
@@ -149,8 +197,13 @@ compare() {
     for way in "${ways[@]}"; do
         printf '%-14s   %-32s %s a second\n' '' "$(name_of "$way")" \
             "$(awk '{ printf "%.0f ", $1 }' "$folder/rate.$way")"
+        printf '%-14s     server %s + %s, pool %s + %s, all %s us\n' '' \
+            "$(cpu_of "$way" 1)" "$(cpu_of "$way" 2)" "$(cpu_of "$way" 3)" \
+            "$(cpu_of "$way" 4)" "$(cpu_of "$way" 5)"
     done
 }
+
+cpu_of() { awk -v part="$2" '{ print $part }' "$folder/cpu.$1" | median_of 1; }
 
 name_of() {
     case $1 in
