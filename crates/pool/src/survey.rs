@@ -248,32 +248,4 @@ fn longest_login<'a, S: 'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::backend::Endpoint;
-    use session::state::Session;
-    use std::rc::Rc;
-
-    #[test]
-    fn the_longest_login_of_a_pool_is_found() {
-        let at = |port: u16| Arc::new(Address::parse(&format!("127.0.0.1:{port}")).unwrap());
-        let session = Rc::new(Session::default());
-        let dialled = |(port, pool, seconds): (u16, usize, u64)| {
-            let to = Endpoint::new((), at(port), pool);
-            let since = Time::default() + Duration::from_secs(seconds);
-            Backend::dialling(to, since, session.clone(), None)
-        };
-        let mut backends: Vec<Backend<()>> = [(1, 0, 7), (2, 0, 5), (3, 1, 1)].map(dialled).into();
-        let now = Time::default() + Duration::from_secs(9);
-        let longest = |backends: &[Backend<()>], pool| longest_login(backends.iter(), pool, now);
-        assert_eq!(longest(&backends, 0), Some((at(2), Duration::from_secs(4))));
-        assert_eq!(longest(&backends, 1), Some((at(3), Duration::from_secs(8))));
-        assert_eq!(longest(&backends, 2), None);
-        // One that is logged in and does not answer what it is told first has not ended its login.
-        let two = Time::default() + Duration::from_secs(8);
-        assert!(backends[2].change_state(BackendState::Preparing, two));
-        assert_eq!(longest(&backends, 1), Some((at(3), Duration::from_secs(1))));
-        assert!(backends[2].change_state(BackendState::Idle, two));
-        assert_eq!(longest(&backends, 1), None);
-    }
-}
+mod tests;

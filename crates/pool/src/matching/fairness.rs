@@ -63,3 +63,115 @@ impl<S> Matching<'_, S> {
         since
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::matching::tests::{Bench, FOUR, NOW};
+    use crate::queue::fronts::{Front, LOOK_EVERY};
+    use crate::queue::lane::LaneName;
+    use reactor::Time;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    const MS: u64 = 1_000_000;
+
+    fn front(bench: &Bench, group: usize) -> &Front {
+        &bench.shared.fronts.0[group]
+    }
+
+    /// The front of the other group waits since so many milliseconds, and it has started something
+    /// so many ago.
+    fn other(bench: &Bench, waits: u64, started: u64) {
+        let front = front(bench, 1);
+        front.since.store(NOW.0 - waits * MS, Relaxed);
+        front.started.store(NOW.0 - started * MS, Relaxed);
+    }
+
+    /// A client of this group waits since so many milliseconds.
+    fn waits(bench: &mut Bench, since: u64) {
+        let client = bench.client(0, None);
+        bench.waits(client, LaneName::Low, since * MS);
+    }
+
+    #[test]
+    fn a_group_whose_front_waits_for_less_lets_the_other_catch_up() {
+        let mut bench = Bench::among(FOUR, 2);
+        waits(&mut bench, 10);
+        other(&bench, 800, 1);
+        assert!(bench.matching().yields());
+        assert_eq!(front(&bench, 0).since.load(Relaxed), NOW.0 - 10 * MS);
+        assert!(
+            !front(&bench, 0).runs.load(Relaxed),
+            "its share is the other's"
+        );
+    }
+
+    #[test]
+    fn a_group_that_waits_for_longest_runs_and_says_so() {
+        let mut bench = Bench::among(FOUR, 2);
+        waits(&mut bench, 800);
+        other(&bench, 10, 1);
+        assert!(!bench.matching().yields());
+        assert!(front(&bench, 0).runs.load(Relaxed));
+    }
+
+    #[test]
+    fn nobody_yields_to_a_group_that_is_stuck() {
+        let mut bench = Bench::among(FOUR, 2);
+        waits(&mut bench, 10);
+        other(&bench, 800, 21);
+        assert!(!bench.matching().yields());
+        assert!(front(&bench, 0).runs.load(Relaxed));
+    }
+
+    #[test]
+    fn arrivals_go_behind_those_who_wait_elsewhere_where_nobody_waits_here() {
+        let mut bench = Bench::among(FOUR, 2);
+        other(&bench, 40, 1);
+        assert!(bench.matching().is_ahead());
+        assert!(!bench.matching().yields(), "there is nothing to hold back");
+        assert!(!front(&bench, 0).runs.load(Relaxed));
+    }
+
+    #[test]
+    fn a_group_alone_is_never_ahead() {
+        let mut bench = Bench::among(FOUR, 1);
+        waits(&mut bench, 10);
+        let mut matching = bench.matching();
+        assert!(!matching.is_ahead() && !matching.yields());
+        assert_eq!(
+            matching.running.look.get().at,
+            Time(0),
+            "nobody is looked at"
+        );
+    }
+
+    #[test]
+    fn the_others_are_looked_at_now_and_then() {
+        let mut bench = Bench::among(FOUR, 2);
+        waits(&mut bench, 10);
+        other(&bench, 800, 1);
+        assert!(bench.matching().is_ahead());
+        // The other has nobody waiting any more; that is seen at the next look.
+        front(&bench, 1).since.store(Time::NEVER.0, Relaxed);
+        let mut matching = bench.matching();
+        matching.now = NOW + (LOOK_EVERY - std::time::Duration::from_nanos(1));
+        assert!(matching.is_ahead());
+        matching.now = NOW + LOOK_EVERY;
+        assert!(!matching.is_ahead());
+        assert_eq!(matching.running.look.get().running, 1, "this group alone");
+    }
+
+    #[test]
+    fn a_front_is_published_until_nobody_waits() {
+        let mut bench = Bench::among(FOUR, 2);
+        front(&bench, 0).runs.store(true, Relaxed);
+        let client = bench.client(0, None);
+        bench.waits(client, LaneName::Low, 5 * MS);
+        assert_eq!(bench.matching().publish_front(), Time(NOW.0 - 5 * MS));
+        assert!(front(&bench, 0).runs.load(Relaxed));
+        bench.forgets(client);
+        assert_eq!(bench.matching().publish_front(), Time::NEVER);
+        assert_eq!(front(&bench, 0).since.load(Relaxed), Time::NEVER.0);
+        assert!(!front(&bench, 0).runs.load(Relaxed));
+    }
+}

@@ -21,7 +21,7 @@ use wire::auth::NONCE_LEN;
 use wire::auth::caching_sha2::KeyPair;
 use wire::command::ReplyShape;
 
-const NOW: Time = Time(1_000_000_000);
+pub(super) const NOW: Time = Time(1_000_000_000);
 
 /// Room for a hundred clients in one group.
 const SIZES: Sizes = Sizes {
@@ -31,10 +31,10 @@ const SIZES: Sizes = Sizes {
 };
 
 /// Settings with four backends.
-const FOUR: &str = "backends_max = 4";
+pub(super) const FOUR: &str = "backends_max = 4";
 
 /// A group's things, with two pools.
-struct Bench {
+pub(super) struct Bench {
     clients: Slots<Client<()>>,
     backends: Slots<Backend<()>>,
     pools: BackendPools,
@@ -45,12 +45,17 @@ struct Bench {
     code: Seen,
     begun: Begun,
     settings: Arc<Settings>,
-    shared: Shared,
+    pub(super) shared: Shared,
     sessions: Interner,
 }
 
 impl Bench {
     fn new(settings: &str) -> Bench {
+        Bench::among(settings, 1)
+    }
+
+    /// Those of the first of so many groups.
+    pub(super) fn among(settings: &str, groups: usize) -> Bench {
         let mut pools = BackendPools::default();
         for user in ["a", "b"] {
             pools.add(PoolKey::of_user(user), |_| true);
@@ -60,7 +65,7 @@ impl Bench {
             test_settings(settings),
             ServerFacts::of_tests(),
             keys,
-            SIZES,
+            Sizes { groups, ..SIZES },
         );
         Bench {
             clients: Slots::default(),
@@ -78,7 +83,7 @@ impl Bench {
         }
     }
 
-    fn matching(&mut self) -> Matching<'_, ()> {
+    pub(super) fn matching(&mut self) -> Matching<'_, ()> {
         Matching {
             clients: &self.clients,
             backends: &self.backends,
@@ -106,7 +111,7 @@ impl Bench {
     }
 
     /// A client of a pool, between statements.
-    fn client(&mut self, pool: u32, schema: Option<&str>) -> Key {
+    pub(super) fn client(&mut self, pool: u32, schema: Option<&str>) -> Key {
         let session = self.session(schema);
         let login = Login::new([0; NONCE_LEN], false);
         let transport = Transport::plain((), true);
@@ -117,7 +122,7 @@ impl Bench {
     }
 
     /// A client waits in a lane since so many nanoseconds before now.
-    fn waits(&mut self, key: Key, lane: LaneName, since: u64) {
+    pub(super) fn waits(&mut self, key: Key, lane: LaneName, since: u64) {
         let since = Time(NOW.0 - since);
         let client = self.clients.get_mut(key).unwrap();
         self.line.enter(client, (lane, since, 10), &self.settings);
@@ -127,6 +132,12 @@ impl Bench {
             since,
             lane,
         });
+    }
+
+    /// It does not any more.
+    pub(super) fn forgets(&mut self, key: Key) {
+        let client = self.clients.get_mut(key).unwrap();
+        self.line.leave(client, &self.settings);
     }
 
     /// An idle backend of a pool, its slot taken.

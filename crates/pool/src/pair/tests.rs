@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::auth::login::Login;
-use crate::backend::{Endpoint, InFlight, Purpose, SchemaThere};
+use crate::backend::{BackendState, Endpoint, InFlight, Purpose, SchemaThere};
 use crate::buffers::transport::Transport;
-use crate::client::Company;
+use crate::client::{ClientState, Company};
 use crate::pair::view::ClientView;
 use reactor::Address;
 use session::reply_summary::ReplySummary;
@@ -15,22 +15,22 @@ use std::sync::Arc;
 use wire::auth::NONCE_LEN;
 use wire::command::ReplyShape;
 
-const NOW: Time = Time(1_000_000_000);
+pub(super) const NOW: Time = Time(1_000_000_000);
 
 /// A client and a backend that stand in one session, and what they are made of.
-struct Parts {
-    client: Client<()>,
-    backend: Backend<()>,
-    server: ServerFacts,
+pub(super) struct Parts {
+    pub(super) client: Client<()>,
+    pub(super) backend: Backend<()>,
+    pub(super) server: ServerFacts,
     sessions: Interner,
     schemas: Schemas,
     gtids: BTreeMap<Key, LastGtid>,
-    counts: Counts,
+    pub(super) counts: Counts,
     meters: [Meter; 2],
-    long_data: usize,
+    pub(super) long_data: usize,
 }
 
-fn owner() -> Key {
+pub(super) fn owner() -> Key {
     Key::from_parts(1, 0)
 }
 
@@ -39,7 +39,7 @@ fn other() -> Key {
 }
 
 impl Parts {
-    fn new() -> Parts {
+    pub(super) fn new() -> Parts {
         let mut sessions = Interner::default();
         let session = sessions.intern(Session::default());
         let login = Login::new([0; NONCE_LEN], false);
@@ -58,7 +58,25 @@ impl Parts {
         }
     }
 
-    fn pair(&mut self) -> Pair<'_, ()> {
+    /// The same where the client is between two statements and has the backend.
+    pub(super) fn leased() -> Parts {
+        let mut parts = Parts::new();
+        let (client, backend) = (&mut parts.client, &mut parts.backend);
+        client.login = None;
+        assert!(client.change_state(ClientState::Idle, NOW));
+        for state in [
+            BackendState::Preparing,
+            BackendState::Idle,
+            BackendState::Leased,
+        ] {
+            assert!(backend.change_state(state, NOW));
+        }
+        let keys = (owner(), Key::from_parts(7, 0));
+        client.binding.bind(&mut backend.binding, keys);
+        parts
+    }
+
+    pub(super) fn pair(&mut self) -> Pair<'_, ()> {
         Pair {
             owner: owner(),
             client: &mut self.client,
@@ -88,14 +106,14 @@ impl Parts {
         (front, String::from_utf8_lossy(&out).into_owned())
     }
 
-    fn purposes(&self) -> Vec<Purpose> {
+    pub(super) fn purposes(&self) -> Vec<Purpose> {
         let flight = self.backend.flight().iter();
         flight.map(|command| command.purpose).collect()
     }
 }
 
 /// A report that a variable has been set.
-fn reported(name: &str, value: &str) -> ReplySummary {
+pub(super) fn reported(name: &str, value: &str) -> ReplySummary {
     let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     let both = [text(name), text(value)].concat();
     let changes = [&[0, u8::try_from(both.len()).unwrap()][..], &both].concat();
