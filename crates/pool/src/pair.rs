@@ -8,6 +8,8 @@
 //!
 //! | file | has |
 //! |---|---|
+//! | `next.rs` | what becomes of the lease when nothing is in flight |
+//! | `own_answers.rs` | what answers to the pool's own commands make of the two |
 //! | `answers.rs` | properties of a session that were read back, one function for each |
 //! | `changes.rs` | what trackers report of a session and its transaction |
 //! | `restoring.rs` | the commands that bring a backend into its client's session |
@@ -25,6 +27,8 @@ pub(crate) mod answers;
 pub(crate) mod changes;
 pub(crate) mod conditions;
 pub(crate) mod found;
+pub(crate) mod next;
+pub(crate) mod own_answers;
 pub(crate) mod prepared;
 pub(crate) mod previous;
 pub(crate) mod questions;
@@ -57,6 +61,8 @@ pub(crate) struct Context<'a> {
     pub(crate) variables: &'a Meter,
     /// What lists of prepared statements hold, without the texts.
     pub(crate) statements: &'a Meter,
+    /// What the conditions that are kept for clients hold.
+    pub(crate) warnings: &'a Meter,
     /// Bytes of long data that wait for their executions.
     pub(crate) long_data: &'a mut usize,
     /// Schemas that a pool is known to have been let into.

@@ -1,8 +1,17 @@
 //! What a client's statements may have set on its backend, as a value.
 //!
 //! It is noted from the statement's text and kept with the client.
-//! [`crate::group::session_state::untracked_changes`] and `user_variables.rs` ask the server what
-//! came of it.
+//! What came of it the server is asked ([`crate::pair::next`]).
+//!
+//! The problem: the trackers tell most of a session, but MariaDB nothing of `SET @@name = value`,
+//! and no server says whether `SET timestamp` has stopped the clock or let it go on. The mechanism:
+//! behind a statement with such a SET the server gets another that changes nothing and is reported
+//! ([`sql::unscoped`]), in a transaction too, because texts that follow may be cut by another
+//! `sql_mode`. Before the lease ends, the clock is read: if that is not what was reported a moment
+//! ago, it goes on. User variables are read back by `user_variables.rs`.
+//!
+//! Invariants: a client's next command waits until what its session stands at is known; a backend
+//! about which something is still to be asked serves nobody else.
 
 use session::text::Text;
 use sql::classify::Statement;

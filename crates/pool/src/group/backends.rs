@@ -24,13 +24,14 @@ use crate::backend::{
 };
 use crate::client::ClientState;
 use crate::group::Group;
+use crate::pair::next::Next;
+use crate::pair::own_answers::{After, OwnAnswer};
 use crate::pair::trackers::told_to;
 use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
 use reactor::{Event, Key, Net, Read};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
-use session::standing::Behind;
 use session::statement::Extent;
 use std::io;
 use wire::attributes::put_query;
@@ -419,8 +420,6 @@ impl<N: Net> Group<N> {
         }
         match command.purpose {
             Purpose::Prepare(fresh) => self.prepared(key, fresh, &summary, &collected),
-            Purpose::Restore(last) => self.restored(key, command.owner, last, &summary),
-            Purpose::Joined(last) => self.joined(key, command.owner, last, &summary),
             Purpose::Schema => {
                 if let Some(backend) = self.backends.get_mut(key)
                     && summary.error.is_some()
@@ -428,48 +427,79 @@ impl<N: Net> Group<N> {
                     backend.schema_not_set(&mut self.sessions);
                 }
             }
-            Purpose::Begin => self.deferred_begin_answered(key, command.owner, &summary),
-            Purpose::Ahead => self.prepared_ahead(key, command.owner, &summary, &collected),
             Purpose::Statement => self.statement_done(key, &command, &summary),
             Purpose::Clearing => {}
-            Purpose::Warnings => self.warnings_read(key, command.owner, &summary, collected),
-            Purpose::Retold => self.retold(key, command.owner, &summary),
-            Purpose::Reports(last) => self.reported(key, command.owner, last, &summary),
-            Purpose::ReadBack(asked) => {
-                self.properties_told(key, command.owner, asked, &summary, &collected);
-            }
             Purpose::LazyReadback(last) => {
                 self.lazy_readback_answered(key, last, &summary, &collected)
             }
             Purpose::GiveBack => self.given_back(key, command.owner),
             Purpose::Renew(last) => self.renewed(key, (command.owner, last), &summary, &collected),
+            Purpose::Restore(_)
+            | Purpose::Joined(_)
+            | Purpose::Begin
+            | Purpose::Ahead
+            | Purpose::Warnings
+            | Purpose::Retold
+            | Purpose::Reports(_)
+            | Purpose::ReadBack(_) => self.own_answered(key, &command, &summary, collected),
         }
         if let Some(backend) = self.backends.get_mut(key) {
             backend.summary.take_room(summary.changes);
         }
     }
 
-    /// A command that restores a session was answered.
-    fn restored(&mut self, key: Key, owner: Option<Key>, last: bool, summary: &ReplySummary) {
-        let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
-            return self.retire(key);
+    /// A command of the pool's own was answered: does with its client and the backend what follows.
+    fn own_answered(
+        &mut self,
+        key: Key,
+        command: &InFlight,
+        summary: &ReplySummary,
+        collected: Vec<u8>,
+    ) {
+        let backend = self.backends.get(key);
+        let pool = backend.and_then(|backend| self.backend_pools.pools.get(backend.pool));
+        let answer = OwnAnswer {
+            summary,
+            collected,
+            extended: pool.map_or(0, |pool| pool.key.extended),
         };
-        if let Some((code, text)) = &summary.error {
-            return self.restore_failed(key, owner, Behind::Unknown, (*code, text));
-        }
-        if !last {
-            return;
-        }
-        let Some(mut pair) = self.pair(owner, key) else {
-            return;
+        let (purpose, owner) = (command.purpose, command.owner);
+        let pair = owner.and_then(|owner| Some((owner, self.pair(owner, key)?)));
+        let Some((owner, mut pair)) = pair else {
+            return match purpose {
+                Purpose::Warnings => self.settle(key),
+                _ => self.retire(key),
+            };
         };
-        if let Err(why) = pair.note_schema_sent(summary) {
-            return self.lose(key, why);
-        }
-        pair.backend.note_accepted(Some(pair.client));
-        if self.stands_restored(owner) {
-            self.pump(owner);
-            self.settle(key);
+        match pair.answered(purpose, answer) {
+            After::Nothing => {}
+            After::Settle => self.settle(key),
+            After::GoOn => self.follow(key, owner, Next::GoOn),
+            After::Stands => {
+                if self.stands_restored(owner) {
+                    self.pump(owner);
+                    self.settle(key);
+                }
+            }
+            After::Ready => {
+                self.pump(owner);
+                self.settle(key);
+            }
+            After::Replay(error) => {
+                self.answers().replay(owner, &error);
+                if let Some(client) = self.clients.get_mut(owner) {
+                    client.last.failed_ahead(summary);
+                }
+                self.settle(key);
+                self.pump(owner);
+            }
+            After::CloseClient => self.clients.close_later(owner),
+            After::Unrestored(behind) => {
+                if let Some((code, text)) = &summary.error {
+                    self.restore_failed(key, owner, behind, (*code, text));
+                }
+            }
+            After::Lose(why) => self.lose(key, why),
         }
     }
 

@@ -21,6 +21,7 @@ impl<N: Net> Group<N> {
                 sessions: &mut self.sessions,
                 variables: &self.kept.variables,
                 statements: &self.kept.statements,
+                warnings: &self.kept.warnings,
                 long_data: &mut self.kept.long_data,
                 schemas: &mut self.schemas,
                 gtids: &mut self.gtids,

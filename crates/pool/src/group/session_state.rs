@@ -7,7 +7,4 @@
 pub(crate) mod globals;
 pub(crate) mod lazy_readback;
 pub(crate) mod pinning;
-pub(crate) mod read_back;
-pub(crate) mod reports;
 pub(crate) mod triggers_and_views;
-pub(crate) mod untracked_changes;

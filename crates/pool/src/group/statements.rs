@@ -18,7 +18,7 @@ pub(crate) mod kills;
 
 use crate::backend::{InFlight, Purpose, Riding};
 use crate::buffers::message::payload_of;
-use crate::client::{ClientState, Handled};
+use crate::client::{Client, ClientState, Handled};
 use crate::code_seen::{Inside, SchemaText};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -49,6 +49,12 @@ use wire::reply::Reply;
 /// Commands that the pool answers itself, with the session's status.
 pub(crate) fn is_answered_here(command: Command) -> bool {
     matches!(command, Command::Ping | Command::SetOption)
+}
+
+/// Whether a client keeps a backend that alone knows how many conditions its last error has left:
+/// the server's answer to its next command tells that.
+fn is_uncounted<S>(client: &Client<S>) -> bool {
+    client.last.owed.failed && client.is_held()
 }
 
 impl<N: Net> Group<N> {
@@ -147,30 +153,35 @@ impl<N: Net> Group<N> {
             }
             // Behind an error the server's answer tells the status, which these tell. MySQL's OK of
             // COM_INIT_DB counts the conditions before it.
-            Command::InitDb if self.shared.server.flavour.is_mysql() => self.awaits_conditions(key),
-            _ if is_answered_here(command) => reports || self.awaits_conditions(key),
+            Command::InitDb if self.shared.server.flavour.is_mysql() => {
+                self.awaits_conditions(key, is_uncounted)
+            }
+            _ if is_answered_here(command) => reports || self.awaits_conditions(key, is_uncounted),
             _ => false,
         }
     }
 
-    /// Whether the conditions of a client's last statement are being read back, or must be now.
-    fn awaits_conditions(&mut self, key: Key) -> bool {
-        let view = self.client_view(key);
-        view.is_some_and(|view| view.is_being_asked(Purpose::Warnings))
-            || self.counts_conditions(key)
-    }
-
-    /// Has the backend that a client keeps show the conditions of its last error: the server's
-    /// answer tells how many there are. `false` where that is known.
-    fn counts_conditions(&mut self, key: Key) -> bool {
-        let Some(client) = self.clients.get(key) else {
+    /// Whether the conditions of a client's last statement are being read back, or are asked for
+    /// now: where its backend alone has them, and they are `wanted` of such a client.
+    pub(crate) fn awaits_conditions(
+        &mut self,
+        key: Key,
+        wanted: impl Fn(&Client<N::Sock>) -> bool,
+    ) -> bool {
+        let Some(view) = self.client_view(key) else {
             return false;
         };
-        let uncounted = client.last.owed.failed && client.last.owed.warnings;
-        let Some(lease) = client.lease().filter(|_| uncounted && client.is_held()) else {
+        if view.is_being_asked(Purpose::Warnings) {
+            return true;
+        }
+        let client = view.client;
+        let asks = client.last.owed.warnings && wanted(client);
+        let lease = client.lease().filter(|_| asks);
+        let Some((lease, mut pair)) = lease.and_then(|l| Some((l, self.pair(key, l)?))) else {
             return false;
         };
-        self.ask(lease, key, |pair| pair.ask_for_conditions());
+        let out = pair.ask_for_conditions();
+        self.backend_writer().ask(lease, &out);
         true
     }
 
@@ -275,7 +286,7 @@ impl<N: Net> Group<N> {
                 || client.may_stack_conditions(found, mode.server)
         });
         if client.is_some_and(|client| client.stacks_conditions(found, mode.server)) {
-            if self.awaits_conditions(key) {
+            if self.awaits_conditions(key, is_uncounted) {
                 return self.waiters().wait_outside(key);
             }
             statement.counts_before = true;

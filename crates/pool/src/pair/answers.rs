@@ -1,7 +1,7 @@
 //! Properties of a session that were read back: what each answer makes of client and backend.
 //!
 //! Which properties there are, and how they are asked, stands in [`session::read_back`]; when they
-//! are asked, in [`crate::group::session_state::read_back`].
+//! are asked, in [`crate::pair::next`].
 //!
 //! Invariant: what was told is true of both, or the client keeps its backend for it.
 

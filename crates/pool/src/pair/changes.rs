@@ -53,6 +53,12 @@ pub(crate) fn is_wide(name: &[u8], value: &[u8]) -> bool {
 }
 
 impl<S> Client<S> {
+    /// Whether a report that `timestamp` has changed comes of its own text.
+    fn sets_clock(&self) -> bool {
+        let touched = self.touched.as_ref();
+        touched.is_some_and(|touched| touched.asks_clock())
+    }
+
     /// Notes in its session what is reported of a variable. `false` where no text of its says so: a
     /// trigger or a view has done it, and may have done more. What the next statement uses up
     /// cannot be given back anyway.
@@ -94,12 +100,26 @@ impl<S> Backend<S> {
 }
 
 impl<S> Pair<'_, S> {
+    /// The client's statement is answered: takes what it has set.
+    pub(crate) fn note_statement(
+        &mut self,
+        summary: &ReplySummary,
+        explanation: Explanation,
+    ) -> Result<(), Broken> {
+        self.note_changes(summary, explanation)?;
+        self.note_retracked(summary.error.is_none());
+        Ok(())
+    }
+
     /// Applies what the trackers reported to the session that client and backend share.
     pub(crate) fn note_changes(
         &mut self,
         summary: &ReplySummary,
         explanation: Explanation,
     ) -> Result<(), Broken> {
+        if summary.changes.is_empty() {
+            return Ok(());
+        }
         let (client, backend) = (&mut *self.client, &mut *self.backend);
         let (owner, gtids) = (self.owner, &mut *self.context.gtids);
         // Most changes are a transaction's beginning and end, which no session keeps.

@@ -3,7 +3,7 @@
 //! The problem: SHOW WARNINGS, GET DIAGNOSTICS, `@@warning_count`, ROW_COUNT() and FOUND_ROWS() ask
 //! the session about its last statement, and the backend that ran it may have served others since.
 //! The mechanism: counts are taken from the reply, warnings are read back when the lease ends
-//! (`endings.rs`), and both stay with the client. A question that its backend cannot answer
+//! (`next.rs`), and both stay with the client. A question that its backend cannot answer
 //! is answered from there: rows that were kept are sent again, numbers are put into the text as
 //! expressions of the same type ([`sql::own_id`]), GET DIAGNOSTICS becomes a SET of the same
 //! values ([`sql::asked`]).

@@ -26,7 +26,7 @@ pub(super) struct Parts {
     schemas: Schemas,
     gtids: BTreeMap<Key, LastGtid>,
     pub(super) counts: Counts,
-    meters: [Meter; 2],
+    meters: [Meter; 3],
     pub(super) long_data: usize,
 }
 
@@ -86,6 +86,7 @@ impl Parts {
                 sessions: &mut self.sessions,
                 variables: &self.meters[0],
                 statements: &self.meters[1],
+                warnings: &self.meters[2],
                 long_data: &mut self.long_data,
                 schemas: &mut self.schemas,
                 gtids: &mut self.gtids,

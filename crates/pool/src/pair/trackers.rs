@@ -160,7 +160,7 @@ impl<S> Pair<'_, S> {
     }
 
     /// A statement is answered: what it said of trackers counts if it went well.
-    pub(crate) fn note_retracked(&mut self, went: bool) {
+    pub(super) fn note_retracked(&mut self, went: bool) {
         let Some(retracking) = self.client.retracking.take().filter(|_| went) else {
             return;
         };

@@ -7,10 +7,8 @@ use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use reactor::{Key, Net};
-use session::reply_summary::ReplySummary;
-use session::standing::{Behind, Front, Standing};
+use session::standing::Front;
 use session::statement::Owed;
-use wire::status;
 
 impl<N: Net> Group<N> {
     /// Sends a command to the client's backend, once that stands in the client's session state.
@@ -50,39 +48,6 @@ impl<N: Net> Group<N> {
         }
         self.backend_writer().ask(lease, out);
         Handled::Kept
-    }
-
-    /// A restoring command was answered, without whose success its client's statement has no
-    /// effect.
-    pub(crate) fn joined(
-        &mut self,
-        key: Key,
-        owner: Option<Key>,
-        last: bool,
-        summary: &ReplySummary,
-    ) {
-        let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
-            return self.retire(key);
-        };
-        if let Some((code, text)) = &summary.error {
-            return self.restore_failed(key, owner, Behind::NotRun, (*code, text));
-        }
-        if !last {
-            return;
-        }
-        let Some(mut pair) = self.pair(owner, key) else {
-            return;
-        };
-        pair.backend.note_accepted(Some(pair.client));
-        pair.note_runs();
-        let standing = pair.client.statement.standing;
-        let runs = pair.client.state() == ClientState::Running;
-        let joined = runs && standing != Standing::Anywhere;
-        let more = summary.status.unwrap_or_default() & status::MORE_RESULTS != 0;
-        if joined && !more {
-            // Nobody would ever answer.
-            self.lose(key, "the server found no statement in the client's text");
-        }
     }
 
     /// A SET that stood in front of a client's statement has failed, and its backend is gone: the

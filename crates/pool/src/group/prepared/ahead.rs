@@ -13,9 +13,7 @@ use crate::client::{ClientState, Handled};
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
 use reactor::{Key, Net};
-use session::prepared::names::Named;
 use session::read_back::Properties;
-use session::reply_summary::ReplySummary;
 use session::standing::Standing;
 use std::rc::Rc;
 
@@ -89,8 +87,9 @@ impl<N: Net> Group<N> {
             let mut flight = backend.flight().iter();
             flight.any(|command| command.reads(property))
         });
-        if !under_way {
-            self.read_back(lease, key, property);
+        if !under_way && let Some(mut pair) = self.pair(key, lease) {
+            let next = pair.read_back(property);
+            self.follow(lease, key, next);
         }
         handled
     }
@@ -105,53 +104,6 @@ impl<N: Net> Group<N> {
             return;
         }
         self.return_to_idle(key);
-    }
-
-    /// A backend has answered to a text that was prepared ahead.
-    pub(crate) fn prepared_ahead(
-        &mut self,
-        lease: Key,
-        owner: Option<Key>,
-        summary: &ReplySummary,
-        collected: &[u8],
-    ) {
-        let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
-            return self.retire(lease);
-        };
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return;
-        };
-        let preparing = backend.prepared.preparing.take();
-        let client = self.clients.get_mut(owner);
-        let prepared = client.and_then(|client| client.prepared.as_ref());
-        let under_way = prepared.and_then(|prepared| prepared.under_way.as_ref());
-        let named = under_way.and_then(|under_way| under_way.named.clone());
-        match (preparing, summary.prepared, &named) {
-            (Some(definition), _, Some(Named::Execute(name))) if summary.error.is_none() => {
-                backend.prepared.set_named(name, Some(Some(definition)));
-            }
-            (Some(definition), Some(header), _) => backend.prepared.add(definition, header.id),
-            _ => {}
-        }
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        client.last.prepared_ahead(named.is_some());
-        if !client.change_state(ClientState::Idle, now) {
-            return self.clients.close_later(owner);
-        }
-        if summary.error.is_some() {
-            self.kept.long_data -= client.drop_command();
-            self.answers().replay(owner, collected);
-            if let Some(client) = self.clients.get_mut(owner) {
-                client.last.failed_ahead(summary);
-            }
-            self.settle(lease);
-            return self.pump(owner);
-        }
-        self.pump(owner);
-        self.settle(lease);
     }
 
     /// A backend could not be brought into the session in which a statement was prepared; `false`

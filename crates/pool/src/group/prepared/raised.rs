@@ -8,7 +8,6 @@
 //! question that the pool refuses because nobody knows its answer any more fails in the same way,
 //! as a SIGNAL does on both.
 
-use crate::backend::Purpose;
 use crate::client::{Client, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -51,25 +50,14 @@ impl<N: Net> Group<N> {
             Server::MySql(_) => Conditions::Asks,
             _ => Conditions::Leaves,
         };
-        if conditions == Conditions::Asks && self.reads_conditions_first(key) {
+        // It would take conditions away that a client's backend alone has, as in a transaction.
+        if conditions == Conditions::Asks && self.awaits_conditions(key, |_| true) {
             return self.waiters().wait_outside(key);
         }
         if let Some(client) = self.clients.get_mut(key) {
             client.last.disown(Reads::DIAGNOSTICS);
         }
         self.signal(key, &sql, Some(conditions))
-    }
-
-    /// Whether the SIGNAL would take conditions away that a client's backend alone has, as in a
-    /// transaction; then it is asked for them.
-    fn reads_conditions_first(&mut self, key: Key) -> bool {
-        let owed = |client: &&Client<N::Sock>| client.last.owed.warnings;
-        let owing = self.clients.get(key).filter(owed);
-        if let Some(lease) = owing.and_then(|client| client.lease()) {
-            self.ask(lease, key, |pair| pair.ask_for_conditions());
-        }
-        self.client_view(key)
-            .is_some_and(|view| view.is_being_asked(Purpose::Warnings))
     }
 
     /// Says that what the statement before left is gone: the statement's error, in every respect.

@@ -212,7 +212,10 @@ impl<N: Net> Group<N> {
             && asked.client == owner
         {
             // The OK of GET DIAGNOSTICS has what the statement's own reply had no room for.
-            self.take_changes(lease, owner, summary);
+            let pair = self.pair(owner, lease);
+            if let Some(Err(why)) = pair.map(|mut pair| pair.take_changes(summary)) {
+                self.lose(lease, why);
+            }
         }
         let Some(backend) = self.backends.get_mut(lease) else {
             return;

@@ -4,7 +4,6 @@
 //! unseen state behind is pinned before its server sees the statement.
 
 use crate::code_seen::{CodeSeen, SchemaText};
-use crate::errors::reasons::PinReason;
 use crate::group::Group;
 use crate::pinning::Planning;
 use reactor::{Key, Net};
@@ -29,14 +28,6 @@ impl<N: Net> Group<N> {
                 policy: self.settings.stored_code,
             };
             planning.plan(text, statement);
-        }
-    }
-
-    /// Notes that a client keeps its backend for good from now on, for what it did before.
-    pub(crate) fn pin(&mut self, key: Key, reason: PinReason) {
-        let now = self.net.now();
-        if let Some(client) = self.clients.get_mut(key) {
-            client.pin(reason, None, (now, &mut self.counts));
         }
     }
 }

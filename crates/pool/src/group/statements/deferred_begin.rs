@@ -1,21 +1,16 @@
 //! Texts that the pool answers by itself, and what becomes of a BEGIN that was answered so.
 //!
 //! Which texts those are, and for whom, says [`crate::alone`]. The BEGIN goes out later, in front
-//! of its client's next statement; here its answer comes in.
+//! of its client's next statement ([`crate::pair::restoring`]).
 
 use crate::alone::{Alone, Edge, edge_of};
 use crate::client::{Company, Handled};
 use crate::group::Group;
 use crate::own_ok::OwnOk;
-use crate::pair::trackers::told_to;
 use reactor::{Key, Net};
 use session::read_back::Properties;
-use session::reply_summary::ReplySummary;
-use session::standing::Behind;
 use sql::lex::LexMode;
 use std::time::Duration;
-use wire::capabilities::SESSION_TRACK;
-use wire::track::{Change, changes, keep};
 
 impl<N: Net> Group<N> {
     /// Answers a text that needs no server: one that begins or ends a transaction of which no
@@ -26,8 +21,10 @@ impl<N: Net> Group<N> {
         if edge == Some(Edge::End)
             && let Some(lease) = (self.alone(key).filter(Alone::asks_before_end))
                 .and_then(|alone| alone.view.client.lease())
+            && let Some(mut pair) = self.pair(key, lease)
         {
-            self.read_back(lease, key, Properties::INSERT_ID);
+            let next = pair.read_back(Properties::INSERT_ID);
+            self.follow(lease, key, next);
         }
         let alone = self.alone(key)?;
         let reports = match edge {
@@ -81,45 +78,5 @@ impl<N: Net> Group<N> {
             server: &self.shared.server,
             is_on: self.settings.defer_begin && self.draining.is_none(),
         })
-    }
-
-    /// That BEGIN was answered.
-    pub(crate) fn deferred_begin_answered(
-        &mut self,
-        lease: Key,
-        owner: Option<Key>,
-        summary: &ReplySummary,
-    ) {
-        let Some((owner, client)) = owner.and_then(|owner| Some((owner, self.clients.get(owner)?)))
-        else {
-            return self.retire(lease);
-        };
-        if let Some((code, text)) = &summary.error {
-            return self.restore_failed(lease, owner, Behind::Unknown, (*code, text));
-        }
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return;
-        };
-        // Its client has been told of the beginning, if it is told of transactions at all.
-        let wanted = told_to(client, &self.shared.server);
-        let told = match client.capabilities & SESSION_TRACK != 0 {
-            true => keep(
-                &summary.changes,
-                &wanted,
-                &mut backend.bound,
-                &mut Vec::new(),
-            ),
-            false => Ok(false),
-        };
-        let read = changes(&summary.changes, |change| match change {
-            Change::TransactionState(state) => backend.transaction.note_state(state),
-            Change::TransactionCharacteristics(sql) => {
-                backend.transaction.note_characteristics(sql);
-            }
-            _ => {}
-        });
-        if told.is_err() || read.is_err() {
-            self.lose(lease, "the server sent session changes that cannot be read");
-        }
     }
 }

@@ -1,43 +1,25 @@
 //! Endings: a statement's reply is complete; what has it left, and whose is the backend now?
 //!
 //! What the trackers reported becomes part of the session that client and backend share. What they
-//! do not report is read back before the backend may serve somebody else: warnings,
-//! FOUND_ROWS(), LAST_INSERT_ID() and the collation ([`Group::settle`]). Then the lease is kept
-//! (transaction, pin) or released to the next in the lane.
+//! do not report is read back before the backend may serve somebody else; then the lease is kept
+//! (transaction, pin) or released to the next in the lane. [`crate::pair::next`] decides it, and
+//! [`Group::settle`] does it.
 //!
-//! Invariant: a backend is released only with nothing in flight, nothing owed, no transaction open
-//! or announced, and a client that is not pinned.
+//! Invariant: a backend is released only where [`Next::Free`] says so, or its client has gone and
+//! left nothing there.
 
-use crate::backend::{Backend, BackendState, InFlight, Reports, Riding};
+use crate::backend::{Backend, InFlight, Reports, Riding};
 use crate::client::{Client, ClientState, Company};
-use crate::errors::reasons::PinReason;
 use crate::group::Group;
-use crate::pair::Pair;
+use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
 use reactor::{Key, Net};
-use session::diagnostics::Diagnostics;
 use session::last_statement::COUNTS;
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
-use session::statement::{Code, Explanation, Owed, Trace};
+use session::statement::Explanation;
 use sql::classify::Reads;
-
-/// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
-const TRACE: &[u8] = b"\x04Note\x044094";
-/// A text that the server could not read: nothing of it has run.
-const UNPARSED: u16 = 1064;
-
-/// Whether a statement that failed or warned on MariaDB may have left its trace among the warnings.
-fn trace_of<S>(client: &Client<S>, summary: &ReplySummary) -> Trace {
-    match client.statement.code {
-        // One that was left before, in the same transaction, is still to be asked.
-        _ if client.last.owed.trace.is_asked() => client.last.owed.trace,
-        Code::Known => Trace::Known,
-        _ if summary.error.is_some() && !summary.is_error(UNPARSED) => Trace::Asked(0),
-        _ => Trace::Unasked,
-    }
-}
 
 /// Why the rest of a reply does not come.
 const PARTED: &str = "a statement that was sent behind this one had its connection closed";
@@ -97,9 +79,11 @@ impl<N: Net> Group<N> {
         }
         let explanation = self.clients.get(owner).map(Client::explanation);
         let explanation = explanation.unwrap_or_default().with_due(summary.due);
-        self.note_changes(key, owner, summary, explanation);
-        if let Some(mut pair) = self.pair(owner, key) {
-            pair.note_retracked(summary.error.is_none());
+        let noted = self
+            .pair(owner, key)
+            .map(|mut pair| pair.note_statement(summary, explanation));
+        if let Some(Err(why)) = noted {
+            self.lose(key, why);
         }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
@@ -130,7 +114,7 @@ impl<N: Net> Group<N> {
             };
         }
         if !mysql && (summary.error.is_some() || summary.warnings > 0) {
-            client.last.owed.trace = trace_of(client, summary);
+            client.last.owed.trace = client.trace_of(summary);
         }
         // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
         let multi = client.session.multi_statements;
@@ -242,143 +226,31 @@ impl<N: Net> Group<N> {
         self.release(key);
     }
 
-    /// Applies what the trackers reported to the session that client and backend share.
-    pub(crate) fn note_changes(
-        &mut self,
-        key: Key,
-        owner: Key,
-        summary: &ReplySummary,
-        explanation: Explanation,
-    ) {
-        if summary.changes.is_empty() {
-            return;
-        }
-        let pair = self.pair(owner, key);
-        if let Some(Err(why)) = pair.map(|mut pair| pair.note_changes(summary, explanation)) {
-            self.lose(key, why);
-        }
-    }
-
-    /// The answer to our SHOW WARNINGS, which follows each statement that failed or warned.
-    ///
-    /// An ERR packet carries no trackers. MySQL keeps what the statement changed before it failed
-    /// for the next OK, which is this one. MariaDB forgets it; but where stored code failed, which
-    /// alone can change something and fail, it leaves its trace among the warnings, unless the
-    /// session keeps no notes or has no room for one: that is asked then ([`Group::read_back`]).
-    pub(crate) fn warnings_read(
-        &mut self,
-        key: Key,
-        owner: Option<Key>,
-        summary: &ReplySummary,
-        collected: Vec<u8>,
-    ) {
-        if let Some(owner) = owner {
-            let owed = (self.clients.get(owner)).map(|client| client.last.owed.explanation);
-            let explanation = owed.unwrap_or_default().with_due(summary.due);
-            self.note_changes(key, owner, summary, explanation);
-            if let Some(mut pair) = self.pair(owner, key) {
-                let told = pair.tell_later(summary);
-                pair.note_rolled_back();
-                if let Err(why) = told {
-                    self.lose(key, why);
-                }
-            }
-            let known = self
-                .clients
-                .get(owner)
-                .is_some_and(|c| c.last.owed.trace == Trace::Known);
-            if !known && collected.windows(TRACE.len()).any(|part| part == TRACE) {
-                self.pin(owner, PinReason::FailedCode);
-            }
-        }
-        if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) {
-            client.keep_warnings(summary, collected, &self.shared.server, &self.kept.warnings);
-        }
-        if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
-            && client.last.owed.trace.is_asked()
-        {
-            let kept = client.last.kept().map_or(0, Diagnostics::conditions);
-            client.last.owed.trace = Trace::Asked(u8::try_from(kept).unwrap_or(u8::MAX));
-        }
-        self.settle(key);
-    }
-
-    /// Nothing is in flight: decides what becomes of the lease.
+    /// Decides what becomes of the lease, if nothing is in flight.
     pub(crate) fn settle(&mut self, key: Key) {
-        let Some(backend) = self.backends.get(key) else {
-            return;
-        };
-        if backend.state() != BackendState::Leased || !backend.flight().is_empty() {
-            return;
+        let owner = self.backends.get(key).and_then(Backend::lease);
+        if let Some(owner) = owner
+            && let Some(mut pair) = self.pair(owner, key)
+        {
+            let next = pair.next();
+            self.follow(key, owner, next);
         }
-        let Some(owner) = backend.lease() else { return };
-        let reports = backend.owes_report(self.shared.server.flavour.is_mysql());
-        let (Some(backend), Some(client)) = (self.backends.get(key), self.clients.get_mut(owner))
-        else {
-            return;
-        };
-        use ClientState::{Asking, Idle, Waiting};
-        let rests = matches!(client.state(), Idle | Waiting | Asking);
-        if !rests || backend.reuse.is_frozen() {
-            return;
-        }
-        let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
-        let asks = client.may_have_ended();
-        let owed = client.last.owed;
-        let found = Properties::FOUND_ROWS;
-        if owed.changed.intersects(found) && !backend.transaction.is_announced() {
-            return self.read_back(key, owner, found);
-        }
-        if client.is_held() && !asks && !untracked {
-            return self.resume(key);
-        }
-        let in_transaction = backend.in_transaction();
-        // After an error the status is unknown; the reply to SHOW WARNINGS tells it. In a
-        // transaction the backend answers for itself, unless it has only the last condition.
-        let partly = !client.last.is_native(Reads::DIAGNOSTICS);
-        if owed.warnings && (!in_transaction || owed.failed || untracked || partly) {
-            return self.ask(key, owner, |pair| pair.ask_for_conditions());
-        }
-        if untracked {
-            return self.ask(key, owner, |pair| pair.retell());
-        }
-        if in_transaction && !reports {
-            return self.resume(key);
-        }
-        // Any other question has rows of its own, and clears conditions on MySQL.
-        let changed = client.changed_properties();
-        let asks = asks || reports || client.touched.is_some() || !changed.is_empty();
-        let server = self.shared.server.flavour;
-        if asks && client.last.questions(server).has_conditions() && self.ask_for(key, owner) {
-            return;
-        }
-        let counts = (self.clients.get(owner)).is_some_and(|client| client.last.counts_unread());
-        if reports && counts {
-            return self.read_back(key, owner, Properties::FOUND_ROWS);
-        }
-        if reports {
-            return self.ask(key, owner, |pair| pair.ask_for_report());
-        }
-        if !changed.is_empty() {
-            return self.read_back(key, owner, changed);
-        }
-        if let Some(client) = self.clients.get_mut(owner) {
-            client.touched = None;
-            client.last.owed = Owed::default();
-        }
-        self.release(key);
     }
 
-    /// Has a client's backend answer what the two of them write.
-    pub(crate) fn ask(
-        &mut self,
-        lease: Key,
-        owner: Key,
-        put: impl FnOnce(&mut Pair<'_, N::Sock>) -> Vec<u8>,
-    ) {
-        if let Some(mut pair) = self.pair(owner, lease) {
-            let out = put(&mut pair);
-            self.backend_writer().ask(lease, &out);
+    /// Takes the next step with a client's backend.
+    pub(crate) fn follow(&mut self, lease: Key, owner: Key, next: Next) {
+        match next {
+            Next::Wait => {}
+            Next::Keep => self.resume(lease),
+            Next::Ask(out) => self.backend_writer().ask(lease, &out),
+            Next::AskLast => {
+                self.ask_for(lease, owner);
+            }
+            Next::GoOn => {
+                self.go_on(owner);
+                self.settle(lease);
+            }
+            Next::Free => self.release(lease),
         }
     }
 }

@@ -1,0 +1,320 @@
+//! What becomes of a lease when nothing is in flight any more.
+//!
+//! The problem: what a statement has left is not all reported. Up to six questions stand between
+//! its reply and the next client of its backend, and which of them are asked, and in which order,
+//! hangs on what the answers before have told. The mechanism: [`Pair::next`] finds the next step
+//! from what is known at this moment, and says it as a value ([`Next`]). The group takes it, and
+//! asks again behind each answer.
+//!
+//! What is owed of properties is asked in one question ([`session::read_back`]). What each of them
+//! is, and when it is owed, stands with its owner: the files of this folder. Adding a property: a
+//! row in [`session::read_back`], who owes it in [`Client::changed_properties`], who takes it in
+//! [`Pair::told`].
+//!
+//! Invariants: a backend is free only with nothing in flight, nothing owed, no transaction open or
+//! announced, and a client that is not pinned; what a step asks for is owed no more, so the steps
+//! come to an end.
+
+use crate::backend::{BackendState, Purpose};
+use crate::client::{Client, ClientState};
+use crate::errors::reasons::PinReason;
+use crate::pair::Pair;
+use session::read_back::{Properties, Question, question};
+use session::statement::Owed;
+use sql::classify::{PinCause, Reads};
+
+/// What is to be done next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing: something is in flight, or the client has not come to rest.
+    Wait,
+    /// The client keeps its backend: what has waited for an answer goes on.
+    Keep,
+    /// The backend answers this first.
+    Ask(Vec<u8>),
+    /// The backend answers first what it alone knows of the client's last statement.
+    AskLast,
+    /// There was nothing to ask: what has waited for an answer goes on, and the rest follows.
+    GoOn,
+    /// The client holds nothing there: the backend serves the next.
+    Free,
+}
+
+impl<S> Client<S> {
+    /// Which properties of its session its backend alone knows.
+    pub(crate) fn changed_properties(&self) -> Properties {
+        let touched = self.touched.as_ref();
+        let variables = touched.is_some_and(|touched| touched.fresh);
+        let clock = touched.is_some_and(|touched| touched.asks_clock());
+        let traced = self.last.owed.trace.is_asked();
+        self.last
+            .owed
+            .changed
+            .union(Properties::NOTES.when(traced))
+            .union(Properties::HOLDINGS.when(self.pins.asks()))
+            .union(Properties::CLOCK.when(clock))
+            .union(Properties::USER_VARIABLES.when(variables))
+    }
+}
+
+impl<S> Pair<'_, S> {
+    /// Decides what becomes of the lease.
+    pub(crate) fn next(&mut self) -> Next {
+        use ClientState::{Asking, Idle, Waiting};
+        let (client, backend) = (&*self.client, &*self.backend);
+        let rests = matches!(client.state(), Idle | Waiting | Asking);
+        if backend.state() != BackendState::Leased
+            || !backend.flight().is_empty()
+            || !rests
+            || backend.reuse.is_frozen()
+        {
+            return Next::Wait;
+        }
+        let server = self.context.server.flavour;
+        let reports = backend.owes_report(server.is_mysql());
+        let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
+        let asks = client.may_have_ended();
+        let owed = client.last.owed;
+        let found = Properties::FOUND_ROWS;
+        if owed.changed.intersects(found) && !backend.transaction.is_announced() {
+            return self.read_back(found);
+        }
+        if client.is_held() && !asks && !untracked {
+            return Next::Keep;
+        }
+        let in_transaction = backend.in_transaction();
+        // After an error the status is unknown; the reply to SHOW WARNINGS tells it. In a
+        // transaction the backend answers for itself, unless it has only the last condition.
+        let partly = !client.last.is_native(Reads::DIAGNOSTICS);
+        if owed.warnings && (!in_transaction || owed.failed || untracked || partly) {
+            return Next::Ask(self.ask_for_conditions());
+        }
+        if untracked {
+            return Next::Ask(self.retell());
+        }
+        if in_transaction && !reports {
+            return Next::Keep;
+        }
+        // Any other question has rows of its own, and clears conditions on MySQL.
+        let changed = client.changed_properties();
+        let asks = asks || reports || client.touched.is_some() || !changed.is_empty();
+        if asks && client.last.questions(server).has_conditions() {
+            return Next::AskLast;
+        }
+        if reports && client.last.counts_unread() {
+            return self.read_back(found);
+        }
+        if reports {
+            return Next::Ask(self.ask_for_report());
+        }
+        if !changed.is_empty() {
+            return self.read_back(changed);
+        }
+        self.client.touched = None;
+        self.client.last.owed = Owed::default();
+        Next::Free
+    }
+
+    /// Asks the backend for these properties of its client's session, and for FOUND_ROWS(), which
+    /// the question takes away, where only the backend knows that.
+    pub(crate) fn read_back(&mut self, properties: Properties) -> Next {
+        let counts = self.client.last.counts_unread();
+        let mut properties = properties.union(Properties::FOUND_ROWS.when(counts));
+        if properties.intersects(Properties::USER_VARIABLES) && !self.client.names_to_read() {
+            properties = properties.without(Properties::USER_VARIABLES);
+            self.pin(PinReason::Text(PinCause::UserVariable));
+        }
+        let client = &mut *self.client;
+        let holdings = match properties.intersects(Properties::HOLDINGS) {
+            true => client.pins.columns_to_ask(),
+            false => Vec::new(),
+        };
+        if let Some(touched) = &mut client.touched {
+            touched.awaited += usize::from(properties.intersects(Properties::CLOCK));
+        }
+        if properties.is_empty() {
+            return Next::GoOn;
+        }
+        let touched = client.touched.as_ref();
+        let asked = Question {
+            properties,
+            holdings: &holdings,
+            user_variables: touched.map_or(&[], |touched| &touched.names),
+        };
+        let (sql, asked) = (question(&asked), asked.asked());
+        self.context.counts.questions += 1;
+        self.context.counts.properties_asked += u64::from(properties.count());
+        let mut out = Vec::with_capacity(sql.len() + 8);
+        self.put_question(&mut out, Purpose::ReadBack(asked), &sql);
+        if properties.intersects(Properties::FOUND_ROWS) {
+            let server = self.context.server.flavour;
+            self.backend.note_deprecation(self.owner, server);
+        }
+        Next::Ask(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{InFlight, Reports};
+    use crate::client::touched::Touched;
+    use crate::pair::tests::{NOW, Parts, owner};
+    use session::statement::Explanation;
+    use wire::command::ReplyShape;
+
+    /// What is asked next, as text.
+    fn asked(parts: &mut Parts) -> String {
+        match parts.pair().next() {
+            Next::Ask(out) => String::from_utf8_lossy(&out).into_owned(),
+            other => panic!("nothing is asked: {other:?}"),
+        }
+    }
+
+    /// The backend has answered all that was asked.
+    fn answer(parts: &mut Parts) {
+        while parts.backend.take_answered().is_some() {}
+    }
+
+    #[test]
+    fn a_lease_ends_where_nothing_is_left() {
+        let mut parts = Parts::leased();
+        parts.client.touched = Some(Box::default());
+        parts.client.last.owed.failed = true;
+        assert_eq!(parts.pair().next(), Next::Free);
+        assert!(parts.client.touched.is_none() && !parts.client.last.owed.failed);
+        assert_eq!(parts.purposes(), []);
+    }
+
+    #[test]
+    fn nothing_is_decided_while_something_is_under_way() {
+        let mut parts = Parts::leased();
+        let own = InFlight::own(Some(owner()), Purpose::Warnings, ReplyShape::Results);
+        parts.backend.expect(own);
+        assert_eq!(parts.pair().next(), Next::Wait);
+        answer(&mut parts);
+        assert_eq!(parts.pair().next(), Next::Free);
+        let mut parts = Parts::leased();
+        parts.backend.reuse.freeze();
+        assert_eq!(parts.pair().next(), Next::Wait, "a KILL may still hit it");
+        let mut parts = Parts::leased();
+        assert!(parts.client.change_state(ClientState::Running, NOW));
+        assert_eq!(parts.pair().next(), Next::Wait);
+        // A backend without a client is nobody's to give away.
+        assert_eq!(Parts::new().pair().next(), Next::Wait);
+    }
+
+    #[test]
+    fn who_waits_or_asks_for_a_kill_rests_too() {
+        for state in [ClientState::Waiting, ClientState::Asking] {
+            let mut parts = Parts::leased();
+            assert!(parts.client.change_state(state, NOW));
+            assert_eq!(parts.pair().next(), Next::Free);
+        }
+    }
+
+    #[test]
+    fn a_transaction_or_a_pin_keeps_the_backend() {
+        let mut parts = Parts::leased();
+        parts.backend.transaction.note_begin_sent();
+        assert_eq!(parts.pair().next(), Next::Keep);
+        let mut parts = Parts::leased();
+        parts.client.pins.add(PinReason::FailedCode, None, NOW.0);
+        parts.client.last.owed.changed = Properties::ROLE;
+        assert_eq!(parts.pair().next(), Next::Keep, "it stays where that is");
+    }
+
+    #[test]
+    fn a_transaction_is_asked_for_conditions_only_where_its_state_is_unknown() {
+        let mut parts = Parts::leased();
+        parts.backend.transaction.note_begin_sent();
+        parts.client.last.own(Reads::DIAGNOSTICS);
+        parts.client.last.owed.warnings = true;
+        assert_eq!(parts.pair().next(), Next::Keep, "its backend has them");
+        parts.client.last.owed.failed = true;
+        assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
+        answer(&mut parts);
+        // The backend has but the last of several conditions.
+        parts.client.last.disown(Reads::DIAGNOSTICS);
+        parts.client.last.owed.warnings = true;
+        assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
+    }
+
+    #[test]
+    fn conditions_come_first_and_all_properties_in_one_question() {
+        let mut parts = Parts::leased();
+        let owed = &mut parts.client.last.owed;
+        owed.warnings = true;
+        owed.changed = Properties::INSERT_ID.union(Properties::ROLE);
+        assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
+        assert_eq!(parts.pair().next(), Next::Wait);
+        answer(&mut parts);
+        let question = asked(&mut parts);
+        assert!(question.contains("LAST_INSERT_ID()"), "{question}");
+        assert!(question.contains("CURRENT_ROLE()"), "{question}");
+        assert_eq!(parts.backend.flight().len(), 1);
+        assert_eq!(parts.counts.questions, 1);
+        assert_eq!(parts.counts.properties_asked, 2);
+        answer(&mut parts);
+        parts.client.last.owed.changed = Properties::NONE;
+        assert_eq!(parts.pair().next(), Next::Free);
+    }
+
+    #[test]
+    fn a_count_that_only_the_backend_knows_is_asked_before_anything_takes_it_away() {
+        let mut parts = Parts::leased();
+        parts.backend.transaction.note_begin_sent();
+        parts.client.last.owed.changed = Properties::FOUND_ROWS;
+        let question = asked(&mut parts);
+        assert!(question.contains("FOUND_ROWS()"), "{question}");
+        assert_eq!(parts.purposes().len(), 1);
+    }
+
+    #[test]
+    fn sets_that_are_not_reported_are_told_again_even_in_a_transaction() {
+        let mut parts = Parts::leased();
+        parts.backend.transaction.note_begin_sent();
+        let touched = Touched {
+            sets: vec![b"SET time_zone=@@time_zone".to_vec()],
+            ..Touched::default()
+        };
+        parts.client.touched = Some(Box::new(touched));
+        assert!(asked(&mut parts).ends_with("SET time_zone=@@time_zone"));
+        assert_eq!(parts.purposes(), [Purpose::Retold]);
+    }
+
+    #[test]
+    fn a_report_that_is_owed_is_fetched_outside_of_transactions() {
+        let mut parts = Parts::leased();
+        parts.backend.reports = Reports::Due(Explanation::None);
+        let commands = asked(&mut parts);
+        assert!(commands.contains("START TRANSACTION"), "{commands}");
+        assert_eq!(
+            parts.purposes(),
+            [Purpose::Reports(false), Purpose::Reports(true)]
+        );
+        let mut parts = Parts::leased();
+        parts.backend.reports = Reports::Due(Explanation::None);
+        parts.backend.transaction.note_begin_sent();
+        assert_eq!(parts.pair().next(), Next::Keep);
+    }
+
+    #[test]
+    fn names_that_cannot_be_asked_pin_and_leave_nothing_to_ask() {
+        let mut parts = Parts::leased();
+        let mut session = (*parts.client.session).clone();
+        session.put(b"character_set_client", b"latin1");
+        session.put(b"character_set_connection", b"latin1");
+        parts.client.session = std::rc::Rc::new(session);
+        let touched = Touched {
+            names: vec!["\u{fc}".as_bytes().into()],
+            fresh: true,
+            ..Touched::default()
+        };
+        parts.client.touched = Some(Box::new(touched));
+        assert_eq!(parts.pair().next(), Next::GoOn);
+        let pinned = PinReason::Text(PinCause::UserVariable);
+        assert!(parts.client.is_pinned_for(pinned));
+        assert_eq!(parts.pair().next(), Next::Keep, "it comes to an end");
+    }
+}

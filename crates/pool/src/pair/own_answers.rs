@@ -1,0 +1,480 @@
+//! Answers to commands of the pool's own: what they make of a client and its backend.
+//!
+//! The problem: around a client's statement the pool has commands of its own answered, which
+//! restore, begin, prepare and read back; each answer changes what both know, and each may show
+//! that the two cannot go on. The mechanism: [`Pair::answered`] takes the answer, changes both, and
+//! says what is to be done with them ([`After`]); the group does that, which has their sockets.
+//!
+//! Invariant: an answer that makes no sense, or a refusal of what cannot be refused, costs the
+//! backend; nothing is guessed of its session.
+
+use crate::backend::{Purpose, Reports};
+use crate::client::{Client, ClientState};
+use crate::errors::reasons::PinReason;
+use crate::pair::trackers::told_to;
+use crate::pair::{Broken, Pair};
+use session::diagnostics::Diagnostics;
+use session::prepared::names::Named;
+use session::read_back::{Answer, Asked, Properties};
+use session::reply_summary::ReplySummary;
+use session::standing::{Behind, Standing};
+use session::statement::{Code, Explanation, Trace};
+use sql::classify::Reads;
+use wire::capabilities::SESSION_TRACK;
+use wire::status;
+use wire::track::{Change, changes, keep};
+
+/// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
+const TRACE: &[u8] = b"\x04Note\x044094";
+/// A text that the server could not read: nothing of it has run.
+const UNPARSED: u16 = 1064;
+/// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
+const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct OwnAnswer<'a> {
+    pub(crate) summary: &'a ReplySummary,
+    /// All of it, where it is read ([`Purpose::is_collected`]).
+    pub(crate) collected: Vec<u8>,
+    /// MariaDB's extended capabilities of the backend.
+    pub(crate) extended: u32,
+}
+
+/// What is to be done with the two when an answer has been taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// Nothing: more is in flight.
+    Nothing,
+    /// What becomes of the lease is decided anew.
+    Settle,
+    /// The same, in front of which a command that has waited for this answer goes on.
+    GoOn,
+    /// The backend stands in the session of its client, which goes on or is let in.
+    Stands,
+    /// The client's command is looked at again: what it needs is there.
+    Ready,
+    /// The client's command is answered with this, which is its error.
+    Replay(Vec<u8>),
+    /// The client has come to a state that there is not.
+    CloseClient,
+    /// The server has refused the client's state.
+    Unrestored(Behind),
+    /// The backend is closed.
+    Lose(Broken),
+}
+
+impl After {
+    /// The backend is closed where what it has said makes no sense.
+    fn if_read(read: Result<(), Broken>, then: After) -> After {
+        read.map_or_else(After::Lose, |()| then)
+    }
+}
+
+impl<S> Client<S> {
+    /// Whether its last statement, which failed or warned on MariaDB, may have left the trace of
+    /// stored code among the warnings.
+    pub(crate) fn trace_of(&self, summary: &ReplySummary) -> Trace {
+        match self.statement.code {
+            // One that was left before, in the same transaction, is still to be asked.
+            _ if self.last.owed.trace.is_asked() => self.last.owed.trace,
+            Code::Known => Trace::Known,
+            _ if summary.error.is_some() && !summary.is_error(UNPARSED) => Trace::Asked(0),
+            _ => Trace::Unasked,
+        }
+    }
+}
+
+impl<S> Pair<'_, S> {
+    /// The server has answered a command that was sent for this.
+    pub(crate) fn answered(&mut self, purpose: Purpose, answer: OwnAnswer<'_>) -> After {
+        let summary = answer.summary;
+        match purpose {
+            Purpose::Restore(last) => self.restored(last, summary),
+            Purpose::Joined(last) => self.joined(last, summary),
+            Purpose::Begin => self.begun(summary),
+            Purpose::Ahead => self.prepared_ahead(answer),
+            Purpose::Warnings => self.warnings_read(answer),
+            Purpose::Retold => self.retold(summary),
+            Purpose::Reports(last) => self.reported(last, summary),
+            Purpose::ReadBack(asked) => self.properties_told(asked, &answer),
+            // These concern more than the two, or nobody.
+            Purpose::Prepare(_)
+            | Purpose::Schema
+            | Purpose::Clearing
+            | Purpose::Statement
+            | Purpose::LazyReadback(_)
+            | Purpose::GiveBack
+            | Purpose::Renew(_) => After::Nothing,
+        }
+    }
+
+    /// A command that restores a session.
+    fn restored(&mut self, last: bool, summary: &ReplySummary) -> After {
+        if summary.error.is_some() {
+            return After::Unrestored(Behind::Unknown);
+        }
+        if !last {
+            return After::Nothing;
+        }
+        let read = self.note_schema_sent(summary);
+        if read.is_ok() {
+            self.backend.note_accepted(Some(self.client));
+        }
+        After::if_read(read, After::Stands)
+    }
+
+    /// The same, without whose success its client's statement has no effect.
+    fn joined(&mut self, last: bool, summary: &ReplySummary) -> After {
+        if summary.error.is_some() {
+            return After::Unrestored(Behind::NotRun);
+        }
+        if !last {
+            return After::Nothing;
+        }
+        self.backend.note_accepted(Some(self.client));
+        self.note_runs();
+        let runs = self.client.state() == ClientState::Running;
+        let joined = runs && self.client.statement.standing != Standing::Anywhere;
+        let more = summary.status.unwrap_or_default() & status::MORE_RESULTS != 0;
+        match joined && !more {
+            // Nobody would ever answer.
+            true => After::Lose("the server found no statement in the client's text"),
+            false => After::Nothing,
+        }
+    }
+
+    /// A BEGIN that its client has had an answer to.
+    fn begun(&mut self, summary: &ReplySummary) -> After {
+        if summary.error.is_some() {
+            return After::Unrestored(Behind::Unknown);
+        }
+        // Its client has been told of the beginning, if it is told of transactions at all.
+        let wanted = told_to(self.client, self.context.server);
+        let bound = &mut self.backend.bound;
+        let told = match self.client.capabilities & SESSION_TRACK != 0 {
+            true => keep(&summary.changes, &wanted, bound, &mut Vec::new()),
+            false => Ok(false),
+        };
+        let transaction = &mut self.backend.transaction;
+        let read = changes(&summary.changes, |change| match change {
+            Change::TransactionState(state) => transaction.note_state(state),
+            Change::TransactionCharacteristics(sql) => transaction.note_characteristics(sql),
+            _ => {}
+        });
+        match told.is_err() || read.is_err() {
+            true => After::Lose("the server sent session changes that cannot be read"),
+            false => After::Nothing,
+        }
+    }
+
+    /// A text that was prepared ahead of its client's execution.
+    fn prepared_ahead(&mut self, answer: OwnAnswer<'_>) -> After {
+        let summary = answer.summary;
+        let preparing = self.backend.prepared.preparing.take();
+        let under_way = self.client.under_way();
+        let named = under_way.and_then(|under_way| under_way.named.clone());
+        match (preparing, summary.prepared, &named) {
+            (Some(definition), _, Some(Named::Execute(name))) if summary.error.is_none() => {
+                let prepared = &mut self.backend.prepared;
+                prepared.set_named(name, Some(Some(definition)));
+            }
+            (Some(definition), Some(header), _) => self.backend.prepared.add(definition, header.id),
+            _ => {}
+        }
+        let client = &mut *self.client;
+        client.last.prepared_ahead(named.is_some());
+        if !client.change_state(ClientState::Idle, self.context.now) {
+            return After::CloseClient;
+        }
+        if summary.error.is_none() {
+            return After::Ready;
+        }
+        *self.context.long_data -= client.drop_command();
+        After::Replay(answer.collected)
+    }
+
+    /// SHOW WARNINGS, which follows each statement that failed or warned.
+    ///
+    /// An ERR packet carries no trackers. MySQL keeps what the statement changed before it failed
+    /// for the next OK, which is this one. MariaDB forgets it; but where stored code failed, which
+    /// alone can change something and fail, it leaves its trace among the warnings, unless the
+    /// session keeps no notes or has no room for one: that is asked then.
+    fn warnings_read(&mut self, answer: OwnAnswer<'_>) -> After {
+        let (summary, owed) = (answer.summary, self.client.last.owed);
+        let explanation = owed.explanation.with_due(summary.due);
+        let noted = self.note_changes(summary, explanation);
+        let told = noted.and_then(|()| {
+            let told = self.tell_later(summary);
+            self.note_rolled_back();
+            told
+        });
+        let collected = answer.collected;
+        let traced = collected.windows(TRACE.len()).any(|part| part == TRACE);
+        if self.client.last.owed.trace != Trace::Known && traced {
+            self.pin(PinReason::FailedCode);
+        }
+        let (client, context) = (&mut *self.client, &self.context);
+        client.keep_warnings(summary, collected, context.server, context.warnings);
+        if client.last.owed.trace.is_asked() {
+            let kept = client.last.kept().map_or(0, Diagnostics::conditions);
+            client.last.owed.trace = Trace::Asked(u8::try_from(kept).unwrap_or(u8::MAX));
+        }
+        After::if_read(told, After::Settle)
+    }
+
+    /// A SET that makes the server report what a statement set.
+    fn retold(&mut self, summary: &ReplySummary) -> After {
+        let client = &mut *self.client;
+        if summary.warned || summary.error.is_some() {
+            client.last.disown(Reads::DIAGNOSTICS);
+        }
+        let mut failed = false;
+        if let Some(touched) = &mut client.touched {
+            touched.awaited = touched.awaited.saturating_sub(1);
+            failed = touched.failed;
+            touched.failed &= touched.awaited > 0;
+        }
+        let noted = match &summary.error {
+            None => self.note_changes(summary, Explanation::Lasting),
+            Some((code, _)) if failed || NOT_BEGUN.contains(code) => Ok(()),
+            Some(_) => {
+                self.pin(PinReason::UnexplainedChange);
+                Ok(())
+            }
+        };
+        After::if_read(noted, After::Settle)
+    }
+
+    /// A command by which the server reports what it owes.
+    fn reported(&mut self, last: bool, summary: &ReplySummary) -> After {
+        if summary.error.is_some() {
+            return After::Lose("the server did not report what a statement had changed");
+        }
+        let taken = self.take_changes(summary);
+        if !last {
+            return After::if_read(taken, After::Nothing);
+        }
+        self.backend.reports = Reports::Complete;
+        After::if_read(taken, After::Settle)
+    }
+
+    /// A question about properties of the session.
+    fn properties_told(&mut self, asked: Asked, answer: &OwnAnswer<'_>) -> After {
+        let refused = answer.summary.error.is_some();
+        if refused && asked.properties == Properties::ROLE && !self.backend.flight().is_empty() {
+            // Refused where a reset is about to follow, as in the middle of an XA transaction.
+            return After::Nothing;
+        }
+        let read = Answer::read(asked, &answer.collected, answer.extended);
+        match read.filter(|_| !refused) {
+            Some(answer) => After::if_read(self.told(asked.properties, &answer), After::GoOn),
+            // What it holds, it keeps.
+            None if asked.properties == Properties::HOLDINGS => After::GoOn,
+            None => After::Lose("the server did not give a session's state back"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::touched::Touched;
+    use crate::pair::tests::{NOW, Parts, owner, reported};
+    use session::read_back::Question;
+    use session::statement::Statement;
+    use wire::command::ReplyShape;
+
+    fn answered(parts: &mut Parts, purpose: Purpose, summary: &ReplySummary) -> After {
+        collected(parts, purpose, summary, b"")
+    }
+
+    fn collected(
+        parts: &mut Parts,
+        purpose: Purpose,
+        summary: &ReplySummary,
+        bytes: &[u8],
+    ) -> After {
+        let answer = OwnAnswer {
+            summary,
+            collected: bytes.to_vec(),
+            extended: 0,
+        };
+        parts.pair().answered(purpose, answer)
+    }
+
+    fn error(code: u16) -> ReplySummary {
+        ReplySummary {
+            error: Some((code, "no".into())),
+            ..ReplySummary::default()
+        }
+    }
+
+    fn ok() -> ReplySummary {
+        ReplySummary::default()
+    }
+
+    fn runs(parts: &mut Parts, standing: Standing) {
+        assert!(parts.client.change_state(ClientState::Running, NOW));
+        parts.client.statement = Statement::plain(ReplyShape::Results);
+        parts.client.statement.standing = standing;
+    }
+
+    #[test]
+    fn a_state_that_is_refused_is_told_with_what_it_means_for_the_statement() {
+        let refused = error(1231);
+        for (purpose, behind) in [
+            (Purpose::Restore(false), Behind::Unknown),
+            (Purpose::Begin, Behind::Unknown),
+            (Purpose::Joined(true), Behind::NotRun),
+        ] {
+            let mut parts = Parts::leased();
+            let after = answered(&mut parts, purpose, &refused);
+            assert_eq!(after, After::Unrestored(behind));
+        }
+    }
+
+    #[test]
+    fn a_backend_stands_restored_behind_the_last_command_and_counts_as_accepted() {
+        let mut parts = Parts::leased();
+        parts.backend.epoch = 5;
+        let after = answered(&mut parts, Purpose::Restore(false), &ok());
+        assert_eq!(after, After::Nothing);
+        assert!(!parts.backend.session.accepted.is_of(5));
+        let after = answered(&mut parts, Purpose::Restore(true), &ok());
+        assert_eq!(after, After::Stands);
+        assert!(parts.backend.session.accepted.is_of(5));
+    }
+
+    #[test]
+    fn a_text_of_a_client_in_which_there_is_no_statement_costs_the_backend() {
+        let mut more = ok();
+        more.status = Some(status::MORE_RESULTS);
+        for (standing, summary, lost) in [
+            (Standing::Joined, ok(), true),
+            (Standing::Joined, more, false),
+            (Standing::Anywhere, ok(), false),
+        ] {
+            let mut parts = Parts::leased();
+            runs(&mut parts, standing);
+            let after = answered(&mut parts, Purpose::Joined(true), &summary);
+            assert_eq!(matches!(after, After::Lose(_)), lost, "{after:?}");
+        }
+    }
+
+    #[test]
+    fn a_set_that_is_told_again_is_taken_and_one_that_failed_pins() {
+        let mut parts = Parts::leased();
+        let touched = Touched {
+            awaited: 2,
+            ..Touched::default()
+        };
+        parts.client.touched = Some(Box::new(touched));
+        let told = reported("time_zone", "+01:00");
+        assert_eq!(answered(&mut parts, Purpose::Retold, &told), After::Settle);
+        let zone = parts.client.session.variable(b"time_zone");
+        assert_eq!(zone, Some(&b"+01:00"[..]));
+        // No such variable: the client's SET has set nothing either.
+        let unknown = error(NOT_BEGUN[0]);
+        assert_eq!(
+            answered(&mut parts, Purpose::Retold, &unknown),
+            After::Settle
+        );
+        assert!(!parts.client.is_pinned());
+        assert_eq!(parts.client.touched.as_ref().unwrap().awaited, 0);
+        assert_eq!(
+            answered(&mut parts, Purpose::Retold, &error(1205)),
+            After::Settle
+        );
+        assert!(parts.client.is_pinned_for(PinReason::UnexplainedChange));
+    }
+
+    #[test]
+    fn a_report_completes_what_was_owed() {
+        let mut parts = Parts::leased();
+        parts.backend.reports = Reports::Due(Explanation::Lasting);
+        let mut told = reported("time_zone", "+01:00");
+        told.due = Some(Explanation::Lasting);
+        let after = answered(&mut parts, Purpose::Reports(false), &told);
+        assert_eq!(after, After::Nothing);
+        assert_ne!(parts.backend.reports, Reports::Complete);
+        let after = answered(&mut parts, Purpose::Reports(true), &ok());
+        assert_eq!(after, After::Settle);
+        assert_eq!(parts.backend.reports, Reports::Complete);
+        assert!(parts.client.session.variable(b"time_zone").is_some());
+        assert!(!parts.client.is_pinned());
+        let after = answered(&mut parts, Purpose::Reports(true), &error(1205));
+        assert!(matches!(after, After::Lose(_)), "{after:?}");
+    }
+
+    #[test]
+    fn the_trace_of_code_that_failed_pins_unless_the_code_is_known() {
+        let row = [b"\x10\0\0\x05", TRACE, b"\x03why"].concat();
+        for (trace, pins) in [(Trace::Unasked, true), (Trace::Known, false)] {
+            let mut parts = Parts::leased();
+            parts.client.last.owed.trace = trace;
+            let after = collected(&mut parts, Purpose::Warnings, &ok(), &row);
+            assert_eq!(after, After::Settle);
+            assert_eq!(parts.client.is_pinned_for(PinReason::FailedCode), pins);
+        }
+        let mut parts = Parts::leased();
+        collected(&mut parts, Purpose::Warnings, &ok(), b"\x04Note\x041051");
+        assert!(!parts.client.is_pinned());
+    }
+
+    #[test]
+    fn a_report_that_makes_no_sense_costs_the_backend() {
+        let broken = ReplySummary {
+            changes: b"\x00\x7f".to_vec(),
+            ..ReplySummary::default()
+        };
+        let purposes = [Purpose::Begin, Purpose::Warnings, Purpose::Retold];
+        for purpose in purposes.into_iter().chain([Purpose::Reports(true)]) {
+            let mut parts = Parts::leased();
+            parts.client.capabilities = SESSION_TRACK;
+            let after = answered(&mut parts, purpose, &broken);
+            assert!(matches!(after, After::Lose(_)), "{purpose:?}: {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_not_given_back_costs_the_backend_and_holdings_do_not() {
+        let asked = |properties| {
+            let question = Question {
+                properties,
+                ..Question::default()
+            };
+            Purpose::ReadBack(question.asked())
+        };
+        let mut parts = Parts::leased();
+        let holdings = asked(Properties::HOLDINGS);
+        assert_eq!(answered(&mut parts, holdings, &error(1205)), After::GoOn);
+        let role = asked(Properties::ROLE);
+        let after = answered(&mut parts, role, &error(1399));
+        assert!(matches!(after, After::Lose(_)), "{after:?}");
+        // A reset is about to follow.
+        let own =
+            crate::backend::InFlight::own(Some(owner()), Purpose::GiveBack, ReplyShape::Status);
+        parts.backend.expect(own);
+        assert_eq!(answered(&mut parts, role, &error(1399)), After::Nothing);
+    }
+
+    #[test]
+    fn what_cannot_be_prepared_ahead_is_the_error_of_its_execution() {
+        let mut parts = Parts::leased();
+        assert!(parts.client.change_state(ClientState::Restoring, NOW));
+        parts.client.keep_input(b"\x01\0\0\0\x17");
+        let after = collected(&mut parts, Purpose::Ahead, &error(1146), b"its error");
+        assert_eq!(after, After::Replay(b"its error".to_vec()));
+        assert_eq!(parts.client.state(), ClientState::Idle);
+        assert!(parts.client.input.is_none(), "the command is answered");
+        let mut parts = Parts::leased();
+        assert!(parts.client.change_state(ClientState::Restoring, NOW));
+        parts.client.keep_input(b"\x01\0\0\0\x17");
+        assert_eq!(answered(&mut parts, Purpose::Ahead, &ok()), After::Ready);
+        assert!(
+            parts.client.input.is_some(),
+            "the command is looked at again"
+        );
+    }
+}
