@@ -6,6 +6,7 @@
 //!
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
+pub(crate) mod attributes;
 pub(crate) mod clients;
 pub(crate) mod frames;
 pub(crate) mod guards;

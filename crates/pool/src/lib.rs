@@ -36,6 +36,7 @@ mod line;
 mod listing;
 mod log;
 mod matching;
+mod naming;
 mod operations;
 mod outbox;
 mod own_ok;

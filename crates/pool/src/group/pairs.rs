@@ -4,6 +4,7 @@
 //! for sockets, lanes and leases is done by the group, after the pair is gone.
 
 use crate::group::Group;
+use crate::naming::Naming;
 use crate::pair::view::ClientView;
 use crate::pair::{Context, Pair};
 use reactor::{Key, Net};
@@ -29,6 +30,21 @@ impl<N: Net> Group<N> {
                 epoch: self.epoch,
                 now,
             },
+        })
+    }
+
+    /// A client with what it has prepared by name.
+    pub(crate) fn naming(&mut self, key: Key) -> Option<Naming<'_, N::Sock>> {
+        let client = self.clients.get_mut(key)?;
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        Some(Naming {
+            key,
+            client,
+            backend,
+            server: &self.shared.server,
+            definitions: &mut self.definitions,
+            sessions: &mut self.sessions,
+            share: self.shared.prepared_of_backend(&self.settings),
         })
     }
 

@@ -11,7 +11,6 @@
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
 //! behind what puts it there (`restoring.rs`).
 
-pub(crate) mod attributes;
 pub(crate) mod deferred_begin;
 pub(crate) mod endings;
 pub(crate) mod kills;
@@ -22,8 +21,8 @@ use crate::client::{Client, ClientState, Handled};
 use crate::code_seen::{Inside, SchemaText};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::group::prepared::named::{PreparedText, Spoken};
 use crate::log::statement::StatementLog;
+use crate::naming::{PreparedText, Spoken, may_name};
 use crate::own_ok::OwnOk;
 
 use crate::pair::conditions::is_refused_whole;
@@ -35,7 +34,7 @@ use session::found::hides_reads;
 use session::read_back::Properties;
 use session::shapes;
 use session::shapes::Ride;
-use session::standing::{Front, standing_of, standing_of_execution};
+use session::standing::{Front, Standing, standing_of, standing_of_execution};
 use session::statement::{Code, LooksBack, Statement};
 use sql::classify::{PinCause, Reads, Verb};
 use sql::lex::Server;
@@ -43,7 +42,7 @@ use sql::text::Text;
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::command::Command;
+use wire::command::{Command, ReplyShape};
 use wire::reply::Reply;
 
 /// Commands that the pool answers itself, with the session's status.
@@ -121,7 +120,17 @@ impl<N: Net> Group<N> {
             Command::SetOption => return self.on_set_option(key, arguments),
             Command::ResetConnection => return self.on_reset(key),
             Command::ChangeUser => return self.on_change_user(key, arguments),
-            Command::Query => return self.on_query_with_header(key, message, arguments),
+            Command::Query => {
+                let client = self.clients.get(key);
+                return match client.map(|client| client.text_in(arguments)) {
+                    Some(Ok(sql)) => self.on_query(key, message, sql),
+                    Some(Err(_)) => {
+                        self.answers().malformed(key);
+                        Handled::Used
+                    }
+                    None => Handled::Used,
+                };
+            }
             Command::ProcessKill => return self.on_kill_command(key, message, arguments),
             Command::StmtPrepare
             | Command::StmtExecute
@@ -240,18 +249,39 @@ impl<N: Net> Group<N> {
             return self.answers().refuse_counted(key, &Refusal::Kill);
         }
         let text = Text { sql, mode, seen };
-        let text = match self.speak_of_named(key, message, &text) {
-            Spoken::Plain => {
-                let handled = self.run_text(key, message, &text);
-                self.leave_last_backend(key);
-                return handled;
-            }
-            Spoken::Handled(handled) => return handled,
-            Spoken::Runs(text) => text,
+        let naming = may_name(&seen.class).then(|| self.naming(key)).flatten();
+        let spoken = naming.map_or(Spoken::Plain, |mut naming| naming.speak(message, &text));
+        let handled = match spoken {
+            Spoken::Plain => self.run_text(key, message, &text),
+            Spoken::Runs(prepared) => self.run_prepared_text(key, message, &prepared),
+            spoken => return self.go_on_spoken(key, message, spoken),
         };
-        let handled = self.run_prepared_text(key, message, &text);
         self.leave_last_backend(key);
         handled
+    }
+
+    /// Does what is to become of a text about a statement by name that runs no other.
+    fn go_on_spoken(&mut self, key: Key, message: &[u8], spoken: Spoken) -> Handled {
+        match spoken {
+            Spoken::Plain | Spoken::Runs(_) => {}
+            Spoken::Sent(instead) => {
+                let mut statement = Statement::plain(ReplyShape::Results);
+                statement.explain();
+                statement.standing = Standing::Anywhere;
+                return self.start(key, instead.as_deref().unwrap_or(message), statement);
+            }
+            Spoken::Deallocated => self.answers().ok(key, &OwnOk::PLAIN),
+            Spoken::Waits => return self.waiters().wait_outside(key),
+            Spoken::ReadsVariables => {
+                if let Some(lease) = self.clients.get(key).and_then(Client::lease) {
+                    let property = Properties::USER_VARIABLES;
+                    return self.wait_for_property(key, lease, property);
+                }
+            }
+            Spoken::Full => return self.answers().refuse_to_prepare(key),
+            Spoken::Refused(refusal) => return self.answers().refuse_counted(key, &refusal),
+        }
+        Handled::Used
     }
 
     /// Runs a text of a client's.
@@ -277,7 +307,7 @@ impl<N: Net> Group<N> {
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
-        if !told && self.lose_to_hidden_names(key) {
+        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
             return self.waiters().wait_outside(key);
         }
         let client = self.clients.get(key);
@@ -384,7 +414,7 @@ impl<N: Net> Group<N> {
         let mut statement = statement_of(found, self.shared.server.flavour);
         statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
-        if !told && self.lose_to_hidden_names(key) {
+        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
             return self.waiters().wait_outside(key);
         }
         let client = self.clients.get(key).filter(|_| !told);
@@ -454,7 +484,9 @@ impl<N: Net> Group<N> {
             let message = client.reworded(message, &instead);
             return self.start(key, &message, statement);
         }
-        self.execute_instead(key, &instead, text);
+        if let Some(mut naming) = self.naming(key) {
+            naming.execute_instead(&instead, text);
+        }
         self.start(key, message, statement)
     }
 

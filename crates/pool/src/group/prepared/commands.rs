@@ -8,6 +8,7 @@
 //!
 //! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
 
+use crate::backend::BackendState;
 use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
 use crate::code_seen::{Inside, SchemaText};
@@ -251,7 +252,7 @@ impl<N: Net> Group<N> {
         let known = text.and_then(|text| self.code().known(text, &definition.session));
         let class = class_with(&definition.class, known.as_ref());
         let told = !class.pin.is_some_and(hides_reads);
-        if !told && self.lose_to_hidden_names(key) {
+        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
             return self.waiters().wait_outside(key);
         }
         let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
@@ -512,5 +513,32 @@ impl<N: Net> Group<N> {
         };
         let text = format!("Unknown prepared statement handler ({id}) given to {what}");
         Err(self.raise(key, errors::UNKNOWN_STATEMENT, &text))
+    }
+
+    /// Closes what idle backends have prepared beyond their share: that of each is smaller since
+    /// the server takes fewer (`max_prepared_stmt_count`), and clients' own would be refused.
+    pub(crate) fn give_statements_back(&mut self) {
+        let share = self.shared.prepared_of_backend(&self.settings);
+        for lease in self.backends.keys() {
+            let Some(backend) = self.backends.get_mut(lease) else {
+                continue;
+            };
+            let idle = backend.state() == BackendState::Idle;
+            if !idle || backend.prepared.count() <= share {
+                continue;
+            }
+            let mut out = Vec::new();
+            while backend.prepared.count() > share
+                && let Some(id) = backend.prepared.take_oldest()
+            {
+                put_closes(&mut out, &[id]);
+            }
+            // The rest are names, whose end has a reply.
+            if backend.prepared.count() > share {
+                self.let_go(lease);
+            } else {
+                self.backend_writer().send(lease, &out);
+            }
+        }
     }
 }

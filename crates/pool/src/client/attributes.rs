@@ -13,34 +13,19 @@
 //! variables, types of parameters) has no attribute in it.
 
 use crate::buffers::message::payload_of;
-use crate::client::{Client, Handled};
-use crate::group::Group;
-use reactor::{Key, Net};
+use crate::client::Client;
 use sql::lex::LexMode;
 use wire::attributes::{Form, header_len, put_reworded};
-
-impl<N: Net> Group<N> {
-    /// A text, behind its query attributes where the client has agreed on these.
-    pub(crate) fn on_query_with_header(
-        &mut self,
-        key: Key,
-        message: &[u8],
-        arguments: &[u8],
-    ) -> Handled {
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        match header_len(Form::of(client.capabilities), arguments) {
-            Ok(len) => self.on_query(key, message, &arguments[len..]),
-            Err(_) => {
-                self.answers().malformed(key);
-                Handled::Used
-            }
-        }
-    }
-}
+use wire::packet::Malformed;
 
 impl<S> Client<S> {
+    /// The text in the arguments of its COM_QUERY, behind its attributes where it has agreed on
+    /// these.
+    pub(crate) fn text_in<'t>(&self, arguments: &'t [u8]) -> Result<&'t [u8], Malformed> {
+        let len = header_len(Form::of(self.capabilities), arguments)?;
+        Ok(&arguments[len..])
+    }
+
     /// Its text in other words, with the query attributes that it came with.
     pub(crate) fn reworded(&self, message: &[u8], sql: &[u8]) -> Vec<u8> {
         let payload = payload_of(message);
