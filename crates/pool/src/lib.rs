@@ -53,6 +53,7 @@ mod seating;
 mod server;
 mod shared;
 mod slow_readers;
+mod statement_commands;
 mod statement_logs;
 mod survey;
 mod telemetry;

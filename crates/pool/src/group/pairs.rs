@@ -7,6 +7,7 @@ use crate::group::Group;
 use crate::naming::Naming;
 use crate::pair::view::ClientView;
 use crate::pair::{Context, Pair};
+use crate::statement_commands::StatementCommands;
 use reactor::{Key, Net};
 
 impl<N: Net> Group<N> {
@@ -44,6 +45,24 @@ impl<N: Net> Group<N> {
             server: &self.shared.server,
             definitions: &mut self.definitions,
             sessions: &mut self.sessions,
+            share: self.shared.prepared_of_backend(&self.settings),
+        })
+    }
+
+    /// A client with what it has prepared by number.
+    pub(crate) fn statement_commands(
+        &mut self,
+        key: Key,
+    ) -> Option<StatementCommands<'_, N::Sock>> {
+        let client = self.clients.get_mut(key)?;
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        Some(StatementCommands {
+            client,
+            backend,
+            server: &self.shared.server,
+            definitions: &mut self.definitions,
+            sessions: &mut self.sessions,
+            kept: &mut self.kept,
             share: self.shared.prepared_of_backend(&self.settings),
         })
     }

@@ -223,6 +223,15 @@ impl<S> Backend<S> {
         Some(definition)
     }
 
+    /// Its client has closed a statement whose cursor is open here: what closes that here.
+    pub(crate) fn close_cursor(&mut self, definition: &Rc<Definition>, id: u32) -> Option<Vec<u8>> {
+        let sent_to = self.prepared.with_cursor((definition, id))?;
+        self.prepared.take(definition, sent_to);
+        let mut out = Vec::new();
+        put_closes(&mut out, &[sent_to]);
+        Some(out)
+    }
+
     /// Notes that a backend is about to prepare a statement, and closes what is too many for that.
     /// Gives how many commands with a reply were written for that.
     fn make_room_for(&mut self, under_way: &UnderWay, share: usize, out: &mut Vec<u8>) -> usize {

@@ -25,6 +25,7 @@ use session::conditions::{absent_condition, number_in};
 use session::diagnostics::{Area, Diagnostics, area_of, in_binary};
 use session::last_gtid::LastGtid;
 use session::last_statement::LEFT_BY_STATEMENT;
+use session::prepared::Definition;
 use sql::asked::{Question, Which, question};
 use sql::classify::{self, Marks, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server};
@@ -175,7 +176,7 @@ impl<'a, S> Before<'a, S> {
     }
 
     /// What is known of the statement before, for the questions that its backend cannot answer.
-    pub(crate) fn values(&self, found: &classify::Statement) -> Values<'a> {
+    fn values(&self, found: &classify::Statement) -> Values<'a> {
         let client = self.view.client;
         let mut values = Values {
             id: client.own_id(),
@@ -204,9 +205,23 @@ impl<'a, S> Before<'a, S> {
         values
     }
 
+    /// Answers an execution of a text that reads what the statement before left, where its client's
+    /// backend does not know: by a text of its own with the counts that are kept. `cursor`: it asks
+    /// for one, which rows that are kept cannot have.
+    pub(crate) fn execution(&self, definition: &Definition, cursor: bool) -> Previous {
+        let (client, class) = (self.view.client, &definition.class);
+        let mode = (self.server).lex_mode(&client.session, client.capabilities);
+        let text = with_values(&definition.sql, mode, self.values(class));
+        if let Some(text) = text.filter(|_| !class.multi) {
+            return Previous::Text(text);
+        }
+        let shown = (!cursor).then(|| self.shown_in_binary(&definition.sql, mode));
+        shown.flatten().map_or(Previous::Gone, Previous::Rows)
+    }
+
     /// The rows of a SHOW WARNINGS or SHOW ERRORS that is executed, from what was kept; `None`
     /// where it is none, or nothing was kept.
-    pub(crate) fn shown_in_binary(&self, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
+    fn shown_in_binary(&self, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
         let Some(Question::Show {
             errors,
             offset,
