@@ -454,6 +454,22 @@ impl<S> Backend<S> {
         riders
     }
 
+    /// A client's statement is left to those who ride with it: nobody waits for its reply any more.
+    /// `false` where it is not in flight, or its reply has begun, and ends soon.
+    pub(crate) fn leave_to_riders(&mut self, victim: Key, now: Time) -> bool {
+        let begun = self.summary.len > 0 || !self.middle.at_packet_start();
+        let owns = |c: &InFlight| c.owner == Some(victim) && c.purpose == Purpose::Statement;
+        let Some(place) = self.flight.iter().position(owns) else {
+            return false;
+        };
+        if place == 0 && begun {
+            return false;
+        }
+        self.flight[place].owner = None;
+        self.note_left(now);
+        true
+    }
+
     /// Whether the statement that has been answered so has changed the session that those in flight
     /// behind it run in.
     pub(crate) fn has_changed(&self, summary: &ReplySummary) -> bool {
@@ -588,6 +604,23 @@ mod tests {
     #[should_panic(expected = "a backend cannot go from Dialling to Leased")]
     fn a_backend_cannot_be_leased_before_its_login() {
         let _ = backend().change_state(BackendState::Leased, Time(2));
+    }
+
+    #[test]
+    fn a_statement_is_left_to_riders_until_its_reply_has_begun() {
+        let mut backend = backend();
+        let keys = [1, 2].map(|number| Key::from_parts(number, 0));
+        for key in keys {
+            let shape = ReplyShape::Results;
+            backend.expect(InFlight::own(Some(key), Purpose::Statement, shape));
+        }
+        backend.summary.len = 1;
+        assert!(!backend.leave_to_riders(keys[0], Time(2)), "it has begun");
+        assert!(backend.leave_to_riders(keys[1], Time(2)));
+        assert!(!backend.leave_to_riders(keys[1], Time(2)), "it has gone");
+        let owners: Vec<_> = backend.flight().iter().map(|c| c.owner).collect();
+        assert_eq!(owners, [Some(keys[0]), None]);
+        assert!(backend.flight()[1].left.is_some());
     }
 
     #[test]

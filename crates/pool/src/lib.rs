@@ -31,6 +31,7 @@ mod input_room;
 mod kept;
 mod kill_connection;
 mod kill_fate;
+mod kill_meaning;
 mod limited_log;
 mod line;
 mod listing;

@@ -57,8 +57,8 @@ pub(crate) struct Chosen {
     /// The client's number of the statement.
     pub(crate) id: u32,
     pub(crate) definition: Rc<Definition>,
-    /// Its only parameter, where that is a number and the statement is a KILL.
-    pub(crate) parameter: Option<u64>,
+    /// Whom it kills, where it is a KILL that can be read for certain.
+    pub(crate) kill: Option<Kill>,
 }
 
 /// A client with the statements that it has prepared, and what they are made of.
@@ -155,12 +155,17 @@ impl<S> StatementCommands<'_, S> {
             let refusal = Refusal::Prepared(Unprepared::LongData);
             return Err(Told::Refused(refusal));
         }
-        let alone = execution && held.long.is_none() && definition.class.kills;
-        let parameter = alone.then(|| only_number(payload, held.types.as_deref(), form));
+        let alone = execution && held.long.is_none();
+        let number = || only_number(payload, held.types.as_deref(), form);
+        let mode = (self.server).lex_mode(&definition.session, self.client.capabilities);
+        let kill = match definition.class.kills {
+            true => Kill::read_with(&definition.sql, mode, alone.then(number).flatten()),
+            false => None,
+        };
         Ok(Chosen {
             id,
             definition,
-            parameter: parameter.flatten(),
+            kill,
         })
     }
 
@@ -425,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn an_execution_knows_its_statement() {
+    fn an_execution_knows_its_statement_and_whom_it_kills() {
         let mut bench = Bench::new();
         bench.has("SELECT 1", 0);
         let payload = about(Command::StmtExecute, 1, &[0, 1, 0, 0, 0]);
@@ -434,8 +439,14 @@ mod tests {
             .commands()
             .choose(Command::StmtExecute, &message, &payload);
         let chosen = chosen.unwrap();
-        assert_eq!((chosen.id, chosen.parameter), (1, None));
+        assert_eq!((chosen.id, chosen.kill), (1, None));
         assert_eq!(&*chosen.definition.sql, b"SELECT 1");
+        let mut bench = Bench::new();
+        bench.has("KILL QUERY 77", 0);
+        let chosen = bench
+            .commands()
+            .choose(Command::StmtExecute, &message, &payload);
+        assert!(chosen.unwrap().kill.is_some_and(|kill| kill.query));
     }
 
     #[test]

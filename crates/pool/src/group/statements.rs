@@ -21,6 +21,7 @@ use crate::client::{Client, ClientState, Handled};
 use crate::code_seen::{Inside, SchemaText};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::kill_meaning::kill_of_command;
 use crate::log::statement::StatementLog;
 use crate::naming::{PreparedText, Spoken, may_name};
 use crate::own_ok::OwnOk;
@@ -37,6 +38,7 @@ use session::shapes::Ride;
 use session::standing::{Front, Standing, standing_of, standing_of_execution};
 use session::statement::{Code, LooksBack, Statement};
 use sql::classify::{PinCause, Reads, Verb};
+use sql::kill::Kill;
 use sql::lex::Server;
 use sql::text::Text;
 use std::borrow::Cow;
@@ -131,7 +133,13 @@ impl<N: Net> Group<N> {
                     None => Handled::Used,
                 };
             }
-            Command::ProcessKill => return self.on_kill_command(key, message, arguments),
+            Command::ProcessKill => {
+                let kill = kill_of_command(arguments, self.shared.server.flavour);
+                if kill.is_some() {
+                    return self.on_kill(key, message, kill);
+                }
+                (self.answers()).error(key, wire::errors::UNKNOWN_COM, "Unknown command");
+            }
             Command::StmtPrepare
             | Command::StmtExecute
             | Command::StmtBulkExecute
@@ -243,7 +251,7 @@ impl<N: Net> Group<N> {
         let digested = self.figures.digests.are_counted();
         let seen = self.in_hand.seen(message, sql, mode, digested);
         if seen.class.verb == Verb::Kill && !seen.class.multi {
-            return self.on_kill_text(key, message, sql, mode);
+            return self.on_kill(key, message, Kill::read(sql, mode));
         }
         if seen.hides_kill {
             return self.answers().refuse_counted(key, &Refusal::Kill);

@@ -9,6 +9,7 @@ use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
 use crate::code_seen::{Inside, SchemaText};
 use crate::group::Group;
+use crate::kill_meaning::command_of;
 use crate::own_ok::OwnOk;
 use crate::pair::prepared::put_closes;
 use crate::pair::previous::Previous;
@@ -26,6 +27,7 @@ use sql::text::Text;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::rc::Rc;
+use wire::attributes::Form;
 use wire::command::{Command, ReplyShape};
 use wire::execution::{is_cut_short, wants_cursor};
 
@@ -146,13 +148,15 @@ impl<N: Net> Group<N> {
         let Chosen {
             id,
             definition,
-            parameter,
+            kill,
         } = match commands.choose(command, message, payload) {
             Ok(chosen) => chosen,
             Err(told) => return self.go_on_told(key, message, told),
         };
         if definition.class.kills {
-            return self.on_kill_execution(key, &definition, parameter);
+            let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
+            let said = kill.map(|kill| command_of(kill, Form::of(capabilities)));
+            return self.on_kill(key, &said.unwrap_or_default(), kill);
         }
         self.return_to_last_backend(key, &definition.class);
         let handled = self.execute_read(key, (command, id), definition, message);
