@@ -296,7 +296,9 @@ impl<N: Net> Group<N> {
     fn run_text(&mut self, key: Key, message: &[u8], text: &Text<'_>) -> Handled {
         let Text { sql, mode, seen } = text;
         let (sql, mode, found) = (*sql, *mode, &seen.class);
-        self.return_to_last_backend(key, found);
+        if let Some(home) = self.matching().home_for_text(key, found) {
+            self.bind(key, home);
+        }
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -401,7 +403,9 @@ impl<N: Net> Group<N> {
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
     /// client's command does.
     fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
-        self.return_to_last_backend(key, &text.class);
+        if let Some(home) = self.matching().home_for_text(key, &text.class) {
+            self.bind(key, home);
+        }
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };

@@ -4,12 +4,14 @@
 //! stands in its session already, then the one used last that can be brought there. Those about
 //! whose last statement a client may ask next go to others when there is no other.
 
-use crate::backend::Backend;
-use crate::client::Client;
+use crate::backend::{Backend, BackendState};
+use crate::client::{Client, ClientState};
 use crate::matching::Matching;
 use reactor::Key;
+use session::diagnostics::{Area, area_of};
 use session::found::Found;
 use session::state::can_restore;
+use sql::classify::{self, Reads};
 use sql::lex::Server;
 use std::rc::Rc;
 use std::time::Duration;
@@ -133,14 +135,50 @@ impl<S> Matching<'_, S> {
         backend.lives_on(capabilities, &self.shared.server.timeouts, self.now)
     }
 
-    /// The backend of a client's last statement, if it is idle and nobody's since.
-    pub(crate) fn last_backend_of(&self, key: Key) -> Option<Key> {
+    /// The backend of a client's last statement, if it is idle and nobody's since, and for how many
+    /// statements of which client it is that.
+    pub(crate) fn last_backend_of(&self, key: Key) -> Option<(Key, (Key, u32))> {
+        let number = self.clients.get(key)?.last.number;
         let mut leases = self.last_backends_of(key);
-        leases.next().map(|(lease, _)| lease)
+        leases.next().map(|(lease, _)| (lease, (key, number)))
+    }
+
+    /// Whether an idle backend alone knows something of the client that it served last, `home`,
+    /// which can be bound to it to have that asked.
+    pub(crate) fn is_to_be_asked(&self, lease: Key, (key, sent): (Key, u32)) -> bool {
+        let backend = self.backends.get(lease);
+        let idle = backend.is_some_and(|backend| backend.state() == BackendState::Idle);
+        idle && self.clients.get(key).is_some_and(|client| {
+            // Its next statement may wait already, behind one that the backend cannot serve.
+            let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
+            let free = client.lease().is_none() && waits && !client.closing;
+            let server = self.shared.server.flavour;
+            free && client.last.number == sent && !client.last.questions(server).is_none()
+        })
+    }
+
+    /// The backend to which a client without one goes back for a text that reads what its last
+    /// statement has left there, or behind which only that backend knows whether its conditions are
+    /// gone.
+    pub(crate) fn home_for_text(&self, key: Key, class: &classify::Statement) -> Option<Key> {
+        let asks = Reads::ROW_COUNT
+            .union(Reads::FOUND_ROWS)
+            .union(Reads::DIAGNOSTICS)
+            .union(Reads::LAST_GTID);
+        let unsure = || area_of(class, self.shared.server.flavour) == Area::Unsure;
+        let client = self.clients.get(key)?;
+        let goes = class.reads.intersects(asks) || client.last.has_conditions() && unsure();
+        goes.then(|| self.home_to_ask(key))?
+    }
+
+    /// The same for a text that is known to read, or runs code that may.
+    pub(crate) fn home_to_ask(&self, key: Key) -> Option<Key> {
+        let free = self.clients.get(key)?.lease().is_none() && !self.drains;
+        free.then(|| self.last_backend_to_use(key))?
     }
 
     /// The same, if it can be used for another statement.
-    pub(crate) fn last_backend_to_use(&self, key: Key) -> Option<Key> {
+    pub(super) fn last_backend_to_use(&self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let suits = |backend: &Backend<S>| {
             self.lives_on(backend) && can_restore(&backend.session, &client.session)
@@ -149,10 +187,13 @@ impl<S> Matching<'_, S> {
         leases.find_map(|(lease, backend)| suits(backend).then_some(lease))
     }
 
-    /// An idle backend on which FOUND_ROWS() is what it is for the client, and about which nobody
-    /// else may have to ask: the one used last of several.
+    /// An idle backend for a client without one, on which FOUND_ROWS() is what it is for the
+    /// client, and about which nobody else may have to ask: the one used last of several.
     pub(crate) fn found_alike(&self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
+        if client.lease().is_some() || self.drains {
+            return None;
+        }
         let found = client.last.found_rows.get()?;
         let suits = |backend: &Backend<S>| {
             backend.found_ahead(self.shared.server.flavour) == Some(found)

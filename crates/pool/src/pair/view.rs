@@ -71,6 +71,15 @@ impl<S> ClientView<'_, S> {
             || reads.intersects(Reads::FOUND_ROWS) && self.is_counting()
     }
 
+    /// Whether its backend has to tell a text that reads this whether its last statement has
+    /// counted, and can.
+    pub(crate) fn tells_count(&self, reads: Reads) -> bool {
+        let asks =
+            reads.intersects(Reads::FOUND_ROWS) && self.client.last.found_rows.is_unsettled();
+        let backend = self.backend.filter(|_| asks);
+        backend.is_some_and(|backend| !backend.transaction.is_announced())
+    }
+
     /// Whether such a command of its own is in flight on its backend.
     fn has_in_flight(&self, is_such: impl Fn(&InFlight) -> bool) -> bool {
         let own = |command: &InFlight| command.owner == Some(self.key) && is_such(command);

@@ -127,11 +127,14 @@ impl<N: Net> Group<N> {
         let goes_along = backend.is_some_and(|backend| backend.goes_with(key));
         match client.stays(server, goes_along) {
             None => Ok(()),
-            Some(Stays::Asks) if client.last.is_settled() => match self.ask_last_of(key) {
-                true => Err(Stays::Asks),
-                // Nobody knows it any more, here or there.
-                false => Ok(()),
-            },
+            Some(Stays::Asks) if client.last.is_settled() => {
+                let home = self.matching().last_backend_of(key);
+                match home.is_some_and(|(lease, home)| self.ask_last_backend(lease, home)) {
+                    true => Err(Stays::Asks),
+                    // Nobody knows it any more, here or there.
+                    false => Ok(()),
+                }
+            }
             Some(why) => Err(why),
         }
     }

@@ -158,7 +158,9 @@ impl<N: Net> Group<N> {
             let said = kill.map(|kill| command_of(kill, Form::of(capabilities)));
             return self.on_kill(key, &said.unwrap_or_default(), kill);
         }
-        self.return_to_last_backend(key, &definition.class);
+        if let Some(home) = self.matching().home_for_text(key, &definition.class) {
+            self.bind(key, home);
+        }
         let handled = self.execute_read(key, (command, id), definition, message);
         self.leave_last_backend(key);
         handled

@@ -4,7 +4,8 @@
 //! behind UNION or OFFSET, the items of a condition). To ask behind each of them costs a round trip
 //! that hardly any client wants. The mechanism: a backend that becomes free is its last client's
 //! *home* ([`crate::backend::Backend::last_client`]) until somebody else gets it. Until then the
-//! client's own question goes there and the server answers it ([`Group::return_to_last_backend`]).
+//! client's own question goes there and the server answers it
+//! ([`crate::matching::Matching::home_for_text`]).
 //! When another client gets the backend, or it is to be closed, the questions that save the answers
 //! go out first, in one write with that client's commands ([`Group::ask_for`]): GET DIAGNOSTICS
 //! into variables of the pool's own, which clears nothing, then one SELECT of FOUND_ROWS() and of
@@ -24,10 +25,9 @@ use crate::group::Group;
 use crate::pair::found::counted;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
-use session::diagnostics::{Area, area_of};
 use session::reply_summary::ReplySummary;
 use session::text::Text;
-use sql::classify::{self, Reads};
+use sql::classify::Reads;
 use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
@@ -59,72 +59,18 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Binds a client to its home, if that is free, for a text that reads what was left there, or
-    /// behind which only that backend knows whether its conditions are gone.
-    pub(crate) fn return_to_last_backend(&mut self, key: Key, class: &classify::Statement) {
-        let asks = Reads::ROW_COUNT
-            .union(Reads::FOUND_ROWS)
-            .union(Reads::DIAGNOSTICS)
-            .union(Reads::LAST_GTID);
-        let unsure = area_of(class, self.shared.server.flavour) == Area::Unsure;
-        let client = self.clients.get(key).filter(|_| unsure);
-        if class.reads.intersects(asks) || client.is_some_and(|client| client.last.has_conditions())
-        {
-            self.return_to_ask(key);
-        }
-    }
-
-    /// The same for a text that is known to read, or runs code that may.
-    pub(crate) fn return_to_ask(&mut self, key: Key) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        if client.lease().is_some() || self.draining.is_some() {
-            return;
-        }
-        if let Some(home) = self.matching().last_backend_to_use(key) {
-            self.bind(key, home);
-        }
-    }
-
-    /// Binds a client without a backend to one on which FOUND_ROWS() is what it is for the client;
-    /// `false` where none is free.
-    pub(crate) fn goes_where_found_alike(&mut self, key: Key) -> bool {
-        let free = self.clients.get(key).is_some_and(|c| c.lease().is_none());
-        if !free || self.draining.is_some() {
-            return false;
-        }
-        let Some(found) = self.matching().found_alike(key) else {
-            return false;
-        };
-        self.bind(key, found);
-        let client = self.clients.get(key);
-        client.is_some_and(|client| {
-            client.lease().is_some() && client.last.is_native(Reads::FOUND_ROWS)
-        })
-    }
-
-    /// Whether a text that reads this has to wait for what is being read back, or is to be.
+    /// Whether a text that reads this has to wait for what is being read back, or is to be: on the
+    /// backend that its client has gone back to, FOUND_ROWS() where nobody can tell whether its
+    /// last statement has counted.
     pub(crate) fn reads_back_first(&mut self, key: Key, reads: Reads) -> bool {
-        let view = self.client_view(key);
-        view.is_some_and(|view| view.is_read_back_now(reads))
-            || self.asks_whether_counted(key, reads)
-    }
-
-    /// Asks the backend that a client has gone back to for FOUND_ROWS(), where nobody can tell
-    /// whether its last statement has counted; `false` where there is nothing to ask.
-    fn asks_whether_counted(&mut self, key: Key, reads: Reads) -> bool {
-        let client = self.clients.get(key);
-        let unsettled = client.filter(|client| client.last.found_rows.is_unsettled());
-        let lease = unsettled.and_then(|client| client.lease());
-        let lease = lease.filter(|_| reads.intersects(Reads::FOUND_ROWS));
-        let told = |lease: &Key| {
-            let backend = self.backends.get(*lease);
-            backend.is_some_and(|backend| !backend.transaction.is_announced())
+        let Some(view) = self.client_view(key) else {
+            return false;
         };
-        lease
-            .filter(told)
-            .is_some_and(|lease| self.ask_for(lease, key))
+        if view.is_read_back_now(reads) {
+            return true;
+        }
+        let lease = view.client.lease().filter(|_| view.tells_count(reads));
+        lease.is_some_and(|lease| self.ask_for(lease, key))
     }
 
     /// The lease of a client that has not used it after all ends.
@@ -286,19 +232,11 @@ impl<N: Net> Group<N> {
     }
 
     /// Binds a client to its idle home to ask there; `false` when there is nothing to ask.
-    fn ask_last_backend(&mut self, lease: Key, (key, sent): (Key, u32)) -> bool {
-        let server = self.shared.server.flavour;
-        let idle = self
-            .backends
-            .get(lease)
-            .is_some_and(|backend| backend.state() == BackendState::Idle);
-        let owes = self.clients.get(key).is_some_and(|client| {
-            // Its next statement may wait already, behind one that the backend cannot serve.
-            let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
-            let free = client.lease().is_none() && waits && !client.closing;
-            free && client.last.number == sent && !client.last.questions(server).is_none()
-        });
-        idle && owes && self.bind(key, lease) && self.ask_for(lease, key)
+    pub(crate) fn ask_last_backend(&mut self, lease: Key, home: (Key, u32)) -> bool {
+        let key = home.0;
+        self.matching().is_to_be_asked(lease, home)
+            && self.bind(key, lease)
+            && self.ask_for(lease, key)
     }
 
     /// Whether FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
@@ -323,16 +261,7 @@ impl<N: Net> Group<N> {
             // Behind what is being read back, this is asked for next.
             return !backend.flight().is_empty() || self.ask_for(lease, key);
         }
-        self.ask_last_of(key)
-    }
-
-    /// Asks the last backend of a client, which has none now, for what that alone knows; `false`
-    /// where it is another's by now, or has nothing to tell.
-    pub(crate) fn ask_last_of(&mut self, key: Key) -> bool {
-        let number = self.clients.get(key).map(|client| client.last.number);
-        match self.matching().last_backend_of(key).zip(number) {
-            Some((lease, number)) => self.ask_last_backend(lease, (key, number)),
-            None => false,
-        }
+        let home = self.matching().last_backend_of(key);
+        home.is_some_and(|(lease, home)| self.ask_last_backend(lease, home))
     }
 }

@@ -53,7 +53,9 @@ impl<N: Net> Group<N> {
         let Some(asking) = self.code().asking(text) else {
             return Inside::Known;
         };
-        self.return_to_ask(key);
+        if let Some(home) = self.matching().home_to_ask(key) {
+            self.bind(key, home);
+        }
         let lost = (self.clients.get(key)).map_or(Reads::NONE, Client::lost_to_code);
         if lost.is_empty() {
             return Inside::Known;
@@ -74,8 +76,13 @@ impl<N: Net> Group<N> {
         if !asked.without(counts).is_empty() || rows && !matches!(known, Some(0 | -1)) {
             return Inside::Gone;
         }
-        if asked.intersects(Reads::FOUND_ROWS) && !self.goes_where_found_alike(key) {
-            return Inside::Gone;
+        if asked.intersects(Reads::FOUND_ROWS) {
+            let alike = self.matching().found_alike(key);
+            let bound = alike.is_some_and(|alike| self.bind(key, alike));
+            let client = self.clients.get(key).filter(|_| bound);
+            if !client.is_some_and(|client| client.last.is_native(Reads::FOUND_ROWS)) {
+                return Inside::Gone;
+            }
         }
         match rows {
             true => Inside::Told,
