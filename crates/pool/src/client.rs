@@ -10,6 +10,7 @@ pub(crate) mod attributes;
 pub(crate) mod clients;
 pub(crate) mod frames;
 pub(crate) mod guards;
+pub(crate) mod options;
 pub(crate) mod place;
 pub(crate) mod touched;
 

@@ -235,9 +235,11 @@ impl<N: Net> Group<N> {
     pub(crate) fn take_settings(&mut self) {
         let epoch = self.shared.settings_epoch();
         if epoch != self.settings_epoch {
-            self.count_for_limits(false);
+            self.waiters().count_for_limits(false);
+            self.room().count_all(false);
             (self.settings, self.settings_epoch) = (self.shared.settings(), epoch);
-            self.count_for_limits(true);
+            self.waiters().count_for_limits(true);
+            self.room().count_all(true);
             self.seating().seat_all();
             self.figures.fit(self.settings.users.len());
         }

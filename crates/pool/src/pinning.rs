@@ -6,6 +6,7 @@
 //! the policy `stored_code` wants it. The plan is the client's; what follows for the reports that
 //! come with the reply is noted with the statement.
 
+use crate::buffers::message::payload_of;
 use crate::client::Client;
 use crate::client::guards::{Coming, Setting};
 use crate::code_seen::{CodeSeen, SchemaText};
@@ -15,10 +16,12 @@ use crate::shared::Shared;
 use session::holds::only_calls;
 use session::holds::void::{Void, void_of};
 use session::shapes::Ride;
-use sql::classify::{PinCause, Statement, Verb};
+use session::statement::{Code, NOT_JUDGED};
+use sql::classify::{PinCause, Statement, Verb, classify};
 use sql::holdings::{Ended, Holdings, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::sync::Arc;
+use wire::command::Command;
 
 impl<S> Client<S> {
     /// Whether it is pinned, for whatever reason.
@@ -162,6 +165,51 @@ impl<S> Planning<'_, S> {
             StoredCode::Pin => self.client.pin_by(PinReason::TriggersAndViews, sql),
             StoredCode::Transaction => statement.spoils = true,
             StoredCode::Trust => {}
+        }
+    }
+
+    /// Judges a command again that is about to be sent, if the names have changed since it was
+    /// judged: it has waited for a backend, and code in triggers and views has come into being
+    /// meanwhile.
+    pub(crate) fn judge_again(&mut self, message: &[u8]) {
+        let version = self.code.see();
+        let client = &*self.client;
+        let judged = client.statement.judged;
+        if judged == NOT_JUDGED || judged == version {
+            return;
+        }
+        let payload = payload_of(message);
+        let (sql, session) = match client.under_way() {
+            Some(under_way) => {
+                let definition = &under_way.definition;
+                (definition.sql.to_vec(), definition.session.clone())
+            }
+            None if payload.first() == Some(&Command::Query.byte()) => {
+                let sql = client.text_in(&payload[1..]).unwrap_or(&payload[1..]);
+                (sql.to_vec(), client.session.clone())
+            }
+            None => return,
+        };
+        let mode = (self.shared.server).lex_mode(&session, client.capabilities);
+        let found = classify(&sql, mode);
+        // The text that EXECUTE IMMEDIATE runs is not at hand any more.
+        let within = found.causes.contains(PinCause::TextPrepare);
+        let schema = Some(session.schema.as_deref().unwrap_or_default());
+        let known = matches!(client.statement.code, Code::Known | Code::Reported);
+        let text = SchemaText {
+            sql: &sql,
+            mode,
+            found: &found,
+            schema,
+        };
+        let unknown = known && self.code.known(text, &session).is_none();
+        if within || unknown || self.code.runs_triggers_or_views(text) {
+            self.client.statement.ride = Ride::Never;
+            match self.policy {
+                StoredCode::Pin => self.client.pin_by(PinReason::TriggersAndViews, &sql),
+                StoredCode::Transaction => self.client.statement.spoils = true,
+                StoredCode::Trust => {}
+            }
         }
     }
 }

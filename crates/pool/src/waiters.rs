@@ -24,7 +24,7 @@ use crate::figures::counts::Counts;
 use crate::line::Line;
 use crate::matching::turns::stands;
 use crate::queue::lane::{LaneName, Waiting};
-use crate::queue::priority::{Mode, Priority};
+use crate::queue::priority::{Asked, Mode, Priority};
 use reactor::{Key, Time};
 
 /// The clients of a group, and the lanes in which they wait.
@@ -174,6 +174,33 @@ impl<S> Waiters<'_, S> {
         }
         let (lane, len) = (client.place.lane(), client.command_len());
         self.put(key, lane, len);
+    }
+
+    /// Gives a client the priority that its text asks for.
+    ///
+    /// # Errors
+    /// There is no such priority.
+    pub(crate) fn ask_priority(&mut self, key: Key, asked: Asked) -> Result<(), Refusal> {
+        match (asked, self.clients.get_mut(key)) {
+            (Asked::Priority(priority), Some(client)) => {
+                let limits = &self.settings.users[client.user as usize].limits;
+                client.place.priority = priority;
+                client.place.give_tickets(limits.high_prio_tickets);
+                Ok(())
+            }
+            (Asked::Wrong(value), _) => Err(Refusal::Priority { value }),
+            (Asked::Nothing | Asked::Priority(_), _) => Ok(()),
+        }
+    }
+
+    /// Counts those who wait among their users' by the settings that there are now, or takes that
+    /// back.
+    pub(crate) fn count_for_limits(&self, on: bool) {
+        for (_, client) in self.clients.iter() {
+            if client.place.is_in_lane() {
+                self.settings.users[client.user as usize].count_waiting(on);
+            }
+        }
     }
 
     /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it
@@ -335,6 +362,20 @@ mod tests {
         bench.now = MOMENT + Duration::from_secs(1);
         bench.waiters().pop(0, waiting);
         assert_eq!(bench.counts.kicked_up, 1);
+    }
+
+    #[test]
+    fn a_client_has_the_priority_that_it_asks_for() {
+        let mut bench = Bench::new("");
+        let key = bench.idle();
+        let asked = |name| Asked::Priority(Priority::from_name(name));
+        assert_eq!(bench.waiters().ask_priority(key, asked("high")), Ok(()));
+        bench.waiters().enter(key, 9, false);
+        assert_eq!(bench.front(LaneName::High), Some(key));
+        let wrong = bench.waiters().ask_priority(key, Asked::Wrong("7".into()));
+        assert!(matches!(wrong, Err(Refusal::Priority { value }) if value == "7"));
+        let client = bench.clients.get(key).unwrap();
+        assert_eq!(client.place.priority, Some(Priority::High));
     }
 
     #[test]

@@ -28,6 +28,7 @@ use crate::own_ok::OwnOk;
 
 use crate::pair::conditions::is_refused_whole;
 use crate::pair::previous::Previous;
+use crate::queue::priority::{Asked, asked};
 use crate::statement_logs::Logging;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
@@ -39,7 +40,6 @@ use session::standing::{Front, Standing, standing_of, standing_of_execution};
 use session::statement::{Code, LooksBack, Statement};
 use sql::classify::{PinCause, Reads, Verb};
 use sql::kill::Kill;
-use sql::lex::Server;
 use sql::text::Text;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -119,7 +119,14 @@ impl<N: Net> Group<N> {
         match command {
             Command::Quit => self.clients.close_later(key),
             Command::Ping => self.answers().pong(key),
-            Command::SetOption => return self.on_set_option(key, arguments),
+            Command::SetOption => {
+                let (server, client) = (self.shared.server.flavour, self.clients.get_mut(key));
+                match client.map(|c| c.set_option(arguments, server, &mut self.sessions)) {
+                    Some(Ok(())) => self.answers().ok(key, &OwnOk::WARNED_END),
+                    Some(Err((error, words))) => return self.raise(key, error, words),
+                    None => {}
+                }
+            }
             Command::ResetConnection => return self.on_reset(key),
             Command::ChangeUser => return self.on_change_user(key, arguments),
             Command::Query => {
@@ -202,37 +209,6 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// Switches multi-statements, in the session that follows the client.
-    fn on_set_option(&mut self, key: Key, arguments: &[u8]) -> Handled {
-        let Some(client) = self.clients.get_mut(key) else {
-            return Handled::Used;
-        };
-        // MySQL wants two bytes; to MariaDB those that are missing are zero. More are ignored.
-        let option = match (arguments, self.shared.server.flavour) {
-            ([low, high, ..], _) => [*low, *high],
-            (_, Server::MySql(_)) => {
-                let said = "Malformed communication packet.";
-                return self.raise(key, wire::errors::MALFORMED_PACKET, said);
-            }
-            ([low], _) => [*low, 0],
-            ([], _) => [0, 0],
-        };
-        let multi_statements = match option {
-            [0, 0] => true,
-            [1, 0] => false,
-            // The server's own answer to an option that it does not know.
-            _ => return self.raise(key, wire::errors::UNKNOWN_COM, "Unknown command"),
-        };
-        let mut session = (*client.session).clone();
-        session.multi_statements = multi_statements;
-        client.session = self.sessions.intern(session);
-        if let Some(client) = self.clients.get_mut(key) {
-            client.last.answered(-1);
-        }
-        self.answers().ok(key, &OwnOk::WARNED_END);
-        Handled::Used
-    }
-
     /// A text that a client sends, without what stands in front of it in `message`.
     pub(crate) fn on_query(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
         let Some(client) = self.clients.get(key) else {
@@ -245,8 +221,15 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.on_text_alone(key, sql, mode) {
             return handled;
         }
-        if let Some(handled) = self.on_asked(key, sql, mode) {
-            return handled;
+        let asked = asked(sql, mode);
+        if asked != Asked::Nothing {
+            return match self.waiters().ask_priority(key, asked) {
+                Ok(()) => {
+                    self.answers().ok(key, &OwnOk::PLAIN);
+                    Handled::Used
+                }
+                Err(refusal) => self.answers().refuse_counted(key, &refusal),
+            };
         }
         let digested = self.figures.digests.are_counted();
         let seen = self.in_hand.seen(message, sql, mode, digested);
@@ -381,10 +364,10 @@ impl<N: Net> Group<N> {
         if let Some(known) = &known {
             known.mark(&mut statement);
         }
-        self.plan_pins(key, SchemaText { found, ..judged }, &mut statement);
-        if let Some(client) = self.clients.get_mut(key) {
-            client.touch(sql, mode, found);
-            client.touch_by_code(known.as_ref());
+        if let Some(mut planning) = self.planning(key) {
+            planning.plan(SchemaText { found, ..judged }, &mut statement);
+            planning.client.touch(sql, mode, found);
+            planning.client.touch_by_code(known.as_ref());
         }
         statement.standing = standing_of(found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
@@ -477,10 +460,10 @@ impl<N: Net> Group<N> {
         if let Some(known) = &known {
             known.mark(&mut statement);
         }
-        self.plan_pins(key, SchemaText { found, ..judged }, &mut statement);
-        if let Some(client) = self.clients.get_mut(key) {
-            client.touch(sql, mode, found);
-            client.touch_by_code(known.as_ref());
+        if let Some(mut planning) = self.planning(key) {
+            planning.plan(SchemaText { found, ..judged }, &mut statement);
+            planning.client.touch(sql, mode, found);
+            planning.client.touch_by_code(known.as_ref());
         }
         let Some(instead) = instead else {
             return self.start(key, message, statement);
@@ -556,7 +539,13 @@ impl<N: Net> Group<N> {
     /// brings the backend into the client's session.
     pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
         let now = self.net.now();
-        self.judge_again(key, lease, message);
+        // Who rides was chosen by the present names (`matching/riding.rs`).
+        let others = |c: &InFlight| c.purpose == Purpose::Statement;
+        let backend = self.backends.get(lease);
+        let rides = backend.is_some_and(|backend| backend.flight().iter().any(others));
+        if !rides && let Some(mut planning) = self.planning(key) {
+            planning.judge_again(message);
+        }
         let runs = *front == Front::Sure;
         let Some(client) = self.clients.get_mut(key) else {
             return;

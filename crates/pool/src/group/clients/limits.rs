@@ -97,17 +97,6 @@ impl<N: Net> Group<N> {
         self.refuse_and_leave(key, &Refusal::UserClients { user, max });
         false
     }
-
-    /// Counts all that is counted for users with a limit only, by the settings that the group has
-    /// now, or takes it back.
-    pub(crate) fn count_for_limits(&mut self, on: bool) {
-        for (_, client) in self.clients.iter() {
-            if client.place.is_in_lane() {
-                self.settings.users[client.user as usize].count_waiting(on);
-            }
-        }
-        self.room().count_all(on);
-    }
 }
 
 impl<N: Net> Group<N> {

@@ -18,12 +18,9 @@ use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::matching::turns::REFUSABLE;
-use crate::own_ok::OwnOk;
 use crate::queue::lane::Waiting;
-use crate::queue::priority::{Asked, asked};
 use crate::waiters::{Entered, Waiters};
 use reactor::{Key, Net};
-use sql::lex::LexMode;
 
 impl<N: Net> Group<N> {
     /// The clients that wait.
@@ -60,25 +57,6 @@ impl<N: Net> Group<N> {
         self.shared.fronts.gets_on(self.index, self.net.now());
         self.waiters().forget(held.client);
         self.return_to_idle(held.client);
-    }
-
-    /// Deals with a text that sets the pool's own variable; `None` when it is the server's.
-    pub(crate) fn on_asked(&mut self, key: Key, sql: &[u8], mode: LexMode) -> Option<Handled> {
-        match asked(sql, mode) {
-            Asked::Nothing => return None,
-            Asked::Priority(priority) => {
-                let client = self.clients.get_mut(key)?;
-                let limits = &self.settings.users[client.user as usize].limits;
-                client.place.priority = priority;
-                client.place.give_tickets(limits.high_prio_tickets);
-                self.answers().ok(key, &OwnOk::PLAIN);
-            }
-            Asked::Wrong(value) => {
-                self.answers()
-                    .refuse_counted(key, &Refusal::Priority { value });
-            }
-        }
-        Some(Handled::Used)
     }
 
     /// Refuses those who have waited too long for a backend.

@@ -281,14 +281,14 @@ impl<N: Net> Group<N> {
         if let Some(known) = &known {
             known.mark(&mut statement);
         }
-        if let Some(text) =
-            (self.clients.get(key)).map(|c| c.schema_text(&definition, &class, &self.shared.server))
+        let client = self.clients.get(key);
+        let text = client.map(|c| c.schema_text(&definition, &class, &self.shared.server));
+        if let Some(text) = text
+            && let Some(mut planning) = self.planning(key)
         {
-            self.plan_pins(key, text, &mut statement);
-            if let Some(client) = self.clients.get_mut(key) {
-                client.touch(text.sql, text.mode, &class);
-                client.touch_by_code(known.as_ref());
-            }
+            planning.plan(text, &mut statement);
+            planning.client.touch(text.sql, text.mode, &class);
+            planning.client.touch_by_code(known.as_ref());
         }
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;

@@ -19,21 +19,13 @@
 
 mod look;
 
-use crate::backend::{InFlight, Purpose};
-use crate::buffers::message::payload_of;
 use crate::client::Client;
 use crate::code_seen::{CodeSeen, Inside, SchemaText};
-use crate::config::StoredCode;
-use crate::errors::reasons::PinReason;
 use crate::group::Group;
 pub(crate) use look::look_once;
 use reactor::{Key, Net};
-use session::shapes::Ride;
-use session::statement::{Code, NOT_JUDGED};
 use session::stored_code::{Besides, Object};
-use sql::classify::{PinCause, Reads, classify};
-use wire::attributes::{Form, header_len};
-use wire::command::Command;
+use sql::classify::Reads;
 
 impl<N: Net> Group<N> {
     /// What it knows of stored code.
@@ -87,65 +79,6 @@ impl<N: Net> Group<N> {
         match rows {
             true => Inside::Told,
             false => Inside::Known,
-        }
-    }
-
-    /// Judges a command again that is about to be sent, if the names have changed since it was
-    /// judged: it has waited for a backend, and code in triggers and views has come into being
-    /// meanwhile.
-    pub(crate) fn judge_again(&mut self, key: Key, lease: Key, message: &[u8]) {
-        // Who rides was chosen by the present names (`matching/riding.rs`).
-        let backend = self.backends.get(lease);
-        let others = |c: &InFlight| c.purpose == Purpose::Statement;
-        if backend.is_some_and(|backend| backend.flight().iter().any(others)) {
-            return;
-        }
-        let version = self.code().see();
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let judged = client.statement.judged;
-        if judged == NOT_JUDGED || judged == version {
-            return;
-        }
-        let payload = payload_of(message);
-        let under_way = client.prepared.as_ref().and_then(|p| p.under_way.as_ref());
-        let (sql, session) = match under_way {
-            Some(under_way) => {
-                let definition = &under_way.definition;
-                (definition.sql.to_vec(), definition.session.clone())
-            }
-            None if payload.first() == Some(&Command::Query.byte()) => {
-                let form = Form::of(client.capabilities);
-                let len = header_len(form, &payload[1..]).unwrap_or(0);
-                (payload[1 + len..].to_vec(), client.session.clone())
-            }
-            None => return,
-        };
-        let mode = self.shared.server.lex_mode(&session, client.capabilities);
-        let found = classify(&sql, mode);
-        // The text that EXECUTE IMMEDIATE runs is not at hand any more.
-        let within = found.causes.contains(PinCause::TextPrepare);
-        let schema = Some(session.schema.as_deref().unwrap_or_default());
-        let known = matches!(client.statement.code, Code::Known | Code::Reported);
-        let text = SchemaText {
-            sql: &sql,
-            mode,
-            found: &found,
-            schema,
-        };
-        let unknown = known && self.code().known(text, &session).is_none();
-        if within || unknown || self.code().runs_triggers_or_views(text) {
-            let policy = self.settings.stored_code;
-            if policy == StoredCode::Pin
-                && let Some(client) = self.clients.get_mut(key)
-            {
-                client.pin_by(PinReason::TriggersAndViews, &sql);
-            }
-            if let Some(client) = self.clients.get_mut(key) {
-                client.statement.spoils |= policy == StoredCode::Transaction;
-                client.statement.ride = Ride::Never;
-            }
         }
     }
 }

@@ -1,0 +1,90 @@
+//! COM_SET_OPTION: whether a client may send several statements in one text.
+//!
+//! The pool answers it: the option is a part of the session that follows the client, and is set on
+//! a backend in front of the client's next command there.
+
+use crate::client::Client;
+use session::state::Interner;
+use sql::lex::Server;
+use wire::errors::{self, ErrorCode};
+
+impl<S> Client<S> {
+    /// Sets what the command with these arguments says.
+    ///
+    /// # Errors
+    /// The server's own, and its words.
+    pub(crate) fn set_option(
+        &mut self,
+        arguments: &[u8],
+        server: Server,
+        sessions: &mut Interner,
+    ) -> Result<(), (ErrorCode, &'static str)> {
+        // MySQL wants two bytes; to MariaDB those that are missing are zero. More are ignored.
+        let option = match (arguments, server) {
+            ([low, high, ..], _) => [*low, *high],
+            (_, Server::MySql(_)) => {
+                let said = "Malformed communication packet.";
+                return Err((errors::MALFORMED_PACKET, said));
+            }
+            ([low], _) => [*low, 0],
+            ([], _) => [0, 0],
+        };
+        let multi_statements = match option {
+            [0, 0] => true,
+            [1, 0] => false,
+            // The server's own answer to an option that it does not know.
+            _ => return Err((errors::UNKNOWN_COM, "Unknown command")),
+        };
+        self.session = sessions.with_multi(&self.session, multi_statements);
+        self.last.answered(-1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::buffers::transport::Transport;
+    use reactor::Time;
+    use std::rc::Rc;
+    use wire::auth::NONCE_LEN;
+
+    const MARIADB: Server = Server::MariaDb(101_100);
+    const MYSQL: Server = Server::MySql(90_700);
+
+    /// Whether several statements are allowed after this command, or the number of its error.
+    fn set(arguments: &[u8], server: Server, before: bool) -> Result<bool, u16> {
+        let (mut sessions, login) = (Interner::default(), Login::new([0; NONCE_LEN], false));
+        let transport = Transport::plain((), true);
+        let mut client = Client::greeted(transport, Time(1), Rc::default(), login);
+        client.session = sessions.with_multi(&client.session, before);
+        let set = client.set_option(arguments, server, &mut sessions);
+        set.map(|()| client.session.multi_statements)
+            .map_err(|(error, _)| error.code)
+    }
+
+    #[test]
+    fn several_statements_are_allowed_and_not_any_more() {
+        for server in [MARIADB, MYSQL] {
+            assert_eq!(set(&[0, 0], server, false), Ok(true));
+            assert_eq!(set(&[1, 0], server, true), Ok(false));
+            assert_eq!(set(&[1, 0, 9], server, true), Ok(false), "more is ignored");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_zero_to_mariadb_and_an_error_to_mysql() {
+        assert_eq!(set(&[1], MARIADB, true), Ok(false));
+        assert_eq!(set(&[], MARIADB, false), Ok(true));
+        let malformed = errors::MALFORMED_PACKET.code;
+        assert_eq!(set(&[1], MYSQL, true), Err(malformed));
+    }
+
+    #[test]
+    fn an_option_that_there_is_not_changes_nothing() {
+        let unknown = errors::UNKNOWN_COM.code;
+        assert_eq!(set(&[2, 0], MARIADB, true), Err(unknown));
+        assert_eq!(set(&[0, 1], MYSQL, true), Err(unknown));
+    }
+}
