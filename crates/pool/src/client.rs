@@ -13,6 +13,7 @@ pub(crate) mod guards;
 pub(crate) mod options;
 pub(crate) mod place;
 pub(crate) mod touched;
+pub(crate) mod unrestored;
 
 use crate::auth::login::Login;
 use crate::backend::binding::Binding;

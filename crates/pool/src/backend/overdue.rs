@@ -57,7 +57,18 @@ pub(crate) struct TimeLimits<'a> {
     pub(crate) now: Time,
 }
 
+/// A dial that has stood unanswered for so long is started over when the server is back.
+const STALE_AFTER: Duration = Duration::from_millis(100);
+
 impl<S> Backend<S> {
+    /// Whether it is being dialled, and may never be answered, as a server that is back by now has
+    /// not heard of it.
+    pub(crate) fn is_stale_dial(&self, now: Time) -> bool {
+        let dial = self.dial.as_ref();
+        let asks = dial.is_some_and(|dial| dial.thread.is_none());
+        asks && now.since(self.born) >= STALE_AFTER
+    }
+
     /// Whether its time is over, and what that means. `unanswered`: for how long the server's host
     /// has acknowledged nothing.
     pub(crate) fn overdue(

@@ -19,6 +19,7 @@ pub(crate) mod waiting;
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports, Riding};
 use crate::client::{ClientState, Handled};
+use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::matching::Matching;
 use crate::queue::lane::LaneName;
@@ -339,7 +340,7 @@ impl<N: Net> Group<N> {
                 && let key = &self.backend_pools.pools[pool].key
                 && let Some(why) = key.outdated_password(&self.shared.accounts)
             {
-                self.close_all_waiting(pool, &why);
+                self.refuse_waiting(pool, &Refusal::BackendLogin(why), true);
                 return false;
             }
             let now = self.net.now();
@@ -369,7 +370,7 @@ impl<N: Net> Group<N> {
         if let Some(why) = key.outdated_password(&self.shared.accounts) {
             self.backend_pools.pools[pool].dial_failed(now, why.clone());
             if self.backend_pools.pools[pool].count == 0 {
-                self.close_all_waiting(pool, &why);
+                self.refuse_waiting(pool, &Refusal::BackendLogin(why), true);
             }
             return;
         }

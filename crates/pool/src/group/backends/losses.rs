@@ -9,7 +9,8 @@
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::overdue::{Overdue, TimeLimits};
 use crate::backend::{BackendState, InFlight, Purpose, Reports};
-use crate::client::{Client, ClientState};
+use crate::client::ClientState;
+use crate::client::unrestored::RestoreError;
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::failed_logins::Denial;
 use crate::group::Group;
@@ -18,7 +19,6 @@ use crate::time_limits::Limits;
 use reactor::{Key, Net};
 use session::own_commands::OWN_COMMANDS_MAX;
 use session::read_back::Properties;
-use session::roles::{NONE, is_refused};
 use session::standing::Behind;
 use session::statement::Owed;
 use sql::classify::PinCause;
@@ -27,18 +27,6 @@ use wire::errors::ErrorCode;
 
 /// Why a client is pinned whose text ends its connection (COMMIT RELEASE).
 const RELEASED: PinReason = PinReason::Text(PinCause::Release);
-/// The server's error number for what KILL QUERY has ended.
-const INTERRUPTED: u16 = 1317;
-
-impl<S> Client<S> {
-    /// Whether a part of its session is on its backend alone, because it was not read back yet.
-    pub(crate) fn is_left_there(&self) -> bool {
-        let there = (Properties::INSERT_ID)
-            .union(Properties::COLLATION)
-            .union(Properties::ROLE);
-        self.last.owed.changed.intersects(there) || self.touched.is_some()
-    }
-}
 
 impl<N: Net> Group<N> {
     /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
@@ -64,10 +52,12 @@ impl<N: Net> Group<N> {
             );
         }
         if end == DialEnd::PasswordUnknown && self.backend_pools.pools[pool].count == 0 {
-            return self.close_all_waiting(pool, why);
+            let refusal = Refusal::BackendLogin(why.into());
+            self.refuse_waiting(pool, &refusal, true);
+            return;
         }
         if end == DialEnd::Account && !self.matching().gets_one_free(pool) {
-            self.give_up_all(pool, why);
+            self.refuse_waiting(pool, &Refusal::BackendLogin(why.into()), false);
         }
     }
 
@@ -116,22 +106,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        let sent = client.state() == ClientState::Running;
-        if sent && behind == Behind::Unknown {
-            return self.front_failed(owner, keeps, format!("error {code}: {text}"));
-        }
-        let gone = keeps || served && client.is_held() || client.is_left_there();
-        if self.ahead_failed(owner, gone, code, text) {
-            return;
-        }
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        let pool = client.pool as usize;
-        if let Some(schema) = client.session.schema.clone() {
-            self.schemas.forget(pool, &schema);
-        }
         if client.is_logging_in() {
+            if let Some(schema) = &client.session.schema {
+                self.schemas.forget(client.pool as usize, schema);
+            }
             let state = "42000";
             let denial = Denial {
                 error: ErrorCode { code, state },
@@ -141,36 +119,26 @@ impl<N: Net> Group<N> {
             self.not_let_in(owner, &denial);
             return self.pump(owner);
         }
-        // No right to the schema, or no such schema: the session has none any more.
-        if matches!(code, 1044 | 1049) {
-            let mut session = (*client.session).clone();
-            session.schema = None;
-            client.session = self.sessions.intern(session);
-        }
-        if is_refused(code) && client.session.role.is_some() {
-            let mut session = (*client.session).clone();
-            session.role = Some(NONE.into());
-            client.session = self.sessions.intern(session);
-        }
-        client.interrupted = false;
-        client.pins.forget_plan();
-        let refusal = match code {
-            INTERRUPTED => Refusal::Interrupted,
-            _ => Refusal::Restore(format!("error {code}: {text}")),
+        let error = RestoreError {
+            code,
+            text,
+            behind,
+            keeps,
+            served,
         };
-        if !client.change_state(ClientState::Idle, now) {
-            return self.clients.close_later(owner);
+        let end = client.unrestored(&error, now, &mut self.sessions, &mut self.schemas);
+        self.epoch += u64::from(end.may_have_run);
+        self.kept.long_data -= end.long_data;
+        self.answers().refuse_counted(owner, &end.refusal);
+        if end.may_have_run
+            && let Some(client) = self.clients.get_mut(owner)
+        {
+            client.last.lose_conditions();
         }
-        if !sent {
-            let len = client.command_len();
-            client.drop_input(len);
+        match end.leaves {
+            true => self.leave(owner),
+            false => self.pump(owner),
         }
-        self.answers().refuse_counted(owner, &refusal);
-        if gone {
-            // An error alone would tell it that it may go on, with a session that is no more.
-            return self.leave(owner);
-        }
-        self.pump(owner);
     }
 
     /// A backend is gone, or of no use any more.

@@ -15,15 +15,19 @@ use crate::group::Group;
 use reactor::{Key, Net};
 use std::time::Duration;
 
-/// A dial that has stood unanswered for so long is started over when the server is back.
-const STALE_AFTER: Duration = Duration::from_millis(100);
-
 impl<N: Net> Group<N> {
     /// Takes notice of the end of an outage, and of another meaning of the server's name.
     pub(crate) fn notice_upstream(&mut self) {
         let changed = self.outlook.changes(&self.shared.upstream);
         if changed.is_back {
-            self.redial();
+            // What was dialled before may never be answered, and nobody waits for the end of a
+            // back-off.
+            let now = self.net.now();
+            let pools = &mut self.backend_pools.pools;
+            pools.iter_mut().for_each(|pool| pool.dial_succeeded(now));
+            let stale = self.backends.iter().filter(|(_, b)| b.is_stale_dial(now));
+            let stale: Vec<Key> = stale.map(|(key, _)| key).collect();
+            stale.into_iter().for_each(|key| self.retire(key));
         }
         if changed.has_moved {
             // Backends elsewhere serve their clients to the end of their leases, and nobody else.
@@ -31,25 +35,6 @@ impl<N: Net> Group<N> {
             let upstream = self.shared.upstream.clone();
             self.leave_backends(|backend| !upstream.means(&backend.at));
         }
-    }
-
-    /// The server is back: what was dialled before may never be answered, and nobody waits for the
-    /// end of a back-off.
-    fn redial(&mut self) {
-        let now = self.net.now();
-        self.backend_pools
-            .pools
-            .iter_mut()
-            .for_each(|pool| pool.dial_succeeded(now));
-        let stale = self.backends.iter().filter(|(_, backend)| {
-            let asked = backend
-                .dial
-                .as_ref()
-                .is_some_and(|dial| dial.thread.is_none());
-            asked && now.since(backend.born) >= STALE_AFTER
-        });
-        let stale: Vec<Key> = stale.map(|(key, _)| key).collect();
-        stale.into_iter().for_each(|key| self.retire(key));
     }
 
     /// These backends serve their clients to the end of their leases, and nobody else.
@@ -75,12 +60,11 @@ impl<N: Net> Group<N> {
         let why = entry.last_failure.clone();
         // Its return would not help them.
         if let Some(why) = entry.key.outdated_password(&self.shared.accounts) {
-            return self.close_all_waiting(pool, &why);
+            self.refuse_waiting(pool, &Refusal::BackendLogin(why), true);
+            return;
         }
         let why = why.unwrap_or_else(|| "the connections to it were lost".into());
-        while let Some(client) = self.matching().take_refusable(pool) {
-            let (lasted, why) = (lasted, why.clone());
-            self.give_up(client, &Refusal::ServerDown { lasted, why });
+        if self.refuse_waiting(pool, &Refusal::ServerDown { lasted, why }, false) {
             self.refused_pool = Some(pool);
         }
     }

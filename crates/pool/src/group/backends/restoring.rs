@@ -4,11 +4,9 @@
 //! Where that fails, the statement has not run: the client hears so, or goes on elsewhere.
 
 use crate::client::{ClientState, Handled};
-use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::standing::Front;
-use session::statement::Owed;
 
 impl<N: Net> Group<N> {
     /// Sends a command to the client's backend, once that stands in the client's session state.
@@ -48,28 +46,5 @@ impl<N: Net> Group<N> {
         }
         self.backend_writer().ask(lease, out);
         Handled::Kept
-    }
-
-    /// A SET that stood in front of a client's statement has failed, and its backend is gone: the
-    /// statement ran in a state that is not the client's.
-    pub(crate) fn front_failed(&mut self, owner: Key, keeps: bool, why: String) {
-        let now = self.net.now();
-        self.epoch += 1;
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        client.session.accepted.withdraw();
-        let gone = keeps || client.is_held() || client.is_left_there();
-        client.last.owed = Owed::default();
-        self.answers()
-            .refuse_counted(owner, &Refusal::Unrestored(why));
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        client.last.lose_conditions();
-        if gone || !client.change_state(crate::client::ClientState::Idle, now) {
-            return self.leave(owner);
-        }
-        self.pump(owner);
     }
 }

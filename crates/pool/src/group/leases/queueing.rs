@@ -107,20 +107,19 @@ impl<N: Net> Group<N> {
         self.pump(key);
     }
 
-    /// Every client of a pool that waits for a backend gets an error: the server refuses its
-    /// account.
-    pub(crate) fn give_up_all(&mut self, pool: usize, why: &str) {
+    /// Every client of a pool that waits for a backend gets an error; `closes`: it is closed,
+    /// because logging in again helps. Says whether there were any.
+    pub(crate) fn refuse_waiting(&mut self, pool: usize, refusal: &Refusal, closes: bool) -> bool {
+        let mut any = false;
         while let Some(client) = self.matching().take_refusable(pool) {
-            self.give_up(client, &Refusal::BackendLogin(why.to_string()));
+            any = true;
+            if closes {
+                self.waiters().forget(client);
+                self.refuse_and_leave(client, refusal);
+            } else {
+                self.give_up(client, refusal);
+            }
         }
-    }
-
-    /// Every client of a pool that waits for a backend is closed with an error: logging in again
-    /// helps.
-    pub(crate) fn close_all_waiting(&mut self, pool: usize, why: &str) {
-        while let Some(client) = self.matching().take_refusable(pool) {
-            self.waiters().forget(client);
-            self.refuse_and_leave(client, &Refusal::BackendLogin(why.to_string()));
-        }
+        any
     }
 }

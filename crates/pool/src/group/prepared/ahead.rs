@@ -9,7 +9,7 @@
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares again, and says what that said.
 
-use crate::client::{ClientState, Handled};
+use crate::client::Handled;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
 use reactor::{Key, Net};
@@ -104,29 +104,5 @@ impl<N: Net> Group<N> {
             return;
         }
         self.return_to_idle(key);
-    }
-
-    /// A backend could not be brought into the session in which a statement was prepared; `false`
-    /// when that is not what the client waits for. `gone`: the client's session was on it alone.
-    pub(crate) fn ahead_failed(&mut self, owner: Key, gone: bool, code: u16, text: &str) -> bool {
-        let client = self.clients.get(owner);
-        let under_way = client.and_then(|client| client.prepared.as_ref()?.under_way.as_ref());
-        if !under_way.is_some_and(|under_way| under_way.ahead) {
-            return false;
-        }
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(owner) else {
-            return true;
-        };
-        self.kept.long_data -= client.drop_command();
-        let moved = client.change_state(ClientState::Idle, now);
-        self.answers()
-            .refuse_counted(owner, &Refusal::Restore(format!("error {code}: {text}")));
-        if gone || !moved {
-            self.leave(owner);
-        } else {
-            self.pump(owner);
-        }
-        true
     }
 }

@@ -1,0 +1,247 @@
+//! A server that refuses a client's state: what that means for the client.
+//!
+//! The problem: a command that was to bring a backend into its client's session, or to prepare
+//! there what the client executes, is refused, and the backend is closed. What was sent behind it
+//! may have run in another state; what was not sent has not run at all; and what the backend alone
+//! knew of the session is lost. The mechanism: [`Client::unrestored`] finds from these what the
+//! client hears, and whether it may go on ([`Unrestored`]).
+//!
+//! Invariants: a client goes on only with a session that is known whole; what it is told to have
+//! not run has not run.
+
+use crate::client::{Client, ClientState};
+use crate::errors::reasons::Refusal;
+use crate::server::schemas::Schemas;
+use reactor::Time;
+use session::read_back::Properties;
+use session::roles::{NONE, is_refused};
+use session::standing::Behind;
+use session::state::Interner;
+use session::statement::Owed;
+
+/// The server's error number for what KILL QUERY has ended.
+const INTERRUPTED: u16 = 1317;
+/// Those for a schema that is not open to the account, and for one that there is not.
+const NO_SCHEMA: [u16; 2] = [1044, 1049];
+
+/// A server's refusal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RestoreError<'a> {
+    pub(crate) code: u16,
+    pub(crate) text: &'a str,
+    /// What became of the statement that stood behind the command.
+    pub(crate) behind: Behind,
+    /// A transaction was open on the backend.
+    pub(crate) keeps: bool,
+    /// The backend had run something of the client's.
+    pub(crate) served: bool,
+}
+
+/// What follows for the client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unrestored {
+    /// What it hears.
+    pub(crate) refusal: Refusal,
+    /// It is closed behind that: an error alone would tell it that it may go on.
+    pub(crate) leaves: bool,
+    /// Its statement may have run in another state, with conditions that nobody knows.
+    pub(crate) may_have_run: bool,
+    /// Bytes of long data that went with its command.
+    pub(crate) long_data: usize,
+}
+
+impl<S> Client<S> {
+    /// Whether a part of its session is on its backend alone, because it was not read back yet.
+    pub(crate) fn is_left_there(&self) -> bool {
+        let there = (Properties::INSERT_ID)
+            .union(Properties::COLLATION)
+            .union(Properties::ROLE);
+        self.last.owed.changed.intersects(there) || self.touched.is_some()
+    }
+
+    /// Its backend has refused its state, and is gone. It is no client that logs in.
+    pub(crate) fn unrestored(
+        &mut self,
+        error: &RestoreError<'_>,
+        now: Time,
+        sessions: &mut Interner,
+        schemas: &mut Schemas,
+    ) -> Unrestored {
+        let words = format!("error {}: {}", error.code, error.text);
+        let sent = self.state() == ClientState::Running;
+        if sent && error.behind == Behind::Unknown {
+            self.session.accepted.withdraw();
+            let gone = error.keeps || self.is_held() || self.is_left_there();
+            self.last.owed = Owed::default();
+            return Unrestored {
+                refusal: Refusal::Unrestored(words),
+                leaves: gone || !self.change_state(ClientState::Idle, now),
+                may_have_run: true,
+                long_data: 0,
+            };
+        }
+        let held = error.served && self.is_held();
+        let gone = error.keeps || held || self.is_left_there();
+        if self.under_way().is_some_and(|under_way| under_way.ahead) {
+            let long_data = self.drop_command();
+            let moved = self.change_state(ClientState::Idle, now);
+            return Unrestored {
+                refusal: Refusal::Restore(words),
+                leaves: gone || !moved,
+                may_have_run: false,
+                long_data,
+            };
+        }
+        self.give_up_refused(error.code, sessions, schemas);
+        self.interrupted = false;
+        self.pins.forget_plan();
+        let moved = self.change_state(ClientState::Idle, now);
+        if !sent {
+            let len = self.command_len();
+            self.drop_input(len);
+        }
+        Unrestored {
+            refusal: match error.code {
+                INTERRUPTED => Refusal::Interrupted,
+                _ => Refusal::Restore(words),
+            },
+            leaves: gone || !moved,
+            may_have_run: false,
+            long_data: 0,
+        }
+    }
+
+    /// Its session has no more what the server does not let it have.
+    fn give_up_refused(&mut self, code: u16, sessions: &mut Interner, schemas: &mut Schemas) {
+        if let Some(schema) = &self.session.schema {
+            schemas.forget(self.pool as usize, schema);
+        }
+        if NO_SCHEMA.contains(&code) {
+            let mut session = (*self.session).clone();
+            session.schema = None;
+            self.session = sessions.intern(session);
+        }
+        if is_refused(code) && self.session.role.is_some() {
+            let mut session = (*self.session).clone();
+            session.role = Some(NONE.into());
+            self.session = sessions.intern(session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::login::Login;
+    use crate::buffers::transport::Transport;
+    use crate::errors::reasons::PinReason;
+    use session::state::Session;
+    use std::rc::Rc;
+    use wire::auth::NONCE_LEN;
+
+    const NOW: Time = Time(1_000_000_000);
+
+    /// A client in this state, in a schema.
+    fn client(state: ClientState, sessions: &mut Interner) -> Client<()> {
+        let login = Login::new([0; NONCE_LEN], false);
+        let transport = Transport::plain((), true);
+        let mut client = Client::greeted(transport, NOW, Rc::default(), login);
+        client.login = None;
+        let mut session = Session::default();
+        session.use_schema(Some(b"shop"[..].into()));
+        client.session = sessions.intern(session);
+        assert!(client.change_state(ClientState::Idle, NOW));
+        assert!(client.change_state(state, NOW));
+        client
+    }
+
+    fn error(code: u16, behind: Behind) -> RestoreError<'static> {
+        RestoreError {
+            code,
+            text: "why",
+            behind,
+            keeps: false,
+            served: false,
+        }
+    }
+
+    fn refused(client: &mut Client<()>, error: &RestoreError<'_>) -> Unrestored {
+        client.unrestored(
+            error,
+            NOW,
+            &mut Interner::default(),
+            &mut Schemas::default(),
+        )
+    }
+
+    #[test]
+    fn a_command_that_was_not_sent_is_refused_and_the_client_goes_on() {
+        let mut sessions = Interner::default();
+        let mut client = client(ClientState::Restoring, &mut sessions);
+        client.keep_input(b"\x01\0\0\0\x0e");
+        let end = refused(&mut client, &error(1231, Behind::Unknown));
+        let words = Refusal::Restore("error 1231: why".into());
+        assert_eq!((end.refusal, end.leaves), (words, false));
+        assert!(!end.may_have_run && client.input.is_none());
+        assert_eq!(client.state(), ClientState::Idle);
+        assert!(client.session.schema.is_some());
+    }
+
+    #[test]
+    fn a_schema_that_is_refused_is_the_clients_no_more() {
+        for code in NO_SCHEMA {
+            let mut sessions = Interner::default();
+            let mut client = client(ClientState::Restoring, &mut sessions);
+            let mut schemas = Schemas::default();
+            schemas.learn(0, b"shop");
+            let refusal = error(code, Behind::Unknown);
+            client.unrestored(&refusal, NOW, &mut sessions, &mut schemas);
+            assert_eq!(client.session.schema, None);
+            assert!(!schemas.knows(0, b"shop"));
+        }
+    }
+
+    #[test]
+    fn what_was_sent_may_have_run_in_another_state() {
+        let mut sessions = Interner::default();
+        let mut running = client(ClientState::Running, &mut sessions);
+        let end = refused(&mut running, &error(1231, Behind::Unknown));
+        assert_eq!(end.refusal, Refusal::Unrestored("error 1231: why".into()));
+        assert!(end.may_have_run && !end.leaves);
+        // Where it stands in one text with what was refused, it has not.
+        let mut running = client(ClientState::Running, &mut sessions);
+        let end = refused(&mut running, &error(1231, Behind::NotRun));
+        assert_eq!(end.refusal, Refusal::Restore("error 1231: why".into()));
+        assert!(!end.may_have_run);
+    }
+
+    #[test]
+    fn a_client_whose_session_was_there_alone_leaves() {
+        let mut sessions = Interner::default();
+        let mut keeps = error(1231, Behind::Unknown);
+        keeps.keeps = true;
+        let mut restoring = client(ClientState::Restoring, &mut sessions);
+        assert!(refused(&mut restoring, &keeps).leaves, "a transaction");
+        let mut owing = client(ClientState::Restoring, &mut sessions);
+        owing.last.owed.changed = Properties::INSERT_ID;
+        assert!(refused(&mut owing, &error(1231, Behind::Unknown)).leaves);
+        // What pins it counts once the backend has run something of its.
+        for served in [false, true] {
+            let mut pinned = client(ClientState::Restoring, &mut sessions);
+            pinned.pins.add(PinReason::FailedCode, None, NOW.0);
+            let mut refusal = error(1231, Behind::Unknown);
+            refusal.served = served;
+            assert_eq!(refused(&mut pinned, &refusal).leaves, served);
+        }
+    }
+
+    #[test]
+    fn a_kill_is_told_as_one() {
+        let mut sessions = Interner::default();
+        let mut client = client(ClientState::Restoring, &mut sessions);
+        client.interrupted = true;
+        let end = refused(&mut client, &error(INTERRUPTED, Behind::Unknown));
+        assert_eq!(end.refusal, Refusal::Interrupted);
+        assert!(!client.interrupted);
+    }
+}
