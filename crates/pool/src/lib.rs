@@ -22,6 +22,7 @@ mod config;
 mod errors;
 mod failed_logins;
 mod figures;
+mod from_backend;
 mod from_client;
 mod from_files;
 #[cfg(test)]

@@ -4,9 +4,7 @@
 //! comes ([`crate::backend::relay`]); replies to the pool's own commands (login, preparation,
 //! restoring) are collected and read. What follows a complete reply stands in `endings.rs`, what
 //! follows the loss of a backend in `losses.rs`.
-//!
-//! Invariant: a backend is not read while the client that its bytes are for has not taken the last
-//! ones, so the memory that waits for slow clients is bounded.
+//! Who is read, and how much, says [`crate::from_backend`].
 
 pub(crate) mod abandoned;
 pub(crate) mod fresh;
@@ -20,16 +18,17 @@ use crate::backend::login::LoginStep;
 use crate::backend::overdue::why_broken;
 use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
 use crate::backend::{
-    Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG, Reports, Riding, SchemaThere,
+    Backend, BackendState, InFlight, Purpose, READ_LEN_LONG, Reports, Riding, SchemaThere,
 };
 use crate::client::ClientState;
+use crate::from_backend::{FromBackend, FromServer, Pace};
 use crate::group::Group;
 use crate::pair::next::Next;
 use crate::pair::own_answers::{After, OwnAnswer};
 use crate::pair::trackers::told_to;
 use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
-use reactor::{Event, Key, Net, Read};
+use reactor::{Event, Key, Net};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
 use session::statement::Extent;
@@ -37,10 +36,6 @@ use std::io;
 use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
-
-/// Bytes read of a reply that is not long, but for a part of the last read; then others have
-/// theirs.
-const READ_TURN_BYTES: usize = 128 * 1024;
 
 impl<N: Net> Group<N> {
     /// Handles an event of a backend's socket.
@@ -69,95 +64,58 @@ impl<N: Net> Group<N> {
 
     /// Reads what a backend has sent; a long reply waits for the group's bulk work.
     pub(crate) fn read_or_line_up(&mut self, key: Key) {
-        let (backend, long) = (self.backends.get(key), self.shared.long_reply);
-        if backend.is_some_and(|backend| backend.summary.len >= long) {
-            self.bulk.push(Piece::Reply(key));
-        } else {
-            self.read_backend(key);
+        match self.backend_reader().is_long(key) {
+            true => self.bulk.push(Piece::Reply(key)),
+            false => self.read_backend(key),
         }
     }
 
-    /// Reads what a backend has sent, as long as its client takes it: a piece of a long reply, and
-    /// of another as much as makes it long.
+    /// What is read from backends goes through this.
+    #[inline]
+    fn backend_reader(&mut self) -> FromBackend<'_, N> {
+        FromBackend {
+            net: &mut self.net,
+            backends: &mut self.backends,
+            clients: &self.clients,
+            shared: &self.shared,
+            slow_readers: &mut self.slow_readers,
+            bulk: &mut self.bulk,
+            handshakes_left: &mut self.handshakes_left,
+        }
+    }
+
+    /// Reads what a backend has sent, as long as its client takes it, and a share of it at most.
     pub(crate) fn read_backend(&mut self, key: Key) {
-        if !self.takes_backend_handshake(key) {
+        if !self.backend_reader().takes_handshake(key) {
             return;
         }
         let mut buffer = std::mem::take(&mut self.received);
-        let backend = self.backends.get(key);
-        let long = backend.is_some_and(|backend| backend.summary.len >= self.shared.long_reply);
-        let (share, mut len) = match long {
-            true => (READ_LEN_LONG, READ_LEN_LONG),
-            false => (READ_TURN_BYTES, READ_LEN),
-        };
+        let Pace { share, mut len } = self.backend_reader().pace(key);
         let mut taken = 0;
-        while taken < share && self.may_read(key) {
-            if !self.read_once(key, &mut buffer, len) {
-                break;
+        while taken < share {
+            match self.backend_reader().read(key, &mut buffer, len) {
+                FromServer::Bytes(n) => {
+                    let used = self.digest(key, &buffer[..n]);
+                    self.backend_reader().give_back(key, &buffer[used..n]);
+                    taken += len;
+                    len = READ_LEN_LONG;
+                    continue;
+                }
+                FromServer::Nothing => {}
+                FromServer::Blocked => {
+                    if let Some(backend) = self.backends.get_mut(key) {
+                        let pool = &self.backend_pools.pools[backend.pool].key;
+                        let step = backend.go_on_with_login(pool);
+                        self.login_step(key, step);
+                    }
+                }
+                FromServer::End => self.lose(key, "the server closed the connection"),
+                FromServer::Failed(error) => self.backend_broken(key, &error),
             }
-            taken += len;
-            len = READ_LEN_LONG;
+            break;
         }
         self.received = buffer;
-        let backend = self.backends.get(key);
-        let Some(backend) = backend.filter(|backend| backend.transport.is_readable()) else {
-            return;
-        };
-        let long = backend.summary.len >= self.shared.long_reply;
-        if self.may_read(key) {
-            match long {
-                true => self.bulk.push(Piece::Reply(key)),
-                false => self.bulk.read_at_once(key),
-            }
-        } else if let Some(backend) = self.backends.get_mut(key) {
-            let now = self.net.now();
-            self.slow_readers.note_held_up(key, backend, now);
-        }
-    }
-
-    /// Whether there may be bytes, and the client that they are for has taken the last ones.
-    pub(crate) fn may_read(&self, key: Key) -> bool {
-        self.backends.get(key).is_some_and(|backend| {
-            let now = self.net.now();
-            (self.slow_readers).may_read(backend, &self.clients, &self.shared, now)
-        })
-    }
-
-    /// One read and what follows from it; `false` when there is no more to read.
-    fn read_once(&mut self, key: Key, buffer: &mut Vec<u8>, len: usize) -> bool {
-        let Some(backend) = self.backends.get_mut(key) else {
-            return false;
-        };
-        let kept = backend.input.len();
-        if buffer.len() < kept + len {
-            buffer.resize(kept + len, 0);
-        }
-        buffer[..kept].copy_from_slice(&backend.input);
-        let target = &mut buffer[kept..kept + len];
-        match backend.transport.read(&mut self.net, target) {
-            Read::Bytes(n) => {
-                backend.input.clear();
-                let used = self.digest(key, &buffer[..kept + n]);
-                if let Some(backend) = self.backends.get_mut(key) {
-                    backend.input.extend_from_slice(&buffer[used..kept + n]);
-                }
-                true
-            }
-            Read::Blocked => {
-                let pool = &self.backend_pools.pools[backend.pool].key;
-                let step = backend.go_on_with_login(pool);
-                self.login_step(key, step);
-                false
-            }
-            Read::End => {
-                self.lose(key, "the server closed the connection");
-                false
-            }
-            Read::Failed(error) => {
-                self.backend_broken(key, &error);
-                false
-            }
-        }
+        self.backend_reader().put_off(key);
     }
 
     /// A backend's connection cannot be read or written any more.
@@ -174,21 +132,6 @@ impl<N: Net> Group<N> {
                 self.lose(key, &why);
             }
         }
-    }
-
-    /// Whether a backend whose handshake is under way may go on with it in this turn; if not, it
-    /// is read in one of the next.
-    fn takes_backend_handshake(&mut self, key: Key) -> bool {
-        let backend = self.backends.get(key);
-        if !backend.is_some_and(|backend| backend.transport.is_handshaking()) {
-            return true;
-        }
-        if self.handshakes_left == 0 {
-            self.bulk.read_at_once(key);
-            return false;
-        }
-        self.handshakes_left -= 1;
-        true
     }
 
     /// Uses up what has arrived; returns how many bytes were used.
