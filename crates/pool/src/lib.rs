@@ -39,6 +39,7 @@ mod listing;
 mod log;
 mod matching;
 mod naming;
+mod openings;
 mod operations;
 mod outbox;
 mod own_ok;

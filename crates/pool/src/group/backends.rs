@@ -7,7 +7,6 @@
 //! Who is read, and how much, says [`crate::from_backend`].
 
 pub(crate) mod abandoned;
-pub(crate) mod fresh;
 pub(crate) mod losses;
 pub(crate) mod outages;
 pub(crate) mod renewal;
@@ -23,6 +22,7 @@ use crate::backend::{
 use crate::client::ClientState;
 use crate::from_backend::{FromBackend, FromServer, Pace};
 use crate::group::Group;
+use crate::openings::{Opened, Openings};
 use crate::pair::next::Next;
 use crate::pair::own_answers::{After, OwnAnswer};
 use crate::pair::trackers::told_to;
@@ -81,6 +81,18 @@ impl<N: Net> Group<N> {
             slow_readers: &mut self.slow_readers,
             bulk: &mut self.bulk,
             handshakes_left: &mut self.handshakes_left,
+        }
+    }
+
+    /// Backends that are being made ready.
+    fn openings(&mut self) -> Openings<'_, N::Sock> {
+        Openings {
+            backends: &mut self.backends,
+            pools: &mut self.backend_pools,
+            sessions: &mut self.sessions,
+            begun: &self.begun,
+            shared: &self.shared,
+            now: self.net.now(),
         }
     }
 
@@ -163,7 +175,10 @@ impl<N: Net> Group<N> {
         match step {
             LoginStep::Wait => {}
             LoginStep::Send(out) => self.backend_writer().send(key, &out),
-            LoginStep::In => self.prepare(key),
+            LoginStep::In => match self.openings().logged_in(key) {
+                Some(out) => self.backend_writer().send(key, &out),
+                None => self.lose(key, "the pool lost track of this connection"),
+            },
             LoginStep::Failed(why, end) => {
                 if end == DialEnd::PasswordUnknown
                     && let Some(backend) = self.backends.get(key)
@@ -362,7 +377,15 @@ impl<N: Net> Group<N> {
             backend.note_conditions_left(&command, &summary, area);
         }
         match command.purpose {
-            Purpose::Prepare(fresh) => self.prepared(key, fresh, &summary, &collected),
+            Purpose::Prepare(fresh) => {
+                match self.openings().answered(key, fresh, &summary, &collected) {
+                    Opened::Waits => {}
+                    Opened::Idle => self.offer(key),
+                    Opened::Failed(why, end) => self.dial_failed(key, &why, end),
+                    Opened::Outdated => self.retire(key),
+                    Opened::Astray => self.lose(key, "the pool lost track of this connection"),
+                }
+            }
             Purpose::Schema => {
                 if let Some(backend) = self.backends.get_mut(key)
                     && summary.error.is_some()

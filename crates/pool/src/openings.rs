@@ -1,0 +1,291 @@
+//! A fresh backend, between its login and its first client.
+//!
+//! The problem: a session must be known before anything of a client's runs in it. The mechanism:
+//! after the server's OK the trackers are switched on and the session is read, in one write: its
+//! character sets, its role, and with `init_connect` all of its variables. [`Openings`] writes the
+//! questions and takes the answers; what becomes of the backend, it says ([`Opened`]).
+//!
+//! Invariant: what began under other global values than those known now serves nobody.
+
+use crate::auth::account::Counted;
+use crate::backend::backend_pools::{BackendPools, DialEnd};
+use crate::backend::dial::{ROLE, put_preparation};
+use crate::backend::{Backend, BackendState, InFlight, Purpose};
+use crate::server::rows::row_of;
+use crate::shared::Shared;
+use reactor::{Key, Slots, Time};
+use session::begun::Begun;
+use session::reply_summary::ReplySummary;
+use session::roles::{NONE, argument_of, has_roles};
+use session::state::{CHARSET_VARIABLES, Interner, Session};
+use session::text::Text;
+use session::user_variables::results_collation;
+use wire::command::ReplyShape;
+
+/// What becomes of a backend when it has answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// More is to come.
+    Waits,
+    /// It is idle, and can serve.
+    Idle,
+    /// It cannot be used, for this reason.
+    Failed(String, DialEnd),
+    /// It may have begun under other values than those of now: it is closed.
+    Outdated,
+    /// It is in a state that there is not.
+    Astray,
+}
+
+/// The backends of a group, and what sessions are made of.
+pub(crate) struct Openings<'a, S> {
+    pub(crate) backends: &'a mut Slots<Backend<S>>,
+    pub(crate) pools: &'a mut BackendPools,
+    pub(crate) sessions: &'a mut Interner,
+    /// What sessions begin with now.
+    pub(crate) begun: &'a Begun,
+    pub(crate) shared: &'a Shared,
+    pub(crate) now: Time,
+}
+
+impl<S> Openings<'_, S> {
+    /// A backend is logged in: what switches on its trackers and asks what a fresh session looks
+    /// like. `None`: it is in a state that there is not.
+    pub(crate) fn logged_in(&mut self, key: Key) -> Option<Vec<u8>> {
+        let backend = self.backends.get_mut(key)?;
+        let is_of_server = self.pools.counted_in(backend.pool).is_some();
+        let dial = backend.dial.take();
+        backend.thread = dial.and_then(|dial| dial.thread).unwrap_or(0);
+        self.shared.note_thread(backend.thread);
+        if !backend.change_state(BackendState::Preparing, self.now) {
+            return None;
+        }
+        for fresh in [false, true] {
+            let command = InFlight::own(None, Purpose::Prepare(fresh), ReplyShape::Results);
+            backend.expect(command);
+        }
+        let mut out = Vec::new();
+        let mut more = String::new();
+        if has_roles(self.shared.server.flavour) {
+            more.push_str(ROLE);
+        }
+        if is_of_server {
+            more.push_str(",CURRENT_USER()");
+        }
+        if !self.begun.init_connect().is_empty() {
+            more.push(',');
+            more.push_str(&self.begun.question());
+        }
+        put_preparation(&mut out, backend.form, &more);
+        Some(out)
+    }
+
+    /// A backend has answered one of the two; `fresh`: what its session looks like.
+    pub(crate) fn answered(
+        &mut self,
+        key: Key,
+        fresh: bool,
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) -> Opened {
+        if let Some((code, text)) = &summary.error {
+            let why = format!("the server refused to switch on its trackers: {code} {text}");
+            return Opened::Failed(why, DialEnd::Account);
+        }
+        if !fresh {
+            return Opened::Waits;
+        }
+        let server = &self.shared.server;
+        let mut row = row_of(collected).unwrap_or_default();
+        let more = row.split_off(CHARSET_VARIABLES.len().min(row.len()));
+        let mut more = more.into_iter().peekable();
+        let role = more.next_if(|_| has_roles(server.flavour));
+        let role = role.and_then(|role| argument_of(&role, server.flavour));
+        let pool = self.backends.get(key).map(|backend| backend.pool);
+        let account = pool.and_then(|pool| self.pools.counted_in(pool));
+        let current = more.next_if(|_| account.is_some());
+        if let (Some(account), Some(current)) = (account, current)
+            && *current != *format!("{}@{}", account.user, account.host).as_bytes()
+        {
+            return Opened::Failed(other_account(&account, &current), DialEnd::Account);
+        }
+        let values = more.next();
+        let charsets = <[Text; 4]>::try_from(row).ok();
+        let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
+            let why = "the server did not say what its session is like";
+            return Opened::Failed(why.into(), DialEnd::Answered);
+        };
+        if backend.session.begun != *self.begun {
+            return Opened::Outdated;
+        }
+        let pool = &mut self.pools.pools[backend.pool];
+        let mut session = Session::at_login(b"", true, &charsets, self.begun);
+        session.begin_interactive(pool.key.capabilities);
+        let results = results_collation(collected, pool.key.extended, &session);
+        session.results_collation = server.results_in(results);
+        pool.note_begins(&mut session, values.as_ref(), server);
+        backend.session = self.sessions.intern(session);
+        backend.session.accepted.note(backend.epoch);
+        backend.login_role.clone_from(&role);
+        pool.login_has_role = Some(role.as_deref() != Some(NONE));
+        if !backend.change_state(BackendState::Idle, self.now) {
+            return Opened::Astray;
+        }
+        pool.dial_succeeded(self.now);
+        self.pools.dial_ends(backend.pool);
+        self.shared.upstream.reached(&backend.at, self.now);
+        Opened::Idle
+    }
+}
+
+/// The server lets the pool in as another account than the one that the client has proven: with
+/// other privileges, perhaps.
+fn other_account(account: &Counted, current: &[u8]) -> String {
+    let Counted { user, host, .. } = account;
+    format!(
+        "the client has proven to be '{user}'@'{host}', and from the pool's host the server takes \
+         that name for '{}'; have one account for both hosts, such as '{user}'@'%', or list the \
+         user in the pool's file",
+        String::from_utf8_lossy(current)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Endpoint;
+    use crate::backend::backend_pools::PoolKey;
+    use crate::scripted::shared;
+    use reactor::Address;
+    use std::sync::Arc;
+
+    const NOW: Time = Time(1_000_000_000);
+
+    struct Bench {
+        backends: Slots<Backend<()>>,
+        pools: BackendPools,
+        sessions: Interner,
+        begun: Begun,
+        shared: Shared,
+        key: Key,
+    }
+
+    impl Bench {
+        /// A backend that is being dialled for a pool of a user of the settings.
+        fn new() -> Bench {
+            let (mut backends, mut pools) = (Slots::default(), BackendPools::default());
+            let pool = pools.add(PoolKey::of_user("app"), |_| true);
+            pools.dial_begins(pool);
+            let mut sessions = Interner::default();
+            let session = sessions.intern(Session::not_known(&Begun::default()));
+            let to = Endpoint::new((), Arc::new(Address::Unix("/s".into())), pool);
+            let key = backends.insert(Backend::dialling(to, NOW, session, None));
+            Bench {
+                backends,
+                pools,
+                sessions,
+                begun: Begun::default(),
+                shared: shared(""),
+                key,
+            }
+        }
+
+        fn openings(&mut self) -> Openings<'_, ()> {
+            Openings {
+                backends: &mut self.backends,
+                pools: &mut self.pools,
+                sessions: &mut self.sessions,
+                begun: &self.begun,
+                shared: &self.shared,
+                now: NOW,
+            }
+        }
+
+        /// The backend answers what its session looks like with a row of these values.
+        fn answers(&mut self, row: &[&str]) -> Opened {
+            let (key, summary) = (self.key, ReplySummary::default());
+            let row = row_in_packets(row);
+            self.openings().answered(key, true, &summary, &row)
+        }
+    }
+
+    /// The packets of a result of one row, whose columns have no descriptions worth a look.
+    fn row_in_packets(row: &[&str]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut seq = 0;
+        let mut put = |payload: &[u8]| {
+            seq += 1;
+            out.extend_from_slice(&[u8::try_from(payload.len()).unwrap(), 0, 0, seq]);
+            out.extend_from_slice(payload);
+        };
+        put(&[u8::try_from(row.len()).unwrap()]);
+        for _ in row {
+            let mut column = b"\x03def\0\0\0\0\0\x0c".to_vec();
+            column.extend_from_slice(&[33, 0, 0, 0, 0, 0, 0xfd, 0, 0, 0, 0, 0]);
+            put(&column);
+        }
+        let texts = row.iter().flat_map(|text| {
+            let len = u8::try_from(text.len()).unwrap();
+            std::iter::once(len).chain(text.bytes())
+        });
+        put(&texts.collect::<Vec<u8>>());
+        put(b"\xfe\0\0\x02\0\0\0");
+        out
+    }
+
+    #[test]
+    fn a_backend_is_read_before_it_serves() {
+        let mut bench = Bench::new();
+        let key = bench.key;
+        let out = bench.openings().logged_in(key).unwrap();
+        assert!(String::from_utf8_lossy(&out).contains("@@character_set_client"));
+        let backend = bench.backends.get(key).unwrap();
+        assert_eq!(backend.state(), BackendState::Preparing);
+        assert_eq!(backend.flight().len(), 2);
+        let summary = ReplySummary::default();
+        let first = bench.openings().answered(key, false, &summary, b"");
+        assert_eq!(first, Opened::Waits);
+        let charsets = ["latin1", "latin1", "latin1", "latin1_swedish_ci", "NONE"];
+        assert_eq!(bench.answers(&charsets), Opened::Idle);
+        let backend = bench.backends.get(key).unwrap();
+        assert_eq!(backend.state(), BackendState::Idle);
+        let charset = backend.session.variable(b"character_set_client");
+        assert_eq!(charset, Some(&b"latin1"[..]));
+        assert_eq!(bench.pools.pools[0].dialling, 0);
+    }
+
+    #[test]
+    fn one_that_began_under_other_values_serves_nobody() {
+        let mut bench = Bench::new();
+        let key = bench.key;
+        bench.openings().logged_in(key).unwrap();
+        bench.begun = Begun::default()
+            .with(Vec::new(), b"SET @a=1"[..].into())
+            .unwrap();
+        let charsets = ["latin1", "latin1", "latin1", "latin1_swedish_ci", "NONE"];
+        assert_eq!(bench.answers(&charsets), Opened::Outdated);
+        let backend = bench.backends.get(key).unwrap();
+        assert_eq!(backend.state(), BackendState::Preparing);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_session() {
+        let mut bench = Bench::new();
+        let key = bench.key;
+        bench.openings().logged_in(key).unwrap();
+        let end = bench.answers(&["latin1"]);
+        assert!(
+            matches!(end, Opened::Failed(_, DialEnd::Answered)),
+            "{end:?}"
+        );
+        let refused = ReplySummary {
+            error: Some((1227, "no".into())),
+            ..ReplySummary::default()
+        };
+        let end = bench.openings().answered(key, false, &refused, b"");
+        assert!(
+            matches!(end, Opened::Failed(_, DialEnd::Account)),
+            "{end:?}"
+        );
+    }
+}
