@@ -277,7 +277,7 @@ impl<N: Net> Group<N> {
         };
         backend.count_kept(&self.kept.in_transit);
         if backend.is_read_in_vain(self.net.now()) {
-            self.end_unread_reply(key);
+            self.abandon(key, None);
         }
         used
     }

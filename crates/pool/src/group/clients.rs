@@ -69,6 +69,23 @@ fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Resul
     }
 }
 
+impl<S> Client<S> {
+    /// Notes with its login whether a password may come in clear.
+    fn note_secure<N: Net<Sock = S>>(&mut self, net: &N) {
+        if let Some(login) = &mut self.login {
+            login.secure |= self.transport.is_secure() || self.transport.is_of_this_host(net);
+        }
+    }
+
+    /// What is said to it next is no answer to what it has sent. Who has asked nothing gets packet
+    /// 0, as from MySQL: drivers take another number for a broken stream.
+    pub(crate) fn begin_unasked(&mut self) {
+        if self.state() == ClientState::Idle {
+            self.seq = 0;
+        }
+    }
+}
+
 impl<N: Net> Group<N> {
     /// Greets a connection, at once or behind its PROXY header, or says why it cannot stay.
     pub(crate) fn greet(&mut self, sock: N::Sock, listener: usize) {
@@ -370,7 +387,14 @@ impl<N: Net> Group<N> {
         } else if state == ClientState::Greeted {
             self.on_login(key, &message[HEADER_LEN..]);
         } else {
-            self.on_proof(key, &message[HEADER_LEN..]);
+            let Some(client) = self.clients.get_mut(key) else {
+                return Handled::Used;
+            };
+            client.note_secure(&self.net);
+            let (seq, proof) = (client.seq, &message[HEADER_LEN..]);
+            self.exchange(key, |login, login_context| {
+                login.answer(login_context, proof, seq)
+            });
         }
         match self.clients.get(key) {
             Some(client) if client.compresses() && !framed => Handled::Framed,
@@ -429,20 +453,6 @@ impl<N: Net> Group<N> {
         let host = self.members().host_of(key);
         self.exchange(key, |login, login_context| {
             login.begin(login_context, &parsed, (&host, fresh), seq)
-        });
-    }
-
-    fn on_proof(&mut self, key: Key, payload: &[u8]) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let seq = client.seq;
-        if let Some(login) = &mut client.login {
-            login.secure |= client.transport.is_secure();
-            login.secure |= client.transport.is_of_this_host(&self.net);
-        }
-        self.exchange(key, |login, login_context| {
-            login.answer(login_context, payload, seq)
         });
     }
 
@@ -626,17 +636,6 @@ impl<N: Net> Group<N> {
         }
         self.answers().refuse(key, refusal);
         self.leave(key);
-    }
-
-    /// The same, for a reason that is no answer to what the client has sent. Who has asked nothing
-    /// gets packet 0, as from MySQL: drivers take another number for a broken stream.
-    pub(crate) fn refuse_unasked(&mut self, key: Key, refusal: &Refusal) {
-        if let Some(client) = self.clients.get_mut(key)
-            && client.state() == ClientState::Idle
-        {
-            client.seq = 0;
-        }
-        self.refuse_and_leave(key, refusal);
     }
 
     /// Closes a client once its last bytes are sent.

@@ -54,7 +54,12 @@ impl<N: Net> Group<N> {
 
     /// Binds an idle backend to a client that wants to run something now.
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
-        self.leave_outdated(key);
+        // Who waits in the lane of a pool of an older version of the privileges is served in order.
+        if let Some(old) = self.members().outdated(key)
+            && self.matching().front_of(old).is_none()
+        {
+            self.members().move_on(key, old);
+        }
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
         let high = client.place.priority == Some(Priority::High);

@@ -18,15 +18,11 @@ use crate::group::Group;
 use reactor::{Key, Net};
 
 impl<N: Net> Group<N> {
-    /// Ends a reply that nobody waits for: enough of it has been thrown away.
-    pub(crate) fn end_unread_reply(&mut self, key: Key) {
-        self.counts.abandoned += 1;
-        self.abandon(key, None);
-    }
-
-    /// Closes a backend whose statement is of no more use, and has a KILL end that on the server.
-    /// The statements of others than `owner` that ride behind it run again.
+    /// Closes a backend whose statement is of no more use, and has a KILL end that on the server:
+    /// enough of a reply that nobody waits for has been thrown away, or that of `owner` has taken
+    /// too long. The statements of others that ride behind it run again.
     pub(crate) fn abandon(&mut self, key: Key, owner: Option<Key>) {
+        self.counts.abandoned += u64::from(owner.is_none());
         let Some(backend) = self.backends.get(key) else {
             return;
         };

@@ -80,7 +80,7 @@ impl<N: Net> Group<N> {
                 None => {}
                 Some(Overdue::Dial(why)) => self.dial_failed(key, &why, DialEnd::Unreached),
                 Some(Overdue::Lost(why)) => self.lose(key, &why),
-                Some(Overdue::Unread) => self.end_unread_reply(key),
+                Some(Overdue::Unread) => self.abandon(key, None),
                 Some(Overdue::Idle) => {
                     self.counts.trimmed += 1;
                     self.let_go(key);

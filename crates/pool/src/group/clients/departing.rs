@@ -21,6 +21,17 @@ use std::collections::HashSet;
 /// read one takes a part of a turn.
 pub(crate) const BATCH_CLIENTS: usize = 64;
 
+/// Whether a client may go to another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Going {
+    /// It may.
+    Now,
+    /// It may once its backend has answered what the pool asks behind a statement.
+    Soon(Stays),
+    /// It stays, for this reason.
+    Not(Stays),
+}
+
 /// Who goes next.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
@@ -72,7 +83,8 @@ impl<N: Net> Group<N> {
         if self.departures.has(key) {
             return true;
         }
-        let departs = self.departures.line.len() < BATCH_CLIENTS && self.goes_soon(key).is_ok();
+        let has_room = self.departures.line.len() < BATCH_CLIENTS;
+        let departs = has_room && !matches!(self.goes(key), Going::Not(_));
         if departs {
             let now = self.net.now();
             self.departures.line.push((key, now));
@@ -85,7 +97,7 @@ impl<N: Net> Group<N> {
         let line = self.departures.line.len();
         (0..line).any(|at| {
             let (key, _) = self.departures.line[at];
-            self.goes_soon(key) != Ok(false)
+            !matches!(self.goes(key), Going::Soon(_))
         })
     }
 
@@ -94,13 +106,13 @@ impl<N: Net> Group<N> {
     pub(crate) fn next_departure(&mut self) -> Option<(Key, Time)> {
         let mut at = 0;
         while let Some(&(key, since)) = self.departures.line.get(at) {
-            match self.goes_soon(key) {
-                Ok(true) => {
+            match self.goes(key) {
+                Going::Now => {
                     self.departures.line.remove(at);
                     return Some((key, since));
                 }
-                Ok(false) => at += 1,
-                Err(_) => {
+                Going::Soon(_) => at += 1,
+                Going::Not(_) => {
                     self.departures.line.remove(at);
                     self.pump(key);
                 }
@@ -111,47 +123,33 @@ impl<N: Net> Group<N> {
 
     /// Whether a client may go now. One whose last backend knows something of it that nobody else
     /// does has that asked first.
-    ///
-    /// # Errors
-    /// Why it does not.
-    pub(crate) fn may_go(&mut self, key: Key) -> Result<(), Stays> {
+    pub(crate) fn goes(&mut self, key: Key) -> Going {
         let server = self.shared.server.flavour;
         let Some(client) = self.clients.get(key) else {
-            return Err(Stays::Busy);
+            return Going::Not(Stays::Busy);
         };
         let refused = &self.departures.refused;
         if refused.contains(&(key, client.lease().is_some())) {
-            return Err(Stays::Refused);
+            return Going::Not(Stays::Refused);
         }
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let goes_along = backend.is_some_and(|backend| backend.goes_with(key));
-        match client.stays(server, goes_along) {
-            None => Ok(()),
-            Some(Stays::Asks) if client.last.is_settled() => {
-                let home = self.matching().last_backend_of(key);
-                match home.is_some_and(|(lease, home)| self.ask_last_backend(lease, home)) {
-                    true => Err(Stays::Asks),
-                    // Nobody knows it any more, here or there.
-                    false => Ok(()),
-                }
-            }
-            Some(why) => Err(why),
-        }
-    }
-
-    /// Whether a client may go now; `false` where it may once its backend has answered what the
-    /// pool asks behind a statement.
-    fn goes_soon(&mut self, key: Key) -> Result<bool, Stays> {
-        match self.may_go(key) {
-            Ok(()) => Ok(true),
-            Err(Stays::Asks | Stays::Holding)
-                if self
-                    .client_view(key)
-                    .is_some_and(|view| view.is_read_back()) =>
-            {
-                Ok(false)
-            }
-            Err(why) => Err(why),
+        let stays = client.stays(server, goes_along);
+        let settled = client.last.is_settled();
+        let stays = stays.filter(|why| {
+            let asks = *why == Stays::Asks && settled;
+            let home = asks.then(|| self.matching().last_backend_of(key)).flatten();
+            // Where nobody knows it any more, here or there, it may go.
+            !asks || home.is_some_and(|(lease, home)| self.ask_last_backend(lease, home))
+        });
+        let is_read_back = || {
+            self.client_view(key)
+                .is_some_and(|view| view.is_read_back())
+        };
+        match stays {
+            None => Going::Now,
+            Some(why @ (Stays::Asks | Stays::Holding)) if is_read_back() => Going::Soon(why),
+            Some(why) => Going::Not(why),
         }
     }
 }

@@ -125,14 +125,4 @@ impl<N: Net> Group<N> {
             clients: &self.clients,
         }
     }
-
-    /// Moves a client on whose pool is of an older version of the privileges, and empty.
-    pub(crate) fn leave_outdated(&mut self, key: Key) {
-        // Those who wait in its lane are served in their order.
-        if let Some(old) = self.members().outdated(key)
-            && self.matching().front_of(old).is_none()
-        {
-            self.members().move_on(key, old);
-        }
-    }
 }

@@ -88,7 +88,10 @@ impl<N: Net> Group<N> {
                     self.log.time_limit(self.net.now(), peer, user, &refusal);
                 }
                 // The client's end is closed, and with it whatever is left on the backend.
-                self.refuse_unasked(owner, &refusal);
+                if let Some(client) = self.clients.get_mut(owner) {
+                    client.begin_unasked();
+                }
+                self.refuse_and_leave(owner, &refusal);
                 self.clients.close_later(owner);
                 self.abandon(lease, Some(owner));
                 self.clients.unbind(owner, &mut self.backends);

@@ -9,7 +9,7 @@
 //! served here again, and the group accepts again.
 
 use crate::group::Group;
-use crate::group::clients::departing::BATCH_CLIENTS;
+use crate::group::clients::departing::{BATCH_CLIENTS, Going};
 use crate::operations::upgrade::{Progress, STEP_MAX, name_of_group};
 use crate::tokens::UPGRADE;
 use crate::upgrade::channel::{Channel, Come};
@@ -273,7 +273,10 @@ impl Giving {
     }
 
     fn pack(&mut self, group: &mut Group<RealNet>, key: Key) -> Result<Packed, Stays> {
-        group.may_go(key)?;
+        match group.goes(key) {
+            Going::Now => {}
+            Going::Soon(why) | Going::Not(why) => return Err(why),
+        }
         let begun = group.client_view(key).map(|view| view.begun());
         for begun in begun.unwrap_or_default() {
             if !self.begun_sent.contains(&begun.version()) {
