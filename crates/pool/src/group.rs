@@ -3,8 +3,13 @@
 //! The hot path, in the order in which a statement takes it:
 //! [`Group::turn`] → `clients.rs: pump` (bytes become a command) → `statements.rs: on_command`
 //! (what is it, what does it need) → `leases.rs: acquire` (a backend now, or a place in the lane)
-//! → `statements.rs: begin` (restore the session, send) → `backends.rs: on_readable` (the reply)
-//! → `relay.rs: feed` → `backends.rs: settle` → `leases.rs: release` (the next in the lane).
+//! → `restoring.rs: begin` (restore the session, send) → `backends.rs: on_backend` (the reply)
+//! → `relay.rs: feed` → `endings.rs: settle` → `leases.rs: release` (the next in the lane).
+//!
+//! What is to be done is decided by values that know no group and are tested without one: what
+//! becomes of a client and its backend ([`crate::pair`]), who gets what ([`crate::matching`]), what
+//! a command comes to ([`crate::naming`], [`crate::statement_commands`], [`crate::kill_meaning`]).
+//! They borrow what they look at, and say what they have decided; the group does it.
 //!
 //! A group shares nothing with others but what never changes ([`Shared`]). It has no socket and no
 //! clock of its own: bytes, events and time come through [`Net`], so a whole group runs in
