@@ -13,7 +13,7 @@ Restores: ends the servers and the pools. Remove target/suites, and it is gone.
 
 Usage: python3 scripts/suites.py [SUITE...]; suites are named below. A suite that cannot be fetched
 is left out, and said to be. SUITES_LIMIT (1800) is the longest that one run of a suite may take, in
-seconds.
+seconds. ONRAMP names a binary of the pool; without it target/debug/onramp is built.
 """
 
 import functools
@@ -32,6 +32,7 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "suites"
+ONRAMP = os.environ.get("ONRAMP", str(ROOT / "target" / "debug" / "onramp"))
 KNOWN = ROOT / "docs" / "driver-suites.md"
 LIMIT_S = int(os.environ.get("SUITES_LIMIT", "1800"))
 BACKENDS = 4
@@ -134,19 +135,18 @@ class Server(Process):
 
 
 class Pool(Process):
-    """The pool in front of a server."""
+    """The pool in front of a server; `settings` are further lines of its configuration."""
 
-    def __init__(self, server, folder):
+    def __init__(self, server, folder, settings=""):
         self.port = free_port()
         self.socket = str(folder / "pool.sock")
         file = folder / "pool.toml"
         file.write_text(
             f'listen = ["127.0.0.1:{self.port}", "{self.socket}"]\nbackends_max = {BACKENDS}\n'
-            f'[backend]\naddress = "127.0.0.1:{server.port}"\n'
+            f'{settings}[backend]\naddress = "127.0.0.1:{server.port}"\n'
             '[[user]]\nname = "app"\npassword = "app"\n', encoding="utf-8")
         file.chmod(0o600)
-        binary = ROOT / "target" / "debug" / "onramp"
-        super().__init__([str(binary), "pool", "--config", str(file)], folder / "pool.log")
+        super().__init__([ONRAMP, "pool", "--config", str(file)], folder / "pool.log")
         self.wait_until(lambda: "listening on" in self.said_all(), "the pool")
 
     def said_all(self):
@@ -169,9 +169,9 @@ def outcomes_of_junit(file):
 
 
 @functools.cache
-def python(*requirements):
-    """A Python with these packages, which are installed once for all runs of a suite."""
-    folder = TARGET / "venv"
+def python(suite, *requirements):
+    """A Python of the suite's own with these packages: MySQLdb shadows what PyMySQL installs itself as."""
+    folder = TARGET / "venv" / suite
     program = folder / "bin" / "python"
     if not program.exists():
         venv.create(folder, with_pip=True)
@@ -188,7 +188,7 @@ def source_of(package, version):
         return folder
     files = TARGET / "sources" / "files"
     files.mkdir(parents=True, exist_ok=True)
-    run([python("wheel", "setuptools"), "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
+    run([python("sources", "wheel", "setuptools"), "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
          "--no-binary", package, "-d", str(files),
          f"{package}=={version}"])
     archive = next(file for file in files.iterdir()
@@ -214,7 +214,7 @@ def pytest(program, where, report, arguments, env=None):
 
 def suite_pymysql(end, report):
     source = source_of("PyMySQL", "0.10.1")
-    program = python()
+    program = python("pymysql")
     databases = [{"host": "127.0.0.1", "port": end.port, "user": "app", "passwd": "app",
                   "database": schema, "use_unicode": True, "local_infile": True}
                  for schema in ("test1", "test2")]
@@ -224,7 +224,7 @@ def suite_pymysql(end, report):
 
 def suite_aiomysql(end, report):
     source = source_of("aiomysql", "0.3.2")
-    program = python("PyMySQL", "aiomysql==0.3.2", "uvloop", "pytest-asyncio", "sqlalchemy<2")
+    program = python("aiomysql", "PyMySQL", "aiomysql==0.3.2", "uvloop", "pytest-asyncio", "sqlalchemy<2")
     # The account of the tests is root, with the password of the environment.
     conftest = source / "tests" / "conftest.py"
     text = conftest.read_text().replace("'user': 'root'", "'user': 'app'")
@@ -237,7 +237,7 @@ def suite_aiomysql(end, report):
 def suite_sqlalchemy(end, report):
     version = "2.0.44"
     source = source_of("SQLAlchemy", version)
-    program = python("PyMySQL", f"sqlalchemy=={version}", "typing_extensions", "greenlet", "mypy")
+    program = python("sqlalchemy", "PyMySQL", f"sqlalchemy=={version}", "typing_extensions", "greenlet", "mypy")
     url = f"mysql+pymysql://app:app@127.0.0.1:{end.port}/test?charset=utf8mb4"
     return pytest(program, source, report,
                   ["-p", "no:warnings", f"--dburi={url}", "--maxfail=10000",
@@ -248,7 +248,7 @@ def suite_sqlalchemy(end, report):
 def suite_django(end, report):
     version = "5.2.8"
     source = source_of("Django", version)
-    program = python("PyMySQL", f"Django=={version}")
+    program = python("django", "PyMySQL", f"Django=={version}")
     settings = source / "tests" / "suite_settings.py"
     database = {"ENGINE": "django.db.backends.mysql", "HOST": "127.0.0.1", "PORT": end.port,
                 "USER": "app", "PASSWORD": "app", "OPTIONS": {"charset": "utf8mb4"}}
@@ -307,10 +307,10 @@ def suite_go(end, report):
 
 @functools.cache
 def debian(*packages):
-    """The folder with the files of these packages of Debian, which are not installed."""
+    """The folder, named by the first, with the files of these packages of Debian: they are not installed."""
     if not shutil.which("apt-get"):
         raise Missing("there is no apt-get here")
-    root = TARGET / "debian" / "-".join(packages)
+    root = TARGET / "debian" / packages[0]
     if root.exists():
         return root
     files = TARGET / "debian" / "files"
@@ -373,13 +373,18 @@ def programs(runs, where, env, limit_s, log):
     return found
 
 
-def suite_php(end, report):
+def debian_php():
+    """What the packages of Debian's PHP begin with."""
     if not shutil.which("apt-cache"):
         raise Missing("there is no apt-cache here")
-    version = re.search(r"Depends: php(\d\.\d)-cli", run(["apt-cache", "depends", "php-cli"]))
+    version = re.search(r"Depends: (php\d\.\d)-cli", run(["apt-cache", "depends", "php-cli"]))
     if not version:
         raise Missing("apt knows no PHP")
-    php = f"php{version.group(1)}"
+    return version.group(1)
+
+
+def suite_php(end, report):
+    php = debian_php()
     root = debian(f"{php}-cli", f"{php}-common", f"{php}-mysql")
     # The tests are of the version that Debian's main archive has, which may be a little older.
     source = debian_source(php, ("*/ext/mysqli/tests", "*/ext/pdo_mysql/tests", "*/ext/pdo/tests",
@@ -438,7 +443,7 @@ def suite_mysqlclient(end, report):
     ENV.update(MYSQLCLIENT_CFLAGS=f"-I{root}/usr/include/mariadb",
                MYSQLCLIENT_LDFLAGS=f"-L{libraries} -lmariadb")
     source = source_of("mysqlclient", "2.2.7")
-    program = python(str(source))
+    program = python("mysqlclient", str(source))
     # The account and the schema are those of the file that TESTDB names.
     settings = source / "tests" / "suite.cnf"
     settings.write_text(f"[MySQLdb-tests]\nhost=127.0.0.1\nport={end.port}\nuser=app\n"
@@ -505,7 +510,8 @@ def main():
     if unknown:
         raise SystemExit(f"no such suite: {', '.join(unknown)}; there are {', '.join(SUITES)}")
     TARGET.mkdir(parents=True, exist_ok=True)
-    run(["cargo", "build", "--locked", "--bin", "onramp"], cwd=ROOT, limit=1800)
+    if "ONRAMP" not in os.environ:
+        run(["cargo", "build", "--locked", "--bin", "onramp"], cwd=ROOT, limit=1800)
     flavours = ["mariadb"]
     if (ROOT / "target" / "mysql" / "run").exists():
         flavours.append("mysql")
