@@ -67,12 +67,13 @@ def free_port():
 
 
 class Process:
-    """A program that is ended with the `with` block."""
+    """A program that is ended, with those that it has started, with the `with` block."""
 
     def __init__(self, command, log):
         self.log = log
         with open(log, "w", encoding="utf-8") as out:
-            self.child = subprocess.Popen(command, stdout=out, stderr=out, env=ENV)
+            self.child = subprocess.Popen(command, stdout=out, stderr=out, env=ENV,
+                                          start_new_session=True)
 
     def wait_until(self, ready, what):
         until = time.monotonic() + 60
@@ -88,12 +89,18 @@ class Process:
         return self
 
     def __exit__(self, *_):
-        self.child.send_signal(signal.SIGTERM)
+        self.end(signal.SIGTERM)
         try:
             self.child.wait(30)
         except subprocess.TimeoutExpired:
-            self.child.kill()
+            self.end(signal.SIGKILL)
             self.child.wait()
+
+    def end(self, with_signal):
+        try:
+            os.killpg(self.child.pid, with_signal)
+        except ProcessLookupError:
+            pass
 
 
 class Server(Process):
