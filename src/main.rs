@@ -95,7 +95,7 @@ fn main() -> ExitCode {
         Job::Target(args) => load::target::run(&args, &stop_flag()),
         Job::Tls(args) => tls::run(&args),
         Job::Import(args) => import::run(&args),
-        Job::Top(args) => top::run(&args, &stop_flag()),
+        Job::Top(args) => top::run(&args),
         Job::Generate(args) => generate::run(&args, Cli::command()),
     }
 }

@@ -2,19 +2,27 @@
 //!
 //! The problem: whoever is logged in on a server has a terminal, and no browser that reaches the
 //! pool's address. The mechanism: what the page shows (`/live.json` of `onramp pool --http`) is
-//! asked for once in a while and written as text, as high and wide as the terminal is. Without a
-//! terminal one picture is written, with all its lines.
+//! asked for once in a while and written as text, as high and wide as the terminal is at that
+//! moment. One thread asks, one waits for signals, one for keys; the main thread alone writes, and
+//! changes the terminal's modes. Without a terminal one picture is written, with all its lines.
 //!
-//! Invariants: an answer has at most [`ANSWER_MAX`] bytes and [`WAIT_MAX`] to come; what the pool
-//! says (names, texts of statements) cannot send the terminal a control character.
+//! Invariants: an answer has at most [`ANSWER_MAX`] bytes and [`WAIT_MAX`] to come; a pool that
+//! does not answer holds up neither a key nor a signal; what the pool says (names, texts of
+//! statements) cannot send the terminal a control character; however this ends, but by SIGKILL,
+//! the terminal has the modes that it had.
 
 use clap::Args;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::Value;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 /// Bytes of an answer.
@@ -23,8 +31,10 @@ const ANSWER_MAX: u64 = 16 << 20;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// After the first question the picture is made anew within this time.
 const FRESH: Duration = Duration::from_millis(1200);
-/// Between two looks at the signal that ends this.
-const SLICE: Duration = Duration::from_millis(50);
+/// Events that wait until the main thread takes them.
+const EVENTS_MAX: usize = 8;
+/// The key that ends it.
+const LEAVE: u8 = b'q';
 /// Columns where there is no terminal.
 const WIDTH: usize = 120;
 /// Columns of the names of sections' first columns.
@@ -33,8 +43,8 @@ const NARROW: usize = 40;
 /// Show what a running pool does
 ///
 /// Asks a pool that was started with --http ADDRESS, and shows rates, percentiles, clients, the
-/// statements that took most time, and pins, again each second until Ctrl-C. Where standard output
-/// is no terminal, it is shown once.
+/// statements that took most time, and pins, again each second until `q` or Ctrl-C. Where standard
+/// output is no terminal, it is shown once.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct TopArgs {
@@ -52,36 +62,166 @@ pub(crate) struct TopArgs {
     once: bool,
 }
 
-/// Shows it until `stop`.
-pub(crate) fn run(args: &TopArgs, stop: &AtomicBool) -> ExitCode {
-    let out = io::stdout();
-    let is_once = args.once || !out.is_terminal();
+/// What the main thread waits for.
+enum Event {
+    /// The pool's answer.
+    Asked(Result<Value, String>),
+    /// A key or a signal that ends it.
+    Leave,
+    /// SIGWINCH: the terminal has another size.
+    Resized,
+    /// SIGTSTP: the shell wants its terminal.
+    Suspend,
+    /// SIGCONT: the shell has given it back.
+    Continued,
+}
+
+/// Keys come one by one and are not shown, as long as this is there.
+struct Keys {
+    was: Termios,
+}
+
+impl Keys {
+    /// `None` where standard input is no terminal: there are no keys then.
+    fn take() -> Option<Keys> {
+        let was = tcgetattr(io::stdin()).ok()?;
+        let mut modes = was.clone();
+        modes
+            .local_modes
+            .remove(LocalModes::ICANON | LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Now, &modes).ok()?;
+        Some(Keys { was })
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        // Keys that nobody has read are not the shell's.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.was);
+    }
+}
+
+/// Shows it until it is told to end.
+pub(crate) fn run(args: &TopArgs) -> ExitCode {
     // A pool that nobody has looked at makes its picture once somebody has asked.
     if let Err(why) = ask(&args.address) {
         return fail(&why);
     }
+    let shown = match args.once || !io::stdout().is_terminal() {
+        true => show_once(&args.address),
+        false => show(args),
+    };
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => fail(&why),
+    }
+}
+
+fn show_once(address: &str) -> Result<(), String> {
     reactor::pause(FRESH);
-    loop {
-        let shown = ask(&args.address).map(|answer| picture(&answer, size(&out, is_once)));
-        let text = match (shown, is_once) {
-            (Ok(text), true) => text,
-            (Err(why), true) => return fail(&why),
-            // From the upper left corner on, over what was there, and nothing behind it.
-            (Ok(text), false) => format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")),
-            (Err(why), false) => format!("\x1b[H{why}; asked again\x1b[K\n"),
-        };
-        if out.lock().write_all(text.as_bytes()).is_err() || out.lock().flush().is_err() {
-            return ExitCode::FAILURE;
+    let shown = ask(address)?;
+    write(&picture(&shown, (WIDTH, None)))
+}
+
+fn write(text: &str) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| format!("cannot write: {error}"))
+}
+
+/// Shows it again and again.
+fn show(args: &TopArgs) -> Result<(), String> {
+    let (events, waiting) = sync_channel(EVENTS_MAX);
+    // In front of the terminal's modes: from here on no signal ends it without them.
+    await_signals(events.clone())?;
+    let mut keys = Keys::take();
+    if keys.is_some() {
+        await_keys(events.clone())?;
+    }
+    ask_again(
+        args.address.clone(),
+        Duration::from_secs(args.every),
+        events,
+    )?;
+    let mut last = None;
+    for event in waiting {
+        match event {
+            Event::Leave => break,
+            Event::Asked(answer) => last = Some(answer),
+            Event::Resized => {}
+            Event::Suspend => {
+                drop(keys.take());
+                emulate_default_handler(SIGTSTP).map_err(|error| error.to_string())?;
+            }
+            Event::Continued => {
+                drop(keys.take());
+                keys = Keys::take();
+            }
         }
-        let mut left = Duration::from_secs(args.every);
-        while !is_once && !stop.load(Ordering::Relaxed) && left > Duration::ZERO {
-            reactor::pause(SLICE);
-            left = left.saturating_sub(SLICE);
-        }
-        if is_once || stop.load(Ordering::Relaxed) {
-            return ExitCode::SUCCESS;
+        if let Some(answer) = &last {
+            write(&drawn(answer))?;
         }
     }
+    Ok(())
+}
+
+/// A picture in place of the one before.
+fn drawn(answer: &Result<Value, String>) -> String {
+    match answer {
+        // From the upper left corner on, over what was there, and nothing behind it.
+        Ok(shown) => {
+            let text = picture(shown, size());
+            format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n"))
+        }
+        Err(why) => format!("\x1b[H{why}; asked again\x1b[K\n"),
+    }
+}
+
+/// Starts a thread that sends events until nobody wants them.
+fn begin(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
+    begun
+        .map(|_| ())
+        .map_err(|error| format!("cannot start a thread: {error}"))
+}
+
+fn await_signals(events: SyncSender<Event>) -> Result<(), String> {
+    let known = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT];
+    let signals = Signals::new(known);
+    let mut signals = signals.map_err(|error| format!("cannot handle signals: {error}"))?;
+    begin("signals", move || {
+        for signal in signals.forever() {
+            let event = match signal {
+                SIGWINCH => Event::Resized,
+                SIGTSTP => Event::Suspend,
+                SIGCONT => Event::Continued,
+                _ => Event::Leave,
+            };
+            if events.send(event).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn await_keys(events: SyncSender<Event>) -> Result<(), String> {
+    begin("keys", move || {
+        let keys = io::stdin().lock().bytes().map_while(Result::ok);
+        for key in keys {
+            if key.eq_ignore_ascii_case(&LEAVE) && events.send(Event::Leave).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn ask_again(address: String, every: Duration, events: SyncSender<Event>) -> Result<(), String> {
+    begin("asks", move || {
+        reactor::pause(FRESH);
+        while events.send(Event::Asked(ask(&address))).is_ok() {
+            reactor::pause(every);
+        }
+    })
 }
 
 fn fail(why: &str) -> ExitCode {
@@ -89,12 +229,10 @@ fn fail(why: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Columns, and lines if there are not as many as wanted.
-fn size(out: &io::Stdout, is_once: bool) -> (usize, Option<usize>) {
-    match rustix::termios::tcgetwinsize(out) {
-        Ok(size) if !is_once && size.ws_col > 0 => {
-            (usize::from(size.ws_col), Some(usize::from(size.ws_row)))
-        }
+/// Columns and lines of the terminal at this moment.
+fn size() -> (usize, Option<usize>) {
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 => (usize::from(size.ws_col), Some(usize::from(size.ws_row))),
         _ => (WIDTH, None),
     }
 }

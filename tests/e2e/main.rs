@@ -88,6 +88,7 @@ mod status;
 mod sysbench;
 mod timeouts;
 mod tls;
+mod top;
 mod transactions;
 mod triggers_and_views;
 mod truth;

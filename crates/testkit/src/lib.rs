@@ -8,7 +8,8 @@
 //! - [`truth`] finds out what a server's session trackers report, [`conformance`] what two clients
 //!   of a pool can tell of each other, state by state.
 //! - [`real`] starts a private MariaDB, [`onramp`] the program under test; [`guard`] ends both and
-//!   removes their files when the tests are over, however they end.
+//!   removes their files when the tests are over, however they end. [`terminal`] starts it where it
+//!   has keys and a width.
 //!
 //! Nothing here is part of a program. It fails by panicking, with the reason in words.
 #![forbid(unsafe_code)]
@@ -32,6 +33,7 @@ pub mod real;
 pub mod reply;
 pub mod sim;
 pub mod talk;
+pub mod terminal;
 pub mod texts;
 pub mod tls;
 pub mod truth;

@@ -24,7 +24,8 @@ scrape_configs:
       - targets: [\"127.0.0.1:9104\"]
 ```
 
-`onramp top 127.0.0.1:9104` shows in a terminal what the page shows.
+`onramp top 127.0.0.1:9104` shows in a terminal what the page shows, as wide and high as that is.
+`q` ends it.
 
 [monitoring/](../../monitoring/README.md) has alert rules and a dashboard for Grafana.
 

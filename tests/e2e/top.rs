@@ -1,0 +1,177 @@
+//! `onramp top` in a terminal: its keys, its width, and the modes that it leaves behind.
+
+use crate::world::{binary, direct};
+use rustix::process::Signal;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+use testkit::output::Output;
+use testkit::real::skipped;
+use testkit::terminal::{InTerminal, Terminal};
+
+/// A statement of the picture that is longer than a narrow terminal is wide.
+const END: &str = "the_end_of_a_long_statement";
+const LIMIT: Duration = Duration::from_secs(40);
+/// Questions that wait without an answer.
+const QUESTIONS_MAX: usize = 64;
+
+/// Answers each question as a pool's page does, so many times, and then not at all.
+struct Page {
+    address: String,
+    /// Questions that get no answer, as long as somebody wants it.
+    unanswered: Receiver<TcpStream>,
+}
+
+fn page(answers: usize) -> Page {
+    let statement = format!("SELECT {}, {END}", ["a"; 40].join(", "));
+    let shown = serde_json::json!({
+        "names": ["statements"],
+        "point": [1],
+        "tables": {"statements": {"names": ["statement"], "rows": [[statement]]}},
+    })
+    .to_string();
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{shown}",
+        shown.len()
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (sender, unanswered) = sync_channel(QUESTIONS_MAX);
+    std::thread::spawn(move || {
+        for (number, socket) in listener.incoming().map_while(Result::ok).enumerate() {
+            let mut socket = socket;
+            let mut asked = [0; 1024];
+            let _ = socket.read(&mut asked);
+            if number < answers {
+                let _ = socket.write_all(answer.as_bytes());
+            } else if sender.send(socket).is_err() {
+                return;
+            }
+        }
+    });
+    Page {
+        address,
+        unanswered,
+    }
+}
+
+/// It shows its picture in a terminal of 200 columns, whose modes are told.
+fn start(page: &Page) -> (Terminal, InTerminal, String) {
+    let terminal = Terminal::new(200, 50);
+    let modes = terminal.modes();
+    let top = terminal.start(binary(), &["top", &page.address], true);
+    terminal.output().wait_for(END, 0, LIMIT).unwrap();
+    assert!(terminal.gives_keys());
+    (terminal, top, modes)
+}
+
+fn is_skipped(test: &str) -> bool {
+    if direct() {
+        skipped(test, "it is about the pool");
+    }
+    direct()
+}
+
+#[test]
+fn top_ends_by_its_key_and_leaves_the_terminal_as_it_was() {
+    if is_skipped("top_ends_by_its_key") {
+        return;
+    }
+    for key in ["q", "Q"] {
+        let (mut terminal, top, modes) = start(&page(usize::MAX));
+        terminal.press("xyz");
+        terminal.press(key);
+        assert_eq!(top.wait().code(), Some(0), "{key}");
+        assert_eq!(terminal.modes(), modes, "{key}");
+    }
+}
+
+#[test]
+fn top_ends_by_signals_and_leaves_the_terminal_as_it_was() {
+    if is_skipped("top_ends_by_signals") {
+        return;
+    }
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        let (terminal, top, modes) = start(&page(usize::MAX));
+        top.signal(signal);
+        assert_eq!(top.wait().code(), Some(0), "{signal:?}");
+        assert_eq!(terminal.modes(), modes, "{signal:?}");
+    }
+}
+
+#[test]
+fn top_ends_while_the_pool_does_not_answer() {
+    if is_skipped("top_ends_while_the_pool_does_not_answer") {
+        return;
+    }
+    let page = page(2);
+    let (mut terminal, top, modes) = start(&page);
+    let question = page.unanswered.recv_timeout(LIMIT).unwrap();
+    terminal.press("q");
+    assert_eq!(top.wait().code(), Some(0));
+    assert_eq!(terminal.modes(), modes);
+    drop(question);
+}
+
+#[test]
+fn top_gives_the_terminal_back_while_it_is_stopped() {
+    if is_skipped("top_gives_the_terminal_back") {
+        return;
+    }
+    let (mut terminal, top, modes) = start(&page(2));
+    top.signal(Signal::TSTP);
+    top.wait_until_stopped();
+    assert_eq!(terminal.modes(), modes);
+    let before = terminal.output().count();
+    top.signal(Signal::CONT);
+    // It is drawn again, although the pool has said nothing new.
+    terminal.output().wait_for(END, before, LIMIT).unwrap();
+    assert!(terminal.gives_keys());
+    terminal.press("q");
+    assert_eq!(top.wait().code(), Some(0));
+    assert_eq!(terminal.modes(), modes);
+}
+
+/// Waits for the line with the statement, without the code that ends a line.
+fn line(output: &Output, from: usize) -> String {
+    let line = output.wait_for("SELECT a", from, LIMIT).unwrap();
+    line.trim_end_matches(['\r', '\n'])
+        .trim_end_matches("\x1b[K")
+        .to_owned()
+}
+
+#[test]
+fn top_is_as_wide_as_its_terminal_is_now() {
+    if is_skipped("top_is_as_wide_as_its_terminal") {
+        return;
+    }
+    let (terminal, top, _) = start(&page(2));
+    for columns in [80, 120] {
+        let before = terminal.output().count();
+        terminal.resize(columns, 50);
+        top.signal(Signal::WINCH);
+        let line = line(terminal.output(), before);
+        assert_eq!(line.chars().count(), usize::from(columns), "{line}");
+    }
+    top.signal(Signal::TERM);
+    assert_eq!(top.wait().code(), Some(0));
+}
+
+#[test]
+fn top_goes_on_without_keys() {
+    if is_skipped("top_goes_on_without_keys") {
+        return;
+    }
+    let page = page(usize::MAX);
+    let terminal = Terminal::new(200, 50);
+    let modes = terminal.modes();
+    let top = terminal.start(binary(), &["top", &page.address], false);
+    let first = terminal.output().wait_for(END, 0, LIMIT);
+    first.unwrap();
+    assert_eq!(terminal.modes(), modes);
+    let before = terminal.output().count();
+    terminal.output().wait_for(END, before, LIMIT).unwrap();
+    top.signal(Signal::INT);
+    assert_eq!(top.wait().code(), Some(0));
+}
