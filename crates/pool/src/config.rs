@@ -32,6 +32,7 @@ use rows::{ConsoleKeys, OtelKeys, Require, ServerKeys, TlsKeys, UserKeys};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
 pub(crate) use rows::{console_rows, otel_rows, server_rows, tls_rows, top_rows, user_rows};
 use rustls::pki_types::CertificateDer;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,6 +45,8 @@ use wire::auth::native;
 pub(crate) const PAGE: &str = "docs/pool/settings.md";
 /// What a user's `slow_backends_max` was called, as if it bounded all backends of a user.
 const OLD_SLOW_BACKENDS: &str = "backends_max";
+/// Bytes of a file of settings: a million users with a password each.
+pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Names that an error suggests in place of one that is unknown.
 const SUGGESTED_MAX: usize = 3;
 
@@ -319,6 +322,21 @@ impl Default for Raw {
     }
 }
 
+/// The text of a file of at most [`FILE_BYTES_MAX`].
+fn text_of(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let opened = std::fs::File::open(path);
+    let read = opened.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+    match read {
+        Err(error) => Err(error.to_string()),
+        Ok(len) if len as u64 > FILE_BYTES_MAX => {
+            let mib = FILE_BYTES_MAX >> 20;
+            Err(format!("expected at most {mib} MiB, it has more"))
+        }
+        Ok(_) => Ok(text),
+    }
+}
+
 impl Raw {
     /// Reads the text of a configuration file.
     ///
@@ -334,8 +352,7 @@ impl Raw {
     /// As [`Raw::parse`], or that the file cannot be read.
     pub fn read(path: &Path) -> Result<Raw, String> {
         let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|error| format!("--config {name}: {error}"))?;
+        let text = text_of(path).map_err(|why| format!("--config {name}: {why}"))?;
         let file = File {
             text: &text,
             name: Some(name.into()),

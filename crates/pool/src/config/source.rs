@@ -44,7 +44,24 @@ impl Source {
         // In front of reading it: a change meanwhile is found by a later look.
         self.look();
         self.read = self.seen;
+        self.is_regular()?;
         checked(self.args.clone().raw()?)
+    }
+
+    /// A pipe would have whoever reads it wait for whoever writes into it: at start that is what
+    /// was asked for, but a running pool does not stop to listen to its signals.
+    fn is_regular(&self) -> Result<(), String> {
+        let Some(path) = &self.args.config else {
+            return Ok(());
+        };
+        match std::fs::metadata(path) {
+            Ok(found) if !found.is_file() => Err(format!(
+                "--config {}: expected a regular file, which can be read again",
+                path.display()
+            )),
+            // What cannot be looked at cannot be read, and reading it says why.
+            _ => Ok(()),
+        }
     }
 
     /// The settings in force with another value of one of them; none is what was read of it.
@@ -82,6 +99,7 @@ fn checked(raw: Raw) -> Result<(Raw, Settings), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::FILE_BYTES_MAX;
     use clap::Parser as _;
 
     #[derive(clap::Parser)]
@@ -186,6 +204,36 @@ mod tests {
                 assert!(source.with(name, value).is_ok(), "{name} = {value:?}");
             }
         }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_regular_file_or_has_no_end_is_not_read_again() {
+        let folder = std::env::temp_dir().join(format!("onramp-odd-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("pool.toml");
+        put_settings(&file, "");
+        let line = ["x", "--config", file.to_str().unwrap()];
+        let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
+        let mut again_without = |why: &str| {
+            let said = source.read().unwrap_err();
+            assert!(said.contains("pool.toml: ") && said.contains(why), "{said}");
+            std::fs::remove_file(&file).unwrap();
+        };
+        let long = std::fs::File::create(&file).unwrap();
+        long.set_len(FILE_BYTES_MAX + 1).unwrap();
+        again_without("expected at most 64 MiB, it has more");
+        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        again_without("expected a regular file");
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        again_without("expected a regular file");
+        std::fs::create_dir(&file).unwrap();
+        let said = source.read().unwrap_err();
+        assert!(said.contains("expected a regular file"), "{said}");
+        std::fs::remove_dir(&file).unwrap();
+        put_settings(&file, "backends_max = 9");
+        assert_eq!(source.read().unwrap().1.backends_max, 9);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
