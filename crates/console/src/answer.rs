@@ -1,11 +1,21 @@
 //! Answers as packets of the MySQL protocol: rows, OK and errors.
 //!
-//! Columns have no declared type in the engine, so a column is a number if all its values are.
+//! The problem: a list of 10,000 clients is 150,000 values, and whoever asks for it waits. The
+//! mechanism: each row becomes a packet behind those before it as soon as it is known ([`Answer`]);
+//! no value is kept besides. Columns have no declared type in the engine, so a column is a number
+//! if all its values are. That is known behind the last row, and the definition stands in front of
+//! the first: it has the same length whatever the type, which is put in its place at the end.
+//!
+//! Bounds: the bytes of an answer, and those of all answers together ([`Held`]).
 
-use crate::engine::Rows;
-use crate::{Row, Value};
+use crate::shares::Held;
+use crate::{ANSWERS_BYTES_MAX, RESULT_BYTES_MAX};
+use rusqlite::types::ValueRef;
+use std::fmt::Write as _;
 use wire::errors::ErrorCode;
-use wire::packet::{put_lenenc, put_lenenc_bytes, put_packet, put_short};
+use wire::packet::{
+    HEADER_LEN, Header, PAYLOAD_MAX, put_lenenc, put_lenenc_bytes, put_packet, put_short,
+};
 use wire::reply::{END, OK, OkPacket, put_err};
 use wire::status::AUTOCOMMIT;
 
@@ -23,6 +33,8 @@ const NUMBER_FLAGS: u16 = 0x8080;
 const NOT_FIXED: u8 = 31;
 /// NULL in a row.
 const NULL: u8 = 0xFB;
+/// Bytes of a column's definition that its type decides, behind the names.
+const TYPE_LEN: usize = 12;
 
 /// How the client wants its answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,43 +71,149 @@ fn put_eof(out: &mut Vec<u8>, seq: u8) {
     put_short(out, seq, |out| ok_packet("").put_eof(out));
 }
 
-/// A result set that begins with the packet of this number.
-pub(crate) fn put_rows(out: &mut Vec<u8>, mut seq: u8, form: Form, answer: &Rows) {
-    let mut next = || {
-        let now = seq;
-        seq = seq.wrapping_add(1);
-        now
-    };
-    put_short(out, next(), |out| {
-        put_lenenc(out, answer.columns.len() as u64)
-    });
-    for (at, name) in answer.columns.iter().enumerate() {
-        let of = type_of(&answer.rows, at);
-        put_short(out, next(), |out| put_column(out, name, of));
-    }
-    if !form.deprecate_eof {
-        put_eof(out, next());
-    }
-    let mut payload = Vec::new();
-    for row in &answer.rows {
-        payload.clear();
-        for value in row {
-            match value {
-                Value::Null => payload.push(NULL),
-                Value::Integer(number) => put_text(&mut payload, &number.to_string()),
-                Value::Real(number) => put_text(&mut payload, &number.to_string()),
-                Value::Text(text) => put_text(&mut payload, text),
-            }
+/// A column of an answer.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    /// Where its type stands.
+    at: usize,
+    /// The type of the values so far; `None` while all were NULL.
+    of: Option<u8>,
+}
+
+/// A result set, written row by row behind what is in `out`.
+pub(crate) struct Answer<'o> {
+    out: &'o mut Vec<u8>,
+    held: &'o mut Held,
+    form: Form,
+    /// The number of the next packet.
+    seq: u8,
+    /// Where it begins.
+    start: usize,
+    columns: Vec<Column>,
+    /// A number as text.
+    digits: String,
+}
+
+impl<'o> Answer<'o> {
+    /// One that begins with the packet of this number.
+    pub(crate) fn new(out: &'o mut Vec<u8>, seq: u8, form: Form, held: &'o mut Held) -> Answer<'o> {
+        Answer {
+            start: out.len(),
+            out,
+            held,
+            form,
+            seq,
+            columns: Vec::new(),
+            digits: String::new(),
         }
-        // An answer has less bytes than a packet of several parts.
-        put_packet(out, next(), &payload);
     }
-    if form.deprecate_eof {
-        payload.clear();
-        ok_packet("").put(&mut payload, END, false);
-        put_packet(out, next(), &payload);
-    } else {
-        put_eof(out, next());
+
+    fn next(&mut self) -> u8 {
+        let now = self.seq;
+        self.seq = now.wrapping_add(1);
+        now
+    }
+
+    /// The columns, in front of the first row.
+    pub(crate) fn columns<'n>(&mut self, names: impl ExactSizeIterator<Item = &'n str>) {
+        let seq = self.next();
+        put_short(self.out, seq, |out| put_lenenc(out, names.len() as u64));
+        for name in names {
+            let seq = self.next();
+            put_short(self.out, seq, |out| {
+                put_names(out, name);
+                put_type(out, VAR_STRING);
+            });
+            let at = self.out.len() - TYPE_LEN;
+            self.columns.push(Column { at, of: None });
+        }
+        if !self.form.deprecate_eof {
+            let seq = self.next();
+            put_eof(self.out, seq);
+        }
+    }
+
+    /// A row, with a value for each column.
+    ///
+    /// # Errors
+    /// The answer, or all answers together, would be too long.
+    pub(crate) fn row<'v>(
+        &mut self,
+        values: impl Iterator<Item = ValueRef<'v>>,
+    ) -> Result<(), String> {
+        let (from, capacity) = (self.out.len(), self.out.capacity());
+        self.out.extend_from_slice(&[0; HEADER_LEN]);
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            column.of = match value {
+                ValueRef::Null => {
+                    self.out.push(NULL);
+                    continue;
+                }
+                // As SQLite has it.
+                ValueRef::Real(number) if number.is_nan() => {
+                    self.out.push(NULL);
+                    continue;
+                }
+                ValueRef::Integer(number) => {
+                    put_number(self.out, &mut self.digits, number);
+                    column.of.or(Some(LONGLONG))
+                }
+                ValueRef::Real(number) => {
+                    put_number(self.out, &mut self.digits, number);
+                    column.of.filter(|of| *of == VAR_STRING).or(Some(DOUBLE))
+                }
+                ValueRef::Text(text) | ValueRef::Blob(text) => {
+                    put_text(self.out, &String::from_utf8_lossy(text));
+                    Some(VAR_STRING)
+                }
+            };
+        }
+        self.end_row(from);
+        if !self.held.grow(self.out.capacity() - capacity) {
+            return Err(format!(
+                "all answers of the console together may take {} MiB; try again when others have \
+                 been taken",
+                ANSWERS_BYTES_MAX >> 20
+            ));
+        }
+        if self.out.len() - self.start > RESULT_BYTES_MAX {
+            return Err(format!(
+                "the answer is longer than {} MiB; ask for less of it",
+                RESULT_BYTES_MAX >> 20
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes the header of the row that begins here; a long row is several packets.
+    fn end_row(&mut self, from: usize) {
+        let len = self.out.len() - from - HEADER_LEN;
+        if len < PAYLOAD_MAX {
+            let header = Header {
+                len,
+                seq: self.next(),
+            };
+            self.out[from..from + HEADER_LEN].copy_from_slice(&header.bytes());
+        } else {
+            let payload = self.out.split_off(from + HEADER_LEN);
+            self.out.truncate(from);
+            self.seq = put_packet(self.out, self.seq, &payload);
+        }
+    }
+
+    /// The end, behind the last row.
+    pub(crate) fn end(mut self) {
+        for column in &self.columns {
+            let mut of = Vec::with_capacity(TYPE_LEN);
+            put_type(&mut of, column.of.unwrap_or(VAR_STRING));
+            self.out[column.at..column.at + TYPE_LEN].copy_from_slice(&of);
+        }
+        let seq = self.next();
+        if self.form.deprecate_eof {
+            put_short(self.out, seq, |out| ok_packet("").put(out, END, false));
+        } else {
+            put_eof(self.out, seq);
+        }
     }
 }
 
@@ -103,25 +221,14 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     put_lenenc_bytes(out, text.as_bytes());
 }
 
-fn type_of(rows: &[Row], at: usize) -> u8 {
-    let mut of = None;
-    for row in rows {
-        match row.get(at) {
-            Some(Value::Text(_)) => return VAR_STRING,
-            Some(Value::Real(_)) => of = Some(DOUBLE),
-            Some(Value::Integer(_)) => of = of.or(Some(LONGLONG)),
-            Some(Value::Null) | None => {}
-        }
-    }
-    of.unwrap_or(VAR_STRING)
+fn put_number(out: &mut Vec<u8>, digits: &mut String, number: impl std::fmt::Display) {
+    digits.clear();
+    let _ = write!(digits, "{number}");
+    put_text(out, digits);
 }
 
-fn put_column(out: &mut Vec<u8>, name: &str, of: u8) {
-    let (collation, flags, decimals) = match of {
-        DOUBLE => (BINARY_COLLATION, NUMBER_FLAGS, NOT_FIXED),
-        LONGLONG => (BINARY_COLLATION, NUMBER_FLAGS, 0),
-        _ => (TEXT_COLLATION, 0, NOT_FIXED),
-    };
+/// The part of a column's definition that its type does not decide.
+fn put_names(out: &mut Vec<u8>, name: &str) {
     put_text(out, "def");
     // Schema, table and the table's own name: a client that looks for keys finds none.
     for _ in 0..3 {
@@ -130,6 +237,15 @@ fn put_column(out: &mut Vec<u8>, name: &str, of: u8) {
     put_text(out, name);
     put_text(out, name);
     out.push(0x0C);
+}
+
+/// The rest of it, [`TYPE_LEN`] bytes.
+fn put_type(out: &mut Vec<u8>, of: u8) {
+    let (collation, flags, decimals) = match of {
+        DOUBLE => (BINARY_COLLATION, NUMBER_FLAGS, NOT_FIXED),
+        LONGLONG => (BINARY_COLLATION, NUMBER_FLAGS, 0),
+        _ => (TEXT_COLLATION, 0, NOT_FIXED),
+    };
     out.extend_from_slice(&u16::from(collation).to_le_bytes());
     let length: u32 = if of == VAR_STRING { 1 << 24 } else { 22 };
     out.extend_from_slice(&length.to_le_bytes());

@@ -2,10 +2,10 @@
 //!
 //! The text is cut by the servers' own rules ([`sql::lex`]) and written again for SQLite: strings
 //! in single quotes without backslashes, `@@NAME` as its value, no comments. What begins with SHOW,
-//! DESCRIBE or a command's name is one of the forms of this file; SET of a session's variable and
-//! USE do nothing, because clients begin with them; everything else is left to the engine.
+//! DESCRIBE or a command's name is one of the forms of this file; SET of a session's variable does
+//! nothing, because clients begin with it; everything else is left to the engine.
 
-use crate::{MAIN, Table};
+use crate::{DEFAULT_SCHEMA, Table};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::fmt;
 use wire::errors::{self, ErrorCode};
@@ -102,8 +102,12 @@ impl fmt::Display for Action {
 pub(crate) enum Asked {
     /// Rows: a text for the engine.
     Rows(String),
+    /// All rows of a table, as they are.
+    All(Table),
     /// A command.
     Act(Action),
+    /// Another schema for the session.
+    Use(&'static str),
     /// Nothing that the console has, and that clients send all the same.
     Nothing,
 }
@@ -118,6 +122,8 @@ pub(crate) struct Wrong {
 /// What the dialect needs to know.
 pub(crate) struct Names<'a> {
     pub(crate) tables: &'a [Table],
+    /// The session's schema.
+    pub(crate) schema: &'static str,
     pub(crate) variables: &'a [(String, String)],
     /// Settings that SET may name.
     pub(crate) settings: &'a dyn Fn(&str) -> bool,
@@ -127,6 +133,23 @@ fn syntax(words: impl Into<String>) -> Wrong {
     Wrong {
         code: errors::PARSE_ERROR,
         words: words.into(),
+    }
+}
+
+impl Names<'_> {
+    /// The schema of this name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn schema(&self, name: &str) -> Result<&'static str, Wrong> {
+        let mut known: Vec<&'static str> = self.tables.iter().map(|table| table.schema).collect();
+        known.sort_unstable();
+        known.dedup();
+        let found = known.iter().find(|known| known.eq_ignore_ascii_case(name));
+        found.copied().ok_or_else(|| Wrong {
+            code: errors::BAD_DB,
+            words: format!("Unknown database '{name}'; there are {}", known.join(", ")),
+        })
     }
 }
 
@@ -200,7 +223,11 @@ impl<'a> Reader<'a> {
             "SHOW" => self.show(),
             "DESCRIBE" | "DESC" => self.describe(1),
             "EXPLAIN" if self.tokens.len() == 2 || self.is(2, ".") => self.describe(1),
-            "USE" | "BEGIN" | "START" | "COMMIT" | "ROLLBACK" => Ok(Asked::Nothing),
+            "USE" => self.ends(2).and_then(|()| {
+                let schema = self.names.schema(self.text_of(1).trim_matches('`'))?;
+                Ok(Asked::Use(schema))
+            }),
+            "BEGIN" | "START" | "COMMIT" | "ROLLBACK" => Ok(Asked::Nothing),
             "SET" => self.set(),
             "PAUSE" => command(Action::Pause),
             "RESUME" => command(Action::Resume),
@@ -332,7 +359,8 @@ impl<'a> Reader<'a> {
             false => self.ends(next).map(|()| String::new())?,
         };
         Ok(Asked::Rows(format!(
-            "SELECT name AS \"Field\", type AS \"Type\", help AS \"Comment\" FROM main.columns \
+            "SELECT name AS \"Field\", type AS \"Type\", help AS \"Comment\" \
+             FROM {DEFAULT_SCHEMA}.columns \
              WHERE \"table\" = '{}' AND \"schema\" = '{}' {pattern}ORDER BY position",
             table.name, table.schema
         )))
@@ -353,7 +381,7 @@ impl<'a> Reader<'a> {
             .names
             .tables
             .iter()
-            .filter(|table| table.schema == MAIN);
+            .filter(|table| table.schema == DEFAULT_SCHEMA);
         let names: Vec<String> = own.map(|table| table.name.to_ascii_uppercase()).collect();
         Wrong {
             code: errors::NO_SUCH_TABLE,
@@ -364,57 +392,57 @@ impl<'a> Reader<'a> {
     fn show(&self) -> Result<Asked, Wrong> {
         let at = 1 + usize::from(self.any(1, &["GLOBAL", "SESSION", "LOCAL", "FULL", "EXTENDED"]));
         let pairs = |table: &str| {
-            format!("SELECT name AS \"Variable_name\", value AS \"Value\" FROM main.{table}")
+            format!(
+                "SELECT name AS \"Variable_name\", value AS \"Value\" \
+                 FROM {DEFAULT_SCHEMA}.{table}"
+            )
         };
         let (base, first, next) = match self.text_of(at).to_ascii_uppercase().as_str() {
             "DATABASES" | "SCHEMAS" => (
-                "SELECT DISTINCT \"schema\" AS \"Database\" FROM main.tables".to_owned(),
+                format!("SELECT DISTINCT \"schema\" AS \"Database\" FROM {DEFAULT_SCHEMA}.tables"),
                 "Database",
                 at + 1,
             ),
-            "TABLES" if at == 1 && !self.any(at + 1, &["FROM", "IN"]) => {
-                let base = "SELECT name, help FROM main.tables WHERE \"schema\" = 'main'";
-                (base.to_owned(), "name", at + 1)
-            }
             "TABLES" => {
-                let named = 2 * usize::from(self.any(at + 1, &["FROM", "IN"]));
-                let schema = match named {
-                    0 => MAIN,
-                    _ => self.text_of(at + 2).trim_matches('`'),
+                let (schema, next) = match self.any(at + 1, &["FROM", "IN"]) {
+                    true => {
+                        let named = self.text_of(at + 2).trim_matches('`');
+                        (self.names.schema(named)?, at + 3)
+                    }
+                    false => (self.names.schema, at + 1),
                 };
                 let base = format!(
-                    "SELECT name, help FROM main.tables WHERE lower(\"schema\") = lower({})",
-                    quoted(schema)
+                    "SELECT name, help FROM {DEFAULT_SCHEMA}.tables WHERE \"schema\" = '{schema}'"
                 );
-                (base, "name", at + 1 + named)
+                (base, "name", next)
             }
             "COLUMNS" | "FIELDS" if self.any(at + 1, &["FROM", "IN"]) => {
                 return self.describe(at + 2);
             }
             "VARIABLES" => (pairs("variables"), "Variable_name", at + 1),
             "STATUS" => (pairs("status"), "Variable_name", at + 1),
-            "PROCESSLIST" => (
-                "SELECT * FROM information_schema.processlist".to_owned(),
-                "Id",
-                at + 1,
-            ),
             "WARNINGS" => {
                 let base = "SELECT '' AS \"Level\", 0 AS \"Code\", '' AS \"Message\" WHERE 0";
                 (base.to_owned(), "Level", self.tokens.len())
             }
             _ => {
                 let name = self.text_of(at);
-                let own = self
-                    .names
-                    .tables
-                    .iter()
-                    .filter(|table| table.schema == MAIN);
-                let mut own = own.filter(|table| table.name.eq_ignore_ascii_case(name));
-                let Some(table) = own.next() else {
+                // SHOW PROCESSLIST is the one that servers have too.
+                let schema = match name.eq_ignore_ascii_case("processlist") {
+                    true => "information_schema",
+                    false => DEFAULT_SCHEMA,
+                };
+                let known = self.names.tables.iter();
+                let mut known = known.filter(|table| table.schema == schema);
+                let Some(table) = known.find(|table| table.name.eq_ignore_ascii_case(name)) else {
                     return Err(self.unknown(name));
                 };
+                if at + 1 >= self.tokens.len() {
+                    return Ok(Asked::All(*table));
+                }
                 let first = table.columns.first().map_or("", |column| column.name);
-                (format!("SELECT * FROM main.{}", table.name), first, at + 1)
+                let base = format!("SELECT * FROM {schema}.{}", table.name);
+                (base, first, at + 1)
             }
         };
         let rest = if self.is(next, "LIKE") {

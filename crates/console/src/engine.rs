@@ -4,22 +4,20 @@
 //! may read, call functions and recurse, and the names of the tables that it reads are noted; all
 //! else (writing, attaching, pragmas) is refused there. Then these tables are filled, the statement
 //! runs, and they are emptied. The columns of JOIN ... USING are not asked for
-//! there, so names of tables in the text count as well.
+//! there, so names of tables in the text count as well. A table that is asked for as it is needs
+//! none of this: its rows go from the source into the answer.
 //!
-//! Bounds: the rows of a table, the bytes of an answer, the time of a statement, and the memory of
-//! all engines together ([`HEAP_MAX`]).
+//! Bounds: the rows of a table, the bytes of an answer ([`Answer`]), the time of a statement, and
+//! the memory of all engines together ([`HEAP_MAX`]).
 
-use crate::shares::{Answers, Held};
-use crate::{
-    ANSWERS_BYTES_MAX, MAIN, RESULT_BYTES_MAX, ROWS_MAX, Row, STATEMENT_MAX, Source, Table, Type,
-    Value,
-};
+use crate::answer::Answer;
+use crate::{DEFAULT_SCHEMA, ROWS_MAX, Row, STATEMENT_MAX, Source, Table, Type, Value};
 use reactor::Time;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ToSql, params_from_iter};
+use rusqlite::{Connection, Statement, ToSql, params_from_iter};
 use sql::lex::{LexMode, Lexer, Token};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,12 +34,8 @@ const DEPTH_MAX: i32 = 200;
 /// Instructions of SQLite between two looks at the clock.
 const LOOK_EVERY: i32 = 10_000;
 
-/// An answer with rows.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Rows {
-    pub(crate) columns: Vec<String>,
-    pub(crate) rows: Vec<Row>,
-}
+/// In place of a schema, of a table that is named without one.
+const ANY: &str = "";
 
 /// What the authorizer notes and decides by.
 #[derive(Default)]
@@ -67,23 +61,24 @@ pub(crate) struct Engine {
     database: Connection,
     watch: Arc<Watch>,
     source: Arc<dyn Source>,
-    answers: Arc<Answers>,
+    /// What DATABASE() says.
+    schema: Arc<Mutex<&'static str>>,
 }
 
 /// Tables of the console itself, about the others.
 pub(crate) static OWN: &[Table] = &[
     Table {
-        schema: MAIN,
+        schema: DEFAULT_SCHEMA,
         name: "tables",
         help: "a table of the console",
         columns: &[
             text("name", "its name"),
-            text("schema", "its schema; none is needed for 'main'"),
+            text("schema", "its schema"),
             text("help", "what it has a row for"),
         ],
     },
     Table {
-        schema: MAIN,
+        schema: DEFAULT_SCHEMA,
         name: "columns",
         help: "a column of a table",
         columns: &[
@@ -96,7 +91,7 @@ pub(crate) static OWN: &[Table] = &[
         ],
     },
     Table {
-        schema: MAIN,
+        schema: DEFAULT_SCHEMA,
         name: "variables",
         help: "a variable that @@NAME shows",
         columns: &[text("name", "its name"), text("value", "its value")],
@@ -119,15 +114,20 @@ const fn integer(name: &'static str, help: &'static str) -> crate::Column {
     }
 }
 
-impl ToSql for Value {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let value = match self {
+impl<'v> From<&'v Value> for ValueRef<'v> {
+    fn from(value: &'v Value) -> ValueRef<'v> {
+        match value {
             Value::Null => ValueRef::Null,
             Value::Integer(number) => ValueRef::Integer(*number),
             Value::Real(number) => ValueRef::Real(*number),
             Value::Text(text) => ValueRef::Text(text.as_bytes()),
-        };
-        Ok(ToSqlOutput::Borrowed(value))
+        }
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(self.into()))
     }
 }
 
@@ -146,11 +146,7 @@ impl Engine {
     ///
     /// # Errors
     /// SQLite's.
-    pub(crate) fn new(
-        source: Arc<dyn Source>,
-        answers: Arc<Answers>,
-        who: &Who,
-    ) -> rusqlite::Result<Engine> {
+    pub(crate) fn new(source: Arc<dyn Source>, who: &Who) -> rusqlite::Result<Engine> {
         let mut database = Connection::open_in_memory()?;
         database.pragma_update(None, "hard_heap_limit", HEAP_MAX)?;
         database.pragma_update(None, "temp_store", "memory")?;
@@ -159,7 +155,9 @@ impl Engine {
         database.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH_MAX)?;
         let tables = || source.tables().iter().chain(OWN);
         let schemas: BTreeSet<&str> = tables().map(|table| table.schema).collect();
-        for schema in schemas.iter().filter(|schema| **schema != MAIN) {
+        // A table without a schema is looked for in them one after the other.
+        let others = schemas.iter().filter(|schema| **schema != DEFAULT_SCHEMA);
+        for schema in [&DEFAULT_SCHEMA].into_iter().chain(others) {
             database.execute(&format!("ATTACH ':memory:' AS {schema}"), [])?;
         }
         for table in tables() {
@@ -181,11 +179,17 @@ impl Engine {
             ("version", who.version.clone()),
             ("user", who.user.clone()),
             ("current_user", who.user.clone()),
-            ("database", MAIN.to_owned()),
-            ("schema", MAIN.to_owned()),
         ] {
             let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
             database.create_scalar_function(name, 0, flags, move |_| Ok(value.clone()))?;
+        }
+        let schema = Arc::new(Mutex::new(DEFAULT_SCHEMA));
+        for name in ["database", "schema"] {
+            let schema = schema.clone();
+            let flags = FunctionFlags::SQLITE_UTF8;
+            database.create_scalar_function(name, 0, flags, move |_| {
+                Ok(*schema.lock().unwrap_or_else(PoisonError::into_inner))
+            })?;
         }
         let id = who.id;
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
@@ -199,15 +203,29 @@ impl Engine {
             database,
             watch,
             source,
-            answers,
+            schema,
         })
     }
 
-    /// Runs a text that reads.
+    /// Writes all rows of a table as they are, without SQLite.
     ///
     /// # Errors
-    /// A sentence with what is wrong.
-    pub(crate) fn run(&self, text: &str) -> Result<(Rows, Held), String> {
+    /// A sentence with what is wrong; what is written then is half an answer.
+    pub(crate) fn list(&self, table: &Table, mut answer: Answer<'_>) -> Result<(), String> {
+        let rows = self.rows_of(table)?;
+        answer.columns(table.columns.iter().map(|column| column.name));
+        for row in &rows {
+            answer.row(row.iter().map(ValueRef::from))?;
+        }
+        answer.end();
+        Ok(())
+    }
+
+    /// Runs a text that reads, and writes its rows.
+    ///
+    /// # Errors
+    /// A sentence with what is wrong; what is written then is half an answer.
+    pub(crate) fn run(&self, text: &str, answer: Answer<'_>) -> Result<(), String> {
         self.watch.take();
         let until = Time::now() + STATEMENT_MAX;
         *self
@@ -222,12 +240,20 @@ impl Engine {
         let mut read = self.watch.take();
         read.extend(named(text));
         let filled = self.fill(&read);
-        let answer = filled.and_then(|()| self.collect(&mut statement));
+        let answered = filled.and_then(|()| collect(&mut statement, answer));
         drop(statement);
         let emptied = self.empty(&read);
-        let answer = answer?;
-        emptied?;
-        Ok(answer)
+        answered.and(emptied)
+    }
+
+    /// The schema of the session.
+    pub(crate) fn schema(&self) -> &'static str {
+        *self.schema.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// USE.
+    pub(crate) fn use_schema(&self, schema: &'static str) {
+        *self.schema.lock().unwrap_or_else(PoisonError::into_inner) = schema;
     }
 
     fn tables(&self) -> impl Iterator<Item = &'static Table> {
@@ -236,69 +262,24 @@ impl Engine {
 
     fn fill(&self, read: &BTreeSet<(String, String)>) -> Result<(), String> {
         for table in self.tables().filter(|table| is_among(table, read)) {
-            let rows = match own_rows(table, &*self.source) {
-                Some(rows) => rows,
-                None => self.source.rows(table)?,
-            };
-            if rows.len() > ROWS_MAX {
-                return Err(format!(
-                    "{} has more than {ROWS_MAX} rows now, which is what the console can hold",
-                    table.name
-                ));
-            }
+            let rows = self.rows_of(table)?;
             self.own(|| insert(&self.database, table, &rows))?;
         }
         Ok(())
     }
 
-    /// The rows of a statement, counted among all answers.
-    fn collect(&self, statement: &mut rusqlite::Statement<'_>) -> Result<(Rows, Held), String> {
-        let mut held = Held::none(self.answers.clone());
-        let names = statement.column_names();
-        let columns: Vec<String> = names.into_iter().map(str::to_owned).collect();
-        let width = columns.len();
-        let mut answer = Rows {
-            columns,
-            rows: Vec::new(),
+    fn rows_of(&self, table: &Table) -> Result<Vec<Row>, String> {
+        let rows = match own_rows(table, &*self.source) {
+            Some(rows) => rows,
+            None => self.source.rows(table)?,
         };
-        let mut bytes = 0;
-        let mut rows = statement.query([]).map_err(|error| plain(&error))?;
-        while let Some(row) = rows.next().map_err(|error| plain(&error))? {
-            let mut values = Vec::with_capacity(width);
-            let mut row_bytes = size_of::<Row>();
-            for at in 0..width {
-                let value = match row.get_ref(at).map_err(|error| plain(&error))? {
-                    ValueRef::Null => Value::Null,
-                    ValueRef::Integer(number) => Value::Integer(number),
-                    ValueRef::Real(number) => Value::Real(number),
-                    ValueRef::Text(text) | ValueRef::Blob(text) => {
-                        Value::Text(String::from_utf8_lossy(text).into_owned())
-                    }
-                };
-                row_bytes += size_of::<Value>();
-                if let Value::Text(text) = &value {
-                    row_bytes += text.len();
-                }
-                values.push(value);
-            }
-            bytes += row_bytes;
-            // As rows, and as the packets that are made of them.
-            if !held.grow(2 * row_bytes) {
-                return Err(format!(
-                    "all answers of the console together may take {} MiB; try again when others \
-                     have been taken",
-                    ANSWERS_BYTES_MAX >> 20
-                ));
-            }
-            if bytes > RESULT_BYTES_MAX {
-                return Err(format!(
-                    "the answer is longer than {} MiB; ask for less of it",
-                    RESULT_BYTES_MAX >> 20
-                ));
-            }
-            answer.rows.push(values);
+        match rows.len() > ROWS_MAX {
+            true => Err(format!(
+                "{} has more than {ROWS_MAX} rows now, which is what the console can hold",
+                table.name
+            )),
+            false => Ok(rows),
         }
-        Ok((answer, held))
     }
 
     fn empty(&self, read: &BTreeSet<(String, String)>) -> Result<(), String> {
@@ -335,7 +316,7 @@ impl Watch {
         }
         match context.action {
             AuthAction::Read { table_name, .. } => {
-                let schema = context.database_name.unwrap_or(MAIN).to_ascii_lowercase();
+                let schema = context.database_name.unwrap_or(ANY).to_ascii_lowercase();
                 let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
                 read.insert((schema, table_name.to_ascii_lowercase()));
                 Authorization::Allow
@@ -347,16 +328,27 @@ impl Watch {
     }
 }
 
+/// The rows of a statement.
+fn collect(statement: &mut Statement<'_>, mut answer: Answer<'_>) -> Result<(), String> {
+    answer.columns(statement.column_names());
+    let width = statement.column_count();
+    let mut rows = statement.query([]).map_err(|error| plain(&error))?;
+    while let Some(row) = rows.next().map_err(|error| plain(&error))? {
+        // It fails behind the last column only.
+        answer.row((0..width).map_while(|at| row.get_ref(at).ok()))?;
+    }
+    answer.end();
+    Ok(())
+}
+
 fn full_name(table: &Table) -> String {
     format!("{}.\"{}\"", table.schema, table.name)
 }
 
 fn is_among(table: &Table, read: &BTreeSet<(String, String)>) -> bool {
-    let name = (
-        table.schema.to_ascii_lowercase(),
-        table.name.to_ascii_lowercase(),
-    );
-    read.contains(&name)
+    let name = table.name.to_ascii_lowercase();
+    let with = |schema: &str| read.contains(&(schema.to_ascii_lowercase(), name.clone()));
+    with(table.schema) || with(ANY)
 }
 
 /// Names of tables behind FROM, JOIN and the commas between them, by schema and name.
@@ -385,7 +377,7 @@ fn named(text: &str) -> Vec<(String, String)> {
         if among_tables {
             found.push(match word(at + 2).as_str() {
                 "." => (word(at + 1), word(at + 3)),
-                _ => (MAIN.to_owned(), word(at + 1)),
+                _ => (ANY.to_owned(), word(at + 1)),
             });
         }
     }
@@ -394,7 +386,7 @@ fn named(text: &str) -> Vec<(String, String)> {
 
 /// The rows of the console's own tables.
 fn own_rows(table: &Table, source: &dyn Source) -> Option<Vec<Row>> {
-    let named = |name: &str| Value::Text(name.to_owned());
+    let named = |name: &'static str| Value::Text(name.into());
     let all = || source.tables().iter().chain(OWN);
     if !OWN.contains(table) {
         return None;
@@ -420,7 +412,7 @@ fn own_rows(table: &Table, source: &dyn Source) -> Option<Vec<Row>> {
         _ => source
             .variables()
             .into_iter()
-            .map(|(name, value)| vec![Value::Text(name), Value::Text(value)])
+            .map(|(name, value)| vec![Value::Text(name.into()), Value::Text(value.into())])
             .collect(),
     })
 }

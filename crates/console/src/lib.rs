@@ -5,7 +5,8 @@
 //! a listener, accounts and threads of its own. Each connection is a thread ([`session`]) with an
 //! empty SQLite database in memory ([`engine`]); a statement is translated from MySQL's dialect
 //! ([`dialect`]), the tables that it reads are filled from the [`Source`], it runs, and they are
-//! emptied. So WHERE, ORDER BY, GROUP BY and joins are those of a real SQL engine.
+//! emptied. So WHERE, ORDER BY, GROUP BY and joins are those of a real SQL engine. SHOW of a whole
+//! table passes it by: the rows go from the source into the answer ([`answer`]).
 //!
 //! Invariants: nothing that a client sends changes the database or reaches a file; whoever asks
 //! waits, and nobody else. Bounds: [`CONNECTIONS_MAX`], [`COMMAND_MAX`], [`ROWS_MAX`],
@@ -23,6 +24,7 @@ pub use session::VERSION;
 
 use session::Stream;
 use shares::{Answers, Statements};
+use std::borrow::Cow;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
@@ -85,9 +87,9 @@ pub struct Column {
 /// A table that can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The schema: [`MAIN`], where no name needs it, or one that a server has too.
+    /// The schema: [`DEFAULT_SCHEMA`], where no name needs it, or one that a server has too.
     pub schema: &'static str,
-    /// Its name; `SHOW NAME` shows it where the schema is [`MAIN`].
+    /// Its name; `SHOW NAME` shows it where the schema is [`DEFAULT_SCHEMA`].
     pub name: &'static str,
     /// What it has a row for, in one line.
     pub help: &'static str,
@@ -95,8 +97,8 @@ pub struct Table {
     pub columns: &'static [Column],
 }
 
-/// The schema of the console's own tables.
-pub const MAIN: &str = "main";
+/// The schema of the program's own tables, in which a connection begins.
+pub const DEFAULT_SCHEMA: &str = "onramp";
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +110,7 @@ pub enum Value {
     /// A double.
     Real(f64),
     /// A text.
-    Text(String),
+    Text(Cow<'static, str>),
 }
 
 /// A row, in the order of its table's columns.
@@ -160,6 +162,10 @@ pub trait Source: Send + Sync + 'static {
     /// # Errors
     /// A sentence that says why it cannot be done.
     fn act(&self, admin: &str, action: &Action) -> Result<String, Refused>;
+
+    /// What [`Source::act`] has said of this is on its way: what ends the program begins now, or
+    /// nobody would hear that it ends.
+    fn has_answered(&self, action: &Action);
 
     /// Somebody has logged in, or has failed to.
     fn logged_in(&self, account: &str, peer: &str, accepted: bool);

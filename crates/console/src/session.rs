@@ -7,8 +7,8 @@
 //! Invariant: each read and write has a limit of time ([`LOGIN_MAX`], [`IDLE_MAX`],
 //! [`COMMAND_REST_MAX`], [`TAKE_MAX`]), whatever pieces it comes in.
 
-use crate::answer::{Form, TEXT_COLLATION, put_error, put_ok, put_rows};
-use crate::dialect::{self, Asked, Names, Wrong};
+use crate::answer::{Answer, Form, TEXT_COLLATION, put_error, put_ok};
+use crate::dialect::{self, Action, Asked, Names, Wrong};
 use crate::engine::{Engine, OWN, Who};
 use crate::shares::Held;
 use crate::{
@@ -202,7 +202,7 @@ pub(crate) fn attend(site: &Site, mut stream: Stream, number: u32) {
 fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
     // Statements of the pool's clients go first.
     let _ = rustix::process::setpriority_process(None, NICE);
-    let Some((account, form)) = log_in(site, stream, number)? else {
+    let Some((account, form, schema)) = log_in(site, stream, number)? else {
         return Ok(());
     };
     let who = Who {
@@ -210,7 +210,7 @@ fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
         id: number,
         version: VERSION.to_owned(),
     };
-    let engine = match Engine::new(site.source.clone(), site.answers.clone(), &who) {
+    let engine = match Engine::new(site.source.clone(), &who) {
         Ok(engine) => engine,
         Err(error) => {
             let words = format!("the console cannot make its tables: {error}");
@@ -225,6 +225,7 @@ fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
         form,
         engine,
     };
+    session.use_schema_of_login(&schema);
     loop {
         let (payload, seq) = stream.packet(Time::now() + IDLE_MAX, COMMAND_REST_MAX)?;
         let mut out = Vec::new();
@@ -233,20 +234,24 @@ fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
             put_error(&mut out, seq, errors::NET_PACKET_TOO_LARGE, &words);
             return stream.write_all(&out);
         };
-        let Some(held) = session.command(&payload, seq, &mut out) else {
+        let Some(answered) = session.command(&payload, seq, &mut out) else {
             return Ok(());
         };
-        stream.write_all(&out)?;
-        drop(held);
+        let sent = stream.write_all(&out);
+        if let Some(action) = &answered.done {
+            site.source.has_answered(action);
+        }
+        sent?;
     }
 }
 
-/// The exchange of a login. `None`: it has failed, and the client knows.
+/// The exchange of a login: the account, how it wants answers, and the schema that it names.
+/// `None`: it has failed, and the client knows.
 fn log_in<'s>(
     site: &'s Site,
     stream: &mut Stream,
     number: u32,
-) -> io::Result<Option<(&'s Account, Form)>> {
+) -> io::Result<Option<(&'s Account, Form, String)>> {
     let until = Time::now() + LOGIN_MAX;
     let nonce = fresh_nonce()?;
     let mut out = Vec::new();
@@ -322,7 +327,8 @@ fn log_in<'s>(
     let form = Form {
         deprecate_eof: login.capabilities & cap::DEPRECATE_EOF != 0,
     };
-    Ok(Some((account, form)))
+    let schema = String::from_utf8_lossy(login.schema).into_owned();
+    Ok(Some((account, form, schema)))
 }
 
 fn fresh_nonce() -> io::Result<Nonce> {
@@ -341,6 +347,14 @@ fn proves(account: Option<&Account>, plugin: Plugin, proof: &[u8], nonce: &Nonce
     right && account.is_some() && !password.is_empty()
 }
 
+/// What stays of an answer until it is sent.
+struct Answered {
+    /// Its memory; dropped with it.
+    _held: Held,
+    /// The command that was carried out.
+    done: Option<Action>,
+}
+
 struct Session<'s> {
     site: &'s Site,
     account: &'s Account,
@@ -349,9 +363,9 @@ struct Session<'s> {
 }
 
 impl Session<'_> {
-    /// Answers one command; what is given back is held until the answer is sent. `None`: the client
-    /// has said that it leaves.
-    fn command(&self, payload: &[u8], seq: u8, out: &mut Vec<u8>) -> Option<Held> {
+    /// Answers one command. `None`: the client has said that it leaves.
+    fn command(&self, payload: &[u8], seq: u8, out: &mut Vec<u8>) -> Option<Answered> {
+        let mut done = None;
         let mut held = Held::none(self.site.answers.clone());
         let (byte, arguments) = match payload.split_first() {
             Some((byte, arguments)) => (*byte, arguments),
@@ -359,10 +373,10 @@ impl Session<'_> {
         };
         match Command::from_byte(byte) {
             Some(Command::Quit) => return None,
-            Some(Command::Query) => held = self.query(arguments, seq, out, held),
+            Some(Command::Query) => done = self.query(arguments, seq, out, &mut held),
+            Some(Command::InitDb) => self.init_db(arguments, seq, out),
             Some(
                 Command::Ping
-                | Command::InitDb
                 | Command::ResetConnection
                 | Command::SetOption
                 | Command::Refresh
@@ -385,21 +399,49 @@ impl Session<'_> {
                 "the console knows COM_QUERY, COM_PING, COM_INIT_DB, COM_STATISTICS and COM_QUIT",
             ),
         }
-        Some(held)
+        Some(Answered { _held: held, done })
     }
 
-    fn query(&self, text: &[u8], seq: u8, out: &mut Vec<u8>, nothing: Held) -> Held {
+    /// What the session knows of names, handed to someone.
+    fn with_names<T>(&self, ask: impl FnOnce(&Names<'_>) -> T) -> T {
         let source = &self.site.source;
-        let variables = source.variables();
         let tables: Vec<Table> = source.tables().iter().chain(OWN).copied().collect();
-        let names = Names {
+        ask(&Names {
             tables: &tables,
-            variables: &variables,
+            schema: self.engine.schema(),
+            variables: &source.variables(),
             settings: &|name| source.is_setting(name),
-        };
-        match dialect::read(text, &names) {
+        })
+    }
+
+    /// Tools name the schema that their usual server has, so one that is not here is passed over.
+    fn use_schema_of_login(&self, named: &str) {
+        if let Ok(schema) = self.with_names(|names| names.schema(named)) {
+            self.engine.use_schema(schema);
+        }
+    }
+
+    fn init_db(&self, named: &[u8], seq: u8, out: &mut Vec<u8>) {
+        let named = String::from_utf8_lossy(named);
+        match self.with_names(|names| names.schema(&named)) {
+            Ok(schema) => {
+                self.engine.use_schema(schema);
+                put_ok(out, seq, "");
+            }
+            Err(Wrong { code, words }) => put_error(out, seq, code, &words),
+        }
+    }
+
+    /// Answers a text; the command that it was, if that was carried out.
+    fn query(&self, text: &[u8], seq: u8, out: &mut Vec<u8>, held: &mut Held) -> Option<Action> {
+        let source = &self.site.source;
+        match self.with_names(|names| dialect::read(text, names)) {
             Err(Wrong { code, words }) => put_error(out, seq, code, &words),
             Ok(Asked::Nothing) => put_ok(out, seq, ""),
+            Ok(Asked::Use(schema)) => {
+                self.engine.use_schema(schema);
+                put_ok(out, seq, "");
+            }
             Ok(Asked::Act(_)) if self.account.access == Access::Read => put_error(
                 out,
                 seq,
@@ -410,7 +452,10 @@ impl Session<'_> {
                 ),
             ),
             Ok(Asked::Act(action)) => match source.act(&self.account.name, &action) {
-                Ok(done) => put_ok(out, seq, &done),
+                Ok(done) => {
+                    put_ok(out, seq, &done);
+                    return Some(action);
+                }
                 Err(Refused::UnknownClient(id)) => {
                     let words = format!("Unknown thread id: {id} (SHOW CLIENTS has the ids)");
                     put_error(out, seq, errors::NO_SUCH_THREAD, &words);
@@ -418,20 +463,31 @@ impl Session<'_> {
                 Err(Refused::Because(why)) => put_error(out, seq, errors::UNKNOWN_ERROR, &why),
             },
             Ok(Asked::Rows(text)) => {
-                let Some(_place) = self.site.statements.place(self.account.access) else {
-                    let words = "other statements are running at the console, and none has ended";
-                    put_error(out, seq, errors::QUERY_TIMEOUT, words);
-                    return nothing;
-                };
-                match self.engine.run(&text) {
-                    Ok((rows, held)) => {
-                        put_rows(out, seq, self.form, &rows);
-                        return held;
-                    }
-                    Err(why) => put_error(out, seq, errors::PARSE_ERROR, &why),
-                }
+                self.rows(seq, out, held, |answer| self.engine.run(&text, answer));
+            }
+            Ok(Asked::All(table)) => {
+                self.rows(seq, out, held, |answer| self.engine.list(&table, answer));
             }
         }
-        nothing
+        None
+    }
+
+    /// Answers with the rows that something writes, or with what it says is wrong.
+    fn rows(
+        &self,
+        seq: u8,
+        out: &mut Vec<u8>,
+        held: &mut Held,
+        write: impl FnOnce(Answer<'_>) -> Result<(), String>,
+    ) {
+        let Some(_place) = self.site.statements.place(self.account.access) else {
+            let words = "other statements are running at the console, and none has ended";
+            return put_error(out, seq, errors::QUERY_TIMEOUT, words);
+        };
+        let start = out.len();
+        if let Err(why) = write(Answer::new(out, seq, self.form, held)) {
+            out.truncate(start);
+            put_error(out, seq, errors::PARSE_ERROR, &why);
+        }
     }
 }

@@ -1,18 +1,25 @@
 //! The console with a small source: what it makes of texts, and what a client gets.
 
+use crate::answer::{Answer, Form};
 use crate::dialect::{Asked, Names, read};
-use crate::engine::{Engine, OWN, Rows, Who};
+use crate::engine::{Engine, OWN, Who};
+use crate::shares::{Answers, Held};
 use crate::{
-    Access, Account, Action, Column, Listener, MAIN, ROWS_MAX, Row, Source, Table, Type, Value,
+    Access, Account, Action, Column, DEFAULT_SCHEMA, Listener, ROWS_MAX, Row, Source, Table, Type,
+    Value,
 };
+use rusqlite::types::ValueRef;
+use std::io::Cursor;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::blocking::{self, Connection, Failure};
+use wire::packet::{HEADER_LEN, Header};
 
 static TABLES: &[Table] = &[
     Table {
-        schema: MAIN,
+        schema: DEFAULT_SCHEMA,
         name: "clients",
         help: "a client",
         columns: &[
@@ -44,7 +51,7 @@ static TABLES: &[Table] = &[
         }],
     },
     Table {
-        schema: MAIN,
+        schema: DEFAULT_SCHEMA,
         name: "many",
         help: "more than fit",
         columns: &[Column {
@@ -59,6 +66,8 @@ static TABLES: &[Table] = &[
 struct Small {
     actions: Mutex<Vec<Action>>,
     asked: Mutex<Vec<&'static str>>,
+    /// What a command waits for behind its answer.
+    gate: Mutex<Option<Receiver<()>>>,
 }
 
 impl Source for Small {
@@ -70,7 +79,8 @@ impl Source for Small {
         self.asked.lock().unwrap().push(table.name);
         let client = |id, user: &str, waited| {
             let waited = Option::map_or(waited, Value::Null, Value::Real);
-            vec![Value::Integer(id), Value::Text(user.into()), waited]
+            let user = user.to_owned().into();
+            vec![Value::Integer(id), Value::Text(user), waited]
         };
         match table.name {
             "clients" => Ok(vec![
@@ -109,6 +119,12 @@ impl Source for Small {
         Ok("done".into())
     }
 
+    fn has_answered(&self, _: &Action) {
+        if let Some(gate) = &*self.gate.lock().unwrap() {
+            gate.recv().unwrap();
+        }
+    }
+
     fn logged_in(&self, _: &str, _: &str, _: bool) {}
 }
 
@@ -117,6 +133,7 @@ fn dialect(text: &str) -> Result<Asked, (u16, String)> {
     let tables: Vec<Table> = TABLES.iter().chain(OWN).copied().collect();
     let names = Names {
         tables: &tables,
+        schema: DEFAULT_SCHEMA,
         variables: &source.variables(),
         settings: &|name| source.is_setting(name),
     };
@@ -140,16 +157,18 @@ fn texts_become_statements_of_the_engine() {
         "SELECT `id` FROM clients"
     );
     assert_eq!(
-        rows("SHOW CLIENTS"),
-        "SELECT * FROM (SELECT * FROM main.clients) "
+        rows("SHOW CLIENTS ORDER BY id"),
+        "SELECT * FROM (SELECT * FROM onramp.clients) ORDER BY id"
     );
+    assert_eq!(dialect("SHOW CLIENTS;"), Ok(Asked::All(TABLES[0])));
     assert_eq!(
         rows("show clients where user = \"app\" order by id desc limit 2"),
-        "SELECT * FROM (SELECT * FROM main.clients) where user = 'app' order by id desc limit 2"
+        "SELECT * FROM (SELECT * FROM onramp.clients) where user = 'app' order by id desc limit 2"
     );
     assert_eq!(
         rows(r"SHOW GLOBAL VARIABLES LIKE 'a\_%'"),
-        "SELECT * FROM (SELECT name AS \"Variable_name\", value AS \"Value\" FROM main.variables) \
+        "SELECT * FROM (SELECT name AS \"Variable_name\", value AS \"Value\" \
+         FROM onramp.variables) \
          WHERE \"Variable_name\" LIKE 'a\\_%' ESCAPE '\\' "
     );
 }
@@ -228,7 +247,6 @@ fn commands_are_known_by_their_words() {
     for text in [
         "SET NAMES utf8mb4",
         "SET autocommit=1",
-        "USE main",
         "COMMIT",
         "SET SESSION TRANSACTION READ ONLY",
         "SET foreign_key_checks = 0",
@@ -245,10 +263,10 @@ fn commands_are_known_by_their_words() {
 fn a_table_is_described_with_its_schema_and_without() {
     let described = dialect("DESCRIBE clients").unwrap();
     for text in [
-        "DESC main.clients",
-        "EXPLAIN `main`.`clients`",
+        "DESC onramp.clients",
+        "EXPLAIN `onramp`.`clients`",
         "SHOW COLUMNS FROM clients",
-        "SHOW FULL FIELDS FROM clients IN main",
+        "SHOW FULL FIELDS FROM clients IN onramp",
     ] {
         assert_eq!(dialect(text), Ok(described.clone()), "{text}");
     }
@@ -284,6 +302,14 @@ fn what_is_wrong_is_said_with_a_servers_number() {
         ("SET log_level = 1, groups = 2", 1064, "expected the end"),
         ("SET log_level = 'a' 'b'", 1064, "expected the end"),
         ("SELECT @x", 1235, "user variables"),
+        (
+            "USE nothing",
+            1049,
+            "'nothing'; there are information_schema, onramp",
+        ),
+        ("USE main", 1049, "'main'"),
+        ("USE onramp x", 1064, "expected the end"),
+        ("SHOW TABLES FROM nothing", 1049, "'nothing'"),
         ("DESCRIBE nothing", 1146, "CLIENTS"),
         ("DESCRIBE information_schema.clients", 1146, "CLIENTS"),
         (
@@ -298,50 +324,129 @@ fn what_is_wrong_is_said_with_a_servers_number() {
     }
 }
 
+#[test]
+fn schemas_are_those_of_the_source_and_no_other() {
+    let source = Arc::new(Small::default());
+    let at = served(&source);
+    let mut reader = log_in(at, "reader", b"secret").unwrap();
+    let mut ask = |text: &str| values(&mut reader, text);
+    let names = |answer: Vec<String>| -> Vec<String> { answer.into_iter().step_by(2).collect() };
+    let own = ["clients", "many", "tables", "columns", "variables"];
+    let group = ["THREAD_POOL_GROUPS"];
+    let schemas = ask("SHOW DATABASES").unwrap();
+    assert_eq!(schemas, ["onramp", "information_schema"]);
+    for (before, schema, tables) in [
+        ("SELECT 1", "onramp", &own[..]),
+        ("USE information_schema", "information_schema", &group[..]),
+        ("USE nothing", "information_schema", &group[..]),
+        ("USE `OnRamp`", "onramp", &own[..]),
+    ] {
+        let _ = ask(before);
+        assert_eq!(ask("SELECT DATABASE()").unwrap(), [schema], "{before}");
+        assert_eq!(names(ask("SHOW TABLES").unwrap()), tables, "{before}");
+        let like = ask("SHOW FULL TABLES LIKE 'THREAD%'").unwrap();
+        assert_eq!(names(like).is_empty(), schema == "onramp", "{before}");
+        assert_eq!(ask("SHOW CLIENTS").unwrap().len(), 9);
+        let count = ask("SELECT count(*) FROM clients, THREAD_POOL_GROUPS").unwrap();
+        assert_eq!(count, ["3"]);
+    }
+    let other = ask("SHOW TABLES IN INFORMATION_SCHEMA").unwrap();
+    assert_eq!(names(other), group);
+}
+
+#[test]
+fn a_login_may_name_a_schema_and_one_that_is_not_here_is_passed_over() {
+    let source = Arc::new(Small::default());
+    let at = served(&source);
+    for (named, schema) in [
+        ("information_schema", "information_schema"),
+        ("test", "onramp"),
+        ("", "onramp"),
+    ] {
+        let mut reader = log_in_to(at, "reader", b"secret", named).unwrap();
+        assert_eq!(values(&mut reader, "SELECT SCHEMA()").unwrap(), [schema]);
+    }
+}
+
 fn engine(source: &Arc<Small>) -> Engine {
     let who = Who {
         user: "a@localhost".into(),
         id: 4,
         version: "8".into(),
     };
-    Engine::new(source.clone(), Arc::default(), &who).unwrap()
+    Engine::new(source.clone(), &who).unwrap()
+}
+
+const FORM: Form = Form {
+    deprecate_eof: true,
+};
+
+/// What an answer holds, until that is dropped.
+fn run(engine: &Engine, text: &str, answers: &Arc<Answers>) -> Result<(Vec<u8>, Held), String> {
+    let (mut out, mut held) = (Vec::new(), Held::none(answers.clone()));
+    engine.run(text, Answer::new(&mut out, 1, FORM, &mut held))?;
+    Ok((out, held))
+}
+
+/// The rows of an answer, as a client reads them; NULL is an empty text.
+fn read_rows(answer: Vec<u8>) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut client = Connection::new(Cursor::new(answer));
+    let value = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
+    let row = |row: &[u8]| rows.push(blocking::values(row).map(value).collect());
+    client.answer(row).unwrap();
+    rows
+}
+
+fn rows_of(engine: &Engine, text: &str) -> Result<Vec<Vec<String>>, String> {
+    run(engine, text, &Arc::default()).map(|(answer, _)| read_rows(answer))
+}
+
+/// Checks that packets are numbered one after the other, and counts them.
+fn count_packets(mut answer: &[u8]) -> usize {
+    let mut count = 0;
+    while let Some(header) = Header::read(answer) {
+        count += 1;
+        assert_eq!(usize::from(header.seq), count % 256);
+        answer = &answer[HEADER_LEN + header.len..];
+    }
+    count
 }
 
 #[test]
 fn only_the_tables_that_a_statement_reads_are_filled() {
     let source = Arc::new(Small::default());
     let engine = engine(&source);
-    let rows = |text: &str| engine.run(text).unwrap().0;
+    let rows = |text: &str| rows_of(&engine, text).unwrap();
     assert_eq!(
-        rows("SELECT USER(), DATABASE(), CONNECTION_ID(), VERSION()").rows,
-        [[
-            Value::Text("a@localhost".into()),
-            Value::Text("main".into()),
-            Value::Integer(4),
-            Value::Text("8".into())
-        ]]
+        rows("SELECT USER(), DATABASE(), CONNECTION_ID(), VERSION()"),
+        [["a@localhost", "onramp", "4", "8"]]
     );
     assert!(source.asked.lock().unwrap().is_empty());
     let count = rows("SELECT count(*) FROM Clients WHERE user = 'APP'");
-    assert_eq!(count.rows, [[Value::Integer(2)]]);
+    assert_eq!(count, [["2"]]);
     // Each statement sees the source as it is then, and once.
     let joined =
         rows("SELECT a.id, b.group_id FROM clients a, information_schema.thread_pool_groups b");
-    assert_eq!(joined.rows.len(), 3);
+    assert_eq!(joined.len(), 3);
     assert_eq!(
         *source.asked.lock().unwrap(),
         ["clients", "clients", "THREAD_POOL_GROUPS"]
     );
     for text in [
         "SELECT count(*) FROM clients a JOIN clients b USING (id)",
-        "SELECT count(*) FROM clients a JOIN main.clients AS b USING (id)",
+        "SELECT count(*) FROM clients a JOIN onramp.clients AS b USING (id)",
         "SELECT count(*) FROM (SELECT 1) CROSS JOIN `clients`",
         "SELECT count(*) FROM (SELECT 1), clients a JOIN clients b USING (id) WHERE 1 = 1",
     ] {
-        assert_eq!(rows(text).rows, [[Value::Integer(3)]], "{text}");
+        assert_eq!(rows(text), [["3"]], "{text}");
     }
+    let named_alone = rows(
+        "SELECT count(*) FROM THREAD_POOL_GROUPS a JOIN THREAD_POOL_GROUPS b USING (GROUP_ID)",
+    );
+    assert_eq!(named_alone, [["1"]]);
     let columns = rows("SELECT count(*) FROM columns WHERE \"table\" = 'clients'");
-    assert_eq!(columns.rows, [[Value::Integer(3)]]);
+    assert_eq!(columns, [["3"]]);
 }
 
 #[test]
@@ -357,38 +462,35 @@ fn nothing_but_reading_is_possible() {
         "VACUUM INTO '/tmp/x'",
         "DROP TABLE clients",
     ] {
-        let why = engine.run(text).unwrap_err();
+        let why = rows_of(&engine, text).unwrap_err();
         assert!(why.contains("can only be read"), "{text}: {why}");
     }
-    assert!(engine.run("SELECT load_extension('x')").is_err());
-    assert!(engine.run("SELECT ?").is_err());
+    assert!(rows_of(&engine, "SELECT load_extension('x')").is_err());
+    assert!(rows_of(&engine, "SELECT ?").is_err());
 }
 
 #[test]
 fn rows_bytes_and_values_are_bounded() {
     let source = Arc::new(Small::default());
     let engine = engine(&source);
-    let why = engine.run("SELECT * FROM many").unwrap_err();
+    let why = rows_of(&engine, "SELECT * FROM many").unwrap_err();
     assert!(why.contains("more than 200000 rows"), "{why}");
     let long = "WITH RECURSIVE n(i, t) AS (SELECT 1, hex(zeroblob(1000000)) UNION ALL \
                 SELECT i + 1, t FROM n WHERE i < 100) SELECT * FROM n";
-    let why = engine.run(long).unwrap_err();
+    let why = rows_of(&engine, long).unwrap_err();
     assert!(why.contains("32 MiB"), "{why}");
     // By recursion: the thread's stack must not be what ends it.
     for like in ["LIKE '%0", "GLOB '*0"] {
         let (operator, part) = like.split_at(6);
         let pattern = part.repeat(20_000);
         let text = format!("SELECT hex(zeroblob(20000)) {operator}{pattern}b'");
-        let why = engine.run(&text).unwrap_err();
+        let why = rows_of(&engine, &text).unwrap_err();
         assert!(why.contains("pattern too complex"), "{why}");
     }
-    let why = engine.run("SELECT zeroblob(17000000)").unwrap_err();
+    let why = rows_of(&engine, "SELECT zeroblob(17000000)").unwrap_err();
     assert!(why.contains("too big"), "{why}");
     // The engine goes on.
-    assert_eq!(
-        engine.run("SELECT 1").unwrap().0.rows,
-        [[Value::Integer(1)]]
-    );
+    assert_eq!(rows_of(&engine, "SELECT 1").unwrap(), [["1"]]);
 }
 
 fn served(source: &Arc<Small>) -> SocketAddr {
@@ -408,6 +510,15 @@ fn served(source: &Arc<Small>) -> SocketAddr {
 }
 
 fn log_in(at: SocketAddr, user: &str, password: &[u8]) -> Result<Connection<TcpStream>, Failure> {
+    log_in_to(at, user, password, "")
+}
+
+fn log_in_to(
+    at: SocketAddr,
+    user: &str,
+    password: &[u8],
+    schema: &str,
+) -> Result<Connection<TcpStream>, Failure> {
     let stream = TcpStream::connect(at).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
@@ -416,9 +527,11 @@ fn log_in(at: SocketAddr, user: &str, password: &[u8]) -> Result<Connection<TcpS
     let account = wire::client_login::Account {
         user: user.as_bytes(),
         credential: wire::auth::Credential::Password(password),
-        schema: b"",
+        schema: schema.as_bytes(),
         private: false,
-        wanted: wire::capabilities::BACKEND_ALWAYS | wire::capabilities::DEPRECATE_EOF,
+        wanted: wire::capabilities::BACKEND_ALWAYS
+            | wire::capabilities::DEPRECATE_EOF
+            | wire::capabilities::CONNECT_WITH_DB,
         extended: 0,
         required: 0,
     };
@@ -442,6 +555,10 @@ fn a_client_asks_and_commands_by_the_mysql_protocol() {
     let mut admin = log_in(at, "admin", b"secret").unwrap();
     let shown = values(&mut admin, "SHOW CLIENTS WHERE waited > 1").unwrap();
     assert_eq!(shown, ["3", "app", "1.25"]);
+    assert_eq!(values(&mut admin, "SHOW CLIENTS").unwrap().len(), 9);
+    // A table that cannot be shown, and then one that can.
+    let failed = values(&mut admin, "SHOW MANY").unwrap_err();
+    assert!(format!("{failed}").contains("more than"), "{failed}");
     assert!(values(&mut admin, "PAUSE").unwrap().is_empty());
     assert_eq!(*source.actions.lock().unwrap(), [Action::Pause]);
     let failed = values(&mut admin, "RELOAD").unwrap_err();
@@ -464,22 +581,56 @@ fn a_client_asks_and_commands_by_the_mysql_protocol() {
 }
 
 #[test]
+fn a_whole_table_is_shown_as_a_select_shows_it() {
+    let source = Arc::new(Small::default());
+    let engine = engine(&source);
+    let (mut out, mut held) = (Vec::new(), Held::none(Arc::default()));
+    let answer = Answer::new(&mut out, 1, FORM, &mut held);
+    engine.list(&TABLES[0], answer).unwrap();
+    let selected = run(&engine, "SELECT * FROM clients", &Arc::default());
+    assert_eq!(out, selected.unwrap().0);
+    let many = Answer::new(&mut out, 1, FORM, &mut held);
+    let why = engine.list(&TABLES[2], many).unwrap_err();
+    assert!(why.contains("more than 200000 rows"), "{why}");
+}
+
+#[test]
+fn a_command_is_answered_before_it_ends_the_program() {
+    let source = Arc::new(Small::default());
+    let (open, gate) = sync_channel(1);
+    *source.gate.lock().unwrap() = Some(gate);
+    let at = served(&source);
+    let mut admin = log_in(at, "admin", b"secret").unwrap();
+    assert!(values(&mut admin, "DRAIN").unwrap().is_empty());
+    open.send(()).unwrap();
+}
+
+#[test]
 fn answers_together_are_bounded() {
     let source = Arc::new(Small::default());
+    let engine = engine(&source);
     let answers = Arc::default();
-    let who = Who {
-        user: "a@localhost".into(),
-        id: 4,
-        version: "8".into(),
-    };
-    let engine = Engine::new(source, Arc::clone(&answers), &who).unwrap();
-    // 10 MB of rows, as many of packets: the seventh is one too many.
+    // 10 MB each: the fourteenth is one too many.
     let text = "SELECT hex(zeroblob(5000000))";
-    let held: Vec<_> = (0..6).map(|_| engine.run(text).unwrap()).collect();
-    let why = engine.run(text).unwrap_err();
+    let held: Vec<_> = (0..13)
+        .map(|_| run(&engine, text, &answers).unwrap())
+        .collect();
+    let why = run(&engine, text, &answers).unwrap_err();
     assert!(why.contains("128 MiB"), "{why}");
     drop(held);
-    assert!(engine.run(text).is_ok());
+    assert!(run(&engine, text, &answers).is_ok());
+}
+
+#[test]
+fn a_row_of_several_packets_is_numbered_through() {
+    let source = Arc::new(Small::default());
+    let engine = engine(&source);
+    let text = "SELECT hex(zeroblob(5000000)), hex(zeroblob(5000000)) UNION ALL SELECT 1, 2";
+    let (answer, _) = run(&engine, text, &Arc::default()).unwrap();
+    // The count of columns, two columns, the row in two packets, the other row, the end.
+    assert_eq!(count_packets(&answer), 7);
+    let rows = read_rows(answer);
+    assert_eq!((rows[0][1].len(), rows[1][1].as_str()), (10_000_000, "2"));
 }
 
 #[test]
@@ -523,22 +674,46 @@ fn one_connection_too_many_ends_the_oldest() {
 
 #[test]
 fn columns_are_numbers_where_all_values_are() {
-    let answer = Rows {
-        columns: vec!["a".into()],
-        rows: vec![vec![Value::Integer(-1)], vec![Value::Null]],
-    };
-    let mut out = Vec::new();
-    let form = crate::answer::Form {
-        deprecate_eof: true,
-    };
-    crate::answer::put_rows(&mut out, 1, form, &answer);
+    let (mut out, mut held) = (Vec::new(), Held::none(Arc::default()));
+    let mut answer = Answer::new(&mut out, 1, FORM, &mut held);
+    answer.columns(["a"].into_iter());
+    answer.row([ValueRef::Integer(-1)].into_iter()).unwrap();
+    answer.row([ValueRef::Null].into_iter()).unwrap();
+    answer.end();
     let column = b"\x18\0\0\x02\x03def\0\0\0\x01a\x01a\x0c\x3f\0\x16\0\0\0\x08\x80\x80\0\0\0";
     let mut expected = b"\x01\0\0\x01\x01".to_vec();
     expected.extend_from_slice(column);
     expected.extend_from_slice(b"\x03\0\0\x03\x02-1\x01\0\0\x04\xfb\x07\0\0\x05\xfe\0\0\x02\0\0\0");
-    expected.truncate(out.len());
-    assert_eq!(out.len(), expected.len());
     assert_eq!(out, expected);
+}
+
+#[test]
+fn the_type_of_a_column_is_that_of_its_widest_value() {
+    const TEXT: u8 = 253;
+    const DOUBLE: u8 = 5;
+    const INTEGER: u8 = 8;
+    let (number, text) = (ValueRef::Integer(1), ValueRef::Text(b"x"));
+    let (real, none) = (ValueRef::Real(0.5), ValueRef::Real(f64::NAN));
+    for (values, of) in [
+        (vec![], TEXT),
+        (vec![ValueRef::Null, none], TEXT),
+        (vec![number, none], INTEGER),
+        (vec![real, number], DOUBLE),
+        (vec![number, real], DOUBLE),
+        (vec![number, text, real], TEXT),
+        (vec![text, number, ValueRef::Null], TEXT),
+    ] {
+        let (mut out, mut held) = (Vec::new(), Held::none(Arc::default()));
+        let mut answer = Answer::new(&mut out, 1, FORM, &mut held);
+        answer.columns(["a"].into_iter());
+        for value in &values {
+            answer.row([*value].into_iter()).unwrap();
+        }
+        answer.end();
+        // Behind the count and its header: the definition; its type is the sixth byte from behind.
+        let definition = 5 + HEADER_LEN + usize::from(out[5]);
+        assert_eq!(out[definition - 6], of, "{values:?}");
+    }
 }
 
 #[test]
@@ -554,6 +729,6 @@ fn a_command_that_is_too_long_is_refused_and_a_statement_that_runs_too_long_is_e
     let engine = engine(&source);
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
                    SELECT count(*) FROM n";
-    let why = engine.run(endless).unwrap_err();
+    let why = rows_of(&engine, endless).unwrap_err();
     assert!(why.contains("ended after 10 s"), "{why}");
 }

@@ -5,6 +5,7 @@
 //! a client that comes or goes between two pages may be missing or stand there twice.
 
 use crate::backend::kill_jobs::KillEnd;
+use crate::log::Peer;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -53,7 +54,7 @@ pub(crate) struct ClientLine {
     pub(crate) id: u32,
     /// Its user; `None` until that is proven.
     pub(crate) user: Option<String>,
-    pub(crate) address: String,
+    pub(crate) address: Peer,
     pub(crate) group: usize,
     pub(crate) state: &'static str,
     pub(crate) state_seconds: f64,

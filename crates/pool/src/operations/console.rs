@@ -19,10 +19,12 @@ use reactor::socket::{self, FileAccess};
 use reactor::{Address, Sender};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -116,6 +118,32 @@ pub(crate) fn serve(
     Ok(())
 }
 
+/// A question that a group has not answered yet.
+struct Awaited<'c> {
+    group: usize,
+    ticket: u64,
+    answer: Receiver<Said>,
+    questions: &'c Questions,
+}
+
+impl Awaited<'_> {
+    fn wait(self) -> Result<Said, String> {
+        self.answer.recv_timeout(ANSWER_MAX).map_err(|_| {
+            let (group, seconds) = (self.group, ANSWER_MAX.as_secs());
+            format!(
+                "group {group} has not answered within {seconds} s (SHOW GROUPS says its state)"
+            )
+        })
+    }
+}
+
+/// Nobody waits any more: for an answer that has come this does nothing.
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.questions.forget(self.ticket);
+    }
+}
+
 impl Console {
     pub(crate) fn new(
         shared: Arc<Shared>,
@@ -144,20 +172,24 @@ impl Console {
         }
     }
 
-    /// What one group says.
-    fn ask(&self, group: usize, what: Wanted) -> Result<Said, String> {
-        let (ticket, answer) = self.questions.ticket();
+    /// Asks a group, and does not wait for it.
+    fn begin(&self, group: usize, what: Wanted) -> Result<Awaited<'_>, String> {
         let Some(orders) = self.groups.get(group) else {
             return Err(format!("there is no group {group}"));
         };
+        let (ticket, answer) = self.questions.ticket();
         orders.send(Order::Ask(Question { ticket, what }));
-        answer.recv_timeout(ANSWER_MAX).map_err(|_| {
-            self.questions.forget(ticket);
-            let seconds = ANSWER_MAX.as_secs();
-            format!(
-                "group {group} has not answered within {seconds} s (SHOW GROUPS says its state)"
-            )
+        Ok(Awaited {
+            group,
+            ticket,
+            answer,
+            questions: &self.questions,
         })
+    }
+
+    /// What one group says.
+    fn ask(&self, group: usize, what: Wanted) -> Result<Said, String> {
+        self.begin(group, what)?.wait()
     }
 
     /// The server's errors by number, and how many have no place.
@@ -185,19 +217,28 @@ impl Console {
         })
     }
 
+    /// All clients, group by group. The groups make their pages at the same time.
     pub(crate) fn clients(&self) -> Result<Vec<ClientLine>, String> {
-        let mut all = Vec::new();
-        for group in 0..self.groups.len() {
-            let mut from = 0;
-            while let Said::Clients(lines, is_last) = self.ask(group, Wanted::Clients { from })? {
-                from += lines.len();
-                all.extend(lines);
-                if is_last || all.len() > console::ROWS_MAX {
-                    break;
+        let mut lists: Vec<Vec<ClientLine>> = vec![Vec::new(); self.groups.len()];
+        let mut unread: Vec<usize> = (0..lists.len()).collect();
+        let mut count = 0;
+        while !unread.is_empty() && count <= console::ROWS_MAX {
+            let page = |group: &usize| {
+                let from = lists[*group].len();
+                self.begin(*group, Wanted::Clients { from })
+            };
+            let pages: Vec<Awaited<'_>> = unread.iter().map(page).collect::<Result<_, _>>()?;
+            unread.clear();
+            for page in pages {
+                let group = page.group;
+                if let Said::Clients(lines, is_last) = page.wait()? {
+                    count += lines.len();
+                    lists[group].extend(lines);
+                    unread.extend((!is_last).then_some(group));
                 }
             }
         }
-        Ok(all)
+        Ok(lists.into_iter().flatten().collect())
     }
 
     fn backends(&self) -> Result<Vec<BackendLine>, String> {
@@ -238,14 +279,6 @@ impl Console {
             false => "resumed".into(),
         })
     }
-
-    /// Has the main thread do what it does at these signals. Two of a kind would count as one.
-    fn end(&self, signals: &[i32]) -> Result<String, String> {
-        for signal in signals {
-            raise(*signal).map_err(|error| format!("cannot raise a signal: {error}"))?;
-        }
-        Ok("the pool is ending".into())
-    }
 }
 
 impl Source for Console {
@@ -278,9 +311,7 @@ impl Source for Console {
         let done = match action {
             Action::Pause => self.pause(true),
             Action::Resume => self.pause(false),
-            Action::Drain => self.end(&[SIGTERM]),
-            // The second signal ends a drain.
-            Action::Shutdown => self.end(&[SIGTERM, SIGINT]),
+            Action::Drain | Action::Shutdown => Ok("the pool is ending".into()),
             Action::Kill { id, query } => return self.kill(*id, *query),
             Action::Reconnect => {
                 Order::Reconnect.tell_all(&self.groups);
@@ -290,6 +321,24 @@ impl Source for Console {
             Action::Set { name, value } => reload::set(&self.shared, name, value.as_deref()),
         };
         done.map_err(Refused::from)
+    }
+
+    fn has_answered(&self, action: &Action) {
+        // The main thread does what it does at these signals. Two of a kind would count as one, and
+        // the second one ends a drain.
+        let signals: &[i32] = match action {
+            Action::Drain => &[SIGTERM],
+            Action::Shutdown => &[SIGTERM, SIGINT],
+            _ => &[],
+        };
+        for signal in signals {
+            if let Err(error) = raise(*signal) {
+                note(
+                    Event::Failed,
+                    format_args!("{action}: cannot raise a signal: {error}"),
+                );
+            }
+        }
     }
 
     fn logged_in(&self, account: &str, peer: &str, accepted: bool) {
@@ -313,7 +362,7 @@ fn flavour(shared: &Shared) -> &'static str {
 }
 
 /// A text.
-fn text(text: impl Into<String>) -> Value {
+fn text(text: impl Into<Cow<'static, str>>) -> Value {
     Value::Text(text.into())
 }
 

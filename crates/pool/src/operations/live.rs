@@ -10,14 +10,16 @@
 
 use crate::figures::{GroupView, Histogram, Stage};
 use crate::listing::ClientLine;
+use crate::log::Peer;
 use crate::operations::console::Console;
 use crate::operations::metrics::Sample;
-use console::{MAIN, Row, Source as _, Table, Value};
+use console::{DEFAULT_SCHEMA, Row, Source as _, Table, Value};
 use measure::host::{Host, Watch};
 use measure::process;
 use reactor::Time;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -76,7 +78,10 @@ impl Live {
         let Some(source) = self.source.get() else {
             return Some(Err("the pool does not serve yet".into()));
         };
-        let tables = source.tables().iter().filter(|table| table.schema == MAIN);
+        let tables = source
+            .tables()
+            .iter()
+            .filter(|table| table.schema == DEFAULT_SCHEMA);
         if name.is_empty() {
             let list = tables.map(|table| json!({"name": table.name, "help": table.help}));
             return Some(Ok(Json::from_iter(list).to_string()));
@@ -338,10 +343,12 @@ fn as_json(table: &Table, rows: Vec<Row>) -> Json {
 
 /// Clients by user and host, those with the most first.
 fn sources(clients: &[ClientLine]) -> Json {
-    let mut found: BTreeMap<(&str, &str), [usize; 4]> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, Option<IpAddr>), [usize; 4]> = BTreeMap::new();
     for client in clients {
-        let host = client.address.rsplit_once(':');
-        let host = host.map_or(client.address.as_str(), |(host, _)| host);
+        let host = match client.address {
+            Peer::Tcp(address) => Some(address.ip().to_canonical()),
+            Peer::Unix => None,
+        };
         let user = client.user.as_deref().unwrap_or("(logging in)");
         let counts = found.entry((user, host)).or_default();
         counts[0] += 1;
@@ -354,6 +361,11 @@ fn sources(clients: &[ClientLine]) -> Json {
     let rows = all.into_iter().take(LINES_MAX);
     let rows: Vec<Json> = rows
         .map(|((user, host), [clients, running, waiting, pinned])| {
+            let host = match host {
+                Some(IpAddr::V4(host)) => host.to_string(),
+                Some(IpAddr::V6(host)) => format!("[{host}]"),
+                None => Peer::Unix.to_string(),
+            };
             json!([user, host, clients, running, waiting, pinned])
         })
         .collect();
@@ -394,7 +406,7 @@ mod tests {
         ClientLine {
             id: 1,
             user: Some(user.into()),
-            address: address.into(),
+            address: Peer::Tcp(address.parse().unwrap()),
             group: 0,
             state,
             state_seconds: 0.0,

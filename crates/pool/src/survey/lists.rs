@@ -20,7 +20,7 @@ impl<S> ClientView<'_, S> {
         ClientLine {
             id: client.id,
             user: user.filter(|_| client.is_known()).map(str::to_owned),
-            address: peer.to_string(),
+            address: peer,
             group,
             state: Stage::of(client.state(), backend.is_some()).name(),
             state_seconds: now.since(client.since).as_secs_f64(),

@@ -4,7 +4,7 @@
 
 use super::shown;
 use crate::generated_page::check;
-use console::MAIN;
+use console::DEFAULT_SCHEMA;
 
 const PAGE: &str = "docs/pool/console.md";
 const HEAD: &str = r#"# Console
@@ -37,12 +37,14 @@ mysql -h 127.0.0.1 -P 6032 -u admin -p
 ## Questions
 
 `SHOW NAME` shows a table of those below; those of `information_schema` and `performance_schema`
-need a SELECT with the schema's name. `LIKE 'pattern'` compares the first column, and `WHERE`,
-`ORDER BY` and
+need a SELECT. `LIKE 'pattern'` compares the first column, and `WHERE`, `ORDER BY` and
 `LIMIT` work as in a SELECT. `SELECT` knows joins, groups, subqueries and functions: the engine is
 SQLite, and its [language](https://www.sqlite.org/lang_select.html) is what may be used. Texts
-in columns compare without case. `SHOW TABLES` and `DESCRIBE NAME` describe the tables. Nothing can
-be written.
+in columns compare without case. Nothing can be written.
+
+`SHOW DATABASES` lists the schemas: the pool's own tables are in `onramp`. `USE NAME` chooses the
+one that `SHOW TABLES` lists; in a SELECT every table is found without its schema. `DESCRIBE NAME`
+describes a table. A login that names a schema that is not here begins in `onramp`.
 
 Each statement sees the pool as it is at that moment. Sums are at most half a second old. `clients`
 and `backends` are asked of each group, 1,000 clients at a time: one that comes or goes meanwhile
@@ -105,7 +107,8 @@ stands for a thread there. `SHOW STATUS` and `SHOW PROCESSLIST` show `status` an
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    let (own, others): (Vec<_>, Vec<_>) = shown().partition(|shown| shown.table.schema == MAIN);
+    let (own, others): (Vec<_>, Vec<_>) =
+        shown().partition(|shown| shown.table.schema == DEFAULT_SCHEMA);
     for (head, tables) in [("", own), (OTHERS, others)] {
         page += head;
         for shown in tables {

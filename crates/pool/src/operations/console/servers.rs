@@ -10,7 +10,7 @@ use crate::figures::{GroupView, Stage};
 use crate::listing::{BackendLine, ClientLine};
 use crate::operations::metrics::Sample;
 use crate::queue::lane::LaneName;
-use console::{Column, MAIN, Row, Table, Type, Value};
+use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
 use reactor::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// A group in health turns twice a second.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
 
-tables! { STATUS MAIN;
+tables! { STATUS DEFAULT_SCHEMA;
     "status" "A status variable, as servers with a thread pool have it." status => {
         "name" Text "its name",
         "value" Text "its value",
@@ -217,8 +217,8 @@ fn processes(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
         };
         vec![
             number(client.id),
-            text(client.user.unwrap_or_else(|| "unauthenticated user".into())),
-            text(client.address),
+            client.user.map_or(text("unauthenticated user"), text),
+            text(client.address.to_string()),
             maybe(client.schema, text),
             text(command),
             number(Duration::from_secs_f64(client.state_seconds).as_secs()),
@@ -491,7 +491,7 @@ pub(super) fn summary(console: &Console, sample: &Sample<'_>) -> String {
     let figure = |name: &str| {
         let mut rows = rows.iter();
         let found = rows.find_map(|row| match &row[..] {
-            [Value::Text(key), Value::Text(value)] if key == name => Some(value.clone()),
+            [Value::Text(key), Value::Text(value)] if key == name => Some(value.to_string()),
             _ => None,
         });
         found.unwrap_or_else(|| "0".into())

@@ -9,11 +9,11 @@ use crate::figures::digests::{Entry, Sums};
 use crate::figures::{Stage, UserFigures};
 use crate::operations::metrics::{PointShown, Sample, points};
 use crate::queue::lane::LaneName;
-use console::{Column, MAIN, Row, Table, Type, Value};
+use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
 use measure::process;
 use std::sync::atomic::Ordering::Relaxed;
 
-tables! { TABLES MAIN;
+tables! { TABLES DEFAULT_SCHEMA;
     "clients" "A client." clients => {
         "id" Integer "its CONNECTION_ID(); KILL takes it",
         "user" Text "its user; NULL while it logs in",
@@ -143,7 +143,7 @@ fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
         vec![
             number(client.id),
             maybe(client.user, text),
-            text(client.address),
+            text(client.address.to_string()),
             number(client.group),
             text(client.state),
             seconds(client.state_seconds),
@@ -191,7 +191,7 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(vec![vec![
         text(shared.settings().backend.to_string()),
         text(flavour(shared)),
-        text(shared.server.version_shown()),
+        text(shared.server.version_shown().to_owned()),
         flag(since.is_none()),
         maybe(down, seconds),
         number(shared.upstream.returns()),
@@ -302,7 +302,7 @@ fn statements(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         let mean = sums.service.as_secs_f64() / sums.count.max(1) as f64;
         vec![
             maybe(digest, |digest| text(format!("{digest:016x}"))),
-            maybe(entry, |entry| text(&*entry.text)),
+            maybe(entry, |entry| text(entry.text.to_string())),
             number(sums.count),
             number(sums.errors),
             number(sums.rows),
