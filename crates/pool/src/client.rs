@@ -31,10 +31,10 @@ use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
 use session::prepared::Statements;
-use session::read_back::Properties;
+use session::read_back::{Ended, changed_by};
 use session::reply_summary::ReplySummary;
 use session::state::Session;
-use session::statement::{Explanation, Statement, Untracked};
+use session::statement::{Explanation, Statement};
 use sql::classify::{PinCause, Reads};
 use sql::tracking::Retracked;
 use std::rc::Rc;
@@ -506,14 +506,12 @@ impl<S> Client<S> {
             true => self.statement.explanation,
             false => Explanation::None,
         };
-        let insert_id = summary.may_have_set_insert_id(&self.statement);
-        let untracked = self.statement.untracked;
-        let charset = untracked.contains(Untracked::CHARSET);
-        let role = untracked.contains(Untracked::ROLE);
-        self.last.owed.changed = (self.last.owed.changed)
-            .union(Properties::INSERT_ID.when(insert_id))
-            .union(Properties::COLLATION.when(charset))
-            .union(Properties::ROLE.when(role));
+        let ended = Ended {
+            statement: &self.statement,
+            summary,
+            session: &self.session,
+        };
+        self.last.owed.changed = self.last.owed.changed.union(changed_by(&ended));
     }
 
     /// Whether its login waits for a worker, or for the time at which it hears that it failed.

@@ -123,7 +123,7 @@ impl<S> Pair<'_, S> {
     }
 
     /// The same change of both sessions, which may differ by what the client's alone has been told.
-    fn change_both(&mut self, change: impl Fn(&mut Session)) {
+    fn change_both(&mut self, mut change: impl FnMut(&mut Session)) {
         for session in [&mut self.client.session, &mut self.backend.session] {
             let mut changed = (**session).clone();
             change(&mut changed);

@@ -16,7 +16,7 @@ use crate::found::{Found, FoundRows};
 use crate::meter::{Charged, Meter};
 use crate::read_back::Properties;
 use crate::reply_summary::ReplySummary;
-use crate::statement::{Conditions, Owed, Statement};
+use crate::statement::{Conditions, Explanation, Statement};
 use sql::classify::Reads;
 use sql::lex::Server;
 
@@ -44,6 +44,43 @@ enum Counts {
     New,
     Stay,
     MayStay,
+}
+
+/// What must be read back from the backend before it may serve somebody else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owed {
+    /// The statement failed or warned: SHOW WARNINGS.
+    pub warnings: bool,
+    /// It failed, so the transaction's state is unknown.
+    pub failed: bool,
+    /// It failed, and this is what its text says of the changes that the next report tells of.
+    pub explanation: Explanation,
+    /// These may have changed. FOUND_ROWS() is among them where only the backend knows which of
+    /// two it is ([`crate::found`]).
+    pub changed: Properties,
+    /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
+    /// that would have left its trace among them (see `pair/own_answers.rs` of the pool).
+    pub trace: Trace,
+}
+
+/// What the trace of stored code among the warnings of a statement would mean, on MariaDB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trace {
+    /// That code has failed which may have changed anything.
+    #[default]
+    Unasked,
+    /// The same, and the statement itself has failed, with so many conditions: whether there would
+    /// be a trace is to be asked.
+    Asked(u8),
+    /// Nothing: all the code that it ran is known.
+    Known,
+}
+
+impl Trace {
+    /// Whether that is to be asked.
+    pub fn is_asked(self) -> bool {
+        matches!(self, Trace::Asked(_))
+    }
 }
 
 /// Whose conditions the answer to SHOW WARNINGS on a client's behalf will be.

@@ -2,8 +2,13 @@
 //!
 //! The problem: no tracker reports all that a statement may have changed, and each question to the
 //! server is a round trip before its backend may serve somebody else. The mechanism: [`TABLE`] has
-//! a row for each property that is read back: the columns that tell it. [`question`] makes one
-//! SELECT of one row of all that are asked; [`Answer`] says which columns of the row are whose.
+//! a row for each property that is read back: which statements may have changed it
+//! ([`changed_by`]), the columns that tell it, and what a session makes of them ([`take`]).
+//! [`question`] makes one SELECT of one row of all that are asked; [`Answer`] says which columns of
+//! the row are whose.
+//!
+//! Some properties are more than a value of the session: the pool knows from elsewhere when one of
+//! them is to be asked ([`by_owner`]), and takes the answer itself ([`TakenBy::Owner`]).
 //!
 //! Conditions (SHOW WARNINGS, GET DIAGNOSTICS) are no columns, and a SELECT clears them on MySQL:
 //! they are asked before.
@@ -11,15 +16,21 @@
 //! Invariants: columns stand in the order of the table; user variables are the last of it, so that
 //! an answer about them can be left out when it has become outdated on its way.
 
+use crate::reply_summary::ReplySummary;
+use crate::roles::argument_of;
+use crate::state::Session;
+use crate::statement::{Statement, Untracked};
 use crate::text::Text;
 use crate::user_variables::{Column, collected_row, put_columns};
+use sql::classify::{PinCause, PinCauses};
+use sql::lex::Server;
 use std::ops::Range;
 
 /// Properties of a session that are read back, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Properties(u8);
+pub struct Properties(u16);
 
-sql::set_of_bits!(Properties as u8);
+sql::set_of_bits!(Properties as u16);
 
 impl Properties {
     /// FOUND_ROWS().
@@ -63,23 +74,135 @@ enum Columns {
     UserVariables,
 }
 
+/// A statement that has ended, and the session that it has left, as far as that is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended<'a> {
+    /// What was known of it from its text.
+    pub statement: &'a Statement,
+    /// What its reply has said.
+    pub summary: &'a ReplySummary,
+    /// With the changes that were reported.
+    pub session: &'a Session,
+}
+
+/// Who takes the answer about a property.
+#[derive(Clone, Copy, Debug)]
+enum TakenBy {
+    /// Whoever has asked, and has more than the session to change.
+    Owner,
+    /// The session: it has this value from now on, or cannot carry it.
+    Session(fn(&mut Session, &Answer, Server) -> Result<(), PinCause>),
+}
+
+/// All that is to be known of a property.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    property: Properties,
+    /// Whether a statement may have changed it, and nobody has reported that.
+    changed_by: fn(&Ended<'_>) -> bool,
+    /// What tells it.
+    columns: Columns,
+    taken_by: TakenBy,
+}
+
+/// The owner knows when it is to be asked.
+const fn by_owner(_: &Ended<'_>) -> bool {
+    false
+}
+
 /// Every property that is read back, in the order of the columns.
-const TABLE: [(Properties, Columns); 8] = [
-    (Properties::FOUND_ROWS, Columns::Are(&["FOUND_ROWS()"])),
-    (Properties::INSERT_ID, Columns::Are(&["LAST_INSERT_ID()"])),
-    (
-        Properties::NOTES,
-        Columns::Are(&["@@sql_notes", "@@max_error_count"]),
-    ),
-    (
-        Properties::COLLATION,
-        Columns::Are(&["@@collation_connection"]),
-    ),
-    (Properties::ROLE, Columns::Are(&["CURRENT_ROLE()"])),
-    (Properties::CLOCK, Columns::Are(&["@@timestamp"])),
-    (Properties::HOLDINGS, Columns::Holdings),
-    (Properties::USER_VARIABLES, Columns::UserVariables),
+const TABLE: [Row; 8] = [
+    Row {
+        property: Properties::FOUND_ROWS,
+        changed_by: by_owner,
+        columns: Columns::Are(&["FOUND_ROWS()"]),
+        taken_by: TakenBy::Owner,
+    },
+    Row {
+        property: Properties::INSERT_ID,
+        changed_by: |ended| ended.summary.may_have_set_insert_id(ended.statement),
+        columns: Columns::Are(&["LAST_INSERT_ID()"]),
+        taken_by: TakenBy::Owner,
+    },
+    Row {
+        property: Properties::NOTES,
+        changed_by: by_owner,
+        columns: Columns::Are(&["@@sql_notes", "@@max_error_count"]),
+        taken_by: TakenBy::Owner,
+    },
+    Row {
+        property: Properties::COLLATION,
+        changed_by: |ended| ended.statement.untracked.contains(Untracked::CHARSET),
+        columns: Columns::Are(&["@@collation_connection"]),
+        taken_by: TakenBy::Owner,
+    },
+    Row {
+        property: Properties::ROLE,
+        changed_by: |ended| ended.statement.untracked.contains(Untracked::ROLE),
+        columns: Columns::Are(&["CURRENT_ROLE()"]),
+        taken_by: TakenBy::Session(take_role),
+    },
+    Row {
+        property: Properties::CLOCK,
+        changed_by: by_owner,
+        columns: Columns::Are(&["@@timestamp"]),
+        taken_by: TakenBy::Owner,
+    },
+    Row {
+        property: Properties::HOLDINGS,
+        changed_by: by_owner,
+        columns: Columns::Holdings,
+        taken_by: TakenBy::Owner,
+    },
+    Row {
+        property: Properties::USER_VARIABLES,
+        changed_by: by_owner,
+        columns: Columns::UserVariables,
+        taken_by: TakenBy::Owner,
+    },
 ];
+
+/// What a statement may have changed unreported, as far as it and its reply tell.
+#[must_use]
+pub fn changed_by(ended: &Ended<'_>) -> Properties {
+    TABLE.iter().fold(Properties::NONE, |all, row| {
+        all.union(row.property.when((row.changed_by)(ended)))
+    })
+}
+
+/// Whether a session takes the answer about any of these itself.
+#[must_use]
+pub fn has_values(asked: Properties) -> bool {
+    let value = |row: &Row| matches!(row.taken_by, TakenBy::Session(_));
+    (TABLE.iter()).any(|row| asked.intersects(row.property) && value(row))
+}
+
+/// Takes into a session what an answer tells of its values; gives the causes of what it cannot
+/// carry.
+#[must_use]
+pub fn take(
+    asked: Properties,
+    session: &mut Session,
+    answer: &Answer,
+    server: Server,
+) -> PinCauses {
+    let mut causes = PinCauses::NONE;
+    for row in TABLE.iter().filter(|row| asked.intersects(row.property)) {
+        if let TakenBy::Session(take) = row.taken_by
+            && let Err(cause) = take(session, answer, server)
+        {
+            causes.insert(cause);
+        }
+    }
+    causes
+}
+
+/// The role that a statement has set.
+fn take_role(session: &mut Session, answer: &Answer, server: Server) -> Result<(), PinCause> {
+    let role = argument_of(answer.text(Properties::ROLE), server);
+    session.role = Some(role.ok_or(PinCause::Role)?);
+    Ok(())
+}
 
 /// What is to be asked.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,14 +239,14 @@ impl Asked {
     /// The place of a property's columns, in an answer of `total`.
     fn place(self, property: Properties, total: usize) -> Range<usize> {
         let mut at = 0;
-        for (asked, columns) in TABLE {
-            let width = match columns {
-                _ if !self.properties.intersects(asked) => 0,
+        for row in TABLE {
+            let width = match row.columns {
+                _ if !self.properties.intersects(row.property) => 0,
                 Columns::Are(columns) => columns.len(),
                 Columns::Holdings => usize::from(self.holdings),
                 Columns::UserVariables => total.saturating_sub(at),
             };
-            if asked == property {
+            if row.property == property {
                 return at..at + width;
             }
             at += width;
@@ -142,9 +265,9 @@ pub fn question(question: &Question<'_>) -> Vec<u8> {
         }
         sql.extend_from_slice(column);
     };
-    for (property, columns) in TABLE {
-        match columns {
-            _ if !question.properties.intersects(property) => {}
+    for row in TABLE {
+        match row.columns {
+            _ if !question.properties.intersects(row.property) => {}
             Columns::Are(columns) => columns.iter().for_each(|column| put(column.as_bytes())),
             Columns::Holdings => {
                 let holdings = question.holdings.iter();
@@ -172,7 +295,7 @@ impl Answer {
     #[must_use]
     pub fn read(asked: Asked, collected: &[u8], extended: u32) -> Option<Answer> {
         let (columns, values) = collected_row(collected, extended)?;
-        let last = TABLE.last().map_or(Properties::NONE, |row| row.0);
+        let last = TABLE.last().map_or(Properties::NONE, |row| row.property);
         let needed = asked.place(last, 0).start;
         let answer = Answer {
             asked,

@@ -1,13 +1,13 @@
 //! What is noted of a client's statement from its text until its end.
 //!
 //! The problem: what a statement means for its session is known from its text, and needed when its
-//! reply has passed. The mechanism: a small value ([`Statement`]) that its client keeps meanwhile,
-//! and what its backend owes the client afterwards ([`Owed`]). Invariant: the values for a
-//! statement of which nothing is known are the most careful ones.
+//! reply has passed. The mechanism: a small value ([`Statement`]) that its client keeps meanwhile.
+//! What is to be read back afterwards stands with what the statement has left
+//! ([`crate::last_statement`]). Invariant: the values for a statement of which nothing is known are
+//! the most careful ones.
 
 use crate::diagnostics::Area;
 use crate::found::Found;
-use crate::read_back::Properties;
 use crate::shapes::Ride;
 use crate::standing::Standing;
 use sql::classify::{self, InsertId, Verb};
@@ -244,43 +244,6 @@ pub enum Code {
     Reported,
     /// Nobody has read it; it may use or take away statements by name.
     Unread,
-}
-
-/// What must be read back from the backend before it may serve somebody else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Owed {
-    /// The statement failed or warned: SHOW WARNINGS.
-    pub warnings: bool,
-    /// It failed, so the transaction's state is unknown.
-    pub failed: bool,
-    /// It failed, and this is what its text says of the changes that the next report tells of.
-    pub explanation: Explanation,
-    /// These may have changed. FOUND_ROWS() is among them where only the backend knows which of
-    /// two it is ([`crate::found`]).
-    pub changed: Properties,
-    /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
-    /// that would have left its trace among them (see `pair/own_answers.rs` of the pool).
-    pub trace: Trace,
-}
-
-/// What the trace of stored code among the warnings of a statement would mean, on MariaDB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trace {
-    /// That code has failed which may have changed anything.
-    #[default]
-    Unasked,
-    /// The same, and the statement itself has failed, with so many conditions: whether there would
-    /// be a trace is to be asked.
-    Asked(u8),
-    /// Nothing: all the code that it ran is known.
-    Known,
-}
-
-impl Trace {
-    /// Whether that is to be asked.
-    pub fn is_asked(self) -> bool {
-        matches!(self, Trace::Asked(_))
-    }
 }
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ use crate::client::{Client, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::server::schemas::Schemas;
 use reactor::Time;
+use session::last_statement::Owed;
 use session::read_back::Properties;
 use session::roles::{NONE, is_refused};
 use session::standing::Behind;
 use session::state::Interner;
-use session::statement::Owed;
 
 /// The server's error number for what KILL QUERY has ended.
 const INTERRUPTED: u16 = 1317;
@@ -53,10 +53,8 @@ pub(crate) struct Unrestored {
 impl<S> Client<S> {
     /// Whether a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
-        let there = (Properties::INSERT_ID)
-            .union(Properties::COLLATION)
-            .union(Properties::ROLE);
-        self.last.owed.changed.intersects(there) || self.touched.is_some()
+        let there = self.last.owed.changed.without(Properties::FOUND_ROWS);
+        !there.is_empty() || self.touched.is_some()
     }
 
     /// Its backend has refused its state, and is gone. It is no client that logs in.

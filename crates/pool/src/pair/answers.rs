@@ -7,10 +7,11 @@
 
 use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair};
-use session::read_back::{Answer, Properties};
+use session::last_statement::Trace;
+use session::read_back::{Answer, Properties, has_values, take};
 use session::state::CLOCK;
-use session::statement::Trace;
 use session::user_variables::collation_of;
+use sql::classify::PinCauses;
 
 impl<S> Pair<'_, S> {
     /// The server has told these properties of the session.
@@ -36,12 +37,23 @@ impl<S> Pair<'_, S> {
         if asked.intersects(Properties::USER_VARIABLES) {
             self.variables_told(answer)?;
         }
-        if asked.intersects(Properties::ROLE) {
-            self.role_told(answer.text(Properties::ROLE));
+        if has_values(asked) {
+            self.values_told(asked, answer);
         }
         let owed = &mut self.client.last.owed;
         owed.changed = owed.changed.without(asked);
         Ok(())
+    }
+
+    /// Values of the session have come back.
+    fn values_told(&mut self, asked: Properties, answer: &Answer) {
+        let server = self.context.server.flavour;
+        let mut causes = PinCauses::NONE;
+        self.change_both(|session| causes = take(asked, session, answer, server));
+        for cause in causes.iter() {
+            self.pin(PinReason::Text(cause));
+        }
+        self.backend.note_role();
     }
 
     /// The server has said which of what a client holds are still there.

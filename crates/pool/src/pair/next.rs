@@ -8,8 +8,8 @@
 //!
 //! What is owed of properties is asked in one question ([`session::read_back`]). What each of them
 //! is, and when it is owed, stands with its owner: the files of this folder. Adding a property: a
-//! row in [`session::read_back`], who owes it in [`Client::changed_properties`], who takes it in
-//! [`Pair::told`].
+//! row in [`session::read_back`]. One that is more than a value of the session also has who owes it
+//! in [`Client::changed_properties`], and who takes it in [`Pair::told`].
 //!
 //! Invariants: a backend is free only with nothing in flight, nothing owed, no transaction open or
 //! announced, and a client that is not pinned; what a step asks for is owed no more, so the steps
@@ -19,8 +19,8 @@ use crate::backend::{BackendState, Purpose};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
+use session::last_statement::Owed;
 use session::read_back::{Properties, Question, question};
-use session::statement::Owed;
 use sql::classify::{PinCause, Reads};
 
 /// What is to be done next.

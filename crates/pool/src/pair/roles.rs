@@ -23,14 +23,10 @@
 use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPool;
 use crate::client::Client;
-use crate::errors::reasons::PinReason;
-use crate::pair::Pair;
 use session::read_back::Properties;
-use session::roles::argument_of;
 use session::state::Session;
 use session::statement::Untracked;
 use session::text::Text;
-use sql::classify::PinCause;
 use sql::lex::Server;
 
 impl<S> Backend<S> {
@@ -54,18 +50,6 @@ impl<S> Client<S> {
     pub(crate) fn role_is_unread(&self) -> bool {
         self.last.owed.changed.intersects(Properties::ROLE)
             || self.statement.untracked.contains(Untracked::ROLE)
-    }
-}
-
-impl<S> Pair<'_, S> {
-    /// The role that a statement has set has come back.
-    pub(super) fn role_told(&mut self, current: &[u8]) {
-        let role = argument_of(current, self.context.server.flavour);
-        if role.is_none() {
-            return self.pin(PinReason::Text(PinCause::Role));
-        }
-        self.change_both(|session| session.role.clone_from(&role));
-        self.backend.note_role();
     }
 }
 

@@ -5,7 +5,7 @@
 //! along, what it knows and what is to be read back there stand beside
 //! ([`LastStatement::put_beside`]).
 
-use super::{LastStatement, Owed, ReadBack, charged};
+use super::{LastStatement, Owed, ReadBack, Trace, charged};
 use crate::conditions::{Items, Others};
 use crate::diagnostics::{Diagnostics, Told};
 use crate::found::FoundRows;
@@ -15,7 +15,7 @@ use crate::record::{
     Read, put_bool, put_list, put_one_of, put_option, read_bool, read_list, read_number,
     read_one_of, read_option, read_text,
 };
-use crate::statement::{Explanation, Trace};
+use crate::statement::Explanation;
 use sql::asked::TEXTS;
 use sql::classify::Reads;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
@@ -47,7 +47,7 @@ impl LastStatement {
     /// Appends what its backend has of it, where that goes along: beside [`Self::put_record`].
     pub fn put_beside(&self, out: &mut Vec<u8>) {
         put_bool(out, self.owed.warnings);
-        out.push(self.owed.changed.bits());
+        put_lenenc(out, u64::from(self.owed.changed.bits()));
         put_bool(out, self.owed.trace == Trace::Known);
         put_one_of(out, READ_BACKS, &self.read_back);
         out.push(self.native.bits());
@@ -69,7 +69,7 @@ impl LastStatement {
     /// [`crate::record::RecordError::Malformed`].
     pub fn read_beside(&mut self, reader: &mut Reader<'_>) -> Read<()> {
         self.owed.warnings = read_bool(reader, "whether warnings are to be read")?;
-        self.owed.changed = Properties::from_bits(reader.u8("what may have changed")?);
+        self.owed.changed = Properties::from_bits(read_number(reader, "what may have changed")?);
         if read_bool(reader, "whether a trace is known")? {
             self.owed.trace = Trace::Known;
         }

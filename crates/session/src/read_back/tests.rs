@@ -1,6 +1,9 @@
 //! Questions, and answers in bytes.
 
 use super::*;
+use sql::classify::{InsertId, classify};
+use sql::lex::LexMode;
+use wire::command::ReplyShape;
 
 /// A packet with this payload.
 fn packet(seq: u8, payload: &[u8]) -> Vec<u8> {
@@ -34,7 +37,7 @@ fn result(values: &[Option<&str>]) -> Vec<u8> {
 
 fn all<'a>(holdings: &'a [String], names: &'a [Text]) -> Question<'a> {
     Question {
-        properties: (0..8).fold(Properties::NONE, |all, bit| all.union(Properties(1 << bit))),
+        properties: (TABLE.iter()).fold(Properties::NONE, |all, row| all.union(row.property)),
         holdings,
         user_variables: names,
     }
@@ -43,12 +46,12 @@ fn all<'a>(holdings: &'a [String], names: &'a [Text]) -> Question<'a> {
 #[test]
 fn the_table_has_each_property_once_and_user_variables_last() {
     let mut seen = Properties::NONE;
-    for (property, _) in TABLE {
+    for Row { property, .. } in TABLE {
         assert!(!seen.intersects(property) && property.count() == 1);
         seen = seen.union(property);
     }
-    assert_eq!(seen.count(), 8);
-    assert_eq!(TABLE.last().unwrap().0, Properties::USER_VARIABLES);
+    let last = TABLE.last().unwrap().property;
+    assert_eq!(last, Properties::USER_VARIABLES);
 }
 
 #[test]
@@ -156,4 +159,52 @@ fn properties_are_a_set() {
     assert_eq!(two.without(Properties::ROLE), Properties::CLOCK);
     assert_eq!(Properties::ROLE.when(false), Properties::NONE);
     assert_eq!((two.count(), Properties::NONE.is_empty()), (2, true));
+}
+
+/// The answer to a question about this property alone.
+fn answer_to(properties: Properties, value: Option<&str>) -> Answer {
+    let question = Question {
+        properties,
+        ..Question::default()
+    };
+    Answer::read(question.asked(), &result(&[value]), 0).unwrap()
+}
+
+#[test]
+fn a_session_takes_the_role_that_it_is_told_or_says_why_not() {
+    let mariadb = Server::MariaDb(101_100);
+    let mut session = Session::default();
+    for (told, causes, role) in [
+        (Some("app"), PinCauses::NONE, "`app`"),
+        (Some("a`b"), PinCauses::of(PinCause::Role), "`app`"),
+        (None, PinCauses::NONE, "NONE"),
+    ] {
+        let answer = answer_to(Properties::ROLE, told);
+        let found = take(Properties::ROLE, &mut session, &answer, mariadb);
+        assert_eq!(found, causes, "{told:?}");
+        assert_eq!(session.role.as_deref(), Some(role.as_bytes()), "{told:?}");
+    }
+    assert!(has_values(Properties::ROLE.union(Properties::CLOCK)));
+    assert!(!has_values(Properties::CLOCK.union(Properties::HOLDINGS)));
+}
+
+#[test]
+fn a_statement_says_what_it_may_have_changed_unreported() {
+    let session = Session::default();
+    let summary = ReplySummary::default();
+    let changed = |statement: &Statement| {
+        changed_by(&Ended {
+            statement,
+            summary: &summary,
+            session: &session,
+        })
+    };
+    let mut statement = Statement::plain(ReplyShape::Results);
+    assert_eq!(changed(&statement), Properties::NONE);
+    statement.insert_id = InsertId::MaySet;
+    assert_eq!(changed(&statement), Properties::INSERT_ID);
+    let found = classify(b"SET ROLE app, NAMES latin1", LexMode::default());
+    statement.untracked = Untracked::by(&found);
+    let all = Properties::INSERT_ID.union(Properties::COLLATION);
+    assert_eq!(changed(&statement), all.union(Properties::ROLE));
 }
