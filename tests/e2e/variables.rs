@@ -2,7 +2,8 @@
 //! backend, so a pin that lasts is a story that comes to no end.
 
 use crate::compare::{Story, same_on, same_on_both};
-use crate::world::{app, mysql, server};
+use crate::world::{app, found, mysql, server};
+use testkit::real::Real;
 use testkit::reply::Outcome;
 use wire::command::Command;
 
@@ -314,15 +315,84 @@ fn what_mysql_uses_up_keeps_its_client_until_then() {
     let Some(real) = mysql(test) else { return };
     same_on(real, test, 1, |story| {
         let (a, b) = (story.join(), story.join());
-        let probe = "SELECT @@original_commit_timestamp, @@original_server_version, \
-                     @@immediate_server_version, @@gtid_next";
-        story.all(a, &["SET original_commit_timestamp = 5", probe]);
-        story.sql(a, "SET original_commit_timestamp = DEFAULT");
+        let probe = "SELECT @@original_server_version, @@immediate_server_version, @@gtid_next";
+        story.all(a, &["SET immediate_server_version = 80000", probe]);
+        story.sql(a, "SET immediate_server_version = DEFAULT");
         story.all(b, &[probe, "SET original_server_version = 80000"]);
         story.all(b, &[probe, "SET original_server_version = DEFAULT"]);
         story.all(a, &[probe, "SET gtid_next = 'AUTOMATIC'"]);
         story.all(b, &[probe, "SET gtid_seq_no = 5"]);
         story.sql(a, probe);
+    });
+}
+
+/// With a binary log a transaction uses it up: MySQL does not report that.
+#[test]
+fn a_commit_timestamp_follows_its_client_until_a_transaction_uses_it_up() {
+    let test = "commit_timestamp";
+    let log = ["--log-bin=log", "--server-id=7"];
+    let Some(real) = found(Real::start_mysql(&log), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    same_on(&real, test, 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let probe = "SELECT @@original_commit_timestamp";
+        let insert = "INSERT INTO t (v) VALUES (1)";
+        story.sql(
+            a,
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        );
+        story.sql(
+            a,
+            "CREATE PROCEDURE fills() INSERT INTO t (v) VALUES (2), (3)",
+        );
+        story.sql(b, "SET original_commit_timestamp = 99");
+        for set in [
+            "SET original_commit_timestamp = 5",
+            "SET @@original_commit_timestamp = 6",
+            "SET SESSION original_commit_timestamp = 7, time_zone = '+01:00'",
+        ] {
+            for ways in [
+                &[insert][..],
+                &["BEGIN", insert, probe, "COMMIT"],
+                &["CALL fills()"],
+                &["INSERT INTO t SELECT 1 + MAX(id), 4 FROM t"],
+                &["SET autocommit = 0", insert, "COMMIT", "SET autocommit = 1"],
+                &["PREPARE s FROM 'INSERT INTO t (v) VALUES (5)'", "EXECUTE s"],
+            ] {
+                story.sql(a, set);
+                story.sql(b, probe);
+                // What uses none up.
+                story.all(a, &[probe, "SELECT COUNT(*) FROM t", "DO 0", "COMMIT"]);
+                story.all(
+                    a,
+                    &["BEGIN", insert, "ROLLBACK", "INSERT INTO t VALUES (1, 1)"],
+                );
+                story.sql(b, probe);
+                story.all(a, ways);
+                story.sql(b, probe);
+                story.sql(a, probe);
+            }
+            story.all(b, &[insert, probe]);
+            story.sql(a, probe);
+            story.sql(b, "SET original_commit_timestamp = 98");
+        }
+        story.command(a, Command::SetOption, &[0, 0]);
+        let several = format!("SET original_commit_timestamp = 8; {insert}; {probe}");
+        story.sql(a, &several);
+        story.sql(b, probe);
+        story.all(a, &[probe, "SET original_commit_timestamp = 9"]);
+        story.all(a, &["SET original_commit_timestamp = DEFAULT", probe]);
+        story.all(a, &["SET original_commit_timestamp = 'x'", probe]);
+        story.sql(a, "SET original_commit_timestamp = 10");
+        story.sql(b, probe);
+        story.command(a, Command::ResetConnection, b"");
+        story.all(a, &[probe, "SET original_commit_timestamp = 11"]);
+        story.sql(b, probe);
+        story.change_user(a, &app().schema(test));
+        story.sql(a, probe);
+        story.sql(b, probe);
     });
 }
 

@@ -18,6 +18,7 @@
 
 use crate::reply_summary::ReplySummary;
 use crate::roles::argument_of;
+use crate::shapes::Ride;
 use crate::state::Session;
 use crate::statement::{Statement, Untracked};
 use crate::text::Text;
@@ -49,6 +50,9 @@ impl Properties {
     pub const HOLDINGS: Self = Self(1 << 6);
     /// User variables.
     pub const USER_VARIABLES: Self = Self(1 << 7);
+    /// When the next transaction was committed on the server that it comes from, as a client of
+    /// MySQL has said: that transaction uses it up.
+    pub const COMMIT_TIMESTAMP: Self = Self(1 << 8);
 
     /// These where `wanted`, else none.
     #[must_use]
@@ -111,7 +115,7 @@ const fn by_owner(_: &Ended<'_>) -> bool {
 }
 
 /// Every property that is read back, in the order of the columns.
-const TABLE: [Row; 8] = [
+const TABLE: [Row; 9] = [
     Row {
         property: Properties::FOUND_ROWS,
         changed_by: by_owner,
@@ -147,6 +151,12 @@ const TABLE: [Row; 8] = [
         changed_by: by_owner,
         columns: Columns::Are(&["@@timestamp"]),
         taken_by: TakenBy::Owner,
+    },
+    Row {
+        property: Properties::COMMIT_TIMESTAMP,
+        changed_by: |ended| may_use_up(ended, COMMIT_TIMESTAMP.0),
+        columns: Columns::Are(&["@@original_commit_timestamp"]),
+        taken_by: TakenBy::Session(take_commit_timestamp),
     },
     Row {
         property: Properties::HOLDINGS,
@@ -195,6 +205,29 @@ pub fn take(
         }
     }
     causes
+}
+
+/// A variable, and the value at which it rests when a transaction has used it up.
+const COMMIT_TIMESTAMP: (&[u8], &[u8]) = (b"original_commit_timestamp", b"36028797018963968");
+
+/// Whether a statement may have used up a variable that its client has set. A plain read, which may
+/// ride with others, uses up none.
+fn may_use_up(ended: &Ended<'_>, variable: &[u8]) -> bool {
+    ended.statement.ride == Ride::Never && ended.session.variable(variable).is_some()
+}
+
+/// What a statement has left of it.
+fn take_commit_timestamp(
+    session: &mut Session,
+    answer: &Answer,
+    _: Server,
+) -> Result<(), PinCause> {
+    let (name, rest) = COMMIT_TIMESTAMP;
+    match answer.text(Properties::COMMIT_TIMESTAMP) {
+        now if now == rest => session.unset(name),
+        now => session.put(name, now),
+    }
+    Ok(())
 }
 
 /// The role that a statement has set.

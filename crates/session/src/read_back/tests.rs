@@ -62,6 +62,7 @@ fn one_question_asks_for_all() {
         String::from_utf8(question(&all(&holdings, &names))).unwrap(),
         "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
          @@collation_connection,CURRENT_ROLE(),@@timestamp,\
+         @@original_commit_timestamp,\
          IS_USED_LOCK('a')<=>CONNECTION_ID(),\
          @`n`,IF(LENGTH(@`n`)>65536,'-',HEX(@`n`)),COLLATION(@`n`) LIMIT 1"
     );
@@ -85,6 +86,7 @@ fn each_property_finds_its_columns() {
         Some("utf8mb4_bin"),
         None,
         Some("12.5"),
+        Some("5"),
         Some("0"),
         Some("1"),
         Some("v"),
@@ -100,6 +102,7 @@ fn each_property_finds_its_columns() {
     assert_eq!(column.collation, 45);
     assert_eq!(answer.text(Properties::ROLE), b"", "NULL");
     assert_eq!(answer.text(Properties::CLOCK), b"12.5");
+    assert_eq!(answer.text(Properties::COMMIT_TIMESTAMP), b"5");
     let held = answer.of(Properties::HOLDINGS);
     let held: Vec<_> = held.map(|(_, value)| value.unwrap().to_vec()).collect();
     assert_eq!(held, [b"0", b"1"]);
@@ -207,4 +210,34 @@ fn a_statement_says_what_it_may_have_changed_unreported() {
     statement.untracked = Untracked::by(&found);
     let all = Properties::INSERT_ID.union(Properties::COLLATION);
     assert_eq!(changed(&statement), all.union(Properties::ROLE));
+}
+
+#[test]
+fn what_a_transaction_uses_up_is_read_behind_all_that_may_be_one_while_it_is_set() {
+    let summary = ReplySummary::default();
+    let mut statement = Statement::plain(ReplyShape::Results);
+    let mut session = Session::default();
+    let changed = |statement: &Statement, session: &Session| {
+        changed_by(&Ended {
+            statement,
+            summary: &summary,
+            session,
+        })
+    };
+    assert_eq!(changed(&statement, &session), Properties::NONE, "not set");
+    session.set(COMMIT_TIMESTAMP.0, b"5").unwrap();
+    let asked = Properties::COMMIT_TIMESTAMP;
+    assert_eq!(changed(&statement, &session), asked);
+    statement.ride = Ride::Text;
+    assert_eq!(changed(&statement, &session), Properties::NONE, "a read");
+
+    let server = Server::MySql(90_700);
+    let mut told = |now: &str| {
+        let answer = answer_to(asked, Some(now));
+        let causes = take(asked, &mut session, &answer, server);
+        assert_eq!(causes, PinCauses::NONE);
+        session.variable(COMMIT_TIMESTAMP.0).map(<[u8]>::to_vec)
+    };
+    assert_eq!(told("6"), Some(b"6".to_vec()), "set by code");
+    assert_eq!(told("36028797018963968"), None, "used up");
 }

@@ -326,6 +326,21 @@ pub(super) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
+        "used_up_by_transactions",
+        2,
+        On::MySql,
+        &[
+            "SET original_commit_timestamp = 10{n}",
+            "SELECT @@original_commit_timestamp",
+            "SET original_commit_timestamp = DEFAULT",
+            "SET original_commit_timestamp = 20{n} ;; INSERT INTO {t} (name) VALUES ('{w}') ;; \
+             SELECT @@original_commit_timestamp",
+            "SET SESSION original_commit_timestamp = 30{n} ;; SELECT COUNT(*) FROM {t} ;; \
+             <opens>BEGIN ;; UPDATE {t} SET v = {n} WHERE id = {k} ;; <closes>COMMIT ;; \
+             SELECT @@original_commit_timestamp",
+        ],
+    ),
+    habit(
         "odd_variables",
         3,
         On::Both,
