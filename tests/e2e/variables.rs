@@ -315,11 +315,7 @@ fn what_mysql_uses_up_keeps_its_client_until_then() {
     let Some(real) = mysql(test) else { return };
     same_on(real, test, 1, |story| {
         let (a, b) = (story.join(), story.join());
-        let probe = "SELECT @@original_server_version, @@immediate_server_version, @@gtid_next";
-        story.all(a, &["SET immediate_server_version = 80000", probe]);
-        story.sql(a, "SET immediate_server_version = DEFAULT");
-        story.all(b, &[probe, "SET original_server_version = 80000"]);
-        story.all(b, &[probe, "SET original_server_version = DEFAULT"]);
+        let probe = "SELECT @@gtid_next";
         story.all(a, &[probe, "SET gtid_next = 'AUTOMATIC'"]);
         story.all(b, &[probe, "SET gtid_seq_no = 5"]);
         story.sql(a, probe);
@@ -328,8 +324,8 @@ fn what_mysql_uses_up_keeps_its_client_until_then() {
 
 /// With a binary log a transaction uses it up: MySQL does not report that.
 #[test]
-fn a_commit_timestamp_follows_its_client_until_a_transaction_uses_it_up() {
-    let test = "commit_timestamp";
+fn the_origin_of_a_transaction_follows_its_client_until_that_uses_it_up() {
+    let test = "origins";
     let log = ["--log-bin=log", "--server-id=7"];
     let Some(real) = found(Real::start_mysql(&log), test) else {
         return;
@@ -337,7 +333,8 @@ fn a_commit_timestamp_follows_its_client_until_a_transaction_uses_it_up() {
     real.create_user("app", "app");
     same_on(&real, test, 1, |story| {
         let (a, b) = (story.join(), story.join());
-        let probe = "SELECT @@original_commit_timestamp";
+        let probe = "SELECT @@original_commit_timestamp, @@original_server_version, \
+                     @@immediate_server_version";
         let insert = "INSERT INTO t (v) VALUES (1)";
         story.sql(
             a,
@@ -350,8 +347,9 @@ fn a_commit_timestamp_follows_its_client_until_a_transaction_uses_it_up() {
         story.sql(b, "SET original_commit_timestamp = 99");
         for set in [
             "SET original_commit_timestamp = 5",
-            "SET @@original_commit_timestamp = 6",
-            "SET SESSION original_commit_timestamp = 7, time_zone = '+01:00'",
+            "SET @@original_server_version = 80000, @@SESSION.immediate_server_version = 80001",
+            "SET SESSION original_commit_timestamp = 7, original_server_version = 80002, \
+             time_zone = '+01:00'",
         ] {
             for ways in [
                 &[insert][..],
@@ -377,9 +375,10 @@ fn a_commit_timestamp_follows_its_client_until_a_transaction_uses_it_up() {
             story.all(b, &[insert, probe]);
             story.sql(a, probe);
             story.sql(b, "SET original_commit_timestamp = 98");
+            story.sql(b, "SET original_server_version = 1");
         }
         story.command(a, Command::SetOption, &[0, 0]);
-        let several = format!("SET original_commit_timestamp = 8; {insert}; {probe}");
+        let several = format!("SET immediate_server_version = 8; {insert}; {probe}");
         story.sql(a, &several);
         story.sql(b, probe);
         story.all(a, &[probe, "SET original_commit_timestamp = 9"]);

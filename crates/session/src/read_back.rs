@@ -53,6 +53,10 @@ impl Properties {
     /// When the next transaction was committed on the server that it comes from, as a client of
     /// MySQL has said: that transaction uses it up.
     pub const COMMIT_TIMESTAMP: Self = Self(1 << 8);
+    /// The version of the server on which that transaction was first committed.
+    pub const ORIGINAL_VERSION: Self = Self(1 << 9);
+    /// The version of the server from which it comes last.
+    pub const IMMEDIATE_VERSION: Self = Self(1 << 10);
 
     /// These where `wanted`, else none.
     #[must_use]
@@ -115,7 +119,7 @@ const fn by_owner(_: &Ended<'_>) -> bool {
 }
 
 /// Every property that is read back, in the order of the columns.
-const TABLE: [Row; 9] = [
+const TABLE: [Row; 11] = [
     Row {
         property: Properties::FOUND_ROWS,
         changed_by: by_owner,
@@ -154,9 +158,42 @@ const TABLE: [Row; 9] = [
     },
     Row {
         property: Properties::COMMIT_TIMESTAMP,
-        changed_by: |ended| may_use_up(ended, COMMIT_TIMESTAMP.0),
+        changed_by: |ended| may_use_up(ended, COMMIT_TIMESTAMP),
         columns: Columns::Are(&["@@original_commit_timestamp"]),
-        taken_by: TakenBy::Session(take_commit_timestamp),
+        taken_by: TakenBy::Session(|session, answer, _| {
+            take_used_up(
+                session,
+                COMMIT_TIMESTAMP,
+                answer.text(Properties::COMMIT_TIMESTAMP),
+            );
+            Ok(())
+        }),
+    },
+    Row {
+        property: Properties::ORIGINAL_VERSION,
+        changed_by: |ended| may_use_up(ended, ORIGINAL_VERSION),
+        columns: Columns::Are(&["@@original_server_version"]),
+        taken_by: TakenBy::Session(|session, answer, _| {
+            take_used_up(
+                session,
+                ORIGINAL_VERSION,
+                answer.text(Properties::ORIGINAL_VERSION),
+            );
+            Ok(())
+        }),
+    },
+    Row {
+        property: Properties::IMMEDIATE_VERSION,
+        changed_by: |ended| may_use_up(ended, IMMEDIATE_VERSION),
+        columns: Columns::Are(&["@@immediate_server_version"]),
+        taken_by: TakenBy::Session(|session, answer, _| {
+            take_used_up(
+                session,
+                IMMEDIATE_VERSION,
+                answer.text(Properties::IMMEDIATE_VERSION),
+            );
+            Ok(())
+        }),
     },
     Row {
         property: Properties::HOLDINGS,
@@ -207,27 +244,25 @@ pub fn take(
     causes
 }
 
-/// A variable, and the value at which it rests when a transaction has used it up.
-const COMMIT_TIMESTAMP: (&[u8], &[u8]) = (b"original_commit_timestamp", b"36028797018963968");
+/// A variable that a transaction uses up, and the value at which it rests then.
+type UsedUp = (&'static [u8], &'static [u8]);
+
+const COMMIT_TIMESTAMP: UsedUp = (b"original_commit_timestamp", b"36028797018963968");
+const ORIGINAL_VERSION: UsedUp = (b"original_server_version", b"999999");
+const IMMEDIATE_VERSION: UsedUp = (b"immediate_server_version", b"999999");
 
 /// Whether a statement may have used up a variable that its client has set. A plain read, which may
 /// ride with others, uses up none.
-fn may_use_up(ended: &Ended<'_>, variable: &[u8]) -> bool {
-    ended.statement.ride == Ride::Never && ended.session.variable(variable).is_some()
+fn may_use_up(ended: &Ended<'_>, (name, _): UsedUp) -> bool {
+    ended.statement.ride == Ride::Never && ended.session.variable(name).is_some()
 }
 
 /// What a statement has left of it.
-fn take_commit_timestamp(
-    session: &mut Session,
-    answer: &Answer,
-    _: Server,
-) -> Result<(), PinCause> {
-    let (name, rest) = COMMIT_TIMESTAMP;
-    match answer.text(Properties::COMMIT_TIMESTAMP) {
-        now if now == rest => session.unset(name),
-        now => session.put(name, now),
+fn take_used_up(session: &mut Session, (name, rest): UsedUp, now: &[u8]) {
+    match now == rest {
+        true => session.unset(name),
+        false => session.put(name, now),
     }
-    Ok(())
 }
 
 /// The role that a statement has set.

@@ -53,7 +53,7 @@ const RESULTS: &[u8] = b"character_set_results";
 /// Variables that trackers report but that are no lasting state of a session of ours: set by each
 /// statement, read-only, kept elsewhere, used up (their clients are pinned meanwhile), or of
 /// MariaDB's replication, though it reports them as the session's.
-const NOT_STATE: [&str; 14] = [
+const NOT_STATE: [&str; 12] = [
     "statement_id",
     "last_insert_id",
     "identity",
@@ -64,8 +64,6 @@ const NOT_STATE: [&str; 14] = [
     "rand_seed2",
     "gtid_next",
     "gtid_seq_no",
-    "immediate_server_version",
-    "original_server_version",
     "max_relay_log_size",
     "sql_slave_skip_counter",
 ];

@@ -62,7 +62,7 @@ fn one_question_asks_for_all() {
         String::from_utf8(question(&all(&holdings, &names))).unwrap(),
         "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
          @@collation_connection,CURRENT_ROLE(),@@timestamp,\
-         @@original_commit_timestamp,\
+         @@original_commit_timestamp,@@original_server_version,@@immediate_server_version,\
          IS_USED_LOCK('a')<=>CONNECTION_ID(),\
          @`n`,IF(LENGTH(@`n`)>65536,'-',HEX(@`n`)),COLLATION(@`n`) LIMIT 1"
     );
@@ -87,6 +87,8 @@ fn each_property_finds_its_columns() {
         None,
         Some("12.5"),
         Some("5"),
+        Some("80000"),
+        Some("80001"),
         Some("0"),
         Some("1"),
         Some("v"),

@@ -331,8 +331,10 @@ pub(super) const HABITS: &[Habit] = &[
         On::MySql,
         &[
             "SET original_commit_timestamp = 10{n}",
-            "SELECT @@original_commit_timestamp",
-            "SET original_commit_timestamp = DEFAULT",
+            "SET original_server_version = 8000{n}, immediate_server_version = 8010{n}",
+            "SELECT @@original_commit_timestamp, @@original_server_version, \
+             @@immediate_server_version",
+            "SET original_commit_timestamp = DEFAULT, original_server_version = DEFAULT",
             "SET original_commit_timestamp = 20{n} ;; INSERT INTO {t} (name) VALUES ('{w}') ;; \
              SELECT @@original_commit_timestamp",
             "SET SESSION original_commit_timestamp = 30{n} ;; SELECT COUNT(*) FROM {t} ;; \
