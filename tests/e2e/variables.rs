@@ -284,12 +284,9 @@ fn what_is_used_up_keeps_its_client_until_then() {
             story.sql(a, "SELECT LAST_INSERT_ID(), @@insert_id, @@time_zone");
         }
         story.all(a, &["SET insert_id = 70", "SELECT 1 / 0", "SHOW WARNINGS"]);
-        story.all(a, &["SELECT FOUND_ROWS()", "SET insert_id = 0"]);
+        story.all(a, &["SELECT FOUND_ROWS()", "INSERT INTO t (v) VALUES (3)"]);
         story.sql(b, "SELECT @@insert_id");
-        story.all(
-            a,
-            &["SET insert_id = 'x'", "SET insert_id = 5, no_such = 1"],
-        );
+        story.sql(a, "SET insert_id = 5, no_such = 1");
         story.sql(b, "SELECT @@insert_id, id, v FROM t ORDER BY id");
         story.all(a, &["SET insert_id = 80", "BEGIN"]);
         story.all(a, &["INSERT INTO t (v) VALUES (2)", "COMMIT"]);
@@ -306,6 +303,36 @@ fn what_is_used_up_keeps_its_client_until_then() {
         story.sql(b, "SELECT @@gtid_seq_no");
         story.sql(a, "SET gtid_next = 'AUTOMATIC'");
         story.sql(b, "SELECT 1");
+    });
+}
+
+/// With `insert_id` set to 0 the next row gets the id 0, and the variable shows 0 all the time.
+#[test]
+fn an_insert_id_of_nothing_is_the_clients_own() {
+    same_on_both("insert_ids_of_nothing", 2, |story| {
+        let b = story.join();
+        story.sql(
+            b,
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        );
+        let insert = "INSERT INTO t (v) VALUES (1)";
+        let look = "SELECT @@insert_id, id, v FROM t ORDER BY id";
+        for set in [
+            "SET insert_id = 0",
+            "SET insert_id = 7; SET @@insert_id := 0",
+            "SET SESSION insert_id = DEFAULT",
+            "SET insert_id = 8 - 8, time_zone = '+01:00'",
+            "SET insert_id = 'x'",
+        ] {
+            let a = story.join();
+            story.command(a, Command::SetOption, &[0, 0]);
+            story.sql(a, set);
+            story.all(b, &[insert, look]);
+            story.all(a, &[insert, look]);
+            story.command(a, Command::ResetConnection, b"");
+            story.all(b, &[insert, "DELETE FROM t WHERE id = 0"]);
+            story.all(a, &[look, insert]);
+        }
     });
 }
 

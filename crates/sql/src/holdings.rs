@@ -26,6 +26,9 @@ pub type Name = Box<[u8]>;
 /// Longest name of a lock or an alias, in bytes: MySQL refuses longer ones.
 const NAME_MAX: usize = 64;
 
+/// The id that the next row of the session gets.
+const INSERT_ID: &str = "insert_id";
+
 /// Something that a text gives back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -158,18 +161,34 @@ fn take_locks(words: &Words<'_>, tokens: &[Token], server: Server, out: &mut Hol
     }
 }
 
-/// Every variable that is in use once it is set, if a text that sets some names it at all.
+/// Every variable that is in use once it is set, if a text that sets some names it at all. With
+/// `insert_id` set to 0 the next row gets that id, and the variable shows 0 before and after
+/// (MariaDB 10.11, MySQL 9.7): only of another number can be told when it is used up.
 fn take_variables(words: &Words<'_>, tokens: &[Token], out: &mut Holdings) {
-    for token in tokens {
+    for (at, token) in tokens.iter().enumerate() {
         let name = match token.kind {
             Kind::Word | Kind::Name | Kind::SystemVariable => session_name(words.text(*token)),
             _ => None,
         };
         if let Some((name, _)) = name.and_then(rests_at) {
-            let name = Some(Name::from(name.as_bytes()));
+            let is_told = name != INSERT_ID || is_set_to_number(words, &tokens[at + 1..]);
+            let name = is_told.then(|| Name::from(name.as_bytes()));
             out.take(PinCause::VariableInUse, name);
         }
     }
+}
+
+/// Whether these tokens assign a number other than 0, and nothing more.
+fn is_set_to_number(words: &Words<'_>, tokens: &[Token]) -> bool {
+    let [assign, value, rest @ ..] = tokens else {
+        return false;
+    };
+    let digits = words.text(*value);
+    let ends = |next: &Token| matches!(next.kind, Kind::Punct(b',') | Kind::Semicolon);
+    matches!(assign.kind, Kind::Assign | Kind::Punct(b'='))
+        && digits.iter().all(u8::is_ascii_digit)
+        && digits.iter().any(|digit| *digit != b'0')
+        && rest.first().is_none_or(ends)
 }
 
 /// A single statement, by its first words; gives the cause that is judged completely.

@@ -37,6 +37,22 @@ fn variables_in_use_are_held_by_their_names() {
         held("SET @@SESSION.`Insert_ID` = 5, sql_auto_is_null = 1"),
         "variable_in_use insert_id, variable_in_use sql_auto_is_null"
     );
+    for sql in [
+        "SET insert_id = 0",
+        "SET insert_id = DEFAULT",
+        "SET insert_id = 00, time_zone = '+01:00'",
+        "SET insert_id = -5",
+        "SET insert_id = 5 - 5",
+        "SET insert_id = '5'",
+        "SET insert_id = @x",
+        "SET insert_id = 5; SET SESSION insert_id := 0",
+    ] {
+        assert!(held(sql).ends_with("variable_in_use ?"), "{sql}");
+    }
+    assert_eq!(
+        held("SET insert_id := 5; SELECT 1"),
+        "variable_in_use insert_id"
+    );
     assert_eq!(held("SET rand_seed1 = @x"), "special_variable ?");
     assert_eq!(held("SET rand_seed1 = 5; SELECT 1"), "special_variable ?");
     assert_eq!(

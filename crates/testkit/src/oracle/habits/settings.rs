@@ -322,6 +322,7 @@ pub(super) const HABITS: &[Habit] = &[
         On::Both,
         &[
             "<pins>SET insert_id = 10{k} ;; <pins>INSERT INTO {t} (name) VALUES ('{w}')",
+            "<pins>SET insert_id = 0 ;; <pins>INSERT INTO {t} (name) VALUES ('{w}')",
             "<pins>SET rand_seed1 = {n}, rand_seed2 = 5 ;; <pins>SELECT RAND()",
         ],
     ),
