@@ -421,6 +421,40 @@ fn long_data_goes_with_its_execution() {
     });
 }
 
+/// A statement is prepared, on a backend that lacks it, in the session that its client had. What of
+/// that ends a transaction stays as it is.
+#[test]
+fn a_statement_prepared_with_autocommit_does_not_end_a_transaction() {
+    same_on_both("ps_in_transaction", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v INT)");
+        for change in ["autocommit = 0", "autocommit = 0, sql_mode = ''"] {
+            let echo = story.prepare(a, "SELECT ?").id;
+            let insert = story.prepare(a, "INSERT INTO t VALUES (?)").id;
+            // The backend that has them is taken.
+            story.sql(b, "BEGIN");
+            story.sql(b, "SELECT * FROM t");
+            story.sql(a, &format!("SET {change}"));
+            story.sql(a, "INSERT INTO t VALUES (1)");
+            story.execute(a, echo, &[Some(b"x")]);
+            story.execute(a, insert, &[Some(b"2")]);
+            story.sql(a, "ROLLBACK");
+            story.sql(a, "SELECT * FROM t");
+            story.sql(a, "SET autocommit = 1, sql_mode = DEFAULT");
+            story.sql(b, "COMMIT");
+        }
+        // The same by name.
+        story.sql(a, "PREPARE p FROM 'INSERT INTO t VALUES (3)'");
+        story.sql(b, "BEGIN");
+        story.sql(b, "SELECT * FROM t");
+        story.sql(a, "SET autocommit = 0, sql_mode = ''");
+        story.sql(a, "INSERT INTO t VALUES (1)");
+        story.sql(a, "EXECUTE p");
+        story.sql(a, "ROLLBACK");
+        story.sql(a, "SELECT * FROM t");
+    });
+}
+
 fn open_cursor(story: &mut Story, who: usize, id: u32) -> Vec<Column> {
     let opened = without_id(story.client(who).execute(id, &[], true), id);
     let outcomes = story.note(&format!("client {who} opens a cursor"), opened);

@@ -145,8 +145,7 @@ impl Definitions {
         session: &Session,
         class: classify::Statement,
     ) -> Rc<Definition> {
-        let session = session.with_unread_of(&Session::default());
-        let session = sessions.intern(session);
+        let session = sessions.intern(session.with_unread_of(&Session::default()));
         self.intern(Definition {
             sql: sql.into(),
             session,
@@ -166,7 +165,7 @@ impl Definitions {
     ) -> Rc<Definition> {
         let like = Definition {
             sql: sql.into(),
-            session: sessions.intern(session.clone()),
+            session: sessions.intern(session.with_unread_of(&Session::default())),
             class: classify(b"", LexMode::default()),
             digest: OnceCell::new(),
         };

@@ -102,6 +102,14 @@ const COMPLETION: &[u8] = b"completion_type";
 const TYPING: &[u8] = b"div_precision_increment";
 /// The clock, while it stands still.
 pub const CLOCK: &[u8] = b"timestamp";
+/// What a transaction depends on: to set `autocommit` to ON ends it, the others are refused in one
+/// (MariaDB 1694 and 1679, MySQL 1694 and 3182). None of them is a matter of how a text is read.
+const OF_TRANSACTION: [&[u8]; 4] = [
+    b"autocommit",
+    b"binlog_direct_non_transactional_updates",
+    b"binlog_format",
+    b"sql_log_bin",
+];
 
 /// Makes a server read names in the character set in which the pool has them. It cannot fail.
 const SPEAK_UTF8: &[u8] = b"SET character_set_client=utf8mb4";
@@ -302,15 +310,18 @@ impl Session {
         self.user.get(name)
     }
 
-    /// The same session with what of `other` may not be known whole yet, and is no matter for how
-    /// a text is read: user variables, the clock and the role.
+    /// The same session with what of `other` is no matter for how a text is read, and may not be
+    /// known whole yet or must stay as it is while a transaction is open: user variables, the role,
+    /// the clock and what a transaction depends on.
     pub fn with_unread_of(&self, other: &Session) -> Session {
         let mut session = self.clone();
         session.user = other.user.clone();
         session.role.clone_from(&other.role);
-        session.unset(CLOCK);
-        if let Some(value) = other.variable(CLOCK) {
-            session.put(CLOCK, value);
+        for name in [CLOCK].iter().chain(&OF_TRANSACTION) {
+            match other.variable(name) {
+                Some(value) => session.put(name, value),
+                None => session.unset(name),
+            }
         }
         session
     }

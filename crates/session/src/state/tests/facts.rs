@@ -253,17 +253,24 @@ fn what_may_not_be_known_whole_is_taken_from_the_other() {
     let mut one = utf8("a");
     one.put(CLOCK, b"1");
     one.put(b"sql_mode", b"ANSI");
+    one.put(b"autocommit", b"ON");
     let mut two = utf8("b");
     two.put(CLOCK, b"2");
+    two.put(b"autocommit", b"OFF");
+    two.put(b"sql_log_bin", b"OFF");
     two.role = Some(text("`app`"));
     set_user(&mut two, "v", "1");
     let both = one.with_unread_of(&two);
     assert_eq!(both.schema, Some(text("a")));
     assert_eq!(both.variable(b"sql_mode"), Some(&b"ANSI"[..]));
     assert_eq!(both.variable(CLOCK), Some(&b"2"[..]));
+    assert_eq!(both.variable(b"autocommit"), Some(&b"OFF"[..]));
+    assert_eq!(both.variable(b"sql_log_bin"), Some(&b"OFF"[..]));
     assert_eq!(both.role, Some(text("`app`")));
     assert_eq!(both.user_variable(b"v"), Some(&b"1"[..]));
-    assert_eq!(two.with_unread_of(&utf8("c")).variable(CLOCK), None);
+    let none = two.with_unread_of(&utf8("c"));
+    assert_eq!(none.variable(CLOCK), None);
+    assert_eq!(none.variable(b"autocommit"), None);
 }
 
 #[test]
