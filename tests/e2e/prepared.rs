@@ -455,6 +455,42 @@ fn a_statement_prepared_with_autocommit_does_not_end_a_transaction() {
     });
 }
 
+/// What becomes of long data with which an execution could not be read: what the servers keep until
+/// a reset, and what they drop, is kept and dropped.
+#[test]
+fn long_data_that_cannot_be_executed_with_is_kept_or_dropped_as_by_the_server() {
+    same_on_both("ps_long_failed", 1, |story| {
+        let number = 1_i64.to_le_bytes();
+        let execute = |story: &mut Story, who: usize, id: u32, kind: u8, value: &[u8]| {
+            story.command(who, Command::StmtExecute, &one(id, Some(kind), value));
+        };
+        let send = |story: &mut Story, who: usize, id: u32, param: u8, data: &[u8]| {
+            let arguments = [&id.to_le_bytes()[..], &[param, 0], data].concat();
+            story.command(who, Command::StmtSendLongData, &arguments);
+        };
+        let (who, other) = (story.join(), story.join());
+        for statement in ["SELECT ?", "SELECT CONCAT(?, '!')"] {
+            // A number cannot come in pieces.
+            let id = story.prepare(who, statement).id;
+            send(story, who, id, 0, b"piece");
+            execute(story, who, id, LONGLONG, &number);
+            story.sql(other, "SELECT 1");
+            execute(story, who, id, LONGLONG, &number);
+            execute(story, who, id, VAR_STRING, &text("whole"));
+            story.command(who, Command::StmtReset, &id.to_le_bytes());
+            execute(story, who, id, VAR_STRING, &text("reset"));
+            // Data for no parameter, in front of some that are for one.
+            send(story, who, id, 9, b"nowhere");
+            send(story, who, id, 0, b"somewhere");
+            execute(story, who, id, VAR_STRING, b"");
+            story.sql(other, "SELECT 2");
+            execute(story, who, id, VAR_STRING, &text("after"));
+            story.command(who, Command::StmtReset, &id.to_le_bytes());
+            execute(story, who, id, VAR_STRING, &text("reset"));
+        }
+    });
+}
+
 fn open_cursor(story: &mut Story, who: usize, id: u32) -> Vec<Column> {
     let opened = without_id(story.client(who).execute(id, &[], true), id);
     let outcomes = story.note(&format!("client {who} opens a cursor"), opened);

@@ -126,7 +126,15 @@ impl<S> ClientView<'_, S> {
         const OF_SQL_MODE: u16 = status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES;
         let session = &client.session;
         // A statement with a `sql_mode` of its own has left its flags in the last OK.
-        let told = |backend: &Backend<S>| backend.transaction.status() & !status::OF_ONE_REPLY;
+        // A backend that is still in somebody else's session tells whether that one commits.
+        let told = |backend: &Backend<S>| {
+            let flags = backend.transaction.status() & !status::OF_ONE_REPLY;
+            match session.commits() {
+                commits if commits == backend.session.commits() => flags,
+                true => flags | status::AUTOCOMMIT,
+                false => flags & !status::AUTOCOMMIT,
+            }
+        };
         let begun = u16::from(client.is_begin_deferred()) * status::IN_TRANS;
         // A transaction that the client's backend does not know of yet is one to the client.
         let mut flags = match self.backend.map(told) {
@@ -143,5 +151,40 @@ impl<S> ClientView<'_, S> {
             flags |= status::ANSI_QUOTES;
         }
         flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Parts, owner};
+    use super::ClientView;
+    use session::state::Session;
+    use sql::lex::Server;
+    use std::rc::Rc;
+    use wire::status;
+
+    #[test]
+    fn a_backend_in_somebody_elses_session_does_not_tell_whether_the_client_commits() {
+        let mut parts = Parts::leased();
+        let mut off = Session::default();
+        off.put(b"autocommit", b"OFF");
+        let (on, off) = (parts.client.session.clone(), Rc::new(off));
+        let told = |flags, client: &Rc<Session>, backend: &Rc<Session>, parts: &mut Parts| {
+            parts.client.session = client.clone();
+            parts.backend.session = backend.clone();
+            parts.backend.transaction.note_status(flags);
+            let view = ClientView {
+                key: owner(),
+                client: &parts.client,
+                backend: Some(&parts.backend),
+            };
+            view.status(Server::MySql(90_000))
+        };
+        let commits = status::AUTOCOMMIT;
+        assert_eq!(told(0, &on, &off, &mut parts), commits);
+        assert_eq!(told(commits, &off, &on, &mut parts), 0);
+        // In one session the server knows better.
+        assert_eq!(told(0, &on, &on, &mut parts), 0);
+        assert_eq!(told(commits, &off, &off, &mut parts), commits);
     }
 }
