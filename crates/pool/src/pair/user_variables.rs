@@ -125,8 +125,9 @@ impl<S> Client<S> {
             for name in &next.names {
                 backend.had.add(name);
             }
-            // What is asked of them is outdated: all of them are asked for once this has run.
-            for command in backend.flight_mut() {
+            // What is asked of them is outdated: all of them are asked for once this has run. If it
+            // sets none, the answer counts.
+            for command in backend.flight_mut().filter(|_| next.fresh) {
                 if let Purpose::ReadBack(asked) = &mut command.purpose {
                     asked.properties = asked.properties.without(Properties::USER_VARIABLES);
                 }
@@ -212,6 +213,50 @@ fn fits((count, bytes): (usize, usize), packet_max: usize, all: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::InFlight;
+    use crate::pair::tests::{NOW, Parts, owner};
+    use session::read_back::Question;
+    use wire::command::ReplyShape;
+
+    /// Whether a question about user variables still counts when a statement that sets these, and
+    /// the clock if it does, has been sent behind it; and whether they are to be asked for again.
+    fn asked_behind(names: &[&str], clock: u8) -> (bool, bool) {
+        let mut parts = Parts::leased();
+        let asked = Touched {
+            names: vec![b"a"[..].into()],
+            ..Touched::default()
+        };
+        parts.client.touched = Some(Box::new(asked));
+        let asked = ["a".as_bytes().into()];
+        let question = Question {
+            properties: Properties::USER_VARIABLES,
+            holdings: &[],
+            user_variables: &asked,
+        };
+        let question = Purpose::ReadBack(question.asked());
+        let question = InFlight::own(Some(owner()), question, ReplyShape::Results);
+        parts.backend.expect(question);
+        let next = Touched {
+            names: names.iter().map(|name| name.as_bytes().into()).collect(),
+            fresh: !names.is_empty(),
+            clock,
+            ..Touched::default()
+        };
+        parts.client.touching = Some(Box::new(next));
+        let counted = (NOW, &mut parts.counts);
+        parts.client.note_touched(Some(&mut parts.backend), counted);
+        let mut flight = parts.backend.flight().iter();
+        let counts = flight.any(|command| command.reads(Properties::USER_VARIABLES));
+        let touched = parts.client.touched.as_ref();
+        (counts, touched.is_some_and(|touched| touched.fresh))
+    }
+
+    #[test]
+    fn an_answer_counts_unless_the_statement_behind_it_sets_user_variables() {
+        assert_eq!(asked_behind(&["b"], 0), (false, true));
+        assert_eq!(asked_behind(&["b"], 1), (false, true));
+        assert_eq!(asked_behind(&[], 1), (true, false));
+    }
 
     #[test]
     fn what_follows_a_client_is_bounded() {

@@ -348,6 +348,8 @@ pub(super) const HABITS: &[Habit] = &[
         3,
         On::Both,
         &[
+            "SET @a = '{w}', @b = {k} ;; SET timestamp = DEFAULT ;; SELECT @a, @b",
+            "SET @a = {k} ;; SET timestamp = 100000{n} ;; SET timestamp = DEFAULT ;; SELECT @a",
             "SET timestamp = 100000{n} ;; SELECT NOW() ;; SET timestamp = DEFAULT ;; \
              SELECT @@timestamp < 2000000",
             "SET last_insert_id = {k} ;; SELECT LAST_INSERT_ID()",

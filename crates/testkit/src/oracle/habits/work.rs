@@ -121,6 +121,12 @@ pub(super) const HABITS: &[Habit] = &[
         &[
             "<manual>SET autocommit = 0 ;; INSERT INTO {t} (v) VALUES ({k}) ;; ROLLBACK ;; \
          SELECT COUNT(*) FROM {t} ;; <automatic>SET autocommit = 1",
+            "<prepare=7>INSERT INTO {t} (v) VALUES (?) ;; <manual>SET autocommit = 0 ;; \
+         INSERT INTO {t} (v) VALUES ({k}) ;; <execute=7>{k} ;; ROLLBACK ;; \
+         SELECT COUNT(*) FROM {t} ;; <automatic>SET autocommit = 1",
+            "<prepare=7>SELECT ?, 1 / 3 ;; <manual>SET autocommit = 0, \
+         div_precision_increment = {n} ;; UPDATE {t} SET v = {k} ;; <execute=7>{k} ;; ROLLBACK ;; \
+         SELECT MAX(v) FROM {t} ;; <automatic>SET autocommit = 1",
             "<manual>SET autocommit = OFF",
             "<automatic>SET autocommit = ON",
             "SELECT @@autocommit",
