@@ -491,6 +491,30 @@ fn long_data_that_cannot_be_executed_with_is_kept_or_dropped_as_by_the_server() 
     });
 }
 
+/// Results in a character set that no client may have keep their client on its backend. What that
+/// lacks is prepared in the session of before, from which there must be a way back.
+#[test]
+fn statements_are_prepared_where_results_are_wide() {
+    same_on_both("ps_wide_results", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        for results in ["utf16", "ucs2", "latin1"] {
+            let before = story.prepare(a, "SELECT ?, 'before'").id;
+            story.sql(b, "BEGIN");
+            story.sql(
+                b,
+                "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE 1 = 0",
+            );
+            story.sql(a, &format!("SET character_set_results = {results}"));
+            let behind = story.prepare(a, "SELECT ?, 'behind'").id;
+            story.execute(a, before, &[Some(b"x")]);
+            story.execute(a, behind, &[Some(b"x")]);
+            story.sql(a, "SET NAMES utf8mb4");
+            story.execute(a, before, &[Some(b"x")]);
+            story.sql(b, "COMMIT");
+        }
+    });
+}
+
 fn open_cursor(story: &mut Story, who: usize, id: u32) -> Vec<Column> {
     let opened = without_id(story.client(who).execute(id, &[], true), id);
     let outcomes = story.note(&format!("client {who} opens a cursor"), opened);

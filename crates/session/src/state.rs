@@ -254,6 +254,10 @@ impl Session {
         if !is_name(name) {
             return Err(NotRestorable);
         }
+        if name == RESULTS && self.variable(RESULTS) != Some(value) {
+            // Their collation is another's now, until it has been read.
+            self.results_collation = None;
+        }
         self.put(name, value);
         if let Some((other, _)) = partner(name) {
             self.unset(other);

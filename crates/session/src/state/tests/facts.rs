@@ -452,3 +452,14 @@ fn a_set_of_the_value_that_is_there_changes_nothing_for_certain() {
     session.put(b"character_set_results", b"latin1");
     assert!(!names(&session, "utf8mb4", own, Some("255")));
 }
+
+#[test]
+fn results_in_another_charset_are_not_in_the_collation_of_before() {
+    let mut session = utf8("a");
+    session.put(b"character_set_results", b"utf8mb4");
+    session.results_collation = Some(text("utf8mb4_bin"));
+    session.set(b"character_set_results", b"utf8mb4").unwrap();
+    assert_eq!(session.results_collation, Some(text("utf8mb4_bin")));
+    session.set(b"character_set_results", b"utf16").unwrap();
+    assert_eq!(session.results_collation, None);
+}
