@@ -491,6 +491,27 @@ fn long_data_that_cannot_be_executed_with_is_kept_or_dropped_as_by_the_server() 
     });
 }
 
+/// The SET in front of what is prepared ahead has counts of its own.
+#[test]
+fn counts_outlive_what_is_prepared_in_another_session() {
+    same_on_both("ps_counts", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v INT)");
+        story.sql(a, "INSERT INTO t VALUES (1), (2)");
+        let counts = story.prepare(a, "SELECT ROW_COUNT(), FOUND_ROWS()").id;
+        // The backend that has it is taken.
+        story.sql(b, "BEGIN");
+        story.sql(b, "SELECT * FROM t");
+        story.sql(a, "SET sql_mode = ''");
+        story.sql(a, "SELECT * FROM t");
+        story.sql(a, "UPDATE t SET v = v + 1");
+        story.execute(a, counts, &[]);
+        story.execute(a, counts, &[]);
+        story.sql(a, "SELECT * FROM t");
+        story.execute(a, counts, &[]);
+    });
+}
+
 /// Results in a character set that no client may have keep their client on its backend. What that
 /// lacks is prepared in the session of before, from which there must be a way back.
 #[test]

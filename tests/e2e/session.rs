@@ -436,8 +436,8 @@ fn user_variables_that_are_set_while_others_are_read_back_are_kept() {
     });
 }
 
-/// A statement that sets no user variable, but something else that is read back, goes out behind the
-/// question for those that the statement before has set.
+/// A statement that sets no user variable, but something else that is read back, goes out behind
+/// the question for those that the statement before has set.
 #[test]
 fn user_variables_are_kept_when_something_else_is_set_behind_them() {
     same_on_both("variables_and_clock", 1, |story| {

@@ -13,6 +13,7 @@ use crate::client::Handled;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::last_statement::COUNTS;
 use session::read_back::Properties;
 use session::standing::Standing;
 use std::rc::Rc;
@@ -59,6 +60,10 @@ impl<N: Net> Group<N> {
         let mut out = Vec::new();
         let mut pair = self.pair(key, lease)?;
         pair.put_restore(&session, Standing::Anywhere, &mut out);
+        if !out.is_empty() {
+            // A SET has a ROW_COUNT() of its own.
+            pair.client.last.disown(COUNTS);
+        }
         pair.prepare_ahead(share, &mut out)?;
         Some(self.send_restore(key, lease, &out))
     }
