@@ -350,6 +350,27 @@ fn a_text_that_asks_in_its_second_statement_is_answered_or_refused() {
     });
 }
 
+/// A text that changes how its rest is read is read as far as its first statement.
+#[test]
+fn code_asks_in_front_of_what_changes_how_a_text_is_read() {
+    same_on_both("asks_in_front", 1, |story| {
+        begin(story);
+        for text in [
+            "CALL counted(); SET sql_mode = ''",
+            "SELECT rows_before(); SET NAMES latin1",
+            "CALL counted(); SET character_set_client = latin1; SELECT 1",
+        ] {
+            story.sql(0, "UPDATE t SET v = v + 1");
+            story.sql(1, "SELECT v FROM t");
+            story.may_be_gone(0, text);
+            story.command(0, Command::ResetConnection, b"");
+            story.sql(0, "UPDATE t SET v = v + 1");
+            story.may_be_gone(0, text);
+            story.command(0, Command::ResetConnection, b"");
+        }
+    });
+}
+
 /// What a view shows of the statement before is that of its own client, or nothing.
 #[test]
 fn views_ask_too() {

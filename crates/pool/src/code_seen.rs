@@ -210,14 +210,20 @@ impl CodeSeen<'_> {
             .as_ref()
             .map_or(Reads::NONE, |first| left_by(&first.1));
         // What the first of several statements leaves comes too late for what it reaches itself.
-        let at_once = first.map_or(Reads::NONE, |(sql, first)| {
-            let found = &first;
+        let at_once = first.as_ref().map_or(Reads::NONE, |(sql, found)| {
             self.asked_by_named(SchemaText { sql, found, ..text })
         });
         asked = asked.union(at_once).union(named.without(left));
+        // A text that changes how its rest is read is read as far as its first statement.
+        let runs = || {
+            run_by(text.sql, text.mode, found).or_else(|| {
+                let (sql, first) = first.as_ref()?;
+                run_by(sql, text.mode, first)
+            })
+        };
         if calls
             && self.catalogue.on
-            && let Some(run) = run_by(text.sql, text.mode, found)
+            && let Some(run) = runs()
         {
             self.see();
             let inside = self.seen.names.asked_by(&run, text.schema);
