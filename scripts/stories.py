@@ -13,7 +13,11 @@ Changes on the machine: servers and pools run on free ports of the loopback addr
   in a temporary folder.
 Restores: ends the servers and the pools, and removes the folder.
 
-Usage: python3 scripts/stories.py [--server mariadb|mysql] [--seed N] [--seconds S] [--stories N]
+  With --together each client tells its own steps without waiting for the others', so a client's
+  next statement goes out while the pool still asks what the one before has left. Clients share no
+  row, so what each is answered does not depend on the others.
+
+Usage: python3 scripts/stories.py [--server mariadb|mysql] [--seed N] [--seconds S] [--stories N] [--together]
 Needs PyMySQL and cryptography, by which the clients log in, and target/debug/onramp. Ends with
 status 1 when a story differs. Error 1235 of the pool (docs/pool/limits.md) ends a story; such ends are
 counted by the statement.
@@ -26,6 +30,7 @@ import random
 import re
 import sys
 import tempfile
+import threading
 import time
 
 import pymysql
@@ -92,7 +97,7 @@ SET sql_select_limit = {n}|SET sql_select_limit = DEFAULT|SET max_error_count = 
 SET last_insert_id = {n}|SET autocommit = 1|SET group_concat_max_len = 5|SET sql_notes = 0|SET sql_notes = 1
 SET no_such_variable = 1|SET time_zone = 'No/Where'|USE test|USE test1|USE no_such_schema|SET collation_connection = latin1_bin
 SET NAMES utf8mb4, time_zone = '+00:30', sql_mode = 'ANSI'|CALL sets({n})|SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED
-SET insert_id = {n}1""".replace("\n", "|").split("|")
+SET insert_id = {n}1|SET timestamp = 100000000{n}|SET timestamp = DEFAULT|SET character_set_results = utf16""".replace("\n", "|").split("|")
 VARIABLES = """SET @a = {n}|SET @a = '{w}'|SET @a = NULL|SET @a = 1.50, @b = x'ff'|SELECT {n} INTO @a|SET @a := @a|DO @b := {n}
 SELECT @a := {n}|CALL gives({n}, @a, @b)""".replace("\n", "|").split("|")
 HOLDING = """BEGIN|START TRANSACTION READ ONLY|SET autocommit = 0|LOCK TABLES {t} WRITE|DO GET_LOCK('{w}{c}', 0)
@@ -149,6 +154,8 @@ def draw(seed, mysql):
                 said, names = "SET @a = 1, @b = 2", {"a", "b"}
             variables[who] |= names
             steps.append((who, "query", said))
+            if rng.random() < 0.4:
+                steps.append((who, "query", text(SETTINGS, who)))
             if "@b" in said:
                 steps.append((who, "query", "SELECT @b"))
             elif "@a" in said:
@@ -157,8 +164,19 @@ def draw(seed, mysql):
             slot = rng.randint(1, 3)
             steps.append((who, "prepare", (slot, said)))
             values = values_for(said, mysql, rng)
+            if rng.random() < 0.3:
+                steps.append((who, "query", text(SETTINGS, who)))
+            # Executed in a transaction that began where autocommit was on.
+            manual = rng.random() < 0.2 and who not in holders
+            if manual:
+                steps.append((who, "query", "SET autocommit = 0"))
+                steps.append((who, "query", text(["INSERT INTO {t} (v) VALUES ({n})"], who)))
             for _ in range(rng.randint(0, 2)):
                 steps.append((who, "execute", (slot, values())))
+            if manual:
+                steps.append((who, "query", "ROLLBACK"))
+                steps.append((who, "query", text(["SELECT COUNT(*) FROM {t}"], who)))
+                steps.append((who, "query", "SET autocommit = 1"))
             if chance < 0.2:
                 steps.append((who, rng.choice(["close", "reset statement"]), slot))
         elif habit is PREPARABLE and "?" not in said:
@@ -383,25 +401,39 @@ def ground(admin):
                         raise SystemExit(f"{schema}.{table} is held by somebody who has left: {cursor.fetchall()}")
 
 
-def tell(admin, port, steps):
+def tell(admin, port, steps, together):
     """The replies to the steps."""
     ground(admin)
-    peers, record = {}, []
-    for who, kind, said in steps:
-        try:
-            if who not in peers:
-                peers[who] = Peer(port, who)
-            reply = peers[who].do(kind, said)
-            if reply is None:
-                del peers[who]
-                # The end of a connection takes its server a moment.
-                time.sleep(0.05)
-            record.append(reply)
-        except (EOFError, OSError, pymysql.err.Error) as error:
-            record.append([f"lost: {error}".encode()])
-            peers.pop(who, None)
-    for peer in peers.values():
-        peer.connection._force_close()
+    record = [None] * len(steps)
+
+    def tell_some(places):
+        peers = {}
+        for place in places:
+            who, kind, said = steps[place]
+            try:
+                if who not in peers:
+                    peers[who] = Peer(port, who)
+                reply = peers[who].do(kind, said)
+                if reply is None:
+                    del peers[who]
+                    # The end of a connection takes its server a moment.
+                    time.sleep(0.05)
+                record[place] = reply
+            except (EOFError, OSError, pymysql.err.Error) as error:
+                record[place] = [f"lost: {error}".encode()]
+                peers.pop(who, None)
+        for peer in peers.values():
+            peer.connection._force_close()
+
+    clients = sorted({who for who, *_ in steps}) if together else [None]
+    threads = []
+    for client in clients:
+        places = [place for place, step in enumerate(steps) if client in (None, step[0])]
+        threads.append(threading.Thread(target=tell_some, args=(places,)))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return record
 
 
@@ -444,7 +476,9 @@ def main():
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--seconds", type=int, default=60)
     options.add_argument("--stories", type=int, default=1_000_000)
+    options.add_argument("--together", action="store_true")
     options = options.parse_args()
+    together = options.together
     refused, different, steps_told = collections.Counter(), 0, 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -459,20 +493,20 @@ def main():
                 while seed < options.seed + options.stories and time.monotonic() - began < options.seconds:
                     steps = draw(seed, options.server == "mysql")
                     steps_told += len(steps)
-                    direct, pooled = tell(admin, server.port, steps), tell(admin, pool.port, steps)
+                    direct, pooled = tell(admin, server.port, steps, together), tell(admin, pool.port, steps, together)
                     found = first_difference(direct, pooled)
                     if found and found[1]:
                         refused[f"{found[1]} {steps[found[0]][1]}: {str(steps[found[0]][2])[:60]}"] += 1
-                    elif found and first_difference(direct[:found[0] + 1], tell(admin, server.port, steps)[:found[0] + 1]) is None:
+                    elif found and first_difference(direct[:found[0] + 1], tell(admin, server.port, steps, together)[:found[0] + 1]) is None:
                         different += 1
 
                         def differs(fewer):
-                            one, other = tell(admin, server.port, fewer), tell(admin, pool.port, fewer)
+                            one, other = tell(admin, server.port, fewer, together), tell(admin, pool.port, fewer, together)
                             found = first_difference(one, other)
                             return found is not None and not found[1]
 
                         fewer = shrink(differs, steps[:found[0] + 1])
-                        one, other = tell(admin, server.port, fewer), tell(admin, pool.port, fewer)
+                        one, other = tell(admin, server.port, fewer, together), tell(admin, pool.port, fewer, together)
                         last = first_difference(one, other)
                         say(f"seed {seed} differs at step {found[0]} of {len(steps)}: {steps[found[0]]}")
                         for step in fewer:
