@@ -103,7 +103,7 @@ const TYPING: &[u8] = b"div_precision_increment";
 /// The clock, while it stands still.
 pub const CLOCK: &[u8] = b"timestamp";
 /// What a transaction depends on: to set `autocommit` to ON ends it, the others are refused in one
-/// (MariaDB 1694 and 1679, MySQL 1694 and 3182). None of them is a matter of how a text is read.
+/// (errors 1685, 1679 and 1694). None of them is a matter of how a text is read.
 const OF_TRANSACTION: [&[u8]; 4] = [
     b"autocommit",
     b"binlog_direct_non_transactional_updates",
