@@ -474,3 +474,24 @@ fn a_savepoint_before_the_first_table_stays_its_clients() {
         savepoints(real, test);
     }
 }
+
+/// A transaction that ends while its client is told of its state is not told of to the next client.
+#[test]
+fn a_transaction_that_ends_under_another_setting_is_over_for_the_next_client() {
+    same_on_both("bound_of_others", 1, |story| {
+        let account = app().schema(&story.schema.clone());
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.sql(a, "BEGIN");
+        story.sql(
+            a,
+            "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE 1 = 0",
+        );
+        story.sql(a, "SET session_track_transaction_info = STATE");
+        story.sql(a, "COMMIT");
+        story.sql(b, "CREATE TABLE own (x INT)");
+        story.sql(b, "LOCK TABLES own WRITE");
+        story.sql(b, "UNLOCK TABLES");
+        story.sql(a, "SET session_track_transaction_info = OFF");
+        story.sql(a, "DO 1");
+    });
+}

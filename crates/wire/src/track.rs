@@ -345,7 +345,8 @@ impl Wanted {
 
 /// Appends those of `blocks` that the client wants; true when it is told of a change. That may be
 /// without a block: a transaction has ended and the next one has begun. `bound` is what the client
-/// has been told last of transactions.
+/// has been told last of transactions, or would have been if it were told of bounds: its next
+/// setting, or the backend's next client, may be such a one.
 ///
 /// # Errors
 /// [`Malformed`] as from [`changes`].
@@ -391,11 +392,11 @@ pub fn keep(
         },
         _ => {}
     })?;
+    let (now, begun) = bound.after(blocks)?;
+    let before = std::mem::replace(bound, now);
     if wanted.transactions == Transactions::Bounds {
-        let (now, begun) = bound.after(blocks)?;
         fresh = begun;
-        if *bound != now {
-            *bound = now;
+        if before != now {
             put_bound(out, now);
         }
     }
@@ -599,6 +600,24 @@ mod tests {
             keep(blocks, &wanted, &mut bound, &mut out).unwrap();
             assert_eq!(out.get(3..).unwrap_or_default(), told, "{blocks:?}");
         }
+    }
+
+    #[test]
+    fn a_transaction_that_ends_under_another_setting_is_over_for_the_next_client() {
+        let begins = b"\x05\x09\x08T_______\x04\x13\x12START TRANSACTION;";
+        let ends = b"\x05\x09\x08________\x04\x01\0";
+        let mut wanted = Wanted::from_setting("", false);
+        let mut bound = Bound::default();
+        let mut out = Vec::new();
+        wanted.transactions = Transactions::Bounds;
+        keep(begins, &wanted, &mut bound, &mut out).unwrap();
+        wanted.transactions = Transactions::from_setting(b"STATE", true);
+        keep(ends, &wanted, &mut bound, &mut out).unwrap();
+        out.clear();
+        // Somebody else, whose statement touches no transaction.
+        wanted.transactions = Transactions::Bounds;
+        keep(b"\x02\x02\x011", &wanted, &mut bound, &mut out).unwrap();
+        assert_eq!(out, b"");
     }
 
     #[test]

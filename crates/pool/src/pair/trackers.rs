@@ -21,7 +21,7 @@ use sql::tracking::{Tracked, retracked};
 use std::ops::Deref;
 use std::rc::Rc;
 use wire::capabilities::SESSION_TRACK;
-use wire::track::{Transactions, Wanted, keep, put_schema};
+use wire::track::{Bound, Transactions, Wanted, keep, put_schema};
 
 /// Why a client keeps its backend whose trackers are as it has set them.
 pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);
@@ -166,6 +166,8 @@ impl<S> Pair<'_, S> {
         };
         if retracking.begins_anew {
             self.backend.transaction.note_tracker_begun();
+            // Of the end of what is open nobody will be told.
+            self.backend.bound = Bound::default();
         }
         let tracked = Rc::new(retracking.then);
         self.change_both(|session| session.tracked = Some(tracked.clone()));
