@@ -98,8 +98,8 @@ pub struct Ended<'a> {
 enum TakenBy {
     /// Whoever has asked, and has more than the session to change.
     Owner,
-    /// The session: it has this value from now on, or cannot carry it.
-    Session(fn(&mut Session, &Answer, Server) -> Result<(), PinCause>),
+    /// The session: it has this value, the text of its one column, from now on, or cannot carry it.
+    Session(fn(&mut Session, &[u8], Server) -> Result<(), PinCause>),
 }
 
 /// All that is to be known of a property.
@@ -160,40 +160,19 @@ const TABLE: [Row; 11] = [
         property: Properties::COMMIT_TIMESTAMP,
         changed_by: |ended| may_use_up(ended, COMMIT_TIMESTAMP),
         columns: Columns::Are(&["@@original_commit_timestamp"]),
-        taken_by: TakenBy::Session(|session, answer, _| {
-            take_used_up(
-                session,
-                COMMIT_TIMESTAMP,
-                answer.text(Properties::COMMIT_TIMESTAMP),
-            );
-            Ok(())
-        }),
+        taken_by: TakenBy::Session(|session, now, _| take_used_up(session, COMMIT_TIMESTAMP, now)),
     },
     Row {
         property: Properties::ORIGINAL_VERSION,
         changed_by: |ended| may_use_up(ended, ORIGINAL_VERSION),
         columns: Columns::Are(&["@@original_server_version"]),
-        taken_by: TakenBy::Session(|session, answer, _| {
-            take_used_up(
-                session,
-                ORIGINAL_VERSION,
-                answer.text(Properties::ORIGINAL_VERSION),
-            );
-            Ok(())
-        }),
+        taken_by: TakenBy::Session(|session, now, _| take_used_up(session, ORIGINAL_VERSION, now)),
     },
     Row {
         property: Properties::IMMEDIATE_VERSION,
         changed_by: |ended| may_use_up(ended, IMMEDIATE_VERSION),
         columns: Columns::Are(&["@@immediate_server_version"]),
-        taken_by: TakenBy::Session(|session, answer, _| {
-            take_used_up(
-                session,
-                IMMEDIATE_VERSION,
-                answer.text(Properties::IMMEDIATE_VERSION),
-            );
-            Ok(())
-        }),
+        taken_by: TakenBy::Session(|session, now, _| take_used_up(session, IMMEDIATE_VERSION, now)),
     },
     Row {
         property: Properties::HOLDINGS,
@@ -236,7 +215,7 @@ pub fn take(
     let mut causes = PinCauses::NONE;
     for row in TABLE.iter().filter(|row| asked.intersects(row.property)) {
         if let TakenBy::Session(take) = row.taken_by
-            && let Err(cause) = take(session, answer, server)
+            && let Err(cause) = take(session, answer.text(row.property), server)
         {
             causes.insert(cause);
         }
@@ -258,17 +237,18 @@ fn may_use_up(ended: &Ended<'_>, (name, _): UsedUp) -> bool {
 }
 
 /// What a statement has left of it.
-fn take_used_up(session: &mut Session, (name, rest): UsedUp, now: &[u8]) {
+fn take_used_up(session: &mut Session, used: UsedUp, now: &[u8]) -> Result<(), PinCause> {
+    let (name, rest) = used;
     match now == rest {
         true => session.unset(name),
         false => session.put(name, now),
     }
+    Ok(())
 }
 
 /// The role that a statement has set.
-fn take_role(session: &mut Session, answer: &Answer, server: Server) -> Result<(), PinCause> {
-    let role = argument_of(answer.text(Properties::ROLE), server);
-    session.role = Some(role.ok_or(PinCause::Role)?);
+fn take_role(session: &mut Session, now: &[u8], server: Server) -> Result<(), PinCause> {
+    session.role = Some(argument_of(now, server).ok_or(PinCause::Role)?);
     Ok(())
 }
 
