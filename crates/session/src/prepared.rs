@@ -80,6 +80,21 @@ pub struct Definition {
 }
 
 impl Definition {
+    /// One for all clients whose sessions read the text alike.
+    fn shared(
+        sessions: &mut Interner,
+        sql: &[u8],
+        session: &Session,
+        class: classify::Statement,
+    ) -> Definition {
+        Definition {
+            sql: sql.into(),
+            session: sessions.intern(session.with_unread_of(&Session::default())),
+            class,
+            digest: OnceCell::new(),
+        }
+    }
+
     /// Its text's digest; its session is cut in this mode.
     pub fn digest(&self, mode: LexMode) -> u64 {
         *self
@@ -145,13 +160,7 @@ impl Definitions {
         session: &Session,
         class: classify::Statement,
     ) -> Rc<Definition> {
-        let session = sessions.intern(session.with_unread_of(&Session::default()));
-        self.intern(Definition {
-            sql: sql.into(),
-            session,
-            class,
-            digest: OnceCell::new(),
-        })
+        self.intern(Definition::shared(sessions, sql, session, class))
     }
 
     /// The same of a text that has not been classified. Clients of one application have the same
@@ -163,15 +172,14 @@ impl Definitions {
         session: &Session,
         mode: LexMode,
     ) -> Rc<Definition> {
-        let like = Definition {
-            sql: sql.into(),
-            session: sessions.intern(session.with_unread_of(&Session::default())),
-            class: classify(b"", LexMode::default()),
-            digest: OnceCell::new(),
-        };
+        let unread = classify(b"", LexMode::default());
+        let like = Definition::shared(sessions, sql, session, unread);
         match self.find(&like) {
             Some(known) => known,
-            None => self.define(sessions, sql, session, classify(sql, mode)),
+            None => self.intern(Definition {
+                class: classify(sql, mode),
+                ..like
+            }),
         }
     }
 
