@@ -155,11 +155,15 @@ impl<S> StatementCommands<'_, S> {
             let refusal = Refusal::Prepared(Unprepared::LongData);
             return Err(Told::Refused(refusal));
         }
-        let alone = execution && held.long.is_none();
-        let number = || only_number(payload, held.types.as_deref(), form);
-        let mode = (self.server).lex_mode(&definition.session, self.client.capabilities);
         let kill = match definition.class.kills {
-            true => Kill::read_with(&definition.sql, mode, alone.then(number).flatten()),
+            true => {
+                let alone = execution && held.long.is_none();
+                let number = || only_number(payload, held.types.as_deref(), form);
+                let number = alone.then(number).flatten();
+                let client = &*self.client;
+                let mode = (self.server).lex_mode(&definition.session, client.capabilities);
+                Kill::read_with(&definition.sql, mode, number)
+            }
             false => None,
         };
         Ok(Chosen {
