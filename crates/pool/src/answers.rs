@@ -255,10 +255,8 @@ impl<N: Net> Answers<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
     use crate::buffers::packing::Packing;
     use crate::buffers::spool::Spool;
-    use crate::buffers::transport::Transport;
     use crate::client::Client;
     use crate::client::clients::Clients;
     use crate::queue::bulk::Bulk;
@@ -269,7 +267,6 @@ mod tests {
     use session::meter::Meter;
     use std::rc::Rc;
     use std::sync::Arc;
-    use wire::auth::NONCE_LEN;
     use wire::errors::ACCESS_DENIED;
     use wire::reply::{ERR, OK};
 
@@ -293,9 +290,7 @@ mod tests {
 
     impl Bench {
         fn new() -> (Bench, Key) {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
-            let mut client = Client::greeted(transport, Time(1), Rc::default(), login);
+            let mut client = Client::of_tests(Time(1), Rc::default());
             client.seq = 5;
             let mut clients = Clients::default();
             let key = clients.insert(client);

@@ -578,12 +578,20 @@ impl<S> Backend<S> {
 }
 
 #[cfg(test)]
+impl Backend<()> {
+    /// One of the first pool that is being opened, by a local socket.
+    pub(crate) fn of_tests(now: Time, session: Rc<Session>) -> Backend<()> {
+        let at = Arc::new(Address::Unix("/s".into()));
+        Backend::dialling(Endpoint::new((), at, 0), now, session, None)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     fn backend() -> Backend<()> {
-        let at = Arc::new(Address::Unix("/s".into()));
-        Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None)
+        Backend::of_tests(Time(1), Rc::default())
     }
 
     #[test]

@@ -558,16 +558,20 @@ impl<S> Client<S> {
 }
 
 #[cfg(test)]
+impl Client<()> {
+    /// One that has just been accepted, by a local socket.
+    pub(crate) fn of_tests(now: Time, session: Rc<Session>) -> Client<()> {
+        let login = Login::new([0; NONCE_LEN], false);
+        Client::greeted(Transport::plain((), true), now, session, login)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     fn client() -> Client<()> {
-        Client::greeted(
-            Transport::plain((), false),
-            Time(1),
-            Rc::default(),
-            Login::new([0; 20], false),
-        )
+        Client::of_tests(Time(1), Rc::default())
     }
 
     #[test]

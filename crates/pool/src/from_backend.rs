@@ -157,17 +157,13 @@ impl<N: Net> FromBackend<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::backend::{BackendState, Endpoint, InFlight, Purpose};
+    use crate::backend::{BackendState, InFlight, Purpose};
     use crate::buffers::spool::Spool;
-    use crate::buffers::transport::Transport;
     use crate::client::{Client, ClientState};
     use crate::scripted::{Scripted, shared};
     use crate::tokens::BACKEND;
-    use reactor::{Address, Event, Time, Token};
+    use reactor::{Event, Time, Token};
     use std::rc::Rc;
-    use std::sync::Arc;
-    use wire::auth::NONCE_LEN;
     use wire::command::ReplyShape;
 
     const NOW: Time = Time(1_000_000_000);
@@ -186,12 +182,10 @@ mod tests {
         /// A client whose statement runs on a backend, from which there may be bytes.
         fn new() -> (Bench, Key, Key) {
             let shared = shared("");
-            let login = Login::new([0; NONCE_LEN], false);
-            let client = Client::greeted(Transport::plain((), true), NOW, Rc::default(), login);
+            let client = Client::of_tests(NOW, Rc::default());
             let (mut clients, mut backends) = (Clients::default(), Slots::default());
             let owner = clients.insert(client);
-            let to = Endpoint::new((), Arc::new(Address::Unix("/s".into())), 0);
-            let mut backend = Backend::dialling(to, NOW, Rc::default(), None);
+            let mut backend = Backend::of_tests(NOW, Rc::default());
             use BackendState::{Idle, Leased, Preparing};
             for state in [Preparing, Idle, Leased] {
                 assert!(backend.change_state(state, NOW));

@@ -293,13 +293,10 @@ impl<N: Net> FromClient<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
     use crate::scripted::{Scripted, shared};
     use reactor::{Event, Time, Token};
     use std::rc::Rc;
     use std::sync::Arc;
-    use wire::auth::NONCE_LEN;
 
     struct Bench {
         net: Scripted,
@@ -318,9 +315,7 @@ mod tests {
     impl Bench {
         /// With a client that has sent something, and stands here in its life.
         fn new(state: ClientState, incoming: &[u8]) -> (Bench, Key) {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
-            let mut client = Client::greeted(transport, Time(1), Rc::default(), login);
+            let mut client = Client::of_tests(Time(1), Rc::default());
             if state == ClientState::Idle {
                 client.login = None;
                 assert!(client.change_state(state, Time(1)));

@@ -391,8 +391,7 @@ impl<S> InputRoom<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
+
     use crate::scripted::shared;
     use std::rc::Rc;
     use std::time::Duration;
@@ -434,9 +433,7 @@ mod tests {
 
         /// A client between its statements that has sent the front of a command of so many bytes.
         fn amid(&mut self, total: usize, sent: usize) -> Key {
-            let login = Login::new([0; 20], false);
-            let transport = Transport::plain((), true);
-            let mut client = Client::greeted(transport, self.now, Rc::default(), login);
+            let mut client = Client::of_tests(self.now, Rc::default());
             client.login = None;
             assert!(client.change_state(ClientState::Idle, self.now));
             client.id = u32::try_from(self.clients.len()).unwrap() + 1;

@@ -92,12 +92,9 @@ fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
     use reactor::Time;
     use session::meter::Charge;
     use std::rc::Rc;
-    use wire::auth::NONCE_LEN;
 
     #[test]
     fn the_sum_leaves_nothing_out() {
@@ -125,9 +122,7 @@ mod tests {
 
     #[test]
     fn dropped_long_data_is_counted_no_more() {
-        let login = Login::new([0; NONCE_LEN], false);
-        let transport = Transport::plain((), true);
-        let mut client = Client::greeted(transport, Time(1), Rc::default(), login);
+        let mut client = Client::of_tests(Time(1), Rc::default());
         let mut kept = Kept {
             long_data: 7,
             ..Kept::default()

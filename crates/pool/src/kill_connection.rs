@@ -420,7 +420,6 @@ fn end_of(payload: &[u8]) -> KillEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Endpoint;
     use crate::backend::InFlight;
     use crate::backend::kill_jobs::Aim;
     use std::rc::Rc;
@@ -448,14 +447,8 @@ mod tests {
 
     #[test]
     fn a_kill_is_due_while_its_statement_is_alone_in_flight() {
-        let at = Arc::new(Address::Unix("/s".into()));
         let mut backends: Slots<Backend<()>> = Slots::default();
-        let lease = backends.insert(Backend::dialling(
-            Endpoint::new((), at, 0),
-            Time(0),
-            Rc::default(),
-            None,
-        ));
+        let lease = backends.insert(Backend::of_tests(Time(0), Rc::default()));
         let victim = Key::from_parts(7, 1);
         let aim = |sent| {
             Some(Aim {

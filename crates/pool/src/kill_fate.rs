@@ -117,15 +117,10 @@ impl KillAsk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::backend::Endpoint;
     use crate::backend::backend_pools::PoolKey;
-    use crate::buffers::transport::Transport;
     use crate::client::{Client, Proof};
-    use reactor::{Address, Time};
+    use reactor::Time;
     use std::rc::Rc;
-    use std::sync::Arc;
-    use wire::auth::NONCE_LEN;
     use wire::command::ReplyShape;
 
     const ID: u32 = 7;
@@ -140,9 +135,7 @@ mod tests {
     impl Bench {
         /// A client of `app` with the id [`ID`], between its statements.
         fn new() -> (Bench, Key) {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
-            let mut client = Client::greeted(transport, NOW, Rc::default(), login);
+            let mut client = Client::of_tests(NOW, Rc::default());
             assert!(client.change_state(ClientState::Idle, NOW));
             (client.login, client.id, client.proof) = (None, ID, Proof::Given);
             let mut bench = Bench {
@@ -157,9 +150,7 @@ mod tests {
 
         /// Its statement runs, and those of `others` behind it.
         fn runs(&mut self, key: Key, others: &[Key]) -> Key {
-            let at = Arc::new(Address::Unix("/s".into()));
-            let to = Endpoint::new((), at, 0);
-            let lease = (self.backends).insert(Backend::dialling(to, NOW, Rc::default(), None));
+            let lease = (self.backends).insert(Backend::of_tests(NOW, Rc::default()));
             let client = self.clients.get_mut(key).unwrap();
             assert!(client.change_state(ClientState::Running, NOW));
             let backend = self.backends.get_mut(lease).unwrap();

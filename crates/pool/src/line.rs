@@ -103,14 +103,10 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
     use std::rc::Rc;
-    use wire::auth::NONCE_LEN;
 
     fn client() -> Client<()> {
-        let login = Login::new([0; NONCE_LEN], false);
-        Client::greeted(Transport::plain((), true), Time(1), Rc::default(), login)
+        Client::of_tests(Time(1), Rc::default())
     }
 
     #[test]

@@ -115,15 +115,13 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
+
     use reactor::Time;
     use sql::lex::Server;
     use std::rc::Rc;
 
     fn client(capabilities: u32) -> Client<()> {
-        let login = Login::new([0; 20], false);
-        let mut client = Client::greeted(Transport::plain((), true), Time(1), Rc::default(), login);
+        let mut client = Client::of_tests(Time(1), Rc::default());
         (client.capabilities, client.seq) = (capabilities, 1);
         client
     }

@@ -428,12 +428,9 @@ impl<N: Net> PoolMembers<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
     use crate::scripted::{Scripted, shared};
     use reactor::Time;
     use std::rc::Rc;
-    use wire::auth::NONCE_LEN;
 
     struct Bench {
         clients: Clients<()>,
@@ -475,9 +472,7 @@ mod tests {
         }
 
         fn client(&mut self) -> Key {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
-            let client = Client::greeted(transport, Time(1), Rc::default(), login);
+            let client = Client::of_tests(Time(1), Rc::default());
             self.clients.insert(client)
         }
 

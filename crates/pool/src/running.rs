@@ -110,16 +110,12 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Endpoint;
     use crate::backend::{InFlight, Purpose};
-    use reactor::Address;
     use std::rc::Rc;
-    use std::sync::Arc;
     use wire::command::ReplyShape;
 
     fn backend() -> Backend<()> {
-        let at = Arc::new(Address::Unix("/s".into()));
-        Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None)
+        Backend::of_tests(Time(1), Rc::default())
     }
 
     #[test]

@@ -256,17 +256,12 @@ impl<S> StatementCommands<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::backend::Endpoint;
-    use crate::buffers::transport::Transport;
-    use reactor::{Address, Time};
+    use reactor::Time;
     use session::begun::Begun;
     use session::last_statement::RowCount;
     use session::state::Session;
     use sql::lex::LexMode;
     use sql::text::Seen;
-    use std::sync::Arc;
-    use wire::auth::NONCE_LEN;
     use wire::reply::Prepared;
 
     const NOW: Time = Time(1_000_000_000);
@@ -285,15 +280,12 @@ mod tests {
 
     impl Bench {
         fn new() -> Bench {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
-            let to = Endpoint::new((), Arc::new(Address::Unix("/s".into())), 0);
             let server = ServerFacts::of_tests();
             let (charsets, begun) = (&server.default_charsets, Begun::default());
             let session = Rc::new(Session::at_login(b"", true, charsets, &begun));
             Bench {
-                client: Client::greeted(transport, NOW, session, login),
-                backend: Backend::dialling(to, NOW, Rc::default(), None),
+                client: Client::of_tests(NOW, session),
+                backend: Backend::of_tests(NOW, Rc::default()),
                 has_backend: false,
                 server,
                 definitions: Definitions::default(),

@@ -386,13 +386,10 @@ fn command_of(message: &[u8]) -> Option<Command> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
     use crate::backend::Purpose;
-    use crate::buffers::transport::Transport;
     use crate::scripted::{Scripted, shared};
     use session::state::Session;
     use std::rc::Rc;
-    use wire::auth::NONCE_LEN;
     use wire::command::ReplyShape;
 
     struct Bench {
@@ -408,12 +405,10 @@ mod tests {
 
     impl Bench {
         fn new(settings: &str) -> (Bench, Key) {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
             let mut clients = Clients::default();
             let mut session = Session::default();
             session.put(b"character_set_client", b"utf8mb4");
-            let client = Client::greeted(transport, Time(1), Rc::new(session), login);
+            let client = Client::of_tests(Time(1), Rc::new(session));
             let key = clients.insert(client);
             let shared = shared(settings);
             let digests_max = shared.settings().digests_max;

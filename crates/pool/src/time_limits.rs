@@ -245,16 +245,11 @@ impl<N: Net> TimeLimits<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::backend::{BackendState, Endpoint, InFlight};
-    use crate::buffers::transport::Transport;
+    use crate::backend::{BackendState, InFlight};
     use crate::config::Raw;
     use crate::scripted::Scripted;
-    use reactor::Address;
     use session::state::Session;
     use std::rc::Rc;
-    use std::sync::Arc;
-    use wire::auth::NONCE_LEN;
     use wire::command::ReplyShape;
 
     const NOW: Time = Time(1_000_000_000_000);
@@ -291,9 +286,7 @@ mod tests {
 
         /// A client that has stood in this state since now.
         fn client(&mut self, states: &[ClientState]) -> Key {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
-            let mut client = Client::greeted(transport, NOW, Rc::default(), login);
+            let mut client = Client::of_tests(NOW, Rc::default());
             for state in states {
                 assert!(client.change_state(*state, NOW));
             }
@@ -303,9 +296,7 @@ mod tests {
         /// A client whose statement has run on a backend since now.
         fn running(&mut self) -> (Key, Key) {
             let key = self.client(&[ClientState::Idle, ClientState::Running]);
-            let at = Arc::new(Address::Unix("/s".into()));
-            let to = Endpoint::new((), at, 0);
-            let mut backend = Backend::dialling(to, NOW, Rc::default(), None);
+            let mut backend = Backend::of_tests(NOW, Rc::default());
             for state in [
                 BackendState::Preparing,
                 BackendState::Idle,

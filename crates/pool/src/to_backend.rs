@@ -145,11 +145,10 @@ impl<N: Net> ToBackend<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Endpoint, InFlight, Load, Purpose};
+    use crate::backend::{InFlight, Load, Purpose};
     use crate::scripted::Scripted;
-    use reactor::{Address, Time};
+    use reactor::Time;
     use std::rc::Rc;
-    use std::sync::Arc;
     use wire::command::ReplyShape;
 
     struct Bench {
@@ -164,10 +163,8 @@ mod tests {
 
     impl Bench {
         fn new() -> (Bench, Key) {
-            let at = Arc::new(Address::Unix("/s".into()));
-            let to = Endpoint::new((), at, 0);
             let mut backends = Slots::default();
-            let key = backends.insert(Backend::dialling(to, Time(1), Rc::default(), None));
+            let key = backends.insert(Backend::of_tests(Time(1), Rc::default()));
             let bench = Bench {
                 net: Scripted::default(),
                 backends,

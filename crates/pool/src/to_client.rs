@@ -139,9 +139,8 @@ impl<N: Net> ToClient<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
+
     use crate::buffers::spool::Spool;
-    use crate::buffers::transport::Transport;
     use crate::client::Client;
     use crate::scripted::{Scripted, shared};
     use reactor::Time;
@@ -159,9 +158,7 @@ mod tests {
 
     impl Bench {
         fn new() -> (Bench, Key) {
-            let login = Login::new([0; 20], false);
-            let transport = Transport::plain((), true);
-            let client = Client::greeted(transport, Time(1), Rc::default(), login);
+            let client = Client::of_tests(Time(1), Rc::default());
             let mut clients = Clients::default();
             let key = clients.insert(client);
             let bench = Bench {

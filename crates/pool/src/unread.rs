@@ -155,15 +155,12 @@ impl<N: Net> Unread<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
     use crate::buffers::spool::Spool;
-    use crate::buffers::transport::Transport;
     use crate::client::Client;
     use crate::scripted::{Scripted, shared};
     use reactor::Time;
     use std::rc::Rc;
     use std::sync::Arc;
-    use wire::auth::NONCE_LEN;
 
     struct Bench {
         net: Scripted,
@@ -180,10 +177,8 @@ mod tests {
 
     impl Bench {
         fn new() -> (Bench, Key) {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
             let mut clients = Clients::default();
-            let client = Client::greeted(transport, Time(1), Rc::default(), login);
+            let client = Client::of_tests(Time(1), Rc::default());
             let key = clients.insert(client);
             let shared = shared("");
             let bench = Bench {

@@ -220,15 +220,12 @@ impl<S> Waiters<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
     use crate::backend::backend_pools::PoolKey;
-    use crate::buffers::transport::Transport;
     use crate::figures::digests::Digests;
     use crate::scripted::shared;
     use std::rc::Rc;
     use std::sync::Arc;
     use std::time::Duration;
-    use wire::auth::NONCE_LEN;
 
     const MOMENT: Time = Time(1_000_000_000);
 
@@ -272,9 +269,7 @@ mod tests {
 
         /// A client between two statements.
         fn idle(&mut self) -> Key {
-            let login = Login::new([0; NONCE_LEN], false);
-            let transport = Transport::plain((), true);
-            let mut client = Client::greeted(transport, MOMENT, Rc::default(), login);
+            let mut client = Client::of_tests(MOMENT, Rc::default());
             client.login = None;
             assert!(client.change_state(ClientState::Idle, MOMENT));
             self.clients.insert(client)

@@ -29,15 +29,12 @@ fn plain_texts_alone_are_edges() {
     }
 }
 
-use crate::auth::login::Login;
-use crate::backend::{Backend, Endpoint, InFlight, Purpose};
-use crate::buffers::transport::Transport;
+use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::Company;
-use reactor::{Address, Key, Time};
+use reactor::{Key, Time};
 use session::state::Session;
 use sql::lex::Server;
 use std::rc::Rc;
-use std::sync::Arc;
 use wire::command::ReplyShape;
 
 fn mode() -> LexMode {
@@ -56,10 +53,9 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        let login = Login::new([0; 20], false);
         let session = Rc::<Session>::default();
         Bench {
-            client: Client::greeted(Transport::plain((), true), Time(1), session, login),
+            client: Client::of_tests(Time(1), session),
             server: ServerFacts::of_tests(),
             is_on: true,
         }
@@ -87,8 +83,7 @@ impl Bench {
 }
 
 fn backend() -> Backend<()> {
-    let at = Arc::new(Address::Unix("/s".into()));
-    Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None)
+    Backend::of_tests(Time(1), Rc::default())
 }
 
 #[test]

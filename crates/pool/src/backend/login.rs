@@ -101,19 +101,16 @@ fn after(step: DialStep) -> LoginStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Endpoint;
     use crate::scripted::Scripted;
-    use reactor::{Address, Time};
+    use reactor::Time;
     use std::rc::Rc;
-    use std::sync::Arc;
 
     fn key() -> PoolKey {
         PoolKey::of_user("app")
     }
 
     fn backend() -> Backend<()> {
-        let at = Arc::new(Address::Unix("/s".into()));
-        Backend::dialling(Endpoint::new((), at, 0), Time(0), Rc::default(), None)
+        Backend::of_tests(Time(0), Rc::default())
     }
 
     fn error(code: u16, text: &[u8]) -> Vec<u8> {

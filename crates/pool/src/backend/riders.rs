@@ -59,15 +59,13 @@ impl Riders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Backend, Endpoint, InFlight, Purpose};
-    use reactor::{Address, Key, Slots, Time};
+    use crate::backend::{Backend, InFlight, Purpose};
+    use reactor::{Key, Slots, Time};
     use std::rc::Rc;
-    use std::sync::Arc;
     use wire::command::ReplyShape;
 
     fn backend() -> Backend<()> {
-        let at = Arc::new(Address::Unix("/s".into()));
-        Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None)
+        Backend::of_tests(Time(1), Rc::default())
     }
 
     fn keys() -> Vec<Key> {

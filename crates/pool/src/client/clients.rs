@@ -142,14 +142,13 @@ impl<S> Clients<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
+
     use crate::buffers::transport::Transport;
     use reactor::Time;
     use std::rc::Rc;
 
     fn client(id: u32) -> Client<()> {
-        let login = Login::new([0; 20], false);
-        let mut client = Client::greeted(Transport::plain((), true), Time(1), Rc::default(), login);
+        let mut client = Client::of_tests(Time(1), Rc::default());
         client.id = id;
         client
     }

@@ -194,22 +194,17 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
     use crate::buffers::packing::Compression;
-    use crate::buffers::transport::Transport;
     use crate::scripted::{Scripted, shared};
     use reactor::{Event, Key, Time, Token};
     use std::rc::Rc;
-    use wire::auth::NONCE_LEN;
     use wire::compressed::Algorithm;
 
     const PING: &[u8] = b"\x01\0\0\0\x0e";
 
     /// A client between its statements that speaks in frames, of which these bytes have come.
     fn client(raw: &[u8]) -> Client<()> {
-        let login = Login::new([0; NONCE_LEN], false);
-        let transport = Transport::plain((), true);
-        let mut client = Client::greeted(transport, Time(1), Rc::default(), login);
+        let mut client = Client::of_tests(Time(1), Rc::default());
         client.login = None;
         assert!(client.change_state(ClientState::Idle, Time(1)));
         let compression = Compression::going_on(Algorithm::Zlib, 0, raw.to_vec());

@@ -44,20 +44,16 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
     use reactor::Time;
     use std::rc::Rc;
-    use wire::auth::NONCE_LEN;
 
     const MARIADB: Server = Server::MariaDb(101_100);
     const MYSQL: Server = Server::MySql(90_700);
 
     /// Whether several statements are allowed after this command, or the number of its error.
     fn set(arguments: &[u8], server: Server, before: bool) -> Result<bool, u16> {
-        let (mut sessions, login) = (Interner::default(), Login::new([0; NONCE_LEN], false));
-        let transport = Transport::plain((), true);
-        let mut client = Client::greeted(transport, Time(1), Rc::default(), login);
+        let mut sessions = Interner::default();
+        let mut client = Client::of_tests(Time(1), Rc::default());
         client.session = sessions.with_multi(&client.session, before);
         let set = client.set_option(arguments, server, &mut sessions);
         set.map(|()| client.session.multi_statements)

@@ -130,20 +130,15 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
     use crate::errors::reasons::PinReason;
     use session::state::Session;
     use std::rc::Rc;
-    use wire::auth::NONCE_LEN;
 
     const NOW: Time = Time(1_000_000_000);
 
     /// A client in this state, in a schema.
     fn client(state: ClientState, sessions: &mut Interner) -> Client<()> {
-        let login = Login::new([0; NONCE_LEN], false);
-        let transport = Transport::plain((), true);
-        let mut client = Client::greeted(transport, NOW, Rc::default(), login);
+        let mut client = Client::of_tests(NOW, Rc::default());
         client.login = None;
         let mut session = Session::default();
         session.use_schema(Some(b"shop"[..].into()));

@@ -1,11 +1,9 @@
 //! Tests of who gets what, without a group.
 
 use super::*;
-use crate::auth::login::Login;
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
 use crate::buffers::spool::Spool;
-use crate::buffers::transport::Transport;
 use crate::client::ClientState;
 use crate::config::test_settings;
 use crate::queue::lane::{LaneName, Waiting};
@@ -17,7 +15,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use wire::auth::NONCE_LEN;
 use wire::auth::caching_sha2::KeyPair;
 use wire::command::ReplyShape;
 
@@ -113,9 +110,7 @@ impl Bench {
     /// A client of a pool, between statements.
     pub(super) fn client(&mut self, pool: u32, schema: Option<&str>) -> Key {
         let session = self.session(schema);
-        let login = Login::new([0; NONCE_LEN], false);
-        let transport = Transport::plain((), true);
-        let mut client = Client::greeted(transport, NOW, session, login);
+        let mut client = Client::of_tests(NOW, session);
         client.pool = pool;
         assert!(client.change_state(ClientState::Idle, NOW));
         self.clients.insert(client)

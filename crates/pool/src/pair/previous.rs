@@ -250,13 +250,10 @@ impl<'a, S> Before<'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::login::Login;
-    use crate::buffers::transport::Transport;
     use reactor::{Key, Time};
     use session::last_statement::RowCount;
     use sql::classify::classify;
     use std::rc::Rc;
-    use wire::auth::NONCE_LEN;
 
     fn mode() -> LexMode {
         LexMode {
@@ -267,9 +264,7 @@ mod tests {
 
     /// A client without a backend.
     fn client() -> Client<()> {
-        let login = Login::new([0; NONCE_LEN], false);
-        let transport = Transport::plain((), true);
-        Client::greeted(transport, Time(1), Rc::default(), login)
+        Client::of_tests(Time(1), Rc::default())
     }
 
     fn previous(client: &Client<()>, sql: &str) -> Previous {

@@ -159,13 +159,11 @@ impl<S> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Endpoint;
     use reactor::Time;
     use std::rc::Rc;
 
     fn backend(reports: Reports) -> Backend<()> {
-        let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
-        let mut backend = Backend::dialling(Endpoint::new((), at, 0), Time(1), Rc::default(), None);
+        let mut backend = Backend::of_tests(Time(1), Rc::default());
         backend.reports = reports;
         backend
     }

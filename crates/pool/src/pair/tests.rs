@@ -1,18 +1,13 @@
 //! Tests of a client and its backend without a group.
 
 use super::*;
-use crate::auth::login::Login;
-use crate::backend::{BackendState, Endpoint, InFlight, Purpose, SchemaThere};
-use crate::buffers::transport::Transport;
+use crate::backend::{BackendState, InFlight, Purpose, SchemaThere};
 use crate::client::{ClientState, Company};
 use crate::pair::view::ClientView;
-use reactor::Address;
 use session::reply_summary::ReplySummary;
 use session::standing::Front;
 use session::statement::{Explanation, Statement};
 use std::rc::Rc;
-use std::sync::Arc;
-use wire::auth::NONCE_LEN;
 use wire::command::ReplyShape;
 
 pub(super) const NOW: Time = Time(1_000_000_000);
@@ -42,12 +37,9 @@ impl Parts {
     pub(super) fn new() -> Parts {
         let mut sessions = Interner::default();
         let session = sessions.intern(Session::default());
-        let login = Login::new([0; NONCE_LEN], false);
-        let transport = Transport::plain((), true);
-        let at = Arc::new(Address::Unix("/s".into()));
         Parts {
-            client: Client::greeted(transport, NOW, session.clone(), login),
-            backend: Backend::dialling(Endpoint::new((), at, 0), NOW, session, None),
+            client: Client::of_tests(NOW, session.clone()),
+            backend: Backend::of_tests(NOW, session),
             server: ServerFacts::of_tests(),
             sessions,
             schemas: Schemas::default(),

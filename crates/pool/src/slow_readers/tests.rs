@@ -1,27 +1,19 @@
 //! Tests of slow readers without a group.
 
 use super::*;
-use crate::auth::login::Login;
-use crate::backend::Endpoint;
 use crate::backend::InFlight;
-use crate::buffers::transport::Transport;
-use reactor::Address;
 use std::rc::Rc;
-use std::sync::Arc;
-use wire::auth::NONCE_LEN;
 use wire::command::ReplyShape;
 
 const NOW: Time = Time(1_000_000_000);
 
 fn client() -> Client<()> {
-    let login = Login::new([0; NONCE_LEN], false);
-    Client::greeted(Transport::plain((), true), NOW, Rc::default(), login)
+    Client::of_tests(NOW, Rc::default())
 }
 
 /// A backend on which statements of these clients are in flight.
 fn backend(owners: &[Option<Key>]) -> Backend<()> {
-    let at = Arc::new(Address::Unix("/s".into()));
-    let mut backend = Backend::dialling(Endpoint::new((), at, 0), NOW, Rc::default(), None);
+    let mut backend = Backend::of_tests(NOW, Rc::default());
     for owner in owners {
         backend.expect(InFlight::own(
             *owner,

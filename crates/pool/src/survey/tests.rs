@@ -1,11 +1,9 @@
 //! Tests of what may be seen of a group, without a group.
 
 use super::*;
-use crate::auth::login::Login;
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::{Endpoint, InFlight, Purpose};
 use crate::buffers::spool::Spool;
-use crate::buffers::transport::Transport;
 use crate::client::{ClientState, Proof};
 use crate::errors::reasons::PinReason;
 use crate::figures::digests::Digests;
@@ -17,7 +15,6 @@ use crate::upgrade::record::Stays;
 use reactor::{Event, Token};
 use session::state::Session;
 use std::rc::Rc;
-use wire::auth::NONCE_LEN;
 use wire::command::ReplyShape;
 
 const NOW: Time = Time(9_000_000_000);
@@ -96,9 +93,7 @@ impl Bench {
 
     /// A client that is logged in, between two statements.
     fn client(&mut self) -> Key {
-        let login = Login::new([0; NONCE_LEN], false);
-        let transport = Transport::plain((), true);
-        let mut client = Client::greeted(transport, NOW, Rc::default(), login);
+        let mut client = Client::of_tests(NOW, Rc::default());
         client.login = None;
         client.proof = Proof::Given;
         client.id = self.clients.next_id(0, 1);
@@ -108,9 +103,7 @@ impl Bench {
 
     /// An idle backend.
     fn backend(&mut self) -> Key {
-        let at = Arc::new(Address::Unix("/s".into()));
-        let to = Endpoint::new((), at, 0);
-        let mut backend = Backend::dialling(to, NOW, Rc::default(), None);
+        let mut backend = Backend::of_tests(NOW, Rc::default());
         assert!(backend.change_state(BackendState::Preparing, NOW));
         assert!(backend.change_state(BackendState::Idle, NOW));
         backend.thread = 42;

@@ -1,17 +1,14 @@
 //! Tests of backends whose time is over.
 
 use super::*;
-use crate::backend::{Endpoint, InFlight, Left};
+use crate::backend::{InFlight, Left};
 use crate::config::test_settings;
-use reactor::Address;
 use std::rc::Rc;
-use std::sync::Arc;
 use wire::command::ReplyShape;
 
 /// A backend that has sent so many bytes of rows when its client left, and so many since.
 fn backend(before: usize, since: usize) -> Backend<()> {
-    let at = Arc::new(Address::Unix("/s".into()));
-    let mut backend = Backend::dialling(Endpoint::new((), at, 0), Time(0), Rc::default(), None);
+    let mut backend = Backend::of_tests(Time(0), Rc::default());
     let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
     backend.expect(command);
     backend.summary.columns = Some(1);
@@ -88,8 +85,7 @@ fn after(
 }
 
 fn dialled() -> Backend<()> {
-    let at = Arc::new(Address::Unix("/s".into()));
-    Backend::dialling(Endpoint::new((), at, 0), Time(0), Rc::default(), None)
+    Backend::of_tests(Time(0), Rc::default())
 }
 
 /// A backend that stands in this state since the beginning.
