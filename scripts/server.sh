@@ -94,6 +94,9 @@ admin() { mariadb --no-defaults -S "$folder/socket" -uroot "$@"; }
 # The user of the pools that follow, as lines of their configuration.
 pool_user=('name = "app"' 'password = "app"')
 
+# Where they reach the server; its port on loopback, unless set.
+pool_address=
+
 # Further lines of their section about the server.
 pool_backend=()
 
@@ -101,7 +104,7 @@ pool_backend=()
 start_pool() {
     {
         printf '%s\n' "listen = [\"127.0.0.1:$pool_port\"]" "$@"
-        printf '[backend]\naddress = "127.0.0.1:%s"\n' "$server_port"
+        printf '[backend]\naddress = "%s"\n' "${pool_address:-127.0.0.1:$server_port}"
         ((${#pool_backend[@]} == 0)) || printf '%s\n' "${pool_backend[@]}"
         ((${#pool_user[@]} == 0)) || printf '%s\n' '[[user]]' "${pool_user[@]}"
     } >"$folder/pool.toml"

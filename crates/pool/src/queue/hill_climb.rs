@@ -15,7 +15,11 @@
 //! 4. Where neither direction is better, the limit rests for [`REST_MIN`] windows, then twice as
 //!    many, up to [`REST_MAX`]. So where nothing changes the comparisons cost little.
 //!
-//! A window in which statements did not wait says nothing of the limit: the comparison begins anew.
+//! A window in which statements did not wait says nothing of more at once. Fewer are tried then, as
+//! long as the limit is above the number that the search began with: another load may have brought
+//! it there. Where fewer suffice so that nobody waits, they become the limit, once in [`REST_MAX`]
+//! windows, so that a lull does not undo what has been found. Below the number that it began with a
+//! limit that nobody waits for stays: statements that come all at once would find it too low.
 //!
 //! Invariants: the limit and what it is compared with lie between one unit and the highest number;
 //! both are multiples of the unit, unless they are the highest number.
@@ -96,6 +100,8 @@ pub(crate) struct HillClimb {
     /// The least limit, of which others are multiples.
     unit: usize,
     highest: usize,
+    /// What the search began with.
+    first: usize,
     limit: usize,
     direction: Direction,
     /// In percent.
@@ -112,6 +118,7 @@ impl HillClimb {
         let mut climb = HillClimb {
             unit,
             highest,
+            first: limit,
             limit,
             direction: Direction::More,
             step: STEP,
@@ -144,13 +151,33 @@ impl HillClimb {
 
     /// A window has ended, in which so many statements a second did. `is_limited`: others waited.
     pub(crate) fn window_ended(&mut self, throughput: f64, is_limited: bool) {
-        let is_other = self.running_max() > self.limit;
         match self.doing {
             Doing::Resting(windows) if windows > 1 => self.doing = Doing::Resting(windows - 1),
             Doing::Resting(_) => self.compare(),
+            Doing::Comparing { .. } if is_limited => self.take(throughput.max(1.0)),
+            Doing::Comparing { other, .. } => self.take_of_few(throughput.max(1.0), other),
+        }
+    }
+
+    /// Takes the throughput of a window of a comparison in which nobody waited.
+    fn take_of_few(&mut self, throughput: f64, other: usize) {
+        let is_other = self.running_max() != self.limit;
+        let is_above_first = self.limit > self.first;
+        match (self.direction, is_other) {
             // With a higher limit they need not wait, which is what it is for.
-            Doing::Comparing { .. } if !(is_limited || is_other) => self.compare(),
-            Doing::Comparing { .. } => self.take(throughput.max(1.0)),
+            (Direction::More, true) => self.take(throughput),
+            (Direction::More, false) if is_above_first => {
+                self.direction = Direction::Fewer;
+                self.compare();
+            }
+            // So many run as there are; fewer at once may serve them faster.
+            (Direction::Fewer, false) if is_above_first => self.take(throughput),
+            (Direction::Fewer, true) if is_above_first => {
+                self.limit = other.max(self.first);
+                self.step = (self.step * 2).min(STEP_MAX);
+                self.doing = Doing::Resting(REST_MAX);
+            }
+            (Direction::More | Direction::Fewer, _) => self.compare(),
         }
     }
 

@@ -181,11 +181,59 @@ fn without_a_gain_fewer_run() {
 
 #[test]
 fn a_limit_that_nobody_waits_for_stays() {
+    for limit in [4, 8] {
+        let mut climb = HillClimb::new(UNIT, HIGHEST, 8);
+        climb.limit = limit;
+        for window in 0..200 {
+            // The load itself rises and falls.
+            climb.window_ended(1000.0 + f64::from(window % 50) * 100.0, false);
+            assert_eq!(climb.limit, limit);
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_was_found_for_another_load_comes_down_to_where_it_began() {
     let mut climb = HillClimb::new(UNIT, HIGHEST, 8);
-    for window in 0..200 {
-        // The load itself rises and falls.
-        climb.window_ended(1000.0 + f64::from(window % 50) * 100.0, false);
-        assert_eq!(climb.limit, 8);
+    climb.limit = HIGHEST;
+    // A lull of a second or two does not undo what was found.
+    for _ in 0..REST_MAX {
+        climb.window_ended(1000.0, false);
+    }
+    assert!(climb.limit > HIGHEST / 2, "{}", climb.limit);
+    for _ in 0..200 {
+        climb.window_ended(1000.0, false);
+        assert!((8..=HIGHEST).contains(&climb.limit));
+    }
+    assert_eq!(climb.limit, 8);
+}
+
+#[test]
+fn fewer_than_there_are_clients_are_found_below_a_limit_that_nobody_waits_for() {
+    // Sixty-four clients come after a load for which many at once were right.
+    const CLIENTS: usize = 64;
+    for (server, limit) in [
+        (scalability_law as Server, HIGHEST),
+        (scalability_law, CLIENTS),
+        (contention, HIGHEST),
+        (contention, CLIENTS),
+    ] {
+        for seed in 0..SEEDS {
+            let mut climb = HillClimb::new(UNIT, HIGHEST, 4 * UNIT);
+            climb.limit = limit;
+            let (mut random, mut late) = (Noise(seed), Vec::new());
+            for window in 0..SECONDS * WINDOWS {
+                let limit = climb.running_max();
+                let truth = server(limit.min(CLIENTS) as f64, 0);
+                climb.window_ended(truth * (random.normal() * 0.05).exp(), limit < CLIENTS);
+                if window >= 10 * WINDOWS {
+                    late.push(truth);
+                }
+            }
+            let found = late.iter().sum::<f64>() / late.len() as f64;
+            let share = found / best_fixed(server) * SECONDS as f64;
+            assert!(share >= 0.95, "{share:.3} from {limit} with seed {seed}");
+        }
     }
 }
 
