@@ -12,7 +12,7 @@ use crate::shares::Held;
 use crate::{ANSWERS_BYTES_MAX, RESULT_BYTES_MAX};
 use rusqlite::types::ValueRef;
 use std::fmt::Write as _;
-use wire::errors::ErrorCode;
+use wire::errors::{self, ErrorCode};
 use wire::packet::{
     HEADER_LEN, Header, PAYLOAD_MAX, put_lenenc, put_lenenc_bytes, put_packet, put_short,
 };
@@ -41,6 +41,39 @@ const TYPE_LEN: usize = 12;
 pub(crate) struct Form {
     /// It has agreed on CLIENT_DEPRECATE_EOF.
     pub(crate) deprecate_eof: bool,
+}
+
+/// What is wrong with a statement: a server's number for it, and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) code: ErrorCode,
+    pub(crate) words: String,
+}
+
+impl Wrong {
+    /// A bound on rows, bytes or memory is reached.
+    pub(crate) fn too_much(words: String) -> Wrong {
+        Wrong {
+            code: errors::OUT_OF_RESOURCES,
+            words,
+        }
+    }
+
+    /// It cannot be answered in the time that there is.
+    pub(crate) fn too_late(words: String) -> Wrong {
+        Wrong {
+            code: errors::QUERY_TIMEOUT,
+            words,
+        }
+    }
+
+    /// The text is none that can be run.
+    pub(crate) fn syntax(words: impl Into<String>) -> Wrong {
+        Wrong {
+            code: errors::PARSE_ERROR,
+            words: words.into(),
+        }
+    }
 }
 
 fn ok_packet(info: &str) -> OkPacket<'_> {
@@ -140,7 +173,7 @@ impl<'o> Answer<'o> {
     pub(crate) fn row<'v>(
         &mut self,
         values: impl Iterator<Item = ValueRef<'v>>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Wrong> {
         let (from, capacity) = (self.out.len(), self.out.capacity());
         self.out.extend_from_slice(&[0; HEADER_LEN]);
         for (column, value) in self.columns.iter_mut().zip(values) {
@@ -170,17 +203,17 @@ impl<'o> Answer<'o> {
         }
         self.end_row(from);
         if !self.held.grow(self.out.capacity() - capacity) {
-            return Err(format!(
+            return Err(Wrong::too_much(format!(
                 "all answers of the console together may take {} MiB; try again when others have \
                  been taken",
                 ANSWERS_BYTES_MAX >> 20
-            ));
+            )));
         }
         if self.out.len() - self.start > RESULT_BYTES_MAX {
-            return Err(format!(
+            return Err(Wrong::too_much(format!(
                 "the answer is longer than {} MiB; ask for less of it",
                 RESULT_BYTES_MAX >> 20
-            ));
+            )));
         }
         Ok(())
     }

@@ -5,10 +5,11 @@
 //! DESCRIBE or a command's name is one of the forms of this file; SET of a session's variable does
 //! nothing, because clients begin with it; everything else is left to the engine.
 
+use crate::answer::Wrong;
 use crate::{DEFAULT_SCHEMA, Table};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::fmt;
-use wire::errors::{self, ErrorCode};
+use wire::errors;
 
 /// Variables that clients and drivers set as they begin, besides those that have a value here.
 const SESSION_VARIABLES: [&str; 18] = [
@@ -112,13 +113,6 @@ pub(crate) enum Asked {
     Nothing,
 }
 
-/// What is wrong with a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    pub(crate) code: ErrorCode,
-    pub(crate) words: String,
-}
-
 /// What the dialect needs to know.
 pub(crate) struct Names<'a> {
     pub(crate) tables: &'a [Table],
@@ -127,13 +121,6 @@ pub(crate) struct Names<'a> {
     pub(crate) variables: &'a [(String, String)],
     /// Settings that SET may name.
     pub(crate) settings: &'a dyn Fn(&str) -> bool,
-}
-
-fn syntax(words: impl Into<String>) -> Wrong {
-    Wrong {
-        code: errors::PARSE_ERROR,
-        words: words.into(),
-    }
 }
 
 impl Names<'_> {
@@ -156,11 +143,11 @@ impl Names<'_> {
 /// Reads a text.
 pub(crate) fn read(text: &[u8], names: &Names<'_>) -> Result<Asked, Wrong> {
     let text = std::str::from_utf8(text)
-        .map_err(|_| syntax("expected a statement in UTF-8, got other bytes"))?;
+        .map_err(|_| Wrong::syntax("expected a statement in UTF-8, got other bytes"))?;
     let mut lexer = Lexer::new(text.as_bytes(), LexMode::default());
     let mut tokens: Vec<Token> = lexer.by_ref().collect();
     if lexer.unread() {
-        return Err(syntax("a quote or a comment has no end"));
+        return Err(Wrong::syntax("a quote or a comment has no end"));
     }
     while tokens
         .last()
@@ -169,7 +156,7 @@ pub(crate) fn read(text: &[u8], names: &Names<'_>) -> Result<Asked, Wrong> {
         tokens.pop();
     }
     if tokens.iter().any(|token| token.kind == Kind::Semicolon) {
-        return Err(syntax(
+        return Err(Wrong::syntax(
             "expected one statement, got several; send them one by one",
         ));
     }
@@ -206,7 +193,7 @@ impl<'a> Reader<'a> {
     fn ends(&self, at: usize) -> Result<(), Wrong> {
         match self.tokens.get(at) {
             None => Ok(()),
-            Some(token) => Err(syntax(format!(
+            Some(token) => Err(Wrong::syntax(format!(
                 "expected the end of the statement, got '{}'",
                 &self.text[token.start..]
             ))),
@@ -245,7 +232,7 @@ impl<'a> Reader<'a> {
         let at = 1 + usize::from(query || self.is(1, "CONNECTION"));
         self.ends(at + 1)?;
         let id = self.text_of(at).parse().map_err(|_| {
-            syntax(format!(
+            Wrong::syntax(format!(
                 "KILL: expected the number of a client (SHOW CLIENTS), got '{}'",
                 self.text_of(at)
             ))
@@ -298,7 +285,7 @@ impl<'a> Reader<'a> {
             });
         }
         if !self.any(at, &["=", ":="]) {
-            return Err(syntax(format!("SET {name}: expected = and a value")));
+            return Err(Wrong::syntax(format!("SET {name}: expected = and a value")));
         }
         let value = match self.tokens.get(at + 1) {
             Some(token) if token.kind == Kind::String => {
@@ -315,7 +302,7 @@ impl<'a> Reader<'a> {
                 let value = &self.text[token.start..end];
                 (!value.eq_ignore_ascii_case(DEFAULT)).then(|| value.to_owned())
             }
-            None => return Err(syntax(format!("SET {name}: expected a value"))),
+            None => return Err(Wrong::syntax(format!("SET {name}: expected a value"))),
         };
         Ok(Asked::Act(Action::Set {
             name: name.to_owned(),
@@ -372,7 +359,7 @@ impl<'a> Reader<'a> {
             Some(token) if token.kind == Kind::String => {
                 Ok(quoted(&unquoted(&self.text[token.start..token.end])))
             }
-            _ => Err(syntax("LIKE: expected a text in quotes")),
+            _ => Err(Wrong::syntax("LIKE: expected a text in quotes")),
         }
     }
 
@@ -452,7 +439,7 @@ impl<'a> Reader<'a> {
         } else if next >= self.tokens.len() || self.any(next, &["WHERE", "ORDER", "LIMIT"]) {
             self.rest(next)?
         } else {
-            return Err(syntax(format!(
+            return Err(Wrong::syntax(format!(
                 "expected LIKE, WHERE, ORDER BY or LIMIT, got '{}'",
                 self.text_of(next)
             )));

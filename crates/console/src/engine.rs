@@ -10,7 +10,7 @@
 //! Bounds: the rows of a table, the bytes of an answer ([`Answer`]), the time of a statement, and
 //! the memory of all engines together ([`HEAP_MAX`]).
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Wrong};
 use crate::{DEFAULT_SCHEMA, ROWS_MAX, Row, STATEMENT_MAX, Source, Table, Type, Value};
 use reactor::Time;
 use rusqlite::functions::FunctionFlags;
@@ -22,6 +22,7 @@ use sql::lex::{LexMode, Lexer, Token};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use wire::errors;
 
 /// Memory of SQLite in this process.
 const HEAP_MAX: i64 = 256 << 20;
@@ -211,7 +212,7 @@ impl Engine {
     ///
     /// # Errors
     /// A sentence with what is wrong; what is written then is half an answer.
-    pub(crate) fn list(&self, table: &Table, mut answer: Answer<'_>) -> Result<(), String> {
+    pub(crate) fn list(&self, table: &Table, mut answer: Answer<'_>) -> Result<(), Wrong> {
         let rows = self.rows_of(table)?;
         answer.columns(table.columns.iter().map(|column| column.name));
         for row in &rows {
@@ -225,7 +226,7 @@ impl Engine {
     ///
     /// # Errors
     /// A sentence with what is wrong; what is written then is half an answer.
-    pub(crate) fn run(&self, text: &str, answer: Answer<'_>) -> Result<(), String> {
+    pub(crate) fn run(&self, text: &str, answer: Answer<'_>) -> Result<(), Wrong> {
         self.watch.take();
         let until = Time::now() + STATEMENT_MAX;
         *self
@@ -233,9 +234,9 @@ impl Engine {
             .until
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(until);
-        let mut statement = self.database.prepare(text).map_err(|error| plain(&error))?;
+        let mut statement = self.database.prepare(text).map_err(|error| wrong(&error))?;
         if statement.parameter_count() > 0 {
-            return Err("there are no values for placeholders here".into());
+            return Err(Wrong::syntax("there are no values for placeholders here"));
         }
         let mut read = self.watch.take();
         read.extend(named(text));
@@ -260,7 +261,7 @@ impl Engine {
         self.source.tables().iter().chain(OWN)
     }
 
-    fn fill(&self, read: &BTreeSet<(String, String)>) -> Result<(), String> {
+    fn fill(&self, read: &BTreeSet<(String, String)>) -> Result<(), Wrong> {
         for table in self.tables().filter(|table| is_among(table, read)) {
             let rows = self.rows_of(table)?;
             self.own(|| insert(&self.database, table, &rows))?;
@@ -268,21 +269,21 @@ impl Engine {
         Ok(())
     }
 
-    fn rows_of(&self, table: &Table) -> Result<Vec<Row>, String> {
+    fn rows_of(&self, table: &Table) -> Result<Vec<Row>, Wrong> {
         let rows = match own_rows(table, &*self.source) {
             Some(rows) => rows,
-            None => self.source.rows(table)?,
+            None => self.source.rows(table).map_err(Wrong::too_late)?,
         };
         match rows.len() > ROWS_MAX {
-            true => Err(format!(
+            true => Err(Wrong::too_much(format!(
                 "{} has more than {ROWS_MAX} rows now, which is what the console can hold",
                 table.name
-            )),
+            ))),
             false => Ok(rows),
         }
     }
 
-    fn empty(&self, read: &BTreeSet<(String, String)>) -> Result<(), String> {
+    fn empty(&self, read: &BTreeSet<(String, String)>) -> Result<(), Wrong> {
         for table in self.tables().filter(|table| is_among(table, read)) {
             let delete = format!("DELETE FROM {}", full_name(table));
             self.own(|| self.database.execute(&delete, []).map(|_| ()))?;
@@ -291,11 +292,11 @@ impl Engine {
     }
 
     /// Does something that a client may not, without a limit of time.
-    fn own(&self, work: impl FnOnce() -> rusqlite::Result<()>) -> Result<(), String> {
+    fn own(&self, work: impl FnOnce() -> rusqlite::Result<()>) -> Result<(), Wrong> {
         self.watch.own.store(true, Ordering::Relaxed);
         let done = work();
         self.watch.own.store(false, Ordering::Relaxed);
-        done.map_err(|error| plain(&error))
+        done.map_err(|error| wrong(&error))
     }
 }
 
@@ -329,11 +330,11 @@ impl Watch {
 }
 
 /// The rows of a statement.
-fn collect(statement: &mut Statement<'_>, mut answer: Answer<'_>) -> Result<(), String> {
+fn collect(statement: &mut Statement<'_>, mut answer: Answer<'_>) -> Result<(), Wrong> {
     answer.columns(statement.column_names());
     let width = statement.column_count();
-    let mut rows = statement.query([]).map_err(|error| plain(&error))?;
-    while let Some(row) = rows.next().map_err(|error| plain(&error))? {
+    let mut rows = statement.query([]).map_err(|error| wrong(&error))?;
+    while let Some(row) = rows.next().map_err(|error| wrong(&error))? {
         // It fails behind the last column only.
         answer.row((0..width).map_while(|at| row.get_ref(at).ok()))?;
     }
@@ -431,23 +432,30 @@ fn insert(database: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Resul
     database.execute_batch("COMMIT")
 }
 
-/// What SQLite says, in a sentence for the client.
-fn plain(error: &rusqlite::Error) -> String {
-    use rusqlite::ErrorCode::{AuthorizationForStatementDenied, OperationInterrupted, OutOfMemory};
+/// What SQLite says, for the client.
+fn wrong(error: &rusqlite::Error) -> Wrong {
+    use rusqlite::ErrorCode::{
+        AuthorizationForStatementDenied, OperationInterrupted, OutOfMemory, TooBig,
+    };
+    let words = || match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
+        other => other.to_string(),
+    };
     match error.sqlite_error_code() {
-        Some(OperationInterrupted) => format!(
+        Some(OperationInterrupted) => Wrong::too_late(format!(
             "the statement was ended after {} s, which is the most that the console gives it",
             STATEMENT_MAX.as_secs()
-        ),
-        Some(AuthorizationForStatementDenied) => "the console's tables can only be read".to_owned(),
-        Some(OutOfMemory) => format!(
+        )),
+        Some(AuthorizationForStatementDenied) => Wrong {
+            code: errors::SPECIFIC_ACCESS_DENIED,
+            words: "the console's tables can only be read".to_owned(),
+        },
+        Some(OutOfMemory) => Wrong::too_much(format!(
             "the statement needs more than the {} MiB that all of the console may use",
             HEAP_MAX >> 20
-        ),
-        _ => match error {
-            rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
-            rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
-            other => other.to_string(),
-        },
+        )),
+        Some(TooBig) => Wrong::too_much(words()),
+        _ => Wrong::syntax(words()),
     }
 }

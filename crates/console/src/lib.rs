@@ -145,7 +145,7 @@ pub trait Source: Send + Sync + 'static {
     /// The rows of one of them, at most [`ROWS_MAX`].
     ///
     /// # Errors
-    /// A sentence that says why it cannot be read now.
+    /// A sentence that says who has not answered in time.
     fn rows(&self, table: &Table) -> Result<Vec<Row>, String>;
 
     /// Names and values of what `@@NAME` and SHOW VARIABLES show.
@@ -231,6 +231,8 @@ impl Site {
 pub enum Refused {
     /// There is no client with this number.
     UnknownClient(u64),
+    /// What would do it has not answered in time, in a sentence.
+    Late(String),
     /// Something else, in a sentence.
     Because(String),
 }

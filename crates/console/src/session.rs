@@ -7,8 +7,8 @@
 //! Invariant: each read and write has a limit of time ([`LOGIN_MAX`], [`IDLE_MAX`],
 //! [`COMMAND_REST_MAX`], [`TAKE_MAX`]), whatever pieces it comes in.
 
-use crate::answer::{Answer, Form, TEXT_COLLATION, put_error, put_ok};
-use crate::dialect::{self, Action, Asked, Names, Wrong};
+use crate::answer::{Answer, Form, TEXT_COLLATION, Wrong, put_error, put_ok};
+use crate::dialect::{self, Action, Asked, Names};
 use crate::engine::{Engine, OWN, Who};
 use crate::shares::Held;
 use crate::{
@@ -460,6 +460,7 @@ impl Session<'_> {
                     let words = format!("Unknown thread id: {id} (SHOW CLIENTS has the ids)");
                     put_error(out, seq, errors::NO_SUCH_THREAD, &words);
                 }
+                Err(Refused::Late(why)) => put_error(out, seq, errors::QUERY_TIMEOUT, &why),
                 Err(Refused::Because(why)) => put_error(out, seq, errors::UNKNOWN_ERROR, &why),
             },
             Ok(Asked::Rows(text)) => {
@@ -478,16 +479,16 @@ impl Session<'_> {
         seq: u8,
         out: &mut Vec<u8>,
         held: &mut Held,
-        write: impl FnOnce(Answer<'_>) -> Result<(), String>,
+        write: impl FnOnce(Answer<'_>) -> Result<(), Wrong>,
     ) {
         let Some(_place) = self.site.statements.place(self.account.access) else {
             let words = "other statements are running at the console, and none has ended";
             return put_error(out, seq, errors::QUERY_TIMEOUT, words);
         };
         let start = out.len();
-        if let Err(why) = write(Answer::new(out, seq, self.form, held)) {
+        if let Err(Wrong { code, words }) = write(Answer::new(out, seq, self.form, held)) {
             out.truncate(start);
-            put_error(out, seq, errors::PARSE_ERROR, &why);
+            put_error(out, seq, code, &words);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The console with a small source: what it makes of texts, and what a client gets.
 
-use crate::answer::{Answer, Form};
+use crate::answer::{Answer, Form, Wrong};
 use crate::dialect::{Asked, Names, read};
 use crate::engine::{Engine, OWN, Who};
 use crate::shares::{Answers, Held};
@@ -11,6 +11,7 @@ use crate::{
 use rusqlite::types::ValueRef;
 use std::io::Cursor;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -66,6 +67,8 @@ static TABLES: &[Table] = &[
 struct Small {
     actions: Mutex<Vec<Action>>,
     asked: Mutex<Vec<&'static str>>,
+    /// Whoever has rows and clients does not answer.
+    is_late: AtomicBool,
     /// What a command waits for behind its answer.
     gate: Mutex<Option<Receiver<()>>>,
 }
@@ -76,6 +79,9 @@ impl Source for Small {
     }
 
     fn rows(&self, table: &Table) -> Result<Vec<Row>, String> {
+        if self.is_late.load(Relaxed) {
+            return Err("nobody has answered".into());
+        }
         self.asked.lock().unwrap().push(table.name);
         let client = |id, user: &str, waited| {
             let waited = Option::map_or(waited, Value::Null, Value::Real);
@@ -114,6 +120,9 @@ impl Source for Small {
     fn act(&self, _: &str, action: &Action) -> Result<String, crate::Refused> {
         if *action == Action::Reload {
             return Err("nothing to reload".to_owned().into());
+        }
+        if self.is_late.load(Relaxed) {
+            return Err(crate::Refused::Late("nobody has answered".into()));
         }
         self.actions.lock().unwrap().push(action.clone());
         Ok("done".into())
@@ -382,7 +391,7 @@ const FORM: Form = Form {
 };
 
 /// What an answer holds, until that is dropped.
-fn run(engine: &Engine, text: &str, answers: &Arc<Answers>) -> Result<(Vec<u8>, Held), String> {
+fn run(engine: &Engine, text: &str, answers: &Arc<Answers>) -> Result<(Vec<u8>, Held), Wrong> {
     let (mut out, mut held) = (Vec::new(), Held::none(answers.clone()));
     engine.run(text, Answer::new(&mut out, 1, FORM, &mut held))?;
     Ok((out, held))
@@ -398,8 +407,14 @@ fn read_rows(answer: Vec<u8>) -> Vec<Vec<String>> {
     rows
 }
 
-fn rows_of(engine: &Engine, text: &str) -> Result<Vec<Vec<String>>, String> {
+fn rows_of(engine: &Engine, text: &str) -> Result<Vec<Vec<String>>, Wrong> {
     run(engine, text, &Arc::default()).map(|(answer, _)| read_rows(answer))
+}
+
+/// Why a text has no rows: the number and the sentence.
+fn refused(engine: &Engine, text: &str) -> (u16, String) {
+    let Wrong { code, words } = rows_of(engine, text).unwrap_err();
+    (code.code, words)
 }
 
 /// Checks that packets are numbered one after the other, and counts them.
@@ -462,8 +477,9 @@ fn nothing_but_reading_is_possible() {
         "VACUUM INTO '/tmp/x'",
         "DROP TABLE clients",
     ] {
-        let why = rows_of(&engine, text).unwrap_err();
+        let (code, why) = refused(&engine, text);
         assert!(why.contains("can only be read"), "{text}: {why}");
+        assert_eq!(code, 1227, "{text}");
     }
     assert!(rows_of(&engine, "SELECT load_extension('x')").is_err());
     assert!(rows_of(&engine, "SELECT ?").is_err());
@@ -473,22 +489,25 @@ fn nothing_but_reading_is_possible() {
 fn rows_bytes_and_values_are_bounded() {
     let source = Arc::new(Small::default());
     let engine = engine(&source);
-    let why = rows_of(&engine, "SELECT * FROM many").unwrap_err();
+    let (code, why) = refused(&engine, "SELECT * FROM many");
     assert!(why.contains("more than 200000 rows"), "{why}");
+    assert_eq!(code, 1041);
     let long = "WITH RECURSIVE n(i, t) AS (SELECT 1, hex(zeroblob(1000000)) UNION ALL \
                 SELECT i + 1, t FROM n WHERE i < 100) SELECT * FROM n";
-    let why = rows_of(&engine, long).unwrap_err();
+    let (code, why) = refused(&engine, long);
     assert!(why.contains("32 MiB"), "{why}");
+    assert_eq!(code, 1041);
     // By recursion: the thread's stack must not be what ends it.
     for like in ["LIKE '%0", "GLOB '*0"] {
         let (operator, part) = like.split_at(6);
         let pattern = part.repeat(20_000);
         let text = format!("SELECT hex(zeroblob(20000)) {operator}{pattern}b'");
-        let why = rows_of(&engine, &text).unwrap_err();
+        let (_, why) = refused(&engine, &text);
         assert!(why.contains("pattern too complex"), "{why}");
     }
-    let why = rows_of(&engine, "SELECT zeroblob(17000000)").unwrap_err();
+    let (code, why) = refused(&engine, "SELECT zeroblob(17000000)");
     assert!(why.contains("too big"), "{why}");
+    assert_eq!(code, 1041);
     // The engine goes on.
     assert_eq!(rows_of(&engine, "SELECT 1").unwrap(), [["1"]]);
 }
@@ -581,6 +600,25 @@ fn a_client_asks_and_commands_by_the_mysql_protocol() {
 }
 
 #[test]
+fn what_has_not_answered_in_time_is_no_fault_of_the_text() {
+    let source = Arc::new(Small::default());
+    let at = served(&source);
+    let mut admin = log_in(at, "admin", b"secret").unwrap();
+    source.is_late.store(true, Relaxed);
+    for text in ["SHOW CLIENTS", "SELECT count(*) FROM clients", "KILL 7"] {
+        match values(&mut admin, text) {
+            Err(Failure::Server { code, message, .. }) => {
+                assert_eq!((code, &message[..]), (3024, &b"nobody has answered"[..]));
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    source.is_late.store(false, Relaxed);
+    assert_eq!(values(&mut admin, "SHOW CLIENTS").unwrap().len(), 9);
+    assert!(values(&mut admin, "KILL 7").unwrap().is_empty());
+}
+
+#[test]
 fn a_whole_table_is_shown_as_a_select_shows_it() {
     let source = Arc::new(Small::default());
     let engine = engine(&source);
@@ -590,7 +628,7 @@ fn a_whole_table_is_shown_as_a_select_shows_it() {
     let selected = run(&engine, "SELECT * FROM clients", &Arc::default());
     assert_eq!(out, selected.unwrap().0);
     let many = Answer::new(&mut out, 1, FORM, &mut held);
-    let why = engine.list(&TABLES[2], many).unwrap_err();
+    let why = engine.list(&TABLES[2], many).unwrap_err().words;
     assert!(why.contains("more than 200000 rows"), "{why}");
 }
 
@@ -615,7 +653,7 @@ fn answers_together_are_bounded() {
     let held: Vec<_> = (0..13)
         .map(|_| run(&engine, text, &answers).unwrap())
         .collect();
-    let why = run(&engine, text, &answers).unwrap_err();
+    let why = run(&engine, text, &answers).unwrap_err().words;
     assert!(why.contains("128 MiB"), "{why}");
     drop(held);
     assert!(run(&engine, text, &answers).is_ok());
@@ -729,6 +767,7 @@ fn a_command_that_is_too_long_is_refused_and_a_statement_that_runs_too_long_is_e
     let engine = engine(&source);
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
                    SELECT count(*) FROM n";
-    let why = rows_of(&engine, endless).unwrap_err();
+    let (code, why) = refused(&engine, endless);
     assert!(why.contains("ended after 10 s"), "{why}");
+    assert_eq!(code, 3024);
 }

@@ -257,7 +257,8 @@ impl Console {
             return Err(unknown);
         };
         let group = self.shared.group_of_client(id);
-        match self.ask(group, Wanted::Kill { id, query })? {
+        let said = self.ask(group, Wanted::Kill { id, query });
+        match said.map_err(Refused::Late)? {
             Said::Killed(KillEnd::Done) if query => {
                 Ok(format!("the statement of client {id} is being ended"))
             }

@@ -81,12 +81,15 @@ Commands need `admin_user`. Each of them is logged.
 | what | what happens |
 |---|---|
 | more than 32 connections | the oldest that has not logged in is closed, or the oldest |
-| a table with more than 200,000 rows | error; `SHOW GROUPS` still works |
-| an answer over 32 MiB, all answers over 128 MiB | error |
-| a statement that takes over 10 s, or over 1 MiB | error |
-| a pattern of LIKE or GLOB over 1,000 bytes, a value over 16 MiB | error |
-| more than 256 MiB for the tables and sorts of all statements | error |
-| four statements at once, three of them of `reader_user` | one more waits, for 10 s at most |
+| a table with more than 200,000 rows | error 1041; `SHOW GROUPS` still works |
+| an answer over 32 MiB, all answers over 128 MiB | error 1041 |
+| a value over 16 MiB | error 1041 |
+| more than 256 MiB for the tables and sorts of all statements | error 1041 |
+| a statement over 1 MiB | error 1153, and the connection is closed |
+| a pattern of LIKE or GLOB over 1,000 bytes | error 1064 |
+| a statement that takes over 10 s | error 3024 |
+| a group that has not answered within 2 s | error 3024; `SHOW GROUPS` still works |
+| four statements at once, three of them of `reader_user` | one more waits 10 s, then error 3024 |
 | 8 h without a statement, 10 s for a login or the rest of a command, 30 s for an answer | closed |
 | a wrong password | error 1045, a second later |
 | prepared statements of the protocol | error 1295 |
