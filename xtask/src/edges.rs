@@ -10,18 +10,19 @@ use crate::offence::Offence;
 
 /// Which crates of the workspace each of them may use.
 const EDGES: &[(&str, &[&str])] = &[
-    ("wire", &[]),
+    ("files", &[]),
+    ("wire", &["files"]),
     ("sql", &["wire"]),
     ("session", &["sql", "wire"]),
     ("measure", &[]),
     ("chart", &[]),
-    ("reactor", &[]),
+    ("reactor", &["files"]),
     ("httpd", &["reactor"]),
     ("console", &["sql", "wire", "reactor"]),
     (
         "pool",
         &[
-            "session", "sql", "wire", "reactor", "measure", "httpd", "console",
+            "session", "sql", "wire", "reactor", "measure", "httpd", "console", "files",
         ],
     ),
     (

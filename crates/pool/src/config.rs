@@ -25,6 +25,7 @@ use crate::auth::user_use::UserUse;
 use crate::auth::verifier::Verifier;
 use crate::config::secret::Typed;
 use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
+use files::Unread;
 use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
@@ -32,7 +33,6 @@ use rows::{ConsoleKeys, OtelKeys, Require, ServerKeys, TlsKeys, UserKeys};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
 pub(crate) use rows::{console_rows, otel_rows, server_rows, tls_rows, top_rows, user_rows};
 use rustls::pki_types::CertificateDer;
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -322,21 +322,6 @@ impl Default for Raw {
     }
 }
 
-/// The text of a file of at most [`FILE_BYTES_MAX`].
-fn text_of(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let opened = std::fs::File::open(path);
-    let read = opened.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
-    match read {
-        Err(error) => Err(error.to_string()),
-        Ok(len) if len as u64 > FILE_BYTES_MAX => {
-            let mib = FILE_BYTES_MAX >> 20;
-            Err(format!("expected at most {mib} MiB, it has more"))
-        }
-        Ok(_) => Ok(text),
-    }
-}
-
 impl Raw {
     /// Reads the text of a configuration file.
     ///
@@ -346,13 +331,25 @@ impl Raw {
         File { text, name: None }.read()
     }
 
-    /// Reads a configuration file. Its name stands in front of each error.
+    /// Reads a configuration file, or a pipe. Its name stands in front of each error.
     ///
     /// # Errors
     /// As [`Raw::parse`], or that the file cannot be read.
     pub fn read(path: &Path) -> Result<Raw, String> {
+        Raw::of_file(path, files::text_once(path, FILE_BYTES_MAX))
+    }
+
+    /// The same while the pool serves: it must be a regular file.
+    ///
+    /// # Errors
+    /// As [`Raw::read`].
+    pub(crate) fn read_again(path: &Path) -> Result<Raw, String> {
+        Raw::of_file(path, files::text(path, FILE_BYTES_MAX))
+    }
+
+    fn of_file(path: &Path, text: Result<String, Unread>) -> Result<Raw, String> {
         let name = path.display().to_string();
-        let text = text_of(path).map_err(|why| format!("--config {name}: {why}"))?;
+        let text = text.map_err(|why| format!("--config {name}: {why}"))?;
         let file = File {
             text: &text,
             name: Some(name.into()),
@@ -1195,6 +1192,78 @@ mod tests {
 
     fn check(text: &str) -> Result<Settings, String> {
         Raw::parse(text)?.check()
+    }
+
+    /// Every setting that names a file, with a file that does.
+    const FILES: &str = r#"
+        listen = "127.0.0.1:6033"
+        [backend]
+        address = "127.0.0.1:3306"
+        tls = "verify_ca"
+        tls_ca = "DIR/cert"
+        tls_cert = "DIR/cert"
+        tls_key = "DIR/key"
+        monitor_user = "monitor"
+        monitor_password_file = "DIR/password"
+        [tls]
+        cert = "DIR/cert"
+        key = "DIR/key"
+        client_ca = "DIR/cert"
+        [console]
+        listen = "127.0.0.1:6032"
+        admin_user = "admin"
+        admin_password_file = "DIR/password"
+        reader_user = "reader"
+        reader_password_file = "DIR/password"
+        [otel]
+        endpoint = "http://127.0.0.1:4318"
+        ca = "DIR/cert"
+        [[user]]
+        name = "app"
+        password_file = "DIR/password"
+        backend_password_file = "DIR/password"
+    "#;
+
+    #[test]
+    fn no_setting_has_a_pipe_waited_for() {
+        let folder = std::env::temp_dir().join(format!("onramp-pipes-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, text) in [
+            ("cert", include_str!("../../testkit/tls/cert.pem")),
+            ("key", include_str!("../../testkit/tls/key.pem")),
+            ("password", "secret"),
+        ] {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        let pipe = folder.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let text = FILES.replace("DIR", folder.to_str().unwrap());
+        check(&text).unwrap();
+        let rows = (top_rows().chain(server_rows()).chain(tls_rows()))
+            .chain(console_rows())
+            .chain(otel_rows())
+            .chain(user_rows());
+        let is_file = |row: &&row::Row| {
+            matches!(row.kind, row::Kind::Text(what) if what.contains("path"))
+                && row.key != "spool_folder"
+        };
+        let mut count = 0;
+        for row in rows.filter(is_file) {
+            let line = text.lines().find(|line| {
+                let key = line.trim_start().strip_prefix(row.key);
+                key.is_some_and(|rest| rest.starts_with(" ="))
+            });
+            let line = line.unwrap_or_else(|| panic!("FILES has no {}", row.key));
+            let other = format!("{} = \"{}\"", row.key, pipe.display());
+            let error = check(&text.replace(line, &other)).unwrap_err();
+            assert!(error.contains(row.key), "{}: {error}", row.key);
+            let words = "pipe: expected a regular file";
+            assert!(error.contains(words), "{}: {error}", row.key);
+            count += 1;
+        }
+        assert_eq!(count, text.matches(folder.to_str().unwrap()).count());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

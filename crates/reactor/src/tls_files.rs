@@ -3,12 +3,11 @@
 //! The problem: a file that cannot be used has to be said to be one, with the setting or the option
 //! that names it, what was expected, and what to do. Everything that reads such files does it here.
 //!
-//! Invariant: of a file no more than [`FILE_BYTES_MAX`] and one byte is read.
+//! Bound: the bytes of a file ([`FILE_BYTES_MAX`]).
 
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
-use std::io::Read as _;
 use std::path::Path;
 
 /// Bytes of a file with certificates or a key.
@@ -29,17 +28,7 @@ pub fn authorities(setting: &str, path: &Path) -> Result<RootCertStore, String> 
 
 /// What a file holds, if it is not longer than such files are.
 fn contents(setting: &str, path: &Path) -> Result<Vec<u8>, String> {
-    let shown = path.display();
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| format!("{setting} {shown}: {error}"))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(format!(
-            "{setting} {shown}: expected a PEM file of at most {FILE_BYTES_MAX} bytes; it has more"
-        ));
-    }
-    Ok(bytes)
+    files::bytes(path, FILE_BYTES_MAX).map_err(|why| format!("{setting} {}: {why}", path.display()))
 }
 
 /// The certificates of a PEM file, in its order; at least one.

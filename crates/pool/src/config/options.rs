@@ -7,7 +7,7 @@
 //! one [`Raw`] whatever its source.
 
 use crate::config::{At, Keys, Kind, Raw, Row, Settings, Value, top_rows};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use wire::dsn::Dsn;
 use wire::dsn::password::{Source, seen_by_others};
 
@@ -124,10 +124,22 @@ impl PoolArgs {
     /// # Errors
     /// One sentence about the file or the option that cannot be used.
     pub fn raw(self) -> Result<Raw, String> {
+        self.read_by(Raw::read)
+    }
+
+    /// The same while the pool serves.
+    ///
+    /// # Errors
+    /// As [`PoolArgs::raw`].
+    pub(crate) fn raw_again(self) -> Result<Raw, String> {
+        self.read_by(Raw::read_again)
+    }
+
+    fn read_by(self, read: fn(&Path) -> Result<Raw, String>) -> Result<Raw, String> {
         let mut raw = match &self.config {
             None => Raw::default(),
             Some(path) => {
-                let mut raw = Raw::read(path)?;
+                let mut raw = read(path)?;
                 if raw.holds_secrets() {
                     raw.warnings.extend(seen_by_others(path, "passwords"));
                 }

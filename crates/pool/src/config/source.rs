@@ -44,24 +44,7 @@ impl Source {
         // In front of reading it: a change meanwhile is found by a later look.
         self.look();
         self.read = self.seen;
-        self.is_regular()?;
-        checked(self.args.clone().raw()?)
-    }
-
-    /// A pipe would have whoever reads it wait for whoever writes into it: at start that is what
-    /// was asked for, but a running pool does not stop to listen to its signals.
-    fn is_regular(&self) -> Result<(), String> {
-        let Some(path) = &self.args.config else {
-            return Ok(());
-        };
-        match std::fs::metadata(path) {
-            Ok(found) if !found.is_file() => Err(format!(
-                "--config {}: expected a regular file, which can be read again",
-                path.display()
-            )),
-            // What cannot be looked at cannot be read, and reading it says why.
-            _ => Ok(()),
-        }
+        checked(self.args.clone().raw_again()?)
     }
 
     /// The settings in force with another value of one of them; none is what was read of it.
@@ -222,7 +205,7 @@ mod tests {
         };
         let long = std::fs::File::create(&file).unwrap();
         long.set_len(FILE_BYTES_MAX + 1).unwrap();
-        again_without("expected at most 64 MiB, it has more");
+        again_without("expected at most 67108864 bytes; it has more");
         std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
         again_without("expected a regular file");
         let made = std::process::Command::new("mkfifo").arg(&file).status();

@@ -6,10 +6,9 @@
 //!
 //! Invariant: no error shows what was read.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 /// The longest password of a file, in bytes, its end of line included.
 pub const FILE_BYTES_MAX: u64 = 4096;
@@ -35,14 +34,9 @@ pub enum Source {
 /// # Errors
 /// A sentence that names the file.
 pub fn of_file(path: &str) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("password_file {path}: {error}"))?;
+    let bytes = files::bytes(Path::new(path), FILE_BYTES_MAX)
+        .map_err(|why| format!("password_file {path}: {why}"))?;
     let wrong = |what: &str| Err(format!("password_file {path}: expected one line, {what}"));
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return wrong(&format!("of at most {FILE_BYTES_MAX} bytes; it has more"));
-    }
     let Ok(mut text) = String::from_utf8(bytes) else {
         return wrong("in UTF-8; it is not");
     };
@@ -80,9 +74,9 @@ pub fn of_env(name: &str) -> Result<String, String> {
 }
 
 /// A sentence about a file with secrets that others than its owner can read; None where nobody can,
-/// or where the file is none (a pipe).
+/// or where it is no regular file.
 #[must_use]
-pub fn seen_by_others(path: &std::path::Path, what: &str) -> Option<String> {
+pub fn seen_by_others(path: &Path, what: &str) -> Option<String> {
     let file = std::fs::metadata(path).ok()?;
     let mode = file.mode() & 0o777;
     (file.is_file() && mode & READABLE_BY_OTHERS != 0).then(|| {
@@ -166,6 +160,11 @@ mod tests {
         }
         let error = of_file("/nowhere/password").unwrap_err();
         assert!(error.contains("/nowhere/password: No such file"), "{error}");
+        let error = of_file("/dev/zero").unwrap_err();
+        assert!(
+            error.contains("/dev/zero: expected a regular file"),
+            "{error}"
+        );
     }
 
     #[test]

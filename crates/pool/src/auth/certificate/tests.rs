@@ -111,7 +111,7 @@ fn what_cannot_be_used_is_named_with_its_file() {
         (BOTH.replace("DIR/cert", "DIR/cut"), "tls.cert DIR/cut: "),
         (
             BOTH.replace("DIR/cert", "DIR/long"),
-            "of at most 1048576 bytes",
+            "at most 1048576 bytes",
         ),
         (key_of("none"), "tls.key DIR/none: No such file"),
         (key_of("cert"), "DIR/cert: no private key in it"),
