@@ -73,10 +73,10 @@ fn main() -> ExitCode {
         Job::Pool(job) => {
             outlive_hangup();
             let started = started.in_place_of(job.args.upgrade);
-            pool::settings(&job.args)
-                .and_then(|settings| {
+            pool::settings(job.args)
+                .and_then(|(source, settings)| {
                     look("pool", job.preflight, of_pool(&settings))?;
-                    Ok(pool::run(job.args, settings, started))
+                    Ok(pool::run(source, settings, started))
                 })
                 .unwrap_or_else(|status| status)
         }

@@ -74,6 +74,7 @@ pub use auth::secret::Secret;
 pub use backend::kill_jobs::{KillAsk, KillEnd, Threads};
 pub use buffers::spool_jobs::{SpoolDone, SpoolFiles};
 pub use config::options::PoolArgs;
+pub use config::source::Source;
 pub use config::{
     FileMode, GroupNumber, HttpAddress, Limits, Raw, Settings, StoredCode, UserNumber,
 };

@@ -58,21 +58,22 @@ const FREE_AGAIN: Duration = Duration::from_millis(100);
 /// Exit status for settings that cannot be used.
 const EXIT_USAGE: u8 = 2;
 
-/// The settings, or the status of a pool that cannot use them, with the reason on standard error.
+/// The settings and where they came from, or the status of a pool that cannot use them, with the
+/// reason on standard error.
 ///
 /// # Errors
 /// 2: the command line or the file cannot be used.
-pub fn settings(args: &PoolArgs) -> Result<Settings, ExitCode> {
-    args.clone().settings().map_err(|error| {
+pub fn settings(args: PoolArgs) -> Result<(Source, Settings), ExitCode> {
+    Source::first(args).map_err(|error| {
         note(Event::Settings, format_args!("{error}"));
         ExitCode::from(EXIT_USAGE)
     })
 }
 
-/// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve. `args` is
+/// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve. `source` is
 /// where the settings came from: a reload reads them again.
 #[must_use]
-pub fn run(args: PoolArgs, settings: Settings, started: Started) -> ExitCode {
+pub fn run(source: Source, settings: Settings, started: Started) -> ExitCode {
     log::set_style(settings.log_format, settings.log_level);
     for warning in &settings.warnings {
         note(Event::Warning, format_args!("{warning}"));
@@ -84,7 +85,7 @@ pub fn run(args: PoolArgs, settings: Settings, started: Started) -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
-    let status = match serve(args, settings, &started) {
+    let status = match serve(source, settings, &started) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             note(Event::Failed, format_args!("{error}"));
@@ -95,7 +96,8 @@ pub fn run(args: PoolArgs, settings: Settings, started: Started) -> ExitCode {
     status
 }
 
-fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<(), String> {
+fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<(), String> {
+    let args = source.args().clone();
     privileges::keep_memory(&settings)?;
     check_spool(&mut settings)?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
@@ -150,7 +152,7 @@ fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<()
     };
     let mut shared = Shared::new(settings, server, keys, sizes);
     shared.upstream = upstream;
-    shared.source = Mutex::new(Some(Source::new(args.clone())));
+    shared.source = Mutex::new(Some(source));
     let exporter = match &shared.settings().otel {
         Some(settings) => Some(otel::prepare(settings)?),
         None => None,

@@ -15,25 +15,36 @@ use crate::from_files::{Stamp, stamp};
 
 /// The command line, and its file as it was.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub struct Source {
     args: PoolArgs,
     /// The settings in force, as written.
-    raw: Result<Raw, String>,
+    raw: Raw,
     /// The file when it was read last, and at the last look.
     read: Stamp,
     seen: Stamp,
 }
 
 impl Source {
-    /// Of settings that were read just now.
-    pub(crate) fn new(args: PoolArgs) -> Source {
+    /// Reads the settings for the first time. The file may be a pipe: it is read once.
+    ///
+    /// # Errors
+    /// One sentence about what cannot be used.
+    pub(crate) fn first(args: PoolArgs) -> Result<(Source, Settings), String> {
+        // In front of reading it: a change meanwhile is found by a later look.
         let read = args.config.as_deref().and_then(stamp);
-        Source {
-            raw: args.clone().raw(),
+        let (raw, settings) = checked(args.clone().raw()?)?;
+        let source = Source {
             args,
+            raw,
             read,
             seen: read,
-        }
+        };
+        Ok((source, settings))
+    }
+
+    /// The command line.
+    pub(crate) fn args(&self) -> &PoolArgs {
+        &self.args
     }
 
     /// Reads the settings again: as written, and checked.
@@ -52,14 +63,14 @@ impl Source {
     /// # Errors
     /// One sentence about what cannot be used.
     pub(crate) fn with(&self, name: &str, value: Option<&str>) -> Result<(Raw, Settings), String> {
-        let mut raw = self.raw.clone()?;
+        let mut raw = self.raw.clone();
         raw.change(name, value)?;
         checked(raw)
     }
 
     /// These are in force now.
     pub(crate) fn has_put_in_force(&mut self, raw: Raw) {
-        self.raw = Ok(raw);
+        self.raw = raw;
     }
 
     /// Whether the file is another one than was read last.
@@ -98,6 +109,12 @@ mod tests {
         std::fs::write(file, format!("listen = \"127.0.0.1:2\"\n{top}\n{text}")).unwrap();
     }
 
+    fn first(file: &std::path::Path) -> Source {
+        let line = ["x", "--config", file.to_str().unwrap()];
+        let args = Line::try_parse_from(line).unwrap().args;
+        Source::first(args).unwrap().0
+    }
+
     #[test]
     fn one_value_is_changed_and_edits_of_the_file_stay_out() {
         let folder = std::env::temp_dir().join(format!("onramp-set-{}", std::process::id()));
@@ -105,8 +122,7 @@ mod tests {
         let file = folder.join("pool.toml");
         let put = |top: &str| put_settings(&file, top);
         put("backends_max = 7");
-        let line = ["x", "--config", file.to_str().unwrap()];
-        let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
+        let mut source = first(&file);
         put("backends_max = 8\nstall_ms_max = 77");
         assert_eq!(source.with("backends_max", None).unwrap().1.backends_max, 7);
         let (raw, settings) = source.with("statement_log_users", Some("b, c")).unwrap();
@@ -156,8 +172,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("pool.toml");
         put_settings(&file, "statement_ms_max = 7000");
-        let line = ["x", "--config", file.to_str().unwrap()];
-        let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
+        let mut source = first(&file);
         // Of two settings, one in the file and one not: how often each is set, and what is said.
         for (name, value, shown) in [
             ("statement_ms_max", Some("8"), "8"),
@@ -191,13 +206,28 @@ mod tests {
     }
 
     #[test]
+    fn what_was_read_from_a_pipe_is_changed_without_reading_it_again() {
+        let folder = std::env::temp_dir().join(format!("onramp-pipe-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let pipe = folder.join("pool.toml");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let path = pipe.clone();
+        let writer = std::thread::spawn(move || put_settings(&path, "backends_max = 7"));
+        let source = first(&pipe);
+        writer.join().unwrap();
+        let (_, settings) = source.with("stall_ms_max", Some("77")).unwrap();
+        assert_eq!(settings.backends_max, 7);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn what_is_no_regular_file_or_has_no_end_is_not_read_again() {
         let folder = std::env::temp_dir().join(format!("onramp-odd-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("pool.toml");
         put_settings(&file, "");
-        let line = ["x", "--config", file.to_str().unwrap()];
-        let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
+        let mut source = first(&file);
         let mut again_without = |why: &str| {
             let said = source.read().unwrap_err();
             assert!(said.contains("pool.toml: ") && said.contains(why), "{said}");
@@ -227,8 +257,7 @@ mod tests {
         let file = folder.join("pool.toml");
         let put = |top: &str| put_settings(&file, top);
         put("");
-        let line = ["x", "--config", file.to_str().unwrap()];
-        let mut source = Source::new(Line::try_parse_from(line).unwrap().args);
+        let mut source = first(&file);
         assert!(!source.has_changed());
         put("wait_ms_max = 5");
         assert!(!source.has_changed(), "it may be written just now");
