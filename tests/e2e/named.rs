@@ -2,6 +2,7 @@
 
 use crate::compare::{same, same_on, same_on_both};
 use crate::world::{app, direct, fresh_schema, login, mysql, own_server, server, start_pool};
+use testkit::reply::Outcome;
 use wire::capabilities as cap;
 
 #[test]
@@ -244,6 +245,102 @@ fn what_nobody_has_read_meets_nobody_elses_names() {
         story.sql(d, "PREPARE p FROM 'SELECT 8'; EXECUTE p");
         story.sql(c, "EXECUTE p");
     });
+}
+
+/// Texts of several statements find their clients' names on any backend, in the session in which
+/// they were prepared; what such a text does to a name counts for the next.
+#[test]
+fn texts_of_several_find_the_names_of_their_clients() {
+    for backends in [1, 2, 4] {
+        same_on_both("names_of_several", backends, |story| {
+            let multi = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+            let (a, b) = (story.join_as(&multi), story.join());
+            story.all(
+                a,
+                &[
+                    "CREATE TABLE t (v INT)",
+                    "INSERT INTO t VALUES (7)",
+                    "PREPARE p FROM 'SELECT 1 + ?'",
+                    "SET sql_mode = 'ANSI_QUOTES'",
+                    r#"PREPARE q FROM 'SELECT "v" FROM t'"#,
+                    "SET sql_mode = DEFAULT, @x = 4",
+                    "PREPARE r FROM 'SELECT 3'",
+                ],
+            );
+            let others = ["PREPARE p FROM 'SELECT 100'", "PREPARE q FROM 'SELECT 200'"];
+            story.all(b, &others);
+            story.sql(
+                a,
+                "DO 1; EXECUTE p USING @x; execute `Q`; SELECT @@sql_mode, \"v\"",
+            );
+            if backends > 1 {
+                // A client with such a text keeps its backend.
+                story.all(b, &["EXECUTE p", "EXECUTE q", "EXECUTE r"]);
+            }
+            story.all(
+                a,
+                &[
+                    "EXECUTE p USING @x",
+                    "DEALLOCATE PREPARE p; EXECUTE q",
+                    "EXECUTE r",
+                    "EXECUTE p USING @x",
+                    "DEALLOCATE PREPARE p",
+                    "PREPARE q FROM 'SELECT 5'; SELECT 6; EXECUTE q",
+                    "EXECUTE q",
+                    "PREPARE q FROM 'SELECT 8'",
+                    "EXECUTE q; EXECUTE never; SELECT 9",
+                    "DROP PREPARE q; EXECUTE q",
+                ],
+            );
+            story.command(a, wire::command::Command::ResetConnection, b"");
+            story.all(b, &["EXECUTE p", "EXECUTE q"]);
+            story.all(a, &["EXECUTE r; SELECT 1", "SELECT 2"]);
+        });
+    }
+}
+
+/// The same of SET STATEMENT, which has a statement behind it.
+#[test]
+fn an_execution_behind_set_statement_finds_its_name() {
+    same("names_behind_set", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "PREPARE p FROM 'SELECT 1, @@max_statement_time'");
+        story.all(b, &["PREPARE p FROM 'SELECT 100'", "EXECUTE p"]);
+        story.all(
+            a,
+            &[
+                "SET STATEMENT max_statement_time = 5 FOR EXECUTE p",
+                "EXECUTE p",
+                "SET STATEMENT max_statement_time = 5 FOR EXECUTE never",
+            ],
+        );
+    });
+}
+
+/// More names in a text than are prepared in front of it: the first ones are.
+#[test]
+fn a_text_with_many_names_finds_the_first_of_them() {
+    let test = "a_text_with_many_names_finds_the_first_of_them";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    fresh_schema(real, "names_in_text");
+    let pool = start_pool(real, "names_in_text.toml", "groups = 1\nbackends_max = 1");
+    let account = app().with(cap::MULTI_STATEMENTS);
+    let (mut a, mut b) = (login(&pool.address, &account), login(&pool.address, &app()));
+    let names: Vec<String> = (0..20).map(|number| format!("p{number}")).collect();
+    for name in &names {
+        a.must(&format!("PREPARE {name} FROM 'SELECT 1'"));
+        b.must(&format!("PREPARE {name} FROM 'SELECT 2'"));
+    }
+    let executed: Vec<String> = names.iter().map(|name| format!("EXECUTE {name}")).collect();
+    let outcomes = a.query(&executed.join("; ")).unwrap();
+    assert_eq!(outcomes.len(), 17, "{outcomes:?}");
+    let Some(Outcome::Failed(failure)) = outcomes.last() else {
+        panic!("{outcomes:?}");
+    };
+    assert_eq!(failure.code, 1243);
 }
 
 /// Procedures that prepare and deallocate a name of their own, on a pool that trusts them.

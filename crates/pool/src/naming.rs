@@ -14,7 +14,10 @@
 //!
 //! A text that is not at hand (`PREPARE ... FROM @x` whose value cannot be had) pins its client
 //! until it is deallocated, and for good when it is executed; so does what is more than a client
-//! may carry ([`Statements::has_room_for`]).
+//! may carry ([`Statements::has_room_for`]). A text of several statements with a name in it pins
+//! for good, and so does MariaDB's SET STATEMENT in front of EXECUTE: what the client has under the
+//! name is prepared in front of the text (`group/prepared/ahead.rs`), and from then on the server
+//! alone knows what each name means.
 //!
 //! Invariants: a name on a backend means what [`OnBackend`] says, or belongs to the pinned client
 //! that has the backend; names count in the backend's share of `prepared_max`.
@@ -100,6 +103,9 @@ impl<S> Naming<'_, S> {
     /// A text of the client's, which came in `message`, that [`may_name`] a statement.
     pub(crate) fn speak(&mut self, message: &[u8], text: &Text<'_>) -> Spoken {
         let (sql, mode) = (text.sql, text.mode);
+        if self.client.pins.is_for_good(PinCause::TextPrepare) {
+            return Spoken::Plain;
+        }
         match read(sql, mode) {
             Some(TextPrepared::Prepare(name, text)) => self.prepare(sql, name, &text),
             Some(TextPrepared::PrepareFrom(name, variable)) => {
@@ -481,6 +487,22 @@ mod tests {
         let spoken = bench.says("DEALLOCATE PREPARE p");
         assert!(matches!(spoken, Spoken::Sent(None)), "{spoken:?}");
         assert_eq!(bench.under_way().0, Some(Named::Deallocate(name("p"))));
+    }
+
+    #[test]
+    fn the_server_knows_the_names_of_who_is_pinned_for_them_for_good() {
+        let mut bench = Bench::new();
+        bench.prepared("p", "SELECT 1");
+        let for_good = PinReason::Text(PinCause::TextPrepare);
+        bench.client.pins.add(for_good, None, NOW.0);
+        for sql in [
+            "EXECUTE p",
+            "DEALLOCATE PREPARE p",
+            "PREPARE p FROM 'SELECT 2'",
+        ] {
+            let spoken = bench.says(sql);
+            assert!(matches!(spoken, Spoken::Plain), "{sql}: {spoken:?}");
+        }
     }
 
     #[test]

@@ -218,6 +218,13 @@ impl Holds {
         self.0.as_ref()?.names(cause)
     }
 
+    /// Whether it is pinned for this until it leaves or resets.
+    #[must_use]
+    pub fn is_for_good(&self, cause: PinCause) -> bool {
+        let for_good = |pin: &Pin| pin.reason == PinReason::Text(cause) && pin.names.is_none();
+        self.list().iter().any(for_good)
+    }
+
     /// Whether it is pinned for code or texts that nobody has read: its session may have names that
     /// the pool does not know.
     #[must_use]

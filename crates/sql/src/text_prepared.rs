@@ -140,6 +140,30 @@ fn unquoted(words: &Words<'_>, token: Token, mode: LexMode) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// The names that a text uses which says more than one such statement does: one of several
+/// statements, or MariaDB's SET STATEMENT in front of EXECUTE. A name that the text only gives to
+/// something (`PREPARE name FROM`) is none of them.
+#[must_use]
+pub fn used_in(sql: &[u8], mode: LexMode) -> Vec<Name> {
+    let tokens: Vec<Token> = Lexer::new(sql, mode).collect();
+    let mut words = Words::new(sql, &tokens);
+    let mut names = Vec::new();
+    while let Some(token) = words.next() {
+        let executes = words.is(token, b"EXECUTE");
+        if !executes && !words.is(token, b"PREPARE") {
+            continue;
+        }
+        let mut behind = words;
+        if let Some(name) = name(&mut behind)
+            && (executes || !behind.eat(b"FROM"))
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// Writes the statement that prepares `text` under `name`, for a session of this mode.
 pub fn put_prepare(out: &mut Vec<u8>, name: &[u8], text: &[u8], mode: LexMode) {
     out.extend_from_slice(b"PREPARE `");
@@ -218,6 +242,28 @@ mod tests {
             "PREPARE s FROM 'a' /* open",
         ] {
             assert_eq!(read(sql.as_bytes(), LexMode::default()), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn names_are_used_behind_execute_and_deallocate() {
+        for (sql, expected) in [
+            ("DO 1; EXECUTE P USING @a; execute `q`", &["p", "q"][..]),
+            (
+                "EXECUTE p; EXECUTE p; DEALLOCATE PREPARE p; DROP PREPARE r",
+                &["p", "r"],
+            ),
+            ("PREPARE p FROM 'EXECUTE q'; SELECT 'EXECUTE q'", &[]),
+            ("PREPARE p FROM 'a'; EXECUTE p", &["p"]),
+            ("SET STATEMENT max_statement_time = 1 FOR EXECUTE p", &["p"]),
+            ("EXECUTE", &[]),
+        ] {
+            let expected: Vec<Name> = expected.iter().map(|text| name(text)).collect();
+            assert_eq!(
+                used_in(sql.as_bytes(), LexMode::default()),
+                expected,
+                "{sql}"
+            );
         }
     }
 

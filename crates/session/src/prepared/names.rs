@@ -9,6 +9,9 @@ use std::rc::Rc;
 
 /// Statements that a client may carry by name.
 pub const NAMED_MAX: usize = 64;
+/// Names in one text whose statements are prepared on a backend in front of it: each takes a few
+/// commands, of which there is a bound for one statement ([`crate::own_commands`]).
+const USED_MAX: usize = 16;
 /// Bytes of their texts.
 pub const NAMED_BYTES_MAX: usize = 256 * 1024;
 
@@ -49,6 +52,17 @@ impl Statements {
     /// The client has nothing under this name.
     pub fn forget_name(&mut self, name: &[u8]) {
         self.named.retain(|(known, _)| **known != *name);
+    }
+
+    /// The first of these names under which a backend does not have what the client has.
+    pub fn lacking<'a>(
+        &'a self,
+        used: &'a [Name],
+        on: &OnBackend,
+    ) -> Option<(&'a Name, &'a Rc<Definition>)> {
+        let mut known =
+            (used.iter().take(USED_MAX)).filter_map(|name| Some((name, self.named(name)?)));
+        known.find(|(name, definition)| !on.has_named(name, definition))
     }
 
     /// Whether the client may carry another text under this name.

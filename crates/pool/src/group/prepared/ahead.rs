@@ -8,15 +8,24 @@
 //!
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares again, and says what that said.
+//!
+//! A text of several statements may execute some by name, and so may SET STATEMENT on MariaDB. What
+//! the client has under these names is prepared in the same way, one after the other.
 
+use crate::buffers::message::payload_of;
 use crate::client::Handled;
-use crate::errors::reasons::{Refusal, Unprepared};
+use crate::errors::reasons::{PinReason, Refusal, Unprepared};
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::last_statement::COUNTS;
+use session::prepared::UnderWay;
+use session::prepared::names::Named;
 use session::read_back::Properties;
 use session::standing::Standing;
+use sql::classify::PinCause;
+use sql::text_prepared::used_in;
 use std::rc::Rc;
+use wire::command::Command;
 
 impl<N: Net> Group<N> {
     /// Prepares what a client's execution needs and its backend lacks; `None` when that is nothing.
@@ -26,6 +35,7 @@ impl<N: Net> Group<N> {
         lease: Key,
         message: &[u8],
     ) -> Option<Handled> {
+        self.note_lacking_name(key, lease, message);
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
         if client.prepares_unread() {
             return Some(self.read_back_ahead(key, lease));
@@ -66,6 +76,30 @@ impl<N: Net> Group<N> {
         }
         pair.prepare_ahead(share, &mut out)?;
         Some(self.send_restore(key, lease, &out))
+    }
+
+    /// Where a client's text uses statements by name and is more than that, the first that its
+    /// backend lacks is what is to be prepared there.
+    fn note_lacking_name(&mut self, key: Key, lease: Key, message: &[u8]) -> Option<()> {
+        let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
+        let prepared = client.prepared.as_ref()?;
+        let uses = client.is_pinned_for(PinReason::Text(PinCause::TextPrepare));
+        if prepared.named.is_empty() || prepared.under_way.is_some() || !uses {
+            return None;
+        }
+        let payload = payload_of(message);
+        let (command, arguments) = payload.split_first()?;
+        if *command != Command::Query.byte() {
+            return None;
+        }
+        let sql = client.text_in(arguments).ok()?;
+        let mode = (self.shared.server).lex_mode(&client.session, client.capabilities);
+        let used = used_in(sql, mode);
+        let (name, definition) = prepared.lacking(&used, &backend.prepared)?;
+        let named = Named::Execute(name.clone());
+        let under_way = UnderWay::named(Command::StmtExecute, definition.clone(), named);
+        self.clients.get_mut(key)?.prepared.as_mut()?.under_way = Some(under_way);
+        Some(())
     }
 
     /// Keeps a command until the session that it needs to be known has been read back.

@@ -126,6 +126,38 @@ pub(super) const HABITS: &[Habit] = &[
             "PREPARE e FROM 'INSERT INTO {t} (id) VALUES (1), (1)' ;; EXECUTE e ;; SHOW WARNINGS",
         ],
     ),
+    // Texts in which a name is used among other statements.
+    habit(
+        "named_among_others",
+        3,
+        On::Both,
+        &[
+            "<multi=on> ;; PREPARE p FROM 'SELECT {n} AS x' ;; SELECT {k} ;; \
+             <pins>DO 1; EXECUTE p; SELECT {n} ;; EXECUTE p ;; <reset>",
+            "<multi=on> ;; SET sql_mode = 'ANSI_QUOTES' ;; \
+             PREPARE a FROM 'SELECT \"id\" FROM {t} LIMIT 0' ;; SET sql_mode = DEFAULT ;; \
+             <pins>EXECUTE a; SELECT @@sql_mode ;; <reset>",
+            "<multi=on> ;; PREPARE q FROM 'INSERT INTO {t} (v) VALUES ({k})' ;; \
+             SET time_zone = '+0{n}:00' ;; <pins>EXECUTE q; \
+             SELECT LAST_INSERT_ID(), @@time_zone ;; \
+             EXECUTE q ;; <reset>",
+            "<multi=on> ;; PREPARE p FROM 'SELECT {n}' ;; PREPARE r FROM 'SELECT ?' ;; \
+             <pins>DEALLOCATE PREPARE p; SELECT {n} ;; EXECUTE p ;; DEALLOCATE PREPARE p ;; \
+             SET @p = {n} ;; EXECUTE r USING @p ;; <reset>",
+            "<multi=on> ;; <pins>PREPARE p FROM 'SELECT {n}'; EXECUTE p; DEALLOCATE PREPARE p ;; \
+             EXECUTE p ;; <reset>",
+            "PREPARE p FROM 'SELECT {n}' ;; <pins>EXECUTE p; SELECT 1 ;; EXECUTE p ;; <reset>",
+        ],
+    ),
+    habit(
+        "named_behind_set",
+        1,
+        On::MariaDb,
+        &[
+            "PREPARE p FROM 'SELECT {n}, @@max_statement_time' ;; SELECT {k} ;; \
+             <pins>SET STATEMENT max_statement_time = 9 FOR EXECUTE p ;; EXECUTE p ;; <reset>",
+        ],
+    ),
     habit(
         "immediate_texts",
         2,
