@@ -148,6 +148,34 @@ fn change(real: &Real, pool: &Pool) {
     pool.wait_for(TOLD).unwrap();
 }
 
+/// MariaDB lets no session switch its query cache on while it is off for all; who has it on keeps
+/// it.
+#[test]
+fn a_query_cache_that_is_on_stays_on_when_it_is_off_for_others() {
+    servers("a_query_cache_that_is_on_stays_on_when_it_is_off_for_others").run(|real| {
+        if real.flavour() == Flavour::MySql {
+            return;
+        }
+        real.execute(&["SET GLOBAL query_cache_type = ON"]);
+        let two = "groups = 1\nbackends_max = 2\nwait_ms_max = 5000";
+        let pool = start_pool(real, "globals_cache.toml", two);
+        let (mut sets, mut begun) = (join(&pool), join(&pool));
+        sets.must("SET query_cache_type = DEMAND");
+        real.execute(&["SET GLOBAL query_cache_type = OFF"]);
+        pool.wait_for(TOLD).unwrap();
+        let asks = "SELECT @@query_cache_type";
+        let mut new = join(&pool);
+        assert_eq!(new.value(asks), "OFF");
+        assert_eq!(sets.value(asks), "DEMAND");
+        // The only other backend has it off, and there is no way back.
+        assert_eq!(begun.failure(asks).code, 1105);
+        for client in [&mut begun, &mut new] {
+            assert_eq!(client.value(asks), "OFF");
+        }
+        assert_eq!(sets.value(asks), "DEMAND");
+    });
+}
+
 #[test]
 fn a_session_keeps_the_values_of_its_beginning() {
     servers("a_session_keeps_the_values_of_its_beginning").run(|real| {

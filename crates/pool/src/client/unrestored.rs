@@ -23,6 +23,8 @@ use session::state::Interner;
 const INTERRUPTED: u16 = 1317;
 /// Those for a schema that is not open to the account, and for one that there is not.
 const NO_SCHEMA: [u16; 2] = [1044, 1049];
+/// MariaDB's for a session that is to have the query cache on while it is off for all.
+const NO_QUERY_CACHE: u16 = 1925;
 
 /// A server's refusal.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +121,12 @@ impl<S> Client<S> {
             session.schema = None;
             self.session = sessions.intern(session);
         }
+        if code == NO_QUERY_CACHE {
+            let mut session = (*self.session).clone();
+            if session.set(b"query_cache_type", b"OFF").is_ok() {
+                self.session = sessions.intern(session);
+            }
+        }
         if is_refused(code) && self.session.role.is_some() {
             let mut session = (*self.session).clone();
             session.role = Some(NONE.into());
@@ -192,6 +200,16 @@ mod tests {
             assert_eq!(client.session.schema, None);
             assert!(!schemas.knows(0, b"shop"));
         }
+    }
+
+    #[test]
+    fn a_query_cache_that_is_off_for_all_is_off_for_the_client() {
+        let mut sessions = Interner::default();
+        let mut client = client(ClientState::Restoring, &mut sessions);
+        let end = refused(&mut client, &error(NO_QUERY_CACHE, Behind::Unknown));
+        assert!(!end.leaves);
+        let value = client.session.variable(b"query_cache_type");
+        assert_eq!(value, Some(&b"OFF"[..]));
     }
 
     #[test]

@@ -48,8 +48,8 @@ pub(super) enum Setting {
     /// `sql_auto_is_null`: harmless when off; on, MariaDB's `WHERE id IS NULL` looks at what no
     /// variable shows.
     AutoIsNull,
-    /// What gathers profiles and traces: harmless when off, if it never was on.
-    Gathers,
+    /// Harmless when off, if it never was on; otherwise the client must keep its backend.
+    UnlessOff(PinCause),
     /// The client must keep its backend.
     Pins(PinCause),
 }
@@ -131,7 +131,11 @@ pub(super) fn setting(name: &[u8]) -> Setting {
         return Setting::AutoIsNull;
     }
     if is(b"profiling") || is(b"optimizer_trace") {
-        return Setting::Gathers;
+        return Setting::UnlessOff(PinCause::Profiling);
+    }
+    if is(b"query_cache_type") {
+        // MariaDB lets no session have it on once it is off for all; who had it then keeps it.
+        return Setting::UnlessOff(PinCause::SpecialVariable);
     }
     if is(b"timestamp") {
         return Setting::Clock;
@@ -227,6 +231,14 @@ mod tests {
                 "SET optimizer_trace_max_mem_size = 5, profiling = 1",
                 profiling,
             ),
+            ("SET query_cache_type = ON", Some(Pin::SpecialVariable)),
+            (
+                "SET SESSION query_cache_type = 1",
+                Some(Pin::SpecialVariable),
+            ),
+            ("SET query_cache_type = DEFAULT", Some(Pin::SpecialVariable)),
+            ("SET SESSION query_cache_type = OFF", None),
+            ("SET query_cache_type = 0", None),
             ("FLUSH STATUS", Some(Pin::SessionStatus)),
             (
                 "FLUSH NO_WRITE_TO_BINLOG TABLES, STATUS",

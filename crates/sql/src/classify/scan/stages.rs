@@ -291,13 +291,10 @@ impl Scan<'_> {
     }
 
     /// Whether a value switches off what is switched; of the optimizer's trace it is a text with
-    /// its parts in it. Of a seed it is one that the text tells.
+    /// its parts in it.
     fn is_off(&self, token: Token) -> bool {
         let text = self.text(token).to_ascii_lowercase();
         match token.kind {
-            Kind::Number if self.unless_off == PinCause::SpecialVariable => {
-                text.iter().all(u8::is_ascii_digit)
-            }
             Kind::Number => text == b"0",
             Kind::String => {
                 let parts = text
@@ -343,7 +340,7 @@ impl Scan<'_> {
             // MySQL looks at LAST_INSERT_ID() and nothing else.
             Setting::AutoIsNull if mysql => {}
             Setting::AutoIsNull => self.pin_unless_off(PinCause::VariableInUse),
-            Setting::Gathers => self.pin_unless_off(PinCause::Profiling),
+            Setting::UnlessOff(cause) => self.pin_unless_off(cause),
             Setting::Pins(cause) => self.pin(cause),
         }
     }

@@ -282,7 +282,7 @@ impl Code<'_> {
         let mysql = self.is_mysql();
         let pins = match set::setting(name) {
             Setting::Pins(_) | Setting::InsertId | Setting::Clock => true,
-            Setting::AutoIsNull | Setting::Gathers => true,
+            Setting::AutoIsNull | Setting::UnlessOff(_) => true,
             // It goes back when the routine ends, but MariaDB's status flags do not.
             Setting::SqlMode => !mysql,
             Setting::Restorable | Setting::Charset => false,
