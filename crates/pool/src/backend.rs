@@ -23,7 +23,7 @@ pub(crate) mod riders;
 
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
-use crate::backend::lazy_readback::LazyReadback;
+use crate::backend::lazy_readback::{LastClient, LazyReadback};
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
 use crate::backend::riders::Riders;
@@ -279,8 +279,8 @@ pub(crate) struct Backend<S> {
     pub(crate) found: Option<u64>,
     /// Its FOUND_ROWS() before, and its client's, until it has been asked which of them counts.
     pub(crate) unsettled: Option<(u64, u64)>,
-    /// The client that it served last, and how many statements that had sent then.
-    pub(crate) last_client: Option<(Key, u32)>,
+    /// The client that it served last, until another gets it.
+    pub(crate) last_client: Option<LastClient>,
     /// User variables that it has had.
     pub(crate) had: Had,
     /// The client whose conditions (warnings, errors) it may still hold.

@@ -84,7 +84,7 @@ fn wanted<'a>(from: &Session, to: &'a Session, login: Option<&'a [u8]>) -> Optio
 }
 
 /// Whether that statement cannot fail, or there is none.
-pub fn is_sure(from: &Session, to: &Session, login: Option<&[u8]>) -> bool {
+pub fn switch_cannot_fail(from: &Session, to: &Session, login: Option<&[u8]>) -> bool {
     wanted(from, to, login).is_none_or(|wanted| wanted == NONE)
 }
 
@@ -143,7 +143,7 @@ mod tests {
         let said = |from, to, login: Option<&str>| {
             let login = login.map(str::as_bytes);
             let said = switch(from, to, login).map(|sql| String::from_utf8(sql).unwrap());
-            (said, is_sure(from, to, login))
+            (said, switch_cannot_fail(from, to, login))
         };
         let app_set = Some("SET ROLE `app`".to_string());
         let none_set = Some("SET ROLE NONE".to_string());

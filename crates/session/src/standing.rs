@@ -38,7 +38,7 @@ pub struct Joined {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Front {
     /// There is nothing, or whether it fails is no matter: the command may follow, and runs.
-    Sure,
+    CannotFail,
     /// It can fail, and is waited for.
     Waited,
     /// It can fail; the command may follow, and has no effect then.

@@ -6,11 +6,20 @@
 use reactor::Key;
 use session::last_statement::Questions;
 
+/// The client that a backend has served last. Once that has sent another statement elsewhere, the
+/// backend knows nothing of it that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LastClient {
+    pub(crate) client: Key,
+    /// How many statements it had sent.
+    pub(crate) sent: u32,
+}
+
 /// What is being asked of a backend, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LazyReadback {
     pub(crate) client: Key,
-    /// The client's count of statements.
+    /// How many statements the client had sent.
     pub(crate) sent: u32,
     pub(crate) questions: Questions,
     /// What FOUND_ROWS() was there before, and for the client, where that may have stayed.

@@ -17,6 +17,7 @@ pub(crate) mod sharing;
 pub(crate) mod waiting;
 
 use crate::backend::backend_pools::DialEnd;
+use crate::backend::lazy_readback::LastClient;
 use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports, Riding};
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
@@ -97,15 +98,19 @@ impl<N: Net> Group<N> {
             .retain(|&idle| idle != lease);
         backend.served = false;
         client.binding.bind(&mut backend.binding, (key, lease));
-        let home = backend.last_client.take();
-        if home == Some((key, client.last.number)) {
+        let last = backend.last_client.take();
+        let own = LastClient {
+            client: key,
+            sent: client.last.number,
+        };
+        if last == Some(own) {
             return true;
         }
         // It goes to somebody else: what its last client has left there is asked for.
-        if let Some((last, sent)) = home
-            && (self.clients.get(last)).is_some_and(|client| client.last.number == sent)
+        if let Some(last) = last
+            && (self.clients.get(last.client)).is_some_and(|c| c.last.number == last.sent)
         {
-            self.ask_for(lease, last);
+            self.ask_for(lease, last.client);
         }
         let server = self.shared.server.flavour;
         let found = self.backends.get_mut(lease).and_then(|backend| {
@@ -159,7 +164,10 @@ impl<N: Net> Group<N> {
             && let Some(client) = self.clients.get_mut(owner)
         {
             if let Some(backend) = self.backends.get_mut(lease) {
-                backend.last_client = Some((owner, client.last.number));
+                backend.last_client = Some(LastClient {
+                    client: owner,
+                    sent: client.last.number,
+                });
             }
             // Who is being asked for goes on when that is answered.
             if client.state() == ClientState::Waiting
@@ -272,7 +280,7 @@ impl<N: Net> Group<N> {
                 return self.clients.close_later(waiting.client);
             };
             let len = input.command_len();
-            self.ride(waiting.client, place, &input[..len], &Front::Sure);
+            self.send_statement(waiting.client, place, &input[..len], &Front::CannotFail);
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
             };

@@ -279,8 +279,8 @@ impl<N: Net> Group<N> {
     fn run_text(&mut self, key: Key, message: &[u8], text: &Text<'_>) -> Handled {
         let Text { sql, mode, seen } = text;
         let (sql, mode, found) = (*sql, *mode, &seen.class);
-        if let Some(home) = self.matching().home_for_text(key, found) {
-            self.bind(key, home);
+        if let Some(lease) = self.matching().last_backend_for_text(key, found) {
+            self.bind(key, lease);
         }
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
@@ -386,8 +386,8 @@ impl<N: Net> Group<N> {
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
     /// client's command does.
     fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
-        if let Some(home) = self.matching().home_for_text(key, &text.class) {
-            self.bind(key, home);
+        if let Some(lease) = self.matching().last_backend_for_text(key, &text.class) {
+            self.bind(key, lease);
         }
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
@@ -529,7 +529,7 @@ impl<N: Net> Group<N> {
         if let Some(lease) = self.matching().place_to_ride(key, message)
             && !self.matching().is_ahead()
         {
-            self.ride(key, lease, message, &Front::Sure);
+            self.send_statement(key, lease, message, &Front::CannotFail);
             return Handled::Used;
         }
         self.wait_in_lane(key, message.len())
@@ -537,7 +537,7 @@ impl<N: Net> Group<N> {
 
     /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
     /// brings the backend into the client's session.
-    pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
+    pub(crate) fn send_statement(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
         let now = self.net.now();
         // Who rides was chosen by the present names (`matching/riding.rs`).
         let others = |c: &InFlight| c.purpose == Purpose::Statement;
@@ -546,7 +546,7 @@ impl<N: Net> Group<N> {
         if !rides && let Some(mut planning) = self.planning(key) {
             planning.judge_again(message);
         }
-        let runs = *front == Front::Sure;
+        let runs = *front == Front::CannotFail;
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

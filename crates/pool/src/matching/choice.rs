@@ -4,6 +4,7 @@
 //! stands in its session already, then the one used last that can be brought there. Those about
 //! whose last statement a client may ask next go to others when there is no other.
 
+use crate::backend::lazy_readback::LastClient;
 use crate::backend::{Backend, BackendState};
 use crate::client::{Client, ClientState};
 use crate::matching::Matching;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 /// Idle backends, those used last, among which a client's own last one is looked for. One that is
 /// not among them has not been left just now.
-const HOMES_LOOKED_AT: usize = 8;
+const LAST_USED_MAX: usize = 8;
 /// Who asks about its last statement does so soon. A backend that has lain idle for so long goes to
 /// others as if nobody could ask.
 const ASKS_WITHIN: Duration = Duration::from_secs(10);
@@ -65,16 +66,19 @@ impl<S> Matching<'_, S> {
         let idle = &self.pools.pools[pool].idle;
         let looked_at = match client.affinity() {
             Affinity::Only => idle.len(),
-            Affinity::Counts | Affinity::None => HOMES_LOOKED_AT,
+            Affinity::Counts | Affinity::None => LAST_USED_MAX,
         };
-        let home = Some((key, client.last.number));
+        let own = Some(LastClient {
+            client: key,
+            sent: client.last.number,
+        });
         let alive = |lease: Key| {
             let backend = self.backends.get(lease).filter(|b| self.lives_on(b))?;
             Some((lease, backend))
         };
         let last_used = || idle.iter().rev().filter_map(|lease| alive(*lease));
-        let homes = idle.iter().rev().take(looked_at);
-        let mut homes = homes.filter_map(|lease| alive(*lease));
+        let looked_at = idle.iter().rev().take(looked_at);
+        let mut looked_at = looked_at.filter_map(|lease| alive(*lease));
         // Nothing takes a default schema away again: the backends without one are for the clients
         // without one, as long as there are others, and whoever chooses its first schema does so
         // on another.
@@ -87,10 +91,10 @@ impl<S> Matching<'_, S> {
         {
             return Some(lease);
         }
-        if let Some(home) =
-            homes.find(|(_, b)| b.last_client == home && client.can_run_on(b, self.begun))
+        if let Some((last, _)) =
+            looked_at.find(|(_, b)| b.last_client == own && client.can_run_on(b, self.begun))
         {
-            return Some(home.0);
+            return Some(last);
         }
         // What may count or not leaves a number that is known only where it was so before.
         let number = client.last.found_rows.get();
@@ -118,12 +122,12 @@ impl<S> Matching<'_, S> {
 
     /// How much the last client of an idle backend would lose if another used that.
     pub(super) fn affinity(&self, backend: &Backend<S>) -> Affinity {
-        let Some((last, sent)) = backend.last_client else {
+        let Some(last) = backend.last_client else {
             return Affinity::None;
         };
         let asks_soon = self.now.since(backend.since) < ASKS_WITHIN;
-        let last = self.clients.get(last);
-        match last.filter(|client| client.last.number == sent && asks_soon) {
+        let client = self.clients.get(last.client);
+        match client.filter(|client| client.last.number == last.sent && asks_soon) {
             Some(client) => client.affinity(),
             None => Affinity::None,
         }
@@ -135,32 +139,30 @@ impl<S> Matching<'_, S> {
         backend.lives_on(capabilities, &self.shared.server.timeouts, self.now)
     }
 
-    /// The backend of a client's last statement, if it is idle and nobody's since, and for how many
-    /// statements of which client it is that.
-    pub(crate) fn last_backend_of(&self, key: Key) -> Option<(Key, (Key, u32))> {
-        let number = self.clients.get(key)?.last.number;
-        let mut leases = self.last_backends_of(key);
-        leases.next().map(|(lease, _)| (lease, (key, number)))
+    /// The backend of a client's last statement, if it is idle and nobody's since.
+    pub(crate) fn last_backend_of(&self, key: Key) -> Option<Key> {
+        self.last_backends_of(key).next().map(|(lease, _)| lease)
     }
 
-    /// Whether an idle backend alone knows something of the client that it served last, `home`,
-    /// which can be bound to it to have that asked.
-    pub(crate) fn is_to_be_asked(&self, lease: Key, (key, sent): (Key, u32)) -> bool {
+    /// The client that an idle backend served last, if the backend alone knows something of it, and
+    /// the two can be bound to have that asked.
+    pub(crate) fn client_to_ask_about(&self, lease: Key) -> Option<Key> {
         let backend = self.backends.get(lease);
-        let idle = backend.is_some_and(|backend| backend.state() == BackendState::Idle);
-        idle && self.clients.get(key).is_some_and(|client| {
-            // Its next statement may wait already, behind one that the backend cannot serve.
-            let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
-            let free = client.lease().is_none() && waits && !client.closing;
-            let server = self.shared.server.flavour;
-            free && client.last.number == sent && !client.last.questions(server).is_none()
-        })
+        let idle = backend.filter(|backend| backend.state() == BackendState::Idle);
+        let last = idle?.last_client?;
+        let client = self.clients.get(last.client)?;
+        // Its next statement may wait already, behind one that the backend cannot serve.
+        let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
+        let free = client.lease().is_none() && waits && !client.closing;
+        let knows = client.last.number == last.sent
+            && !client.last.questions(self.shared.server.flavour).is_none();
+        (free && knows).then_some(last.client)
     }
 
     /// The backend to which a client without one goes back for a text that reads what its last
     /// statement has left there, or behind which only that backend knows whether its conditions are
     /// gone.
-    pub(crate) fn home_for_text(&self, key: Key, class: &classify::Statement) -> Option<Key> {
+    pub(crate) fn last_backend_for_text(&self, key: Key, class: &classify::Statement) -> Option<Key> {
         let asks = Reads::ROW_COUNT
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)
@@ -168,11 +170,11 @@ impl<S> Matching<'_, S> {
         let unsure = || area_of(class, self.shared.server.flavour) == Area::Unsure;
         let client = self.clients.get(key)?;
         let goes = class.reads.intersects(asks) || client.last.has_conditions() && unsure();
-        goes.then(|| self.home_to_ask(key))?
+        goes.then(|| self.last_backend_to_ask(key))?
     }
 
     /// The same for a text that is known to read, or runs code that may.
-    pub(crate) fn home_to_ask(&self, key: Key) -> Option<Key> {
+    pub(crate) fn last_backend_to_ask(&self, key: Key) -> Option<Key> {
         let free = self.clients.get(key)?.lease().is_none() && !self.drains;
         free.then(|| self.last_backend_to_use(key))?
     }
@@ -209,11 +211,14 @@ impl<S> Matching<'_, S> {
 
     fn last_backends_of(&self, key: Key) -> impl DoubleEndedIterator<Item = (Key, &Backend<S>)> {
         let client = self.clients.get(key);
-        let home = client.map(|client| (key, client.last.number));
+        let own = client.map(|client| LastClient {
+            client: key,
+            sent: client.last.number,
+        });
         let idle = client.map(|client| &self.pools.pools[client.pool as usize].idle);
         idle.into_iter().flatten().filter_map(move |lease| {
             let backend = self.backends.get(*lease)?;
-            (home.is_some() && backend.last_client == home).then_some((*lease, backend))
+            (own.is_some() && backend.last_client == own).then_some((*lease, backend))
         })
     }
 }

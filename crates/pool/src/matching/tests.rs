@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::backend::backend_pools::PoolKey;
+use crate::backend::lazy_readback::LastClient;
 use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
 use crate::buffers::spool::Spool;
 use crate::client::ClientState;
@@ -175,19 +176,20 @@ fn a_clients_own_last_backend_comes_first_then_one_in_its_session() {
     let client = bench.client(0, Some("d"));
     let own = bench.idle(0, Some("other"));
     let same = bench.idle(0, Some("d"));
-    let last = bench.idle(0, Some("other"));
+    let latest = bench.idle(0, Some("other"));
     assert_eq!(bench.matching().pick_idle(0, client), Some(same));
     assert_eq!(bench.matching().last_backend_of(client), None);
-    bench.backends.get_mut(own).unwrap().last_client = Some((client, 0));
+    let mut last = LastClient { client, sent: 0 };
+    bench.backends.get_mut(own).unwrap().last_client = Some(last);
     assert_eq!(bench.matching().pick_idle(0, client), Some(own));
-    let home = bench.matching().last_backend_of(client);
-    assert_eq!(home.map(|(lease, _)| lease), Some(own));
+    assert_eq!(bench.matching().last_backend_of(client), Some(own));
     assert_eq!(bench.matching().last_backend_to_use(client), Some(own));
     // Another statement of its has run elsewhere since.
-    bench.backends.get_mut(own).unwrap().last_client = Some((client, 7));
+    last.sent = 7;
+    bench.backends.get_mut(own).unwrap().last_client = Some(last);
     bench.backends.remove(same);
     bench.pools.leaves(0, same);
-    assert_eq!(bench.matching().pick_idle(0, client), Some(last));
+    assert_eq!(bench.matching().pick_idle(0, client), Some(latest));
 }
 
 #[test]

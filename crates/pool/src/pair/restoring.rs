@@ -33,10 +33,10 @@ use crate::client::{Client, ClientState, Company};
 use crate::pair::{Broken, Context, Pair};
 use crate::server::server_facts::ServerFacts;
 use reactor::Key;
-use session::known_good::is_sure_between;
+use session::known_good::is_known_good;
 use session::last_statement::RowCount;
 use session::reply_summary::ReplySummary;
-use session::roles::{is_sure, switch};
+use session::roles::{switch, switch_cannot_fail};
 use session::standing::{Front, Joined, Standing, is_one_statement};
 use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
 use session::statement::LooksBack;
@@ -175,16 +175,16 @@ impl<S> Pair<'_, S> {
             (backend.insert_id != Some(client.last.insert_id)).then_some(client.last.insert_id);
         let same = Rc::ptr_eq(&backend.session, session);
         if same && insert_id.is_none() {
-            return Front::Sure;
+            return Front::CannotFail;
         }
-        let sure = same || is_sure_here(&backend.session, session, epoch, backend);
+        let cannot_fail = same || cannot_fail_on(&backend.session, session, epoch, backend);
         let moves = backend.session.schema_to_set(session).is_some();
         let front = match standing {
             Standing::Anywhere => Front::Tried,
             // If that warns, it is cleared before the statement.
             _ if client.statement.looks_back != LooksBack::No && !same => Front::Waited,
-            Standing::OwnSchema if sure => Front::Sure,
-            _ if sure && !moves => Front::Sure,
+            Standing::OwnSchema if cannot_fail => Front::CannotFail,
+            _ if cannot_fail && !moves => Front::CannotFail,
             _ => Front::Waited,
         };
         let commands =
@@ -210,7 +210,7 @@ impl<S> Pair<'_, S> {
         backend.session = session.clone();
         backend.note_role();
         match commands {
-            0 => Front::Sure,
+            0 => Front::CannotFail,
             _ => front,
         }
     }
@@ -234,8 +234,8 @@ impl<S> Pair<'_, S> {
         if !text || long || looks_back || Rc::ptr_eq(&backend.session, session) {
             return None;
         }
-        let sure = is_sure_here(&backend.session, session, epoch, backend);
-        if sure && backend.session.schema_to_set(session).is_none() {
+        let cannot_fail = cannot_fail_on(&backend.session, session, epoch, backend);
+        if cannot_fail && backend.session.schema_to_set(session).is_none() {
             return None;
         }
         let insert_id =
@@ -351,9 +351,9 @@ fn may_join<S>(
 
 /// Whether what brings a backend from one session to the other cannot fail on it. Inside of a
 /// transaction a SET may fail that does not outside.
-fn is_sure_here<S>(from: &Session, to: &Session, epoch: u64, backend: &Backend<S>) -> bool {
-    let role = || is_sure(from, to, backend.login_role.as_deref());
-    is_sure_between(from, to, epoch)
+fn cannot_fail_on<S>(from: &Session, to: &Session, epoch: u64, backend: &Backend<S>) -> bool {
+    let role = || switch_cannot_fail(from, to, backend.login_role.as_deref());
+    is_known_good(from, to, epoch)
         && role()
         && !(backend.in_transaction() && from.variables_differ(to))
 }

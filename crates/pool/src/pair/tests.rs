@@ -155,7 +155,7 @@ fn a_report_that_cannot_be_read_gives_the_backend_up() {
 #[test]
 fn nothing_stands_in_front_of_a_statement_whose_backend_is_in_its_session() {
     let mut parts = Parts::new();
-    assert_eq!(parts.front(), (Front::Sure, String::new()));
+    assert_eq!(parts.front(), (Front::CannotFail, String::new()));
     assert_eq!(parts.purposes(), []);
 }
 
@@ -164,7 +164,7 @@ fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
     let (front, sent) = parts.front();
-    assert_eq!(front, Front::Sure);
+    assert_eq!(front, Front::CannotFail);
     assert!(sent.contains("SHOW CREATE TABLE"), "{sent}");
     assert_eq!(parts.purposes(), [Purpose::Clearing]);
     assert_eq!(parts.backend.conditions_of, None);
@@ -172,7 +172,7 @@ fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
     parts.backend.transaction.note_begin_sent();
-    assert_eq!(parts.front(), (Front::Sure, String::new()));
+    assert_eq!(parts.front(), (Front::CannotFail, String::new()));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
     parts.backend.conditions_of = Some(other());
     parts.client.company = Company::BeginDeferred;
     let (front, sent) = parts.front();
-    assert_eq!(front, Front::Sure);
+    assert_eq!(front, Front::CannotFail);
     assert!(sent.ends_with("BEGIN"), "{sent}");
     assert_eq!(parts.purposes(), [Purpose::Clearing, Purpose::Begin]);
     assert!(parts.backend.in_transaction() && !parts.client.is_begin_deferred());

@@ -27,7 +27,7 @@ impl<N: Net> Group<N> {
             Some(Front::Waited) => self.send_restore(key, lease, &out),
             Some(front) => {
                 self.backend_writer().send(lease, &out);
-                self.ride(key, lease, message, &front);
+                self.send_statement(key, lease, message, &front);
                 Handled::Used
             }
         };

@@ -138,9 +138,9 @@ impl<N: Net> Group<N> {
         let settled = client.last.is_settled();
         let stays = stays.filter(|why| {
             let asks = *why == Stays::Asks && settled;
-            let home = asks.then(|| self.matching().last_backend_of(key)).flatten();
+            let last = asks.then(|| self.matching().last_backend_of(key)).flatten();
             // Where nobody knows it any more, here or there, it may go.
-            !asks || home.is_some_and(|(lease, home)| self.ask_last_backend(lease, home))
+            !asks || last.is_some_and(|lease| self.ask_last_backend(lease))
         });
         let is_read_back = || {
             self.client_view(key)

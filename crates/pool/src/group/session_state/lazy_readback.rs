@@ -2,17 +2,17 @@
 //!
 //! The problem: of some statements neither text nor reply tells what they leave (FOUND_ROWS()
 //! behind UNION or OFFSET, the items of a condition). To ask behind each of them costs a round trip
-//! that hardly any client wants. The mechanism: a backend that becomes free is its last client's
-//! *home* ([`crate::backend::Backend::last_client`]) until somebody else gets it. Until then the
+//! that hardly any client wants. The mechanism: a backend that becomes free notes its last client
+//! ([`crate::backend::Backend::last_client`]) until somebody else gets it. Until then the
 //! client's own question goes there and the server answers it
-//! ([`crate::matching::Matching::home_for_text`]).
+//! ([`crate::matching::Matching::last_backend_for_text`]).
 //! When another client gets the backend, or it is to be closed, the questions that save the answers
 //! go out first, in one write with that client's commands ([`Group::ask_for`]): GET DIAGNOSTICS
 //! into variables of the pool's own, which clears nothing, then one SELECT of FOUND_ROWS() and of
 //! those variables.
 //!
-//! A home is known by its client and that client's count of statements sent, so it is none any more
-//! once the client has run something elsewhere.
+//! The client is noted with the number of statements that it had sent, so the backend is its last
+//! one only as long as it has run nothing elsewhere.
 //!
 //! Invariants: none of the commands of a client that is being asked for goes on
 //! ([`session::last_statement::LastStatement::is_asked_elsewhere`]); what was asked counts only for
@@ -222,21 +222,16 @@ impl<N: Net> Group<N> {
 
     /// Closes an idle backend, once its last client's questions are answered.
     pub(crate) fn let_go(&mut self, lease: Key) {
-        let home = self
-            .backends
-            .get(lease)
-            .and_then(|backend| backend.last_client);
-        if !home.is_some_and(|home| self.ask_last_backend(lease, home)) {
+        if !self.ask_last_backend(lease) {
             self.retire(lease);
         }
     }
 
-    /// Binds a client to its idle home to ask there; `false` when there is nothing to ask.
-    pub(crate) fn ask_last_backend(&mut self, lease: Key, home: (Key, u32)) -> bool {
-        let key = home.0;
-        self.matching().is_to_be_asked(lease, home)
-            && self.bind(key, lease)
-            && self.ask_for(lease, key)
+    /// Binds an idle backend to the client that it served last, and asks it what it alone knows of
+    /// that; `false` when there is nothing to ask.
+    pub(crate) fn ask_last_backend(&mut self, lease: Key) -> bool {
+        let client = self.matching().client_to_ask_about(lease);
+        client.is_some_and(|key| self.bind(key, lease) && self.ask_for(lease, key))
     }
 
     /// Whether FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
@@ -261,7 +256,7 @@ impl<N: Net> Group<N> {
             // Behind what is being read back, this is asked for next.
             return !backend.flight().is_empty() || self.ask_for(lease, key);
         }
-        let home = self.matching().last_backend_of(key);
-        home.is_some_and(|(lease, home)| self.ask_last_backend(lease, home))
+        let last = self.matching().last_backend_of(key);
+        last.is_some_and(|lease| self.ask_last_backend(lease))
     }
 }

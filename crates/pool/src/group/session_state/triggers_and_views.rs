@@ -45,8 +45,8 @@ impl<N: Net> Group<N> {
         let Some(asking) = self.code().asking(text) else {
             return Inside::Known;
         };
-        if let Some(home) = self.matching().home_to_ask(key) {
-            self.bind(key, home);
+        if let Some(lease) = self.matching().last_backend_to_ask(key) {
+            self.bind(key, lease);
         }
         let lost = (self.clients.get(key)).map_or(Reads::NONE, Client::lost_to_code);
         if lost.is_empty() {
