@@ -467,3 +467,6 @@ impl<N: Net> Group<N> {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -153,3 +153,148 @@ impl<N: Net> Group<N> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::lazy_readback::LastClient;
+    use crate::backend::{InFlight, Purpose};
+    use crate::client::ClientState;
+    use crate::errors::reasons::PinReason;
+    use crate::group::tests::{self, NOW, backend, client};
+    use crate::scripted::Scripted;
+    use sql::classify::Reads;
+    use wire::command::ReplyShape;
+
+    /// A group that hands over.
+    fn group() -> Group<Scripted> {
+        let mut group = tests::group();
+        group.departures.begin();
+        group
+    }
+
+    /// A client that has a backend, which answers something of the pool's own if it `is_asked`.
+    fn leased(group: &mut Group<Scripted>, is_asked: bool) -> (Key, Key) {
+        let (key, lease) = tests::leased(group);
+        if is_asked {
+            let question = InFlight::own(Some(key), Purpose::Warnings, ReplyShape::Results);
+            group.backends.get_mut(lease).unwrap().expect(question);
+        }
+        (key, lease)
+    }
+
+    #[test]
+    fn who_is_at_rest_goes_now_alone_or_with_its_backend() {
+        let mut group = group();
+        let alone = client(&mut group);
+        assert_eq!(group.goes(alone), Going::Now);
+        let (key, lease) = leased(&mut group, false);
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.transaction.note_begin_sent();
+        assert_eq!(group.goes(key), Going::Now, "its transaction goes along");
+        let pinned = group.clients.get_mut(key).unwrap();
+        pinned.pins.add(PinReason::FailedCode, None, NOW.0);
+        assert_eq!(group.goes(key), Going::Now, "and so does what pins it");
+    }
+
+    #[test]
+    fn who_is_only_asked_about_goes_when_that_is_answered() {
+        let mut group = group();
+        let (key, lease) = leased(&mut group, true);
+        assert_eq!(group.goes(key), Going::Soon(Stays::Holding));
+        group.backends.get_mut(lease).unwrap().take_answered();
+        assert_eq!(group.goes(key), Going::Now);
+    }
+
+    #[test]
+    fn whose_backend_is_busy_and_keeps_something_for_it_stays() {
+        let mut group = group();
+        let (in_transaction, lease) = leased(&mut group, true);
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.transaction.note_begin_sent();
+        assert_eq!(group.goes(in_transaction), Going::Not(Stays::Holding));
+        let (pinned, _) = leased(&mut group, true);
+        let client = group.clients.get_mut(pinned).unwrap();
+        client.pins.add(PinReason::FailedCode, None, NOW.0);
+        assert_eq!(group.goes(pinned), Going::Not(Stays::Pinned));
+    }
+
+    #[test]
+    fn who_runs_something_or_is_not_there_stays() {
+        let mut group = group();
+        let key = client(&mut group);
+        let client = group.clients.get_mut(key).unwrap();
+        assert!(client.change_state(ClientState::Running, NOW));
+        assert_eq!(group.goes(key), Going::Not(Stays::Busy));
+        group.clients.remove(key);
+        assert_eq!(group.goes(key), Going::Not(Stays::Busy));
+    }
+
+    #[test]
+    fn what_its_last_backend_alone_knows_is_asked_first() {
+        let mut group = group();
+        let key = client(&mut group);
+        let last = &mut group.clients.get_mut(key).unwrap().last;
+        last.found_rows.set(None);
+        last.own(Reads::FOUND_ROWS);
+        assert_eq!(group.goes(key), Going::Now, "nobody knows it any more");
+        let lease = backend(&mut group);
+        group.backends.get_mut(lease).unwrap().last_client = Some(LastClient {
+            client: key,
+            sent: 0,
+        });
+        assert_eq!(group.goes(key), Going::Soon(Stays::Asks));
+        assert_eq!(group.clients.get(key).unwrap().lease(), Some(lease));
+        let flight = group.backends.get(lease).unwrap().flight();
+        let purposes: Vec<_> = flight.iter().map(|command| command.purpose).collect();
+        assert_eq!(purposes, [Purpose::LazyReadback(true)]);
+    }
+
+    #[test]
+    fn who_was_refused_is_looked_at_again_once_it_has_or_has_no_backend() {
+        let mut group = group();
+        let key = client(&mut group);
+        let Group {
+            departures,
+            clients,
+            aside,
+            ..
+        } = &mut group;
+        departures.refuse(key, clients, aside);
+        assert_eq!(group.goes(key), Going::Not(Stays::Refused));
+        let lease = backend(&mut group);
+        assert!(group.bind(key, lease));
+        assert_eq!(group.goes(key), Going::Now);
+    }
+
+    #[test]
+    fn the_line_gives_who_may_go_now_and_serves_who_cannot_on() {
+        let mut group = group();
+        let ((soon, lease), not, now) = (
+            leased(&mut group, true),
+            client(&mut group),
+            client(&mut group),
+        );
+        assert!([soon, not, now].map(|key| group.departs(key)) == [true; 3]);
+        assert!(group.has_departures());
+        let client = group.clients.get_mut(not).unwrap();
+        assert!(client.change_state(ClientState::Running, NOW));
+        assert_eq!(group.next_departure(), Some((now, NOW)));
+        assert!(!group.departures.has(not), "it is served on");
+        assert_eq!(group.next_departure(), None);
+        assert!(group.departs(soon) && !group.has_departures());
+        group.backends.get_mut(lease).unwrap().take_answered();
+        assert!(group.has_departures());
+        assert_eq!(group.next_departure(), Some((soon, NOW)));
+    }
+
+    #[test]
+    fn no_more_stand_in_line_than_a_batch_takes() {
+        let mut group = group();
+        let clients: Vec<Key> = (0..=BATCH_CLIENTS).map(|_| client(&mut group)).collect();
+        let departing = clients.iter().filter(|key| group.departs(**key)).count();
+        assert_eq!(departing, BATCH_CLIENTS);
+        group.end_departures();
+        assert!(!group.departs(clients[0]), "nobody goes any more");
+    }
+}

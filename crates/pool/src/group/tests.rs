@@ -1,0 +1,50 @@
+//! For tests of a group's parts: a group whose sockets do what the test says, with one pool.
+
+use crate::backend::backend_pools::PoolKey;
+use crate::backend::{Backend, BackendState};
+use crate::client::{Client, ClientState, Proof};
+use crate::group::Group;
+use crate::scripted::{Scripted, shared};
+use reactor::{Key, Time};
+use session::state::Session;
+use std::sync::Arc;
+
+pub(crate) const NOW: Time = Time(1_000_000_000);
+
+/// A group with nobody in it.
+pub(crate) fn group() -> Group<Scripted> {
+    let mut group = Group::new(Scripted::default(), Arc::new(shared("")), 0);
+    group.backend_pools.add(PoolKey::of_user("app"), |_| true);
+    group
+}
+
+/// A client between two statements.
+pub(crate) fn client(group: &mut Group<Scripted>) -> Key {
+    let session = group.sessions.intern(Session::default());
+    let mut client = Client::of_tests(NOW, session);
+    (client.login, client.proof) = (None, Proof::Given);
+    assert!(client.change_state(ClientState::Idle, NOW));
+    group.clients.insert(client)
+}
+
+/// An idle backend in a new session.
+pub(crate) fn backend(group: &mut Group<Scripted>) -> Key {
+    let session = group.sessions.intern(Session::default());
+    let mut backend = Backend::of_tests(NOW, session);
+    for state in [BackendState::Preparing, BackendState::Idle] {
+        assert!(backend.change_state(state, NOW));
+    }
+    assert!(group.shared.budget.take(0));
+    group.backend_pools.dial_begins(0);
+    group.backend_pools.dial_ends(0);
+    let lease = group.backends.insert(backend);
+    group.backend_pools.pools[0].idle.push(lease);
+    lease
+}
+
+/// A client that has a backend, between two statements.
+pub(crate) fn leased(group: &mut Group<Scripted>) -> (Key, Key) {
+    let (key, lease) = (client(group), backend(group));
+    assert!(group.bind(key, lease));
+    (key, lease)
+}
