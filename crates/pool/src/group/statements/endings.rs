@@ -83,7 +83,7 @@ impl<N: Net> Group<N> {
             .pair(owner, key)
             .map(|mut pair| pair.note_statement(summary, explanation));
         if let Some(Err(why)) = noted {
-            self.lose(key, why);
+            return self.lose_answered(key, owner, why);
         }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
@@ -147,6 +147,18 @@ impl<N: Net> Group<N> {
             (self.clients).leave_if_idle(owner, self.departures.has(owner));
         }
         self.pump(owner);
+    }
+
+    /// A backend is of no use any more, and its client's session is on it alone. The client has had
+    /// its answer: it is closed without another word.
+    fn lose_answered(&mut self, lease: Key, owner: Key, why: &str) {
+        let now = self.net.now();
+        if let Some(client) = self.clients.get_mut(owner)
+            && client.change_state(ClientState::Idle, now)
+        {
+            self.clients.close_later(owner);
+        }
+        self.lose(lease, why);
     }
 
     /// Measures how long a statement of a client took, and counts how it ended.
@@ -252,5 +264,30 @@ impl<N: Net> Group<N> {
             }
             Next::Free => self.release(lease),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Purpose;
+    use crate::group::tests::{NOW, group, leased};
+    use wire::command::ReplyShape;
+
+    #[test]
+    fn whose_session_nobody_knows_behind_its_answer_is_closed_without_another_word() {
+        let mut group = group();
+        let (key, lease) = leased(&mut group);
+        let client = group.clients.get_mut(key).unwrap();
+        assert!(client.change_state(ClientState::Running, NOW));
+        let command = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Status);
+        let cut_short = ReplySummary {
+            changes: vec![0, 9],
+            ..ReplySummary::default()
+        };
+        group.statement_done(lease, &command, &cut_short);
+        assert!(group.backends.get(lease).is_none());
+        assert!(group.clients.get(key).unwrap().closing);
+        assert_eq!(group.net.written, b"\x01\0\0\0\x01", "the backend's COM_QUIT");
     }
 }
