@@ -12,6 +12,7 @@
 //! | `own_answers.rs` | what answers to the pool's own commands make of the two |
 //! | `answers.rs` | properties of a session that were read back, one function for each |
 //! | `changes.rs` | what trackers report of a session and its transaction |
+//! | `left.rs` | what a statement has left: counts, conditions, FOUND_ROWS() |
 //! | `restoring.rs` | the commands that bring a backend into its client's session |
 //! | `questions.rs` | what the pool asks behind a statement |
 //! | `conditions.rs` | whose conditions stand on a backend, and what clears them |
@@ -27,6 +28,7 @@ pub(crate) mod answers;
 pub(crate) mod changes;
 pub(crate) mod conditions;
 pub(crate) mod found;
+pub(crate) mod left;
 pub(crate) mod next;
 pub(crate) mod own_answers;
 pub(crate) mod prepared;

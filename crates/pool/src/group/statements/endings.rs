@@ -14,12 +14,8 @@ use crate::group::Group;
 use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
 use reactor::{Key, Net};
-use session::last_statement::COUNTS;
-use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
-use session::standing::Standing;
 use session::statement::Explanation;
-use sql::classify::Reads;
 
 /// Why the rest of a reply does not come.
 const PARTED: &str = "a statement that was sent behind this one had its connection closed";
@@ -39,6 +35,43 @@ impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
     pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) {
         self.counts.statements += 1;
+        self.note_prepared(key, command, summary);
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let contaminated = backend.has_changed(summary);
+        let ending = backend.ending(command, summary, self.net.now());
+        self.shapes.learn(command.shape, ending);
+        backend.pass_lease_on();
+        let alone = backend.flight().is_empty();
+        let Some(owner) = command
+            .owner
+            .filter(|owner| self.clients.get(*owner).is_some())
+        else {
+            return self.statement_of_nobody(key, summary, contaminated);
+        };
+        self.note_service(owner, command, summary);
+        if !alone && contaminated {
+            self.part_riders(key, Some(owner));
+        }
+        let Some(mut pair) = self.pair(owner, key) else {
+            return;
+        };
+        let explanation = pair.client.explanation().with_due(summary.due);
+        if let Err(why) = pair.note_statement(summary, explanation) {
+            return self.lose_answered(key, owner, why);
+        }
+        pair.note_left(command, summary, alone);
+        if !alone && !contaminated {
+            // Others rode behind: the backend is theirs, and the words of a warning are gone.
+            pair.client.last.leave_to_riders();
+            self.clients.unbind(owner, &mut self.backends);
+        }
+        self.go_on_answered(key, owner);
+    }
+
+    /// Notes what a statement has done to the backend's prepared statements and savepoints.
+    fn note_prepared(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
@@ -56,85 +89,11 @@ impl<N: Net> Group<N> {
             let statement = owner.map(|client| &client.statement);
             backend.note_savepoint(statement, summary.error.is_none());
         }
-        let Some(backend) = self.backends.get_mut(key) else {
-            return;
-        };
-        let contaminated = backend.has_changed(summary);
-        let ending = backend.ending(command, summary, self.net.now());
-        self.shapes.learn(command.shape, ending);
-        backend.pass_lease_on();
-        let Some(owner) = command
-            .owner
-            .filter(|owner| self.clients.get(*owner).is_some())
-        else {
-            return self.statement_of_nobody(key, summary, contaminated);
-        };
-        self.note_service(owner, command, summary);
-        let alone = self
-            .backends
-            .get(key)
-            .is_some_and(|backend| backend.flight().is_empty());
-        if !alone && contaminated {
-            self.part_riders(key, Some(owner));
-        }
-        let explanation = self.clients.get(owner).map(Client::explanation);
-        let explanation = explanation.unwrap_or_default().with_due(summary.due);
-        let noted = self
-            .pair(owner, key)
-            .map(|mut pair| pair.note_statement(summary, explanation));
-        if let Some(Err(why)) = noted {
-            return self.lose_answered(key, owner, why);
-        }
+    }
+
+    /// A client has its answer: its backend goes on, and the client with its next command.
+    fn go_on_answered(&mut self, key: Key, owner: Key) {
         let now = self.net.now();
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        client.company = Company::Any;
-        client.note_result(summary);
-        if let Some((code, _)) = &summary.error {
-            session::last_gtid::doubt(&mut self.gtids, owner, *code);
-        }
-        let mysql = self.shared.server.flavour.is_mysql();
-        let found_before = client.last.found_rows.get();
-        let statement = client.statement;
-        let rows = command.reply.rows();
-        let kept = (client.last).ended(&statement, summary, rows, (alone, mysql));
-        if let Some(backend) = self.backends.get_mut(key) {
-            if !kept {
-                let unsure = client.last.is_found_unsure(alone);
-                backend.unsettled = backend.found.zip(found_before).filter(|_| unsure);
-                let asked = client.last.owed.changed.intersects(Properties::FOUND_ROWS);
-                if backend.unsettled.is_some() && !asked {
-                    client.last.found_rows.unsettle();
-                }
-            }
-            backend.found = match client.last.is_native(Reads::FOUND_ROWS) {
-                true => client.last.found_rows.get(),
-                false => backend.found.filter(|_| kept),
-            };
-        }
-        if !mysql && (summary.error.is_some() || summary.warnings > 0) {
-            client.last.owed.trace = client.trace_of(summary);
-        }
-        // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
-        let multi = client.session.multi_statements;
-        let stays = |b: &Backend<N::Sock>| b.session.multi_statements == multi;
-        if !self.backends.get(key).is_some_and(stays) {
-            client.last.disown(COUNTS);
-        }
-        // COM_INIT_DB is sent in whatever schema the backend is; where it fails, the session's own
-        // is to be set in front of what follows.
-        let (failed, own) = (summary.error.is_some(), &client.session.schema);
-        let strays = |b: &Backend<N::Sock>| b.session.schema != *own;
-        let moves = statement.standing == Standing::NewSchema;
-        if failed && moves && self.backends.get(key).is_some_and(strays) {
-            client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
-        }
-        if !alone && !contaminated {
-            // Others rode behind: the backend is theirs, and the words of a warning are gone.
-            client.last.leave_to_riders();
-            self.clients.unbind(owner, &mut self.backends);
-        }
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
@@ -153,11 +112,10 @@ impl<N: Net> Group<N> {
     /// its answer: it is closed without another word.
     fn lose_answered(&mut self, lease: Key, owner: Key, why: &str) {
         let now = self.net.now();
-        if let Some(client) = self.clients.get_mut(owner)
-            && client.change_state(ClientState::Idle, now)
-        {
-            self.clients.close_later(owner);
+        if let Some(client) = self.clients.get_mut(owner) {
+            let _ = client.change_state(ClientState::Idle, now);
         }
+        self.clients.close_later(owner);
         self.lose(lease, why);
     }
 
