@@ -28,6 +28,18 @@ use wire::errors::ErrorCode;
 /// Why a client is pinned whose text ends its connection (COMMIT RELEASE).
 const RELEASED: PinReason = PinReason::Text(PinCause::Release);
 
+/// How a backend was lost, as one of its clients sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loss<'a> {
+    pub(crate) why: &'a str,
+    /// A transaction was open on it.
+    pub(crate) in_transaction: bool,
+    /// It had run something of the client already.
+    pub(crate) served: bool,
+    /// The client has got a part of a packet.
+    pub(crate) amid_packet: bool,
+}
+
 impl<N: Net> Group<N> {
     /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
     pub(crate) fn dial_failed(&mut self, key: Key, why: &str, end: DialEnd) {
@@ -157,8 +169,12 @@ impl<N: Net> Group<N> {
         self.epoch += 1;
         let (thread, now) = (backend.thread, self.net.now());
         self.log.backend_lost(now, thread, why);
-        let (keeps, served) = (backend.in_transaction(), backend.served);
-        let whole = backend.middle.at_packet_start();
+        let loss = Loss {
+            why,
+            in_transaction: backend.in_transaction(),
+            served: backend.served,
+            amid_packet: !backend.middle.at_packet_start(),
+        };
         let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
         let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
         let asked = |command: &&InFlight| command.purpose == Purpose::Warnings;
@@ -178,7 +194,8 @@ impl<N: Net> Group<N> {
         {
             let two = client.last.owed.changed.intersects(Properties::FOUND_ROWS);
             let owed = client.last.owed.failed || client.last.owed.warnings || two;
-            let left = keeps || owed || client.is_held() || client.is_left_there();
+            let held = loss.in_transaction || client.is_held();
+            let left = held || owed || client.is_left_there();
             if client.state() == ClientState::Idle && !left {
                 self.clients.unbind(owner, &mut self.backends);
                 return;
@@ -189,22 +206,32 @@ impl<N: Net> Group<N> {
         }
         for (i, owner) in owners.into_iter().enumerate() {
             // Only the first in flight can have got a part of its reply.
-            self.backend_lost(owner, (keeps, served), whole || i > 0, why);
+            let amid_packet = loss.amid_packet && i == 0;
+            let loss = Loss {
+                amid_packet,
+                ..loss
+            };
+            self.backend_lost(owner, loss);
         }
     }
 
-    /// A client's backend is gone. `held`: a transaction was open on it, and it had run something
-    /// of the client already. `whole`: the client has not got a part of a packet.
-    pub(crate) fn backend_lost(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
+    /// A client's backend is gone.
+    pub(crate) fn backend_lost(&mut self, owner: Key, loss: Loss<'_>) {
+        let Loss {
+            why,
+            in_transaction,
+            served,
+            amid_packet,
+        } = loss;
         let now = self.net.now();
         self.clients.unbind(owner, &mut self.backends);
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        let (keeps, served) = held;
-        let pinned = client.is_held();
+        let held = client.is_held();
+        let keeps = in_transaction || held && served || client.is_left_there();
         match client.state() {
-            ClientState::Restoring if !(keeps || pinned && served || client.is_left_there()) => {
+            ClientState::Restoring if !keeps => {
                 // What it waited for before an earlier statement does not count.
                 if served {
                     client.place.give_up();
@@ -215,9 +242,9 @@ impl<N: Net> Group<N> {
             ClientState::Running if client.is_pinned_for(RELEASED) => {
                 self.clients.close_later(owner)
             }
-            ClientState::Running if whole => {
+            ClientState::Running if !amid_packet => {
                 // What was to be read back is lost as well.
-                let keeps = keeps || pinned || client.is_left_there();
+                let keeps = in_transaction || held || client.is_left_there();
                 client.last.owed = Owed::default();
                 self.answers()
                     .refuse(owner, &Refusal::BackendLost(why.to_string()));

@@ -11,14 +11,20 @@
 use crate::backend::{Backend, InFlight, Reports, Riding};
 use crate::client::{Client, ClientState, Company};
 use crate::group::Group;
+use crate::group::backends::losses::Loss;
 use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
 use reactor::{Key, Net};
 use session::reply_summary::ReplySummary;
 use session::statement::Explanation;
 
-/// Why the rest of a reply does not come.
-const PARTED: &str = "a statement that was sent behind this one had its connection closed";
+/// Why the rest of a reply does not come. Who rides has no transaction, and keeps nothing.
+const PARTED: Loss<'_> = Loss {
+    why: "a statement that was sent behind this one had its connection closed",
+    in_transaction: false,
+    served: false,
+    amid_packet: true,
+};
 
 impl<S> Client<S> {
     /// What its texts say of that which the answer to its statement reports: what the statement
@@ -152,7 +158,7 @@ impl<N: Net> Group<N> {
             match command {
                 Some(command) => self.run_again(rider, &command),
                 // Its reply has begun, and comes to no end.
-                None => self.backend_lost(rider, (false, false), false, PARTED),
+                None => self.backend_lost(rider, PARTED),
             }
         }
     }
