@@ -15,6 +15,7 @@ use crate::errors::reasons::PinReason;
 use crate::shared::Shared;
 use session::holds::only_calls;
 use session::holds::void::{Void, void_of};
+use session::known_code::Known;
 use session::shapes::Ride;
 use session::statement::{Code, NOT_JUDGED};
 use sql::classify::{PinCause, Statement, Verb, classify};
@@ -87,13 +88,29 @@ pub(crate) struct Planning<'a, S> {
 }
 
 impl<S> Planning<'_, S> {
-    /// Plans what a statement takes and gives back.
+    /// Plans what a statement takes, gives back and sets; `known` is what is known of the code that
+    /// it calls.
     pub(crate) fn plan(
+        &mut self,
+        text: SchemaText<'_>,
+        known: Option<&Known>,
+        statement: &mut session::statement::Statement,
+    ) {
+        if let Some(known) = known {
+            known.mark(statement);
+        }
+        self.plan_triggers_and_views(text, statement);
+        self.plan_holdings(text, statement);
+        self.client.touch(text.sql, text.mode, text.found);
+        self.client.touch_by_code(known);
+    }
+
+    /// Plans what a statement takes and gives back by its own text.
+    fn plan_holdings(
         &mut self,
         text: SchemaText<'_>,
         statement: &mut session::statement::Statement,
     ) {
-        self.plan_triggers_and_views(text, statement);
         let SchemaText {
             sql,
             mode,

@@ -1,12 +1,8 @@
-//! Statements: what a client's command is, what it needs, and how it gets to a backend.
+//! Statements: what a client's command is, and how it gets to a backend.
 //!
 //! A command is answered here when no server is needed (COM_PING, COM_SET_OPTION, a reset), passed
-//! to the backend that the client has, or given one by `leases.rs`. Its text is classified before
-//! it runs: what it may leave behind, unseen by the trackers, pins the client *before* the server
-//! sees it, so that an error halfway through cannot leave a trace on a shared backend.
-//!
-//! What the statement before left (warnings, ROW_COUNT(), FOUND_ROWS()) is kept with the client,
-//! and answered from there when the backend has served others since: `diagnostics.rs`.
+//! to the backend that the client has, or given one by `leases.rs`. Texts are judged before they
+//! run (`texts.rs`), so that an error halfway through cannot leave a trace on a shared backend.
 //!
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
 //! behind what puts it there (`restoring.rs`).
@@ -14,37 +10,25 @@
 pub(crate) mod deferred_begin;
 pub(crate) mod endings;
 pub(crate) mod kills;
+pub(crate) mod texts;
 
 use crate::backend::{InFlight, Purpose, Riding};
 use crate::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Handled};
-use crate::code_seen::{Inside, SchemaText};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::kill_meaning::kill_of_command;
 use crate::log::statement::StatementLog;
-use crate::naming::{PreparedText, Spoken, may_name};
 use crate::own_ok::OwnOk;
-
-use crate::pair::conditions::is_refused_whole;
-use crate::pair::previous::Previous;
-use crate::queue::priority::{Asked, asked};
 use crate::statement_logs::Logging;
 use reactor::{Key, Net};
-use session::beforehand::{class_with, statement_of, statement_without_text};
-use session::found::hides_reads;
+use session::beforehand::statement_without_text;
 use session::read_back::Properties;
-use session::shapes;
-use session::shapes::Ride;
-use session::standing::{Front, Standing, standing_of, standing_of_execution};
+use session::standing::Front;
 use session::statement::{Code, LooksBack, Statement};
-use sql::classify::{PinCause, Reads, Verb};
-use sql::kill::Kill;
-use sql::text::Text;
 use std::borrow::Cow;
-use std::rc::Rc;
 use std::time::Duration;
-use wire::command::{Command, ReplyShape};
+use wire::command::Command;
 use wire::reply::Reply;
 
 /// Commands that the pool answers itself, with the session's status.
@@ -209,282 +193,6 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// A text that a client sends, without what stands in front of it in `message`.
-    pub(crate) fn on_query(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let mode = self
-            .shared
-            .server
-            .lex_mode(&client.session, client.capabilities);
-        if let Some(handled) = self.on_text_alone(key, sql, mode) {
-            return handled;
-        }
-        let asked = asked(sql, mode);
-        if asked != Asked::Nothing {
-            return match self.waiters().ask_priority(key, asked) {
-                Ok(()) => {
-                    self.answers().ok(key, &OwnOk::PLAIN);
-                    Handled::Used
-                }
-                Err(refusal) => self.answers().refuse_counted(key, &refusal),
-            };
-        }
-        let digested = self.figures.digests.are_counted();
-        let seen = self.in_hand.seen(message, sql, mode, digested);
-        if seen.class.verb == Verb::Kill && !seen.class.multi {
-            return self.on_kill(key, message, Kill::read(sql, mode));
-        }
-        if seen.hides_kill {
-            return self.answers().refuse_counted(key, &Refusal::Kill);
-        }
-        let text = Text { sql, mode, seen };
-        let naming = may_name(&seen.class).then(|| self.naming(key)).flatten();
-        let spoken = naming.map_or(Spoken::Plain, |mut naming| naming.speak(message, &text));
-        let handled = match spoken {
-            Spoken::Plain => self.run_text(key, message, &text),
-            Spoken::Runs(prepared) => self.run_prepared_text(key, message, &prepared),
-            spoken => return self.go_on_spoken(key, message, spoken),
-        };
-        self.leave_last_backend(key);
-        handled
-    }
-
-    /// Does what is to become of a text about a statement by name that runs no other.
-    fn go_on_spoken(&mut self, key: Key, message: &[u8], spoken: Spoken) -> Handled {
-        match spoken {
-            Spoken::Plain | Spoken::Runs(_) => {}
-            Spoken::Sent(instead) => {
-                let mut statement = Statement::plain(ReplyShape::Results);
-                statement.explain();
-                statement.standing = Standing::Anywhere;
-                return self.start(key, instead.as_deref().unwrap_or(message), statement);
-            }
-            Spoken::Deallocated => self.answers().ok(key, &OwnOk::PLAIN),
-            Spoken::Waits => return self.waiters().wait_outside(key),
-            Spoken::ReadsVariables => {
-                if let Some(lease) = self.clients.get(key).and_then(Client::lease) {
-                    let property = Properties::USER_VARIABLES;
-                    return self.wait_for_property(key, lease, property);
-                }
-            }
-            Spoken::Full => return self.answers().refuse_to_prepare(key),
-            Spoken::Refused(refusal) => return self.answers().refuse_counted(key, &refusal),
-        }
-        Handled::Used
-    }
-
-    /// Runs a text of a client's.
-    fn run_text(&mut self, key: Key, message: &[u8], text: &Text<'_>) -> Handled {
-        let Text { sql, mode, seen } = text;
-        let (sql, mode, found) = (*sql, *mode, &seen.class);
-        if let Some(lease) = self.matching().last_backend_for_text(key, found) {
-            self.bind(key, lease);
-        }
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let (session, elsewhere) = (client.session.clone(), client.reads_elsewhere());
-        // Without a schema a name that names none is nothing's: the server refuses it.
-        let schema = Some(session.schema.as_deref().unwrap_or_default());
-        let judged = SchemaText {
-            sql,
-            mode,
-            found,
-            schema,
-        };
-        let known = self.code().known(judged, &session);
-        let mut class = class_with(found, known.as_ref());
-        let mut statement = statement_of(&class, mode.server);
-        // Stored code may read anything; that it reads what a statement before its call left is
-        // not assumed, or no CALL could ever be made.
-        let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
-        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
-            return self.waiters().wait_outside(key);
-        }
-        let client = self.clients.get(key);
-        let lacks = client.is_some_and(|client| {
-            !told && client.lacks_conditions(found)
-                || client.may_stack_conditions(found, mode.server)
-        });
-        if client.is_some_and(|client| client.stacks_conditions(found, mode.server)) {
-            if self.awaits_conditions(key, is_uncounted) {
-                return self.waiters().wait_outside(key);
-            }
-            statement.counts_before = true;
-        }
-        let inside = match is_refused_whole(found, &session) {
-            true => Inside::Known,
-            false => {
-                let found = &class;
-                self.asks_inside(key, SchemaText { found, ..judged })
-            }
-        };
-        if lacks || inside == Inside::Gone {
-            return self.previous_gone(key);
-        }
-        inside.mark(&mut statement);
-        let retracks = class.causes.contains(PinCause::SessionTracking);
-        let client = self.clients.get_mut(key).filter(|_| retracks);
-        let mut instead = client.and_then(|client| {
-            let backend = client.lease().and_then(|lease| self.backends.get(lease));
-            let transaction = backend.map_or_else(Default::default, |b| b.transaction);
-            client.retrack((sql, mode), &class, transaction, &self.shared.server)
-        });
-        if instead.is_some() {
-            class.causes.remove(PinCause::SessionTracking);
-            class.pin = class.causes.iter().next();
-        }
-        let found = &class;
-        if instead.is_none() && told && found.reads.intersects(elsewhere) {
-            if self.reads_back_first(key, found.reads) {
-                return self.waiters().wait_outside(key);
-            }
-            let before = self.survey().before(key);
-            match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
-                Previous::Rows(rows) => {
-                    self.answers().show(key, &rows);
-                    return Handled::Used;
-                }
-                Previous::Gone => return self.previous_gone(key),
-                Previous::Text(text) => instead = Some(text),
-                Previous::Same => {}
-            }
-        }
-        let rides = self.settings.ride_max > 1 && shapes::text_rides(sql, found, statement.found);
-        if rides || self.figures.digests.are_counted() {
-            statement.digest = text.digest();
-            let now = self.net.now();
-            (self.figures.digests).note(statement.digest, (sql, mode), now);
-        }
-        if rides {
-            statement.ride = Ride::Text;
-        }
-        if let Some(known) = &known {
-            known.mark(&mut statement);
-        }
-        if let Some(mut planning) = self.planning(key) {
-            planning.plan(SchemaText { found, ..judged }, &mut statement);
-            planning.client.touch(sql, mode, found);
-            planning.client.touch_by_code(known.as_ref());
-        }
-        statement.standing = standing_of(found);
-        if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
-            instead = self.clients.get(key).and_then(|c| c.with_own_id(sql, mode));
-        }
-        if let Some(text) = instead {
-            let Some(client) = self.clients.get(key) else {
-                return Handled::Used;
-            };
-            let rewritten = client.reworded(message, &text);
-            return self.start(key, &rewritten, statement);
-        }
-        self.start(key, message, statement)
-    }
-
-    /// Runs a text that was prepared by name, or is executed at once: what it does is what its
-    /// client's command does.
-    fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
-        if let Some(lease) = self.matching().last_backend_for_text(key, &text.class) {
-            self.bind(key, lease);
-        }
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let sql = &text.sql;
-        let (session, capabilities) = (client.session.clone(), client.capabilities);
-        let mode = self.shared.server.lex_mode(&text.session, capabilities);
-        // A server looks names up where they were prepared, or where it is now.
-        let schema = text.session.schema.as_deref();
-        let schema = schema.filter(|schema| session.schema.as_deref() == Some(*schema));
-        let judged = SchemaText {
-            sql,
-            mode,
-            found: &text.class,
-            schema,
-        };
-        let known = self.code().known(judged, &text.session);
-        let found = &class_with(&text.class, known.as_ref());
-        let mut statement = statement_of(found, self.shared.server.flavour);
-        statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
-        let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
-        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
-            return self.waiters().wait_outside(key);
-        }
-        let client = self.clients.get(key).filter(|_| !told);
-        let lacks = client.is_some_and(|client| client.lacks_conditions(found));
-        let inside = self.asks_inside(key, SchemaText { found, ..judged });
-        if lacks || inside == Inside::Gone {
-            return self.previous_gone(key);
-        }
-        inside.mark(&mut statement);
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        // It can be said as it is, unless there are values in it, or it is of another session.
-        let as_it_is = Rc::ptr_eq(&text.session, &session) && !sql.contains(&b'?');
-        let mut instead = None;
-        if told && found.reads.intersects(client.reads_elsewhere()) {
-            if self.reads_back_first(key, found.reads) {
-                return self.waiters().wait_outside(key);
-            }
-            let before = self.survey().before(key);
-            match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
-                Previous::Rows(rows) => {
-                    self.answers().show(key, &rows);
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client.forget_command();
-                    }
-                    return Handled::Used;
-                }
-                Previous::Text(text_instead) if as_it_is || !text.immediate => {
-                    instead = Some(text_instead);
-                }
-                Previous::Text(_) | Previous::Gone => {
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client.forget_command();
-                    }
-                    return self.previous_gone(key);
-                }
-                Previous::Same => {}
-            }
-        }
-        if text.immediate {
-            statement.explain();
-        }
-        statement.standing = match text.immediate {
-            true => standing_of(found),
-            false => standing_of_execution(sql, found),
-        };
-        if let Some(known) = &known {
-            known.mark(&mut statement);
-        }
-        if let Some(mut planning) = self.planning(key) {
-            planning.plan(SchemaText { found, ..judged }, &mut statement);
-            planning.client.touch(sql, mode, found);
-            planning.client.touch_by_code(known.as_ref());
-        }
-        let Some(instead) = instead else {
-            return self.start(key, message, statement);
-        };
-        if as_it_is {
-            if let Some(client) = self.clients.get_mut(key) {
-                client.forget_command();
-            }
-            statement.standing = standing_of(found);
-            let Some(client) = self.clients.get(key) else {
-                return Handled::Used;
-            };
-            let message = client.reworded(message, &instead);
-            return self.start(key, &message, statement);
-        }
-        if let Some(mut naming) = self.naming(key) {
-            naming.execute_instead(&instead, text);
-        }
-        self.start(key, message, statement)
-    }
-
     /// The logs of statements, and what their lines are made of.
     pub(crate) fn logs(&mut self) -> Logging<'_, N> {
         Logging {
@@ -533,6 +241,29 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         }
         self.wait_in_lane(key, message.len())
+    }
+
+    /// Sends in front of a statement what keeps stored code from the names of other clients, and
+    /// tells it the ROW_COUNT() of the statement before.
+    fn prepare_for_code(&mut self, key: Key, lease: Key, statement: &Statement) {
+        let tells = statement.looks_back == LooksBack::AtRowCount;
+        let hides = statement.code == Code::Unread;
+        if !tells && !hides {
+            return;
+        }
+        let Some(mut pair) = self.pair(key, lease) else {
+            return;
+        };
+        let mut out = match hides {
+            true => pair.hide_names(),
+            false => Vec::new(),
+        };
+        if tells {
+            pair.put_row_count(&mut out);
+        }
+        if !out.is_empty() {
+            self.backend_writer().send(lease, &out);
+        }
     }
 
     /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
@@ -586,22 +317,7 @@ impl<N: Net> Group<N> {
         if self.settings.logs_statements() {
             self.logs().note((key, lease), message, waited);
         }
-        let tells = statement.looks_back == LooksBack::AtRowCount;
-        if statement.code == Code::Unread || tells {
-            let out = self.pair(key, lease).map(|mut pair| {
-                let mut out = match statement.code {
-                    Code::Unread => pair.hide_names(),
-                    _ => Vec::new(),
-                };
-                if tells {
-                    pair.put_row_count(&mut out);
-                }
-                out
-            });
-            if let Some(out) = out.filter(|out| !out.is_empty()) {
-                self.backend_writer().send(lease, &out);
-            }
-        }
+        self.prepare_for_code(key, lease, &statement);
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -622,10 +338,11 @@ impl<N: Net> Group<N> {
             left: None,
             kept,
         });
-        let unread = statement.code == Code::Unread;
-        let known = !unread && statement.code != Code::None;
-        self.counts.code_known += u64::from(known);
-        self.counts.code_unread += u64::from(unread);
+        match statement.code {
+            Code::None => {}
+            Code::Unread => self.counts.code_unread += 1,
+            Code::Known | Code::Reported => self.counts.code_known += 1,
+        }
         if runs && let Some(client) = self.clients.get_mut(key) {
             client.note_touched(Some(backend), (now, &mut self.counts));
         }

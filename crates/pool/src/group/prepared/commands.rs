@@ -278,17 +278,12 @@ impl<N: Net> Group<N> {
         if rides && self.clients.get(key).is_some_and(whole) {
             statement.ride = Ride::Execution;
         }
-        if let Some(known) = &known {
-            known.mark(&mut statement);
-        }
         let client = self.clients.get(key);
         let text = client.map(|c| c.schema_text(&definition, &class, &self.shared.server));
         if let Some(text) = text
             && let Some(mut planning) = self.planning(key)
         {
-            planning.plan(text, &mut statement);
-            planning.client.touch(text.sql, text.mode, &class);
-            planning.client.touch_by_code(known.as_ref());
+            planning.plan(text, known.as_ref(), &mut statement);
         }
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
