@@ -19,6 +19,7 @@ mod functions;
 mod house;
 mod mask;
 mod modules;
+mod named_files;
 mod offence;
 mod order;
 mod rules;

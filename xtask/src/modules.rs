@@ -1,6 +1,6 @@
 //! The modules of each crate, and which of them import which.
 //!
-//! A module is a file: `crates/pool/src/prepared/sent.rs` is `prepared::sent` of `pool`. Imports
+//! A module is a file: `crates/pool/src/pair/next.rs` is `pair::next` of `pool`. Imports
 //! are the paths that begin with `crate::`, `super::` or `self::`, in `use` items and in code;
 //! tests do not count. A path means the module with the longest matching name: the rest is an item.
 //!

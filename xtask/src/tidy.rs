@@ -1,11 +1,12 @@
 //! Reads the workspace and holds it to the rules.
 //!
-//! Every `.rs` file and every `Cargo.toml` under the root, in the order of their paths, but for
-//! folders that hold no sources of ours. All offences are collected before any is printed, so that
-//! one run is enough to mend them.
+//! Every `.rs` file, every `Cargo.toml` and every document under the root, in the order of their
+//! paths, but for folders that hold no sources of ours. All offences are collected before any is
+//! printed, so that one run is enough to mend them.
 
 use crate::edges::{self, Manifest};
 use crate::house;
+use crate::named_files;
 use crate::offence::Offence;
 use crate::order;
 use crate::rules;
@@ -22,9 +23,12 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
     let reasons = std::fs::read_to_string(root.join(edges::REASONS_PATH))?;
 
     let sources = read_sources(root)?;
-    let mut manifests = Vec::new();
+    let (mut manifests, mut documents) = (Vec::new(), Vec::new());
     for path in list_files(root)? {
-        if path == "Cargo.toml" || path.ends_with("/Cargo.toml") {
+        if path.ends_with(".md") {
+            let text = std::fs::read_to_string(root.join(&path))?;
+            documents.push((path, text));
+        } else if path == "Cargo.toml" || path.ends_with("/Cargo.toml") {
             manifests.push(Manifest::parse(
                 &path,
                 &std::fs::read_to_string(root.join(&path))?,
@@ -38,6 +42,7 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
     house::check_cycles(&sources, &mut offences);
     let code_map = std::fs::read_to_string(root.join(order::LIST_PATH))?;
     order::check(&sources, &code_map, &mut offences);
+    named_files::check(&sources, &documents, &mut offences);
     edges::check_edges(&manifests, &mut offences);
     edges::check_reasons(&manifests, &reasons, &mut offences);
     offences.sort();

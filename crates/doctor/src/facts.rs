@@ -88,7 +88,7 @@ pub struct Host {
     pub clock_source: String,
     /// Settings by their name in sysctl, e.g. `net.ipv4.tcp_mem`, with their numbers.
     pub sysctls: BTreeMap<String, Vec<u64>>,
-    /// What is in use or was counted since boot; the names are in `read.rs`.
+    /// What is in use or was counted since boot; the names are in `facts/`.
     pub counts: BTreeMap<String, u64>,
 }
 

@@ -1,6 +1,6 @@
 //! Compression of one client: its state, and what a group lends to whoever packs or unpacks.
 //!
-//! These are the values and what they do alone; `compression.rs` moves bytes through them.
+//! These are the values and what they do alone; `client/frames.rs` moves bytes through them.
 //!
 //! Invariant: what a length announces is not reserved before its bytes come.
 

@@ -144,7 +144,7 @@ fn texts(row: &Row, way: Way) -> Vec<String> {
     }
 }
 
-/// Whether the pool has the server report a change of which it says nothing (`unreported.rs`).
+/// Whether the pool has the server report a change of which it says nothing (`sql/unscoped.rs`).
 fn retells(row: &Row, way: Way, cell: &str, text: &str, mode: LexMode) -> bool {
     let told = format!("{0}=@@SESSION.{0}", row.name);
     let says = |set: Vec<u8>| String::from_utf8_lossy(&set).contains(&told);
