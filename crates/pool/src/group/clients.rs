@@ -1,4 +1,4 @@
-//! Clients: greet, log in, read, close.
+//! Clients: greet, read, close.
 //!
 //! [`Group::pump`] turns bytes into commands for as long as a client may be served: while its
 //! statement waits or runs, its further bytes stay in the kernel, which is all the back-pressure
@@ -9,6 +9,7 @@ pub(crate) mod arrivals;
 pub(crate) mod departing;
 pub(crate) mod input;
 pub(crate) mod limits;
+pub(crate) mod login;
 pub(crate) mod long_texts;
 pub(crate) mod memory_share;
 pub(crate) mod moving;
@@ -19,42 +20,28 @@ pub(crate) mod slow_readers;
 pub(crate) mod timeouts;
 pub(crate) mod tls;
 
-use crate::auth::accounts::LoginContext;
 use crate::auth::address_limits::Seat;
-use crate::auth::auth_delay::After;
-use crate::auth::login::{Login, Outcome};
-use crate::buffers::packing::Compression;
+use crate::auth::login::Login;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
-use crate::failed_logins::{Denial, FailedLogins, Heard};
+use crate::failed_logins::FailedLogins;
 use crate::from_client::{FromClient, Got};
 use crate::group::Group;
-use crate::pair::roles::role_after_change;
-use crate::pool_members::{Bar, unusable};
 use crate::server::server_facts::ServerFacts;
 use crate::tokens::CLIENT;
 use reactor::{Address, Event, Key, Net, Token};
 use session::own_commands::OwnCommands;
 use session::state::Session;
 use std::sync::atomic::Ordering;
-use wire::auth::{NONCE_LEN, Nonce};
-use wire::capabilities::{self as cap, BACKEND_KEY};
-use wire::handshake::{self, nonce_from_random, nonce_of_connection};
-use wire::packet::{Frame, HEADER_LEN, packets, payload_len};
+use wire::handshake::nonce_of_connection;
+use wire::packet::{Frame, packets, payload_len};
 use wire::stranger::Stranger;
 
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
 /// Times that a client's bytes are read in a turn; then others have theirs.
 const FILLS_PER_TURN: usize = 16;
-
-/// What a greeting, or a change of user, asks a client to mix with its password.
-pub(crate) fn nonce(net: &mut impl Net) -> Nonce {
-    let mut random = [0; NONCE_LEN];
-    net.random(&mut random);
-    nonce_from_random(random)
-}
 
 /// Whether a client in this state may send a message of so many bytes, headers and all.
 fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Result<(), Refusal> {
@@ -70,13 +57,6 @@ fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Resul
 }
 
 impl<S> Client<S> {
-    /// Notes with its login whether a password may come in clear.
-    fn note_secure<N: Net<Sock = S>>(&mut self, net: &N) {
-        if let Some(login) = &mut self.login {
-            login.secure |= self.transport.is_secure() || self.transport.is_of_this_host(net);
-        }
-    }
-
     /// What is said to it next is no answer to what it has sent. Who has asked nothing gets packet
     /// 0, as from MySQL: drivers take another number for a broken stream.
     pub(crate) fn begin_unasked(&mut self) {
@@ -368,259 +348,6 @@ impl<N: Net> Group<N> {
                 Handled::Used
             }
             _ => self.on_login_packet(key, message, seq),
-        }
-    }
-
-    /// A packet of a login, or of a change of user, whose number must be `seq`.
-    fn on_login_packet(&mut self, key: Key, message: &[u8], seq: u8) -> Handled {
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let (state, framed) = (client.state(), client.compresses());
-        let got = message[3];
-        if got != seq {
-            self.refuse_and_leave(key, &Refusal::OutOfOrder { expected: seq, got });
-        } else if self.settings.tls.is_some()
-            && (self.clients.get(key)).is_some_and(|c| c.asks_for_tls(&message[HEADER_LEN..]))
-        {
-            return Handled::Secured;
-        } else if state == ClientState::Greeted {
-            self.on_login(key, &message[HEADER_LEN..]);
-        } else {
-            let Some(client) = self.clients.get_mut(key) else {
-                return Handled::Used;
-            };
-            client.note_secure(&self.net);
-            let (seq, proof) = (client.seq, &message[HEADER_LEN..]);
-            self.exchange(key, |login, login_context| {
-                login.answer(login_context, proof, seq)
-            });
-        }
-        match self.clients.get(key) {
-            Some(client) if client.compresses() && !framed => Handled::Framed,
-            _ => Handled::Used,
-        }
-    }
-
-    fn on_login(&mut self, key: Key, payload: &[u8]) {
-        let is_tls = self.clients.get(key).is_some_and(|c| c.transport.is_tls());
-        if let Some(stranger) = Stranger::of_login(payload).filter(|_| !is_tls) {
-            return self.refuse_and_leave(key, &Refusal::Stranger(stranger));
-        }
-        let parsed = match handshake::Login::read(payload) {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                return self.refuse_and_leave(key, &Refusal::Malformed(error.to_string()));
-            }
-        };
-        if parsed.capabilities & self.shared.offered & cap::SSL != 0 && !is_tls {
-            let what = "login in clear that says it is under TLS (CLIENT_SSL)";
-            return self.refuse_and_leave(key, &Refusal::Malformed(what.into()));
-        }
-        // A Unix socket is as good as TLS, as with servers.
-        let required = (self.settings.tls.as_ref()).is_some_and(|tls| tls.required);
-        let lacks = |client: &Client<N::Sock>| !client.transport.is_secure();
-        if required && self.clients.get(key).is_some_and(lacks) {
-            return self.refuse_and_leave(key, &Refusal::InsecureTransport);
-        }
-        let fresh = nonce(&mut self.net);
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        client.capabilities = parsed.capabilities & self.shared.offered;
-        client.extended = u8::try_from(parsed.extended & self.shared.extended).unwrap_or(0);
-        match Compression::agreed(client.capabilities, &parsed) {
-            Ok(agreed) => client.transport.set_compression(agreed),
-            Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
-        }
-        client.collation = parsed.collation;
-        if let Some(denial) = self.failed_logins().of_charset(Some(parsed.collation)) {
-            return self.not_let_in(key, &denial);
-        }
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
-        let (charsets, results) = self.shared.server.charsets_at_login(parsed.collation);
-        let mut session = Session::at_login(parsed.schema, multi, charsets, &self.begun);
-        session.results_collation = results;
-        session.begin_interactive(client.capabilities);
-        if client.capabilities & cap::IGNORE_SPACE != 0 {
-            session.ignore_space(&self.shared.server.sql_mode);
-        }
-        client.session = self.sessions.intern(session);
-        let seq = client.seq;
-        let host = self.members().host_of(key);
-        self.exchange(key, |login, login_context| {
-            login.begin(login_context, &parsed, (&host, fresh), seq)
-        });
-    }
-
-    /// One step of a login.
-    pub(crate) fn exchange(
-        &mut self,
-        key: Key,
-        step: impl FnOnce(&mut Login, &LoginContext<'_>) -> Outcome,
-    ) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let Some(mut login) = client.login.take() else {
-            return self.clients.close_later(key);
-        };
-        let login_context = self.shared.login_context();
-        let mut outcome = step(&mut login, &login_context);
-        let mut bar = None;
-        if let (Outcome::Welcome(_, front, seq), Some(account)) = (&outcome, login.account()) {
-            // As servers do: first the password, then what the account requires besides.
-            bar = self.members().bar_of(key, account);
-            if bar.is_some() {
-                let (front, seq) = (front.clone(), *seq);
-                outcome = Outcome::Denied(seq, true);
-                self.client_writer().send(key, &front);
-            }
-        } else if let Outcome::Denied(..) = &outcome {
-            bar = match login.lacks_tls() {
-                true => Some(Bar::Denied("tls-required")),
-                false => login.account().and_then(|account| unusable(account)),
-            };
-        }
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        match outcome {
-            Outcome::Send(out) => {
-                // The last packet's number: answers go on from there.
-                client.seq = client.seq.wrapping_add(1);
-                client.login = Some(login);
-                if !client.change_state(ClientState::Proving, now) {
-                    return self.clients.close_later(key);
-                }
-                self.client_writer().send(key, &out);
-            }
-            Outcome::Welcome(user, front, seq) => {
-                client.seq = seq;
-                login.waits = None;
-                let capabilities = (client.capabilities & BACKEND_KEY, client.extended.into());
-                let onward = login
-                    .account()
-                    .and_then(|account| self.shared.onward(account));
-                let Some(onward) = onward else {
-                    return self.clients.close_later(key);
-                };
-                let place = match self.members().place_for_address(key) {
-                    Ok(place) => place,
-                    Err(refusal) => return self.refuse_and_leave(key, &refusal),
-                };
-                for lease in place.idle {
-                    self.let_go(lease);
-                }
-                let pool = self.members().pool_of(capabilities, onward, place.told);
-                self.members().put_in_pool(key, pool);
-                if !self.count_user(key, user) {
-                    return;
-                }
-                let before = login.before.as_ref();
-                let role = before.and_then(|b| {
-                    let pools = &self.backend_pools.pools;
-                    let pools = (&pools[b.pool as usize], &pools[pool]);
-                    role_after_change(&b.session, pools, self.shared.server.flavour)
-                });
-                if let Some(client) = self.clients.get_mut(key) {
-                    if role.is_some() {
-                        let mut session = (*client.session).clone();
-                        session.role = role;
-                        client.session = self.sessions.intern(session);
-                    }
-                    // It lasts until its schema is accepted.
-                    client.login = Some(login);
-                }
-                self.welcome(key, &front);
-            }
-            Outcome::Denied(seq, with_password) => {
-                client.seq = seq;
-                let name = std::mem::take(&mut login.name);
-                client.login = Some(login);
-                let denial = (self.failed_logins()).deny(key, &name, with_password, bar);
-                if let Some(denial) = denial {
-                    self.not_let_in(key, &denial);
-                }
-            }
-            Outcome::Check(answer) => {
-                client.login = Some(login);
-                if let Some(denial) = self.failed_logins().check(key, &answer) {
-                    self.not_let_in(key, &denial);
-                }
-            }
-        }
-    }
-
-    /// A worker's verdict has come. Its client may have left, or been turned away for its time.
-    pub(crate) fn on_password_checked(&mut self, key: Key, right: bool) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.state() != ClientState::Verifying {
-            return;
-        }
-        let address = client.transport.peer(&self.net).map(|peer| peer.ip());
-        self.shared.failures.forgive(address, now);
-        let seq = client.seq;
-        self.exchange(key, |login, _| login.checked(right, seq));
-        self.pump(key);
-    }
-
-    /// The name is proven: lets the client in, once a backend has accepted its schema.
-    fn welcome(&mut self, key: Key, front: &[u8]) {
-        let now = self.net.now();
-        let begins = self.members().begins(key);
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if let Some(login) = &mut client.login {
-            login.begins_late = !begins;
-        }
-        let known = begins
-            && client.session.schema_as_sent().is_none()
-            && match &client.session.schema {
-                None => true,
-                Some(schema) => self.schemas.knows(client.pool as usize, schema),
-            };
-        let to = if known {
-            ClientState::Idle
-        } else {
-            ClientState::Opening
-        };
-        if !client.change_state(to, now) {
-            return self.clients.close_later(key);
-        }
-        if known {
-            self.answers().end_login(key, front);
-        } else {
-            self.client_writer().send(key, front);
-            self.open(key);
-        }
-    }
-
-    /// Sends this error after its time.
-    pub(crate) fn hold_back(&mut self, key: Key, after: After, denial: &Denial) {
-        if self.failed_logins().hold_back(key, after, denial) == Heard::AtOnce {
-            self.answers().error(key, denial.error, &denial.text);
-            self.leave(key);
-        }
-    }
-
-    /// Answers those whose time has come.
-    pub(crate) fn answer_delayed(&mut self) {
-        while let Some(delayed) = self.failed_logins().next_due() {
-            let key = delayed.key;
-            self.answers().error(key, delayed.error, &delayed.text);
-            match delayed.after {
-                After::End => self.leave(key),
-                After::NextCommand => self.pump(key),
-            }
         }
     }
 

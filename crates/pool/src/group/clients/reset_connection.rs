@@ -26,7 +26,7 @@ use crate::client::{Company, Proof};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::failed_logins::Denial;
 use crate::group::Group;
-use crate::group::clients::nonce;
+use crate::group::clients::login::nonce;
 use crate::own_ok::OwnOk;
 use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Net};
