@@ -39,8 +39,8 @@ use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 
 impl<N: Net> Group<N> {
     /// Handles an event of a backend's socket.
-    pub(crate) fn on_backend(&mut self, key: Key, event: Event) {
-        let Some(backend) = self.backends.get_mut(key) else {
+    pub(crate) fn on_backend(&mut self, lease: Key, event: Event) {
+        let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         if backend.state() == BackendState::Dialling
@@ -48,25 +48,25 @@ impl<N: Net> Group<N> {
         {
             let address = self.shared.upstream.words(&backend.at);
             let why = format!("cannot connect to {address}: {error}");
-            return self.dial_failed(key, &why, DialEnd::Unreached);
+            return self.dial_failed(lease, &why, DialEnd::Unreached);
         }
         backend.transport.note(event);
         let header = backend.dial.as_mut().map(|dial| dial.take_header());
         if let Some(header) = header.filter(|header| !header.is_empty()) {
-            self.backend_writer().send(key, &header);
+            self.backend_writer().send(lease, &header);
         }
         if event.writable {
-            let written = self.backend_writer().write(key);
-            self.written(key, written);
+            let written = self.backend_writer().write(lease);
+            self.written(lease, written);
         }
-        self.read_or_line_up(key);
+        self.read_or_line_up(lease);
     }
 
     /// Reads what a backend has sent; a long reply waits for the group's bulk work.
-    pub(crate) fn read_or_line_up(&mut self, key: Key) {
-        match self.backend_reader().is_long(key) {
-            true => self.bulk.push(Piece::Reply(key)),
-            false => self.read_backend(key),
+    pub(crate) fn read_or_line_up(&mut self, lease: Key) {
+        match self.backend_reader().is_long(lease) {
+            true => self.bulk.push(Piece::Reply(lease)),
+            false => self.read_backend(lease),
         }
     }
 
@@ -97,70 +97,70 @@ impl<N: Net> Group<N> {
     }
 
     /// Reads what a backend has sent, as long as its client takes it, and a share of it at most.
-    pub(crate) fn read_backend(&mut self, key: Key) {
-        if !self.backend_reader().takes_handshake(key) {
+    pub(crate) fn read_backend(&mut self, lease: Key) {
+        if !self.backend_reader().takes_handshake(lease) {
             return;
         }
         let mut buffer = std::mem::take(&mut self.received);
-        let Pace { share, mut len } = self.backend_reader().pace(key);
+        let Pace { share, mut len } = self.backend_reader().pace(lease);
         let mut taken = 0;
         while taken < share {
-            match self.backend_reader().read(key, &mut buffer, len) {
+            match self.backend_reader().read(lease, &mut buffer, len) {
                 FromServer::Bytes(n) => {
-                    let used = self.digest(key, &buffer[..n]);
-                    self.backend_reader().give_back(key, &buffer[used..n]);
+                    let used = self.digest(lease, &buffer[..n]);
+                    self.backend_reader().give_back(lease, &buffer[used..n]);
                     taken += len;
                     len = READ_LEN_LONG;
                     continue;
                 }
                 FromServer::Nothing => {}
                 FromServer::Blocked => {
-                    if let Some(backend) = self.backends.get_mut(key) {
+                    if let Some(backend) = self.backends.get_mut(lease) {
                         let pool = &self.backend_pools.pools[backend.pool].key;
                         let step = backend.go_on_with_login(pool);
-                        self.login_step(key, step);
+                        self.login_step(lease, step);
                     }
                 }
-                FromServer::End => self.lose(key, "the server closed the connection"),
-                FromServer::Failed(error) => self.backend_broken(key, &error),
+                FromServer::End => self.lose(lease, "the server closed the connection"),
+                FromServer::Failed(error) => self.backend_broken(lease, &error),
             }
             break;
         }
         self.received = buffer;
-        self.backend_reader().put_off(key);
+        self.backend_reader().put_off(lease);
     }
 
     /// A backend's connection cannot be read or written any more.
-    pub(crate) fn backend_broken(&mut self, key: Key, error: &io::Error) {
-        let state = self.backends.get(key).map(Backend::state);
+    pub(crate) fn backend_broken(&mut self, lease: Key, error: &io::Error) {
+        let state = self.backends.get(lease).map(Backend::state);
         match words_of(error) {
             // Another attempt finds the same certificate, until somebody changes something.
             Some(why) if state == Some(BackendState::Dialling) => {
-                self.dial_failed(key, &why, DialEnd::Account);
+                self.dial_failed(lease, &why, DialEnd::Account);
             }
-            Some(why) => self.lose(key, &why),
+            Some(why) => self.lose(lease, &why),
             None => {
                 let why = why_broken(error, self.settings.backend_silence_max);
-                self.lose(key, &why);
+                self.lose(lease, &why);
             }
         }
     }
 
     /// Uses up what has arrived; returns how many bytes were used.
-    fn digest(&mut self, key: Key, input: &[u8]) -> usize {
+    fn digest(&mut self, lease: Key, input: &[u8]) -> usize {
         let mut at = 0;
         while at < input.len() {
-            let Some(backend) = self.backends.get_mut(key) else {
+            let Some(backend) = self.backends.get_mut(lease) else {
                 return input.len();
             };
             let used = if backend.state() == BackendState::Dialling {
                 let tls = self.settings.backend_tls.as_deref();
                 let of = (&self.backend_pools.pools[backend.pool].key, tls);
                 let (used, step) = backend.take_login(&mut self.net, of, &input[at..]);
-                self.login_step(key, step);
+                self.login_step(lease, step);
                 used
             } else {
-                self.digest_reply(key, &input[at..])
+                self.digest_reply(lease, &input[at..])
             };
             if used == 0 {
                 break;
@@ -171,30 +171,30 @@ impl<N: Net> Group<N> {
     }
 
     /// Goes on with the login of a backend.
-    fn login_step(&mut self, key: Key, step: LoginStep) {
+    fn login_step(&mut self, lease: Key, step: LoginStep) {
         match step {
             LoginStep::Wait => {}
-            LoginStep::Send(out) => self.backend_writer().send(key, &out),
-            LoginStep::In => match self.openings().logged_in(key) {
-                Some(out) => self.backend_writer().send(key, &out),
-                None => self.lose(key, "the pool lost track of this connection"),
+            LoginStep::Send(out) => self.backend_writer().send(lease, &out),
+            LoginStep::In => match self.openings().logged_in(lease) {
+                Some(out) => self.backend_writer().send(lease, &out),
+                None => self.lose(lease, "the pool lost track of this connection"),
             },
             LoginStep::Failed(why, end) => {
                 if end == DialEnd::PasswordUnknown
-                    && let Some(backend) = self.backends.get(key)
+                    && let Some(backend) = self.backends.get(lease)
                 {
                     let pool = &self.backend_pools.pools[backend.pool];
                     pool.key.forget_password(&self.shared.accounts);
                 }
-                self.dial_failed(key, &why, end);
+                self.dial_failed(lease, &why, end);
             }
-            LoginStep::Broken(error) => self.backend_broken(key, &error),
+            LoginStep::Broken(error) => self.backend_broken(lease, &error),
         }
     }
 
     /// Feeds the reply in flight; returns the bytes used.
-    fn digest_reply(&mut self, key: Key, input: &[u8]) -> usize {
-        let Some(backend) = self.backends.get_mut(key) else {
+    fn digest_reply(&mut self, lease: Key, input: &[u8]) -> usize {
+        let Some(backend) = self.backends.get_mut(lease) else {
             return 0;
         };
         let Some(mut command) = backend
@@ -204,11 +204,11 @@ impl<N: Net> Group<N> {
             .copied()
         else {
             // A server speaks unasked only to say why it is about to close.
-            self.lose(key, &last_words(input));
+            self.lose(lease, &last_words(input));
             return 0;
         };
         let relayed = command.purpose == Purpose::Statement;
-        let Some(backend) = self.backends.get_mut(key) else {
+        let Some(backend) = self.backends.get_mut(lease) else {
             return 0;
         };
         let mut out = std::mem::take(&mut self.lent);
@@ -266,53 +266,53 @@ impl<N: Net> Group<N> {
             _ => {}
         }
         self.lent = out;
-        let backend = self.backends.get_mut(key);
+        let backend = self.backends.get_mut(lease);
         let lengths = backend.map_or(Ok(()), |backend| {
             backend.count_kept(&self.kept.in_transit);
             backend.check_lengths(relayed)
         });
-        let used = self.after_feeding(key, fed.and_then(|fed| lengths.map(|()| fed)));
-        let Some(backend) = self.backends.get_mut(key) else {
+        let used = self.after_feeding(lease, fed.and_then(|fed| lengths.map(|()| fed)));
+        let Some(backend) = self.backends.get_mut(lease) else {
             return used;
         };
         backend.count_kept(&self.kept.in_transit);
         if backend.is_read_in_vain(self.net.now()) {
-            self.abandon(key, None);
+            self.abandon(lease, None);
         }
         used
     }
 
     /// What follows from why the relay stopped; returns the bytes used.
-    fn after_feeding(&mut self, key: Key, fed: Result<(usize, Stop), Malformed>) -> usize {
+    fn after_feeding(&mut self, lease: Key, fed: Result<(usize, Stop), Malformed>) -> usize {
         match fed {
             Ok((used, stop)) => {
                 match stop {
                     Stop::Hungry => {}
-                    Stop::File => self.ask_for_file(key),
+                    Stop::File => self.ask_for_file(lease),
                     Stop::Done => {
-                        let owner = self.backends.get(key).and_then(Backend::lease);
+                        let owner = self.backends.get(lease).and_then(Backend::lease);
                         let owner = owner.and_then(|owner| self.clients.get(owner));
                         match owner.is_some_and(|c| c.state() == ClientState::Feeding) {
                             // What the client still sends of its file would be taken for commands.
                             true => {
-                                self.lose(key, "the server answered before the end of the file")
+                                self.lose(lease, "the server answered before the end of the file")
                             }
-                            false => self.finish(key),
+                            false => self.finish(lease),
                         }
                     }
                 }
                 used
             }
             Err(error) => {
-                self.lose(key, &format!("the server sent a {error}"));
+                self.lose(lease, &format!("the server sent a {error}"));
                 0
             }
         }
     }
 
-    fn ask_for_file(&mut self, key: Key) {
+    fn ask_for_file(&mut self, lease: Key) {
         let now = self.net.now();
-        let owner = self.backends.get(key).and_then(|backend| backend.lease());
+        let owner = self.backends.get(lease).and_then(|backend| backend.lease());
         match owner.and_then(|owner| self.clients.get_mut(owner).map(|client| (owner, client))) {
             Some((owner, client)) => {
                 if client.change_state(ClientState::Feeding, now) {
@@ -322,7 +322,7 @@ impl<N: Net> Group<N> {
                     self.clients.close_later(owner);
                 }
             }
-            None => self.lose(key, "the client left while the server waited for its file"),
+            None => self.lose(lease, "the client left while the server waited for its file"),
         }
     }
 
@@ -341,8 +341,8 @@ impl<N: Net> Group<N> {
     }
 
     /// The oldest command's reply is complete.
-    fn finish(&mut self, key: Key) {
-        let Some(backend) = self.backends.get_mut(key) else {
+    fn finish(&mut self, lease: Key) {
+        let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         let Some(command) = backend.take_answered() else {
@@ -366,11 +366,11 @@ impl<N: Net> Group<N> {
             backend.riding = Riding::Closed;
             self.running.ends(backend);
         }
-        if !self.may_go_on(key, &command) {
+        if !self.may_go_on(lease, &command) {
             return;
         }
         let client = command.owner.and_then(|owner| self.clients.get(owner));
-        if let Some(backend) = self.backends.get_mut(key) {
+        if let Some(backend) = self.backends.get_mut(lease) {
             let mysql = self.shared.server.flavour.is_mysql();
             backend.note_reports(&command, &summary, client, mysql);
             let area = client.map(|client| client.statement.area);
@@ -378,28 +378,28 @@ impl<N: Net> Group<N> {
         }
         match command.purpose {
             Purpose::Prepare(fresh) => {
-                match self.openings().answered(key, fresh, &summary, &collected) {
+                match self.openings().answered(lease, fresh, &summary, &collected) {
                     Opened::Waits => {}
-                    Opened::Idle => self.offer(key),
-                    Opened::Failed(why, end) => self.dial_failed(key, &why, end),
-                    Opened::Outdated => self.retire(key),
-                    Opened::Astray => self.lose(key, "the pool lost track of this connection"),
+                    Opened::Idle => self.offer(lease),
+                    Opened::Failed(why, end) => self.dial_failed(lease, &why, end),
+                    Opened::Outdated => self.retire(lease),
+                    Opened::Astray => self.lose(lease, "the pool lost track of this connection"),
                 }
             }
             Purpose::Schema => {
-                if let Some(backend) = self.backends.get_mut(key)
+                if let Some(backend) = self.backends.get_mut(lease)
                     && summary.error.is_some()
                 {
                     backend.schema_not_set(&mut self.sessions);
                 }
             }
-            Purpose::Statement => self.statement_done(key, &command, &summary),
+            Purpose::Statement => self.statement_done(lease, &command, &summary),
             Purpose::Clearing => {}
             Purpose::LazyReadback(last) => {
-                self.lazy_readback_answered(key, last, &summary, &collected)
+                self.lazy_readback_answered(lease, last, &summary, &collected)
             }
-            Purpose::GiveBack => self.given_back(key, command.owner),
-            Purpose::Renew(last) => self.renewed(key, (command.owner, last), &summary, &collected),
+            Purpose::GiveBack => self.given_back(lease, command.owner),
+            Purpose::Renew(last) => self.renewed(lease, (command.owner, last), &summary, &collected),
             Purpose::Restore(_)
             | Purpose::Joined(_)
             | Purpose::Begin
@@ -407,9 +407,9 @@ impl<N: Net> Group<N> {
             | Purpose::Warnings
             | Purpose::Retold
             | Purpose::Reports(_)
-            | Purpose::ReadBack(_) => self.own_answered(key, &command, &summary, collected),
+            | Purpose::ReadBack(_) => self.own_answered(lease, &command, &summary, collected),
         }
-        if let Some(backend) = self.backends.get_mut(key) {
+        if let Some(backend) = self.backends.get_mut(lease) {
             backend.summary.take_room(summary.changes);
         }
     }
@@ -417,12 +417,12 @@ impl<N: Net> Group<N> {
     /// A command of the pool's own was answered: does with its client and the backend what follows.
     fn own_answered(
         &mut self,
-        key: Key,
+        lease: Key,
         command: &InFlight,
         summary: &ReplySummary,
         collected: Vec<u8>,
     ) {
-        let backend = self.backends.get(key);
+        let backend = self.backends.get(lease);
         let pool = backend.and_then(|backend| self.backend_pools.pools.get(backend.pool));
         let answer = OwnAnswer {
             summary,
@@ -430,42 +430,42 @@ impl<N: Net> Group<N> {
             extended: pool.map_or(0, |pool| pool.key.extended),
         };
         let (purpose, owner) = (command.purpose, command.owner);
-        let pair = owner.and_then(|owner| Some((owner, self.pair(owner, key)?)));
+        let pair = owner.and_then(|owner| Some((owner, self.pair(owner, lease)?)));
         let Some((owner, mut pair)) = pair else {
             return match purpose {
-                Purpose::Warnings => self.settle(key),
-                _ => self.retire(key),
+                Purpose::Warnings => self.settle(lease),
+                _ => self.retire(lease),
             };
         };
         match pair.answered(purpose, answer) {
             After::Nothing => {}
-            After::Settle => self.settle(key),
-            After::GoOn => self.follow(key, owner, Next::GoOn),
+            After::Settle => self.settle(lease),
+            After::GoOn => self.follow(owner, lease, Next::GoOn),
             After::Stands => {
                 if self.stands_restored(owner) {
                     self.pump(owner);
-                    self.settle(key);
+                    self.settle(lease);
                 }
             }
             After::Ready => {
                 self.pump(owner);
-                self.settle(key);
+                self.settle(lease);
             }
             After::Replay(error) => {
                 self.answers().replay(owner, &error);
                 if let Some(client) = self.clients.get_mut(owner) {
                     client.last.failed_ahead(summary);
                 }
-                self.settle(key);
+                self.settle(lease);
                 self.pump(owner);
             }
             After::CloseClient => self.clients.close_later(owner),
             After::Unrestored(behind) => {
                 if let Some((code, text)) = &summary.error {
-                    self.restore_failed(key, owner, behind, (*code, text));
+                    self.restore_failed(owner, lease, behind, (*code, text));
                 }
             }
-            After::Lose(why) => self.lose(key, why),
+            After::Lose(why) => self.lose(lease, why),
         }
     }
 

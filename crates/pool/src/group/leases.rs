@@ -110,7 +110,7 @@ impl<N: Net> Group<N> {
         if let Some(last) = last
             && (self.clients.get(last.client)).is_some_and(|c| c.last.number == last.sent)
         {
-            self.ask_for(lease, last.client);
+            self.ask_for(last.client, lease);
         }
         let server = self.shared.server.flavour;
         let found = self.backends.get_mut(lease).and_then(|backend| {
@@ -268,7 +268,7 @@ impl<N: Net> Group<N> {
             && let pool = backend.pool
             && let mut matching = self.matching()
             && let Some(waiting) = matching.front_to_serve(pool)
-            && let Some(place) = matching.place_for_waiting(lease, waiting.client)
+            && let Some(place) = matching.place_for_waiting(waiting.client, lease)
         {
             self.waiters().pop(pool, waiting);
             self.shared.fronts.gets_on(self.index, self.net.now());
@@ -457,7 +457,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client has gone (or reset its session) and left its backend behind.
-    pub(crate) fn orphan(&mut self, lease: Key, key: Key, pinned: bool) {
+    pub(crate) fn orphan(&mut self, key: Key, lease: Key, pinned: bool) {
         let now = self.net.now();
         let Some(backend) = self.backends.get_mut(lease) else {
             return;

@@ -31,7 +31,7 @@ impl<S> Matching<'_, S> {
     /// has few backends.
     fn place_for(&self, key: Key, message: &[u8]) -> Option<Key> {
         let takes = |(candidate, backend): &(Key, &Backend<S>)| {
-            (self.takes_rider(*candidate, key, message))
+            (self.takes_rider(key, *candidate, message))
                 .then_some((backend.flight().len(), *candidate))
         };
         self.backends
@@ -42,7 +42,7 @@ impl<S> Matching<'_, S> {
     }
 
     /// Whether a client's statement may go out on a backend behind what is in flight there.
-    fn takes_rider(&self, lease: Key, key: Key, message: &[u8]) -> bool {
+    fn takes_rider(&self, key: Key, lease: Key, message: &[u8]) -> bool {
         let (Some(backend), Some(client)) = (self.backends.get(lease), self.clients.get(key))
         else {
             return false;
@@ -63,13 +63,13 @@ impl<S> Matching<'_, S> {
     /// Where a client whose command waits in its input may ride: on this backend, or, if that has
     /// room and stands in another session's state, on any other. Or the clients of one session
     /// would hold up those of another, with places free for both.
-    pub(crate) fn place_for_waiting(&self, lease: Key, key: Key) -> Option<Key> {
+    pub(crate) fn place_for_waiting(&self, key: Key, lease: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         // What stands behind a login that waits is no statement yet.
         let waits = client.state() == ClientState::Waiting;
         let input = client.input.as_ref().filter(|_| waits)?;
         let message = &input[..input.command_len()];
-        if self.takes_rider(lease, key, message) {
+        if self.takes_rider(key, lease, message) {
             return Some(lease);
         }
         let backend = self.backends.get(lease)?;

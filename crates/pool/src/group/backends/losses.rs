@@ -42,8 +42,8 @@ pub(crate) struct Loss<'a> {
 
 impl<N: Net> Group<N> {
     /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
-    pub(crate) fn dial_failed(&mut self, key: Key, why: &str, end: DialEnd) {
-        let Some(backend) = self.backends.get(key) else {
+    pub(crate) fn dial_failed(&mut self, lease: Key, why: &str, end: DialEnd) {
+        let Some(backend) = self.backends.get(lease) else {
             return;
         };
         let (pool, now) = (backend.pool, self.net.now());
@@ -52,7 +52,7 @@ impl<N: Net> Group<N> {
         }
         self.counts.dial_failures += 1;
         self.epoch += 1;
-        self.retire(key);
+        self.retire(lease);
         let entry = &mut self.backend_pools.pools[pool];
         let first = entry.last_failure.is_none();
         entry.dial_failed(now, why.to_string());
@@ -104,15 +104,15 @@ impl<N: Net> Group<N> {
     /// The server would not take the client's state: the client hears why, in the server's words.
     pub(crate) fn restore_failed(
         &mut self,
-        key: Key,
         owner: Key,
+        lease: Key,
         behind: Behind,
         (code, text): (u16, &str),
     ) {
-        let backend = self.backends.get(key);
+        let backend = self.backends.get(lease);
         let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
-        self.part_riders(key, Some(owner));
-        self.retire(key);
+        self.part_riders(lease, Some(owner));
+        self.retire(lease);
         self.clients.unbind(owner, &mut self.backends);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
@@ -154,8 +154,8 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend is gone, or of no use any more.
-    pub(crate) fn lose(&mut self, key: Key, why: &str) {
-        let Some(backend) = self.backends.get(key) else {
+    pub(crate) fn lose(&mut self, lease: Key, why: &str) {
+        let Some(backend) = self.backends.get(lease) else {
             return;
         };
         if matches!(
@@ -163,7 +163,7 @@ impl<N: Net> Group<N> {
             BackendState::Dialling | BackendState::Preparing
         ) {
             let why = format!("{why} before our login was complete");
-            return self.dial_failed(key, &why, DialEnd::Unreached);
+            return self.dial_failed(lease, &why, DialEnd::Unreached);
         }
         self.counts.backends_lost += 1;
         self.epoch += 1;
@@ -184,10 +184,10 @@ impl<N: Net> Group<N> {
         // A lease that lasts only until something of an earlier client is read back.
         let lent = owners.is_empty() && backend.reports == Reports::Complete;
         owners.extend(backend.lease().filter(|lease| !owners.contains(lease)));
-        if let Some(mut pair) = may_run.and_then(|owner| self.pair(owner, key)) {
+        if let Some(mut pair) = may_run.and_then(|owner| self.pair(owner, lease)) {
             pair.note_runs();
         }
-        self.retire(key);
+        self.retire(lease);
         let lent_to = owners.first().filter(|_| lent);
         if let Some(owner) = lent_to.copied()
             && let Some(client) = self.clients.get(owner)

@@ -57,7 +57,7 @@ impl<N: Net> Group<N> {
             // What is being read back is the session's that is there.
             return Some(self.waiters().wait_outside(key));
         }
-        if self.ask_for(lease, key) {
+        if self.ask_for(key, lease) {
             return Some(self.waiters().wait_outside(key));
         }
         let now = self.net.now();
@@ -110,7 +110,7 @@ impl<N: Net> Group<N> {
     /// A backend whose session is reset has answered; `last`: with what that is like.
     pub(crate) fn renewed(
         &mut self,
-        key: Key,
+        lease: Key,
         (owner, last): (Option<Key>, bool),
         summary: &ReplySummary,
         collected: &[u8],
@@ -118,7 +118,7 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         if let Some((code, text)) = &summary.error {
             let why = format!("the server did not let a session start over: {code} {text}");
-            return self.lose(key, &why);
+            return self.lose(lease, &why);
         }
         if !last {
             return;
@@ -126,8 +126,8 @@ impl<N: Net> Group<N> {
         let mut row = row_of(collected).unwrap_or_default();
         row.truncate(CHARSET_VARIABLES.len());
         let charsets = <[Text; 4]>::try_from(row).ok();
-        let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
-            return self.lose(key, "the server did not say what its session is like");
+        let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(lease)) else {
+            return self.lose(lease, "the server did not say what its session is like");
         };
         let account = &self.backend_pools.pools[backend.pool].key;
         let stands = backend.session.begun == self.begun;
@@ -147,7 +147,7 @@ impl<N: Net> Group<N> {
         let Some((owner, client)) =
             owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
         else {
-            return self.retire(key);
+            return self.retire(lease);
         };
         if !client.change_state(ClientState::Idle, now) {
             return self.clients.close_later(owner);
@@ -155,9 +155,9 @@ impl<N: Net> Group<N> {
         if !stands {
             // It may have begun under either.
             self.clients.unbind(owner, &mut self.backends);
-            self.retire(key);
+            self.retire(lease);
         }
         self.pump(owner);
-        self.settle(key);
+        self.settle(lease);
     }
 }

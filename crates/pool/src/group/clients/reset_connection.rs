@@ -231,7 +231,7 @@ impl<N: Net> Group<N> {
         client.place.priority = None;
         self.gtids.remove(&key);
         if let Some(lease) = lease {
-            self.orphan(lease, key, pinned);
+            self.orphan(key, lease, pinned);
         }
     }
 

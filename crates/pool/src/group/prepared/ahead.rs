@@ -128,7 +128,7 @@ impl<N: Net> Group<N> {
         });
         if !under_way && let Some(mut pair) = self.pair(key, lease) {
             let next = pair.read_back(property);
-            self.follow(lease, key, next);
+            self.follow(key, lease, next);
         }
         handled
     }

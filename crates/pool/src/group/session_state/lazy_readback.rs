@@ -70,7 +70,7 @@ impl<N: Net> Group<N> {
             return true;
         }
         let lease = view.client.lease().filter(|_| view.tells_count(reads));
-        lease.is_some_and(|lease| self.ask_for(lease, key))
+        lease.is_some_and(|lease| self.ask_for(key, lease))
     }
 
     /// The lease of a client that has not used it after all ends.
@@ -83,7 +83,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Asks a backend for what a client has left there; `false` when that is nothing.
-    pub(crate) fn ask_for(&mut self, lease: Key, key: Key) -> bool {
+    pub(crate) fn ask_for(&mut self, key: Key, lease: Key) -> bool {
         let server = self.shared.server.flavour;
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(key), self.backends.get_mut(lease))
@@ -231,7 +231,7 @@ impl<N: Net> Group<N> {
     /// that; `false` when there is nothing to ask.
     pub(crate) fn ask_last_backend(&mut self, lease: Key) -> bool {
         let client = self.matching().client_to_ask_about(lease);
-        client.is_some_and(|key| self.bind(key, lease) && self.ask_for(lease, key))
+        client.is_some_and(|key| self.bind(key, lease) && self.ask_for(key, lease))
     }
 
     /// Whether FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
@@ -254,7 +254,7 @@ impl<N: Net> Group<N> {
                 return false;
             };
             // Behind what is being read back, this is asked for next.
-            return !backend.flight().is_empty() || self.ask_for(lease, key);
+            return !backend.flight().is_empty() || self.ask_for(key, lease);
         }
         let last = self.matching().last_backend_of(key);
         last.is_some_and(|lease| self.ask_last_backend(lease))

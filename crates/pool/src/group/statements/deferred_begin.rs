@@ -24,7 +24,7 @@ impl<N: Net> Group<N> {
             && let Some(mut pair) = self.pair(key, lease)
         {
             let next = pair.read_back(Properties::INSERT_ID);
-            self.follow(lease, key, next);
+            self.follow(key, lease, next);
         }
         let alone = self.alone(key)?;
         let reports = match edge {

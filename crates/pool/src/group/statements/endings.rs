@@ -39,10 +39,10 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
-    pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) {
+    pub(crate) fn statement_done(&mut self, lease: Key, command: &InFlight, summary: &ReplySummary) {
         self.counts.statements += 1;
-        self.note_prepared(key, command, summary);
-        let Some(backend) = self.backends.get_mut(key) else {
+        self.note_prepared(lease, command, summary);
+        let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         let contaminated = backend.has_changed(summary);
@@ -54,18 +54,18 @@ impl<N: Net> Group<N> {
             .owner
             .filter(|owner| self.clients.get(*owner).is_some())
         else {
-            return self.statement_of_nobody(key, summary, contaminated);
+            return self.statement_of_nobody(lease, summary, contaminated);
         };
         self.note_service(owner, command, summary);
         if !alone && contaminated {
-            self.part_riders(key, Some(owner));
+            self.part_riders(lease, Some(owner));
         }
-        let Some(mut pair) = self.pair(owner, key) else {
+        let Some(mut pair) = self.pair(owner, lease) else {
             return;
         };
         let explanation = pair.client.explanation().with_due(summary.due);
         if let Err(why) = pair.note_statement(summary, explanation) {
-            return self.lose_answered(key, owner, why);
+            return self.lose_answered(owner, lease, why);
         }
         pair.note_left(command, summary, alone);
         if !alone && !contaminated {
@@ -73,32 +73,32 @@ impl<N: Net> Group<N> {
             pair.client.last.leave_to_riders();
             self.clients.unbind(owner, &mut self.backends);
         }
-        self.go_on_answered(key, owner);
+        self.go_on_answered(owner, lease);
     }
 
     /// Notes what a statement has done to the backend's prepared statements and savepoints.
-    fn note_prepared(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) {
-        let Some(backend) = self.backends.get_mut(key) else {
+    fn note_prepared(&mut self, lease: Key, command: &InFlight, summary: &ReplySummary) {
+        let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         backend.served = true;
         let preparing = backend.take_prepared(summary, &mut self.definitions);
-        let pair = command.owner.and_then(|owner| self.pair(owner, key));
+        let pair = command.owner.and_then(|owner| self.pair(owner, lease));
         let closed = pair.and_then(|mut pair| pair.note_prepared(preparing, summary));
         if let Some(id) = closed {
             let mut out = Vec::new();
             put_closes(&mut out, &[id]);
-            self.backend_writer().send(key, &out);
+            self.backend_writer().send(lease, &out);
         }
         let owner = command.owner.and_then(|owner| self.clients.get(owner));
-        if let Some(backend) = self.backends.get_mut(key) {
+        if let Some(backend) = self.backends.get_mut(lease) {
             let statement = owner.map(|client| &client.statement);
             backend.note_savepoint(statement, summary.error.is_none());
         }
     }
 
     /// A client has its answer: its backend goes on, and the client with its next command.
-    fn go_on_answered(&mut self, key: Key, owner: Key) {
+    fn go_on_answered(&mut self, owner: Key, lease: Key) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;
@@ -106,8 +106,8 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Idle, now) {
             return self.clients.close_later(owner);
         }
-        self.settle(key);
-        self.take_riders(key);
+        self.settle(lease);
+        self.take_riders(lease);
         if self.draining.is_some() {
             (self.clients).leave_if_idle(owner, self.departures.has(owner));
         }
@@ -116,7 +116,7 @@ impl<N: Net> Group<N> {
 
     /// A backend is of no use any more, and its client's session is on it alone. The client has had
     /// its answer: it is closed without another word.
-    fn lose_answered(&mut self, lease: Key, owner: Key, why: &str) {
+    fn lose_answered(&mut self, owner: Key, lease: Key, why: &str) {
         let now = self.net.now();
         if let Some(client) = self.clients.get_mut(owner) {
             let _ = client.change_state(ClientState::Idle, now);
@@ -145,8 +145,8 @@ impl<N: Net> Group<N> {
     /// what they would be answered may be wrong, or nothing. The answers are dropped, and their
     /// statements, plain reads of which they have seen nothing, run again in order, each of them
     /// with nobody beside it. The lease is `owner`'s, who is none of them.
-    pub(crate) fn part_riders(&mut self, key: Key, owner: Option<Key>) {
-        let Some(backend) = self.backends.get_mut(key) else {
+    pub(crate) fn part_riders(&mut self, lease: Key, owner: Option<Key>) {
+        let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         backend.riding = Riding::Closed;
@@ -176,51 +176,51 @@ impl<N: Net> Group<N> {
     }
 
     /// The client left while its statement ran.
-    fn statement_of_nobody(&mut self, key: Key, summary: &ReplySummary, contaminated: bool) {
-        let Some(backend) = self.backends.get_mut(key) else {
+    fn statement_of_nobody(&mut self, lease: Key, summary: &ReplySummary, contaminated: bool) {
+        let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         if !backend.flight().is_empty() {
             if contaminated {
-                self.part_riders(key, None);
-                return self.retire(key);
+                self.part_riders(lease, None);
+                return self.retire(lease);
             }
-            return self.take_riders(key);
+            return self.take_riders(lease);
         }
         if backend
             .lease()
             .is_some_and(|owner| self.clients.get(owner).is_some())
         {
-            return self.settle(key);
+            return self.settle(lease);
         }
         let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
         let due = backend.reports != Reports::Complete;
         if unknown || due || backend.in_transaction() {
-            return self.retire(key);
+            return self.retire(lease);
         }
         backend.insert_id = None;
-        self.release(key);
+        self.release(lease);
     }
 
     /// Decides what becomes of the lease, if nothing is in flight.
-    pub(crate) fn settle(&mut self, key: Key) {
-        let owner = self.backends.get(key).and_then(Backend::lease);
+    pub(crate) fn settle(&mut self, lease: Key) {
+        let owner = self.backends.get(lease).and_then(Backend::lease);
         if let Some(owner) = owner
-            && let Some(mut pair) = self.pair(owner, key)
+            && let Some(mut pair) = self.pair(owner, lease)
         {
             let next = pair.next();
-            self.follow(key, owner, next);
+            self.follow(owner, lease, next);
         }
     }
 
     /// Takes the next step with a client's backend.
-    pub(crate) fn follow(&mut self, lease: Key, owner: Key, next: Next) {
+    pub(crate) fn follow(&mut self, owner: Key, lease: Key, next: Next) {
         match next {
             Next::Wait => {}
             Next::Keep => self.resume(lease),
             Next::Ask(out) => self.backend_writer().ask(lease, &out),
             Next::AskLast => {
-                self.ask_for(lease, owner);
+                self.ask_for(owner, lease);
             }
             Next::GoOn => {
                 self.go_on(owner);
