@@ -43,7 +43,12 @@ fn compare(path: &str, text: &str, sources: &[Source], offences: &mut Vec<Offenc
         let meant: Vec<&Source> = sources.iter().filter(meant).collect();
         if meant.is_empty() {
             let what = format!("there is no file `{}`", named.path);
-            offences.push(Offence::new(path, named.line, what, "name the file that is meant"));
+            offences.push(Offence::new(
+                path,
+                named.line,
+                what,
+                "name the file that is meant",
+            ));
             continue;
         }
         for word in named.words {
@@ -77,7 +82,9 @@ fn named_in(text: &str) -> impl Iterator<Item = Named<'_>> {
             let words = words.split(", ").filter(|word| !word.is_empty());
             is_file.then(|| Named {
                 path,
-                words: words.map(|word| word.rsplit("::").next().unwrap_or(word)).collect(),
+                words: words
+                    .map(|word| word.rsplit("::").next().unwrap_or(word))
+                    .collect(),
                 line,
             })
         })

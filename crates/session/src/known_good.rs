@@ -77,7 +77,8 @@ fn is_good_variable(name: &[u8]) -> bool {
 /// Whether the commands that bring a backend of this epoch from one session to the other cannot
 /// fail, as far as anybody can know, but for the one that sets the default schema.
 pub fn is_known_good(from: &Session, to: &Session, epoch: u64) -> bool {
-    let accepted = || to.accepted.is_of(epoch) && from.differing_variables(to).all(is_good_variable);
+    let accepted =
+        || to.accepted.is_of(epoch) && from.differing_variables(to).all(is_good_variable);
     // Neither COM_SET_OPTION nor the SET of a user variable can fail.
     !from.variables_differ(to) || accepted()
 }
@@ -123,6 +124,10 @@ mod tests {
     #[test]
     fn the_table_can_be_searched() {
         assert!(KNOWN_GOOD.windows(2).all(|pair| pair[0] < pair[1]));
-        assert!(is_good_variable(b"autocommit") && is_good_variable(b"unique_checks") && !is_good_variable(b"sql_log_bin"));
+        assert!(
+            is_good_variable(b"autocommit")
+                && is_good_variable(b"unique_checks")
+                && !is_good_variable(b"sql_log_bin")
+        );
     }
 }

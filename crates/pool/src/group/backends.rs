@@ -322,7 +322,10 @@ impl<N: Net> Group<N> {
                     self.clients.close_later(owner);
                 }
             }
-            None => self.lose(lease, "the client left while the server waited for its file"),
+            None => self.lose(
+                lease,
+                "the client left while the server waited for its file",
+            ),
         }
     }
 
@@ -399,7 +402,9 @@ impl<N: Net> Group<N> {
                 self.lazy_readback_answered(lease, last, &summary, &collected)
             }
             Purpose::GiveBack => self.given_back(lease, command.owner),
-            Purpose::Renew(last) => self.renewed(lease, (command.owner, last), &summary, &collected),
+            Purpose::Renew(last) => {
+                self.renewed(lease, (command.owner, last), &summary, &collected)
+            }
             Purpose::Restore(_)
             | Purpose::Joined(_)
             | Purpose::Begin

@@ -162,7 +162,11 @@ impl<S> Matching<'_, S> {
     /// The backend to which a client without one goes back for a text that reads what its last
     /// statement has left there, or behind which only that backend knows whether its conditions are
     /// gone.
-    pub(crate) fn last_backend_for_text(&self, key: Key, class: &classify::Statement) -> Option<Key> {
+    pub(crate) fn last_backend_for_text(
+        &self,
+        key: Key,
+        class: &classify::Statement,
+    ) -> Option<Key> {
         let asks = Reads::ROW_COUNT
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)

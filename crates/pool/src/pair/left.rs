@@ -112,7 +112,9 @@ mod tests {
         for (schema, native) in [(None, true), (Some(&b"other"[..]), false)] {
             let mut parts = Parts::leased();
             parts.client.statement.standing = Standing::NewSchema;
-            differs(&mut parts, |session| session.schema = schema.map(Into::into));
+            differs(&mut parts, |session| {
+                session.schema = schema.map(Into::into)
+            });
             ends(&mut parts, &failed, true);
             assert_eq!(parts.client.last.is_native(asked), native);
         }
@@ -126,6 +128,10 @@ mod tests {
         assert_eq!(parts.backend.found, Some(0));
         ends(&mut parts, &ReplySummary::default(), false);
         assert_eq!(parts.backend.found, None);
-        assert_eq!(parts.client.last.found_rows.get(), Some(0), "it is the client's");
+        assert_eq!(
+            parts.client.last.found_rows.get(),
+            Some(0),
+            "it is the client's"
+        );
     }
 }

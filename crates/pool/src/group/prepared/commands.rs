@@ -158,7 +158,10 @@ impl<N: Net> Group<N> {
             let said = kill.map(|kill| command_of(kill, Form::of(capabilities)));
             return self.on_kill(key, &said.unwrap_or_default(), kill);
         }
-        if let Some(lease) = self.matching().last_backend_for_text(key, &definition.class) {
+        if let Some(lease) = self
+            .matching()
+            .last_backend_for_text(key, &definition.class)
+        {
             self.bind(key, lease);
         }
         let handled = self.execute_read(key, (command, id), definition, message);

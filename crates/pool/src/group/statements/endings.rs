@@ -39,7 +39,12 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
-    pub(crate) fn statement_done(&mut self, lease: Key, command: &InFlight, summary: &ReplySummary) {
+    pub(crate) fn statement_done(
+        &mut self,
+        lease: Key,
+        command: &InFlight,
+        summary: &ReplySummary,
+    ) {
         self.counts.statements += 1;
         self.note_prepared(lease, command, summary);
         let Some(backend) = self.backends.get_mut(lease) else {
@@ -252,6 +257,9 @@ mod tests {
         group.statement_done(lease, &command, &cut_short);
         assert!(group.backends.get(lease).is_none());
         assert!(group.clients.get(key).unwrap().closing);
-        assert_eq!(group.net.written, b"\x01\0\0\0\x01", "the backend's COM_QUIT");
+        assert_eq!(
+            group.net.written, b"\x01\0\0\0\x01",
+            "the backend's COM_QUIT"
+        );
     }
 }

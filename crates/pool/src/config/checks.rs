@@ -1,0 +1,346 @@
+//! Settings that have to fit one another: what each table comes to, and what contradicts it.
+//!
+//! A row bounds its own value. What two settings say together is checked here, once, when
+//! [`crate::config::Raw`] becomes [`Settings`]; passwords that stand in files or in the environment
+//! are fetched on the way.
+//!
+//! Invariant: an error is one sentence that names the key, what was expected and what came, and
+//! shows no password.
+
+use crate::auth::account::Method;
+use crate::auth::certificate::ClientTls;
+use crate::auth::requirement::Requirement;
+use crate::auth::secret::Secret;
+use crate::auth::verifier::Verifier;
+use crate::config::row::Keys;
+use crate::config::rows::{ConsoleKeys, Limits, OtelKeys, Require, ServerKeys, Settings, UserKeys};
+use crate::config::secret::Typed;
+use crate::config::{
+    AccountSource, ConsoleAccount, ConsoleSettings, Origin, OtelSettings, SERVER_ACCOUNTS, User,
+};
+use reactor::Address;
+use std::sync::Arc;
+use wire::auth::native;
+
+/// Whom the pool becomes.
+pub(super) fn check_run_as(settings: &Settings) -> Result<(), String> {
+    let user = settings.run_as_user.as_ref().map(|user| user.0);
+    match (user, &settings.run_as_group) {
+        (Some(0), _) => Err("run_as_user: expected another user than root".into()),
+        (None, Some(_)) => Err("run_as_group: expected run_as_user with it".into()),
+        _ => Ok(()),
+    }
+}
+
+/// More clients than this for each backend need more of these: a group has at least one, and holds
+/// at most as many clients as a table has descriptors, 20,000 on many hosts.
+pub(super) const CLIENTS_PER_BACKEND: usize = 16_384;
+
+/// The budget of prepared statements; each backend needs at least one.
+pub(super) fn check_prepared_max(settings: &mut Settings, is_given: bool) -> Result<(), String> {
+    let least = settings.backends_max;
+    if settings.prepared_max >= least {
+        return Ok(());
+    }
+    if is_given {
+        return Err(format!(
+            "prepared_max: expected at least {least}, one for each of backends_max, got {}",
+            settings.prepared_max
+        ));
+    }
+    settings.prepared_max = least;
+    Ok(())
+}
+
+/// No address is listened at twice; of port 0 each is another one.
+pub(super) fn check_listen(listen: &[Address]) -> Result<(), String> {
+    let is_any = |at: &Address| matches!(at, Address::Tcp(at) if at.port() == 0);
+    for (place, at) in listen.iter().enumerate() {
+        if !is_any(at) && listen[..place].contains(at) {
+            return Err(format!("listen: {at} is listed twice"));
+        }
+    }
+    Ok(())
+}
+
+/// As many connections as are to be kept may be open.
+pub(super) fn check_backends_min(settings: &Settings, is_given: bool) -> Result<(), String> {
+    let (min, max) = (settings.backends_min, settings.backends_max);
+    match is_given && min > max {
+        true => Err(format!(
+            "backends_min: expected at most backends_max, which is {max}, got {min}"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Users that are named for the statement log, and may be mistyped: where the server has the
+/// accounts, nobody can tell before they log in.
+pub(super) fn note_unknown_log_users(settings: &mut Settings, auth: AccountSource) {
+    if auth == AccountSource::Server {
+        return;
+    }
+    let is_known = |name: &String| settings.users.iter().any(|user| user.name == *name);
+    let unknown = settings.statement_log_users.iter().filter(|n| !is_known(n));
+    let unknown: Vec<String> = unknown.map(|name| format!("'{name}'")).collect();
+    if !unknown.is_empty() {
+        settings.warnings.push(format!(
+            "statement_log_users: there is no [[user]] named {}",
+            unknown.join(", ")
+        ));
+    }
+}
+
+/// The account that asks for the pool itself, where it has one of its own.
+pub(super) fn check_monitor(
+    server: &mut ServerKeys,
+    warnings: &mut Vec<String>,
+) -> Result<Option<(String, Secret)>, String> {
+    let typed = Typed {
+        prefix: "monitor_",
+        text: &mut server.monitor_password,
+        file: &mut server.monitor_password_file,
+        env: &mut server.monitor_password_env,
+    };
+    typed
+        .take(warnings)
+        .map_err(|error| format!("backend: {error}"))?;
+    match (server.monitor_user.take(), server.monitor_password.take()) {
+        (Some(user), Some(password)) if !user.contains('\0') => Ok(Some((user, password))),
+        (None, None) => Ok(None),
+        _ => Err(
+            "backend: expected monitor_user and monitor_password together, a name without a NUL"
+                .into(),
+        ),
+    }
+}
+
+/// The console, where an address is given for it.
+pub(super) fn check_console(
+    keys: &Keys,
+    warnings: &mut Vec<String>,
+) -> Result<Option<ConsoleSettings>, String> {
+    let mut typed = ConsoleKeys::from_keys(keys, None)?;
+    let admin = Typed {
+        prefix: "admin_",
+        text: &mut typed.admin_password,
+        file: &mut typed.admin_password_file,
+        env: &mut typed.admin_password_env,
+    };
+    let wrong = |error| format!("console: {error}");
+    admin.take(warnings).map_err(wrong)?;
+    let reader = Typed {
+        prefix: "reader_",
+        text: &mut typed.reader_password,
+        file: &mut typed.reader_password_file,
+        env: &mut typed.reader_password_env,
+    };
+    reader.take(warnings).map_err(wrong)?;
+    let mut accounts = Vec::new();
+    for (kind, name, password, is_admin) in [
+        ("admin", typed.admin_user, typed.admin_password, true),
+        ("reader", typed.reader_user, typed.reader_password, false),
+    ] {
+        match (name, password) {
+            (None, None) => {}
+            (Some(name), Some(password)) if !password.is_empty() => accounts.push(ConsoleAccount {
+                name,
+                password,
+                is_admin,
+            }),
+            _ => {
+                return Err(format!(
+                    "console: expected {kind}_user and {kind}_password together, and a password \
+                     that is not empty"
+                ));
+            }
+        }
+    }
+    if let [admin, reader] = &accounts[..]
+        && admin.name == reader.name
+    {
+        return Err(format!(
+            "console: expected another name in reader_user than in admin_user, got '{}' in both",
+            reader.name
+        ));
+    }
+    match (typed.listen, accounts.is_empty()) {
+        (None, true) => Ok(None),
+        (Some(listen), false) => Ok(Some(ConsoleSettings { listen, accounts })),
+        (None, false) => Err("console: expected listen, the address of the console".into()),
+        (Some(_), true) => {
+            Err("console: expected admin_user or reader_user: nobody could log in".into())
+        }
+    }
+}
+
+/// What the pool adds to the collector's address, for each signal.
+pub(super) const SIGNAL_PATHS: [&str; 3] = ["/v1/metrics", "/v1/traces", "/v1/logs"];
+
+/// The export to OpenTelemetry, where an address is given for it.
+pub(super) fn check_otel(keys: &Keys) -> Result<Option<OtelSettings>, String> {
+    let typed = OtelKeys::from_keys(keys, None)?;
+    let Some(endpoint) = typed.endpoint else {
+        return Ok(None);
+    };
+    let rest = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| endpoint.strip_prefix(scheme));
+    // Errors, and SHOW CONFIG, show the address: it may hold no password.
+    let is_plain = |rest: &str| {
+        let is_bad = |c: char| c.is_whitespace() || c.is_control() || "@?#\"".contains(c);
+        !rest.trim_matches('/').is_empty() && !rest.contains(is_bad)
+    };
+    if !rest.is_some_and(is_plain) {
+        return Err(
+            "otel.endpoint: expected http://HOST:PORT or https://HOST:PORT, without a user, a \
+             password or parameters"
+                .into(),
+        );
+    }
+    let endpoint = endpoint.trim_end_matches('/').to_owned();
+    for path in SIGNAL_PATHS {
+        if let Some(before) = endpoint.strip_suffix(path) {
+            return Err(format!(
+                "otel.endpoint: expected no {path} at its end, because the pool adds that: write \
+                 \"{before}\""
+            ));
+        }
+    }
+    let authorities = match &typed.ca {
+        Some(path) => Some(reactor::tls_files::certificates("otel.ca", path)?),
+        None => None,
+    };
+    Ok(Some(OtelSettings {
+        endpoint,
+        interval: typed.interval,
+        has_logs: typed.logs,
+        service_name: typed.service_name,
+        service_instance_id: typed.service_instance_id,
+        authorities,
+    }))
+}
+
+/// Whether what users require can be had.
+pub(super) fn check_requirements(users: &[User], tls: Option<&ClientTls>) -> Result<(), String> {
+    for user in users {
+        let (name, require) = (&user.name, &user.require);
+        if require.tls && tls.is_none() {
+            return Err(format!(
+                "user '{name}': require: no client can use TLS; expected [tls] with cert and key"
+            ));
+        }
+        if require.certificate && !tls.is_some_and(|tls| tls.checks_clients) {
+            return Err(format!(
+                "user '{name}': require: no client's certificate can be checked; expected \
+                 tls.client_ca, the file with the authorities that sign them"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a user's clients have to prove besides the password.
+fn requirement(user: &mut UserKeys) -> Requirement {
+    let (subject, issuer) = (user.require_subject.take(), user.require_issuer.take());
+    let certificate = user.require == Require::X509 || subject.is_some() || issuer.is_some();
+    Requirement {
+        tls: certificate || user.require == Require::Ssl,
+        certificate,
+        cipher: false,
+        subject,
+        issuer,
+    }
+}
+
+/// Fetches the passwords that stand elsewhere.
+fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<(), String> {
+    let own = Typed {
+        prefix: "",
+        text: &mut user.password,
+        file: &mut user.password_file,
+        env: &mut user.password_env,
+    };
+    own.take(warnings)?;
+    let backend = Typed {
+        prefix: "backend_",
+        text: &mut user.backend_password,
+        file: &mut user.backend_password_file,
+        env: &mut user.backend_password_env,
+    };
+    backend.take(warnings)
+}
+
+/// What stands for the server's accounts: the limits that all of them have.
+pub(super) fn server_accounts(top: &Keys) -> Result<User, String> {
+    Ok(User {
+        origin: Origin::Server,
+        name: SERVER_ACCOUNTS.into(),
+        verifier: Verifier::of_nobody(),
+        method: None,
+        require: Requirement::default(),
+        backend_user: String::new(),
+        backend_password: Secret::default(),
+        limits: Limits::from_keys(&Keys::default(), Some(top))?,
+        usage: Arc::default(),
+    })
+}
+
+pub(super) fn check_user(
+    keys: &Keys,
+    top: &Keys,
+    warnings: &mut Vec<String>,
+) -> Result<User, String> {
+    warnings.extend_from_slice(&keys.warnings);
+    let limits = Limits::from_keys(keys, Some(top))?;
+    let mut typed = UserKeys::from_keys(keys, None)?;
+    let name = typed.name.clone();
+    fetch_passwords(&mut typed, warnings).map_err(|error| format!("user '{name}': {error}"))?;
+    let verifier = match (&typed.password, &typed.password_hash) {
+        (Some(password), None) => Verifier::from_password(password.as_bytes()),
+        (None, Some(hash)) => {
+            Verifier::from_native_hash(native::stored_from_text(hash).ok_or_else(|| {
+                format!("user '{name}': password_hash: expected * and 40 hexadecimal digits")
+            })?)
+        }
+        _ => {
+            return Err(format!(
+                "user '{name}': expected either a password (password, password_file or \
+                 password_env) or password_hash (an account without a password has password = \
+                 \"\")"
+            ));
+        }
+    };
+    let require = requirement(&mut typed);
+    if typed.auth == Some(Method::ClearPassword) && !require.tls {
+        return Err(format!(
+            "user '{name}': expected require = \"ssl\" or \"x509\" beside auth = \
+             \"mysql_clear_password\": clients send the password in clear text, which only TLS \
+             hides"
+        ));
+    }
+    let backend_password = typed.backend_password.or(typed.password).ok_or_else(|| {
+        format!(
+            "user '{name}': expected backend_password: a hash proves the client's password to \
+             the pool, but the pool needs a password for the server"
+        )
+    })?;
+    let backend_user = typed.backend_user.unwrap_or_else(|| name.clone());
+    if backend_user.contains('\0') || name.contains('\0') {
+        return Err(format!(
+            "user '{}': a name cannot contain a NUL",
+            name.escape_default()
+        ));
+    }
+    Ok(User {
+        origin: Origin::Settings,
+        name,
+        verifier,
+        method: typed.auth,
+        require,
+        backend_user,
+        backend_password,
+        limits,
+        usage: Arc::default(),
+    })
+}
