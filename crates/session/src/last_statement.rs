@@ -134,6 +134,21 @@ impl RowCount {
     }
 }
 
+/// A client's statement that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished<'a> {
+    /// What was known of it before.
+    pub statement: &'a Statement,
+    /// What its reply has said.
+    pub summary: &'a ReplySummary,
+    /// Rows of its last result.
+    pub rows: u64,
+    /// Nothing of others stands behind it on its backend.
+    pub alone: bool,
+    /// Its server is MySQL.
+    pub mysql: bool,
+}
+
 /// What a client's last statement has left.
 #[derive(Debug)]
 pub struct LastStatement {
@@ -477,15 +492,14 @@ impl LastStatement {
         };
     }
 
-    /// A statement has ended, whose last result had so many rows; `alone`: nothing of others stands
-    /// behind it on its backend. Returns whether FOUND_ROWS() stays for certain.
-    pub fn ended(
-        &mut self,
-        statement: &Statement,
-        summary: &ReplySummary,
-        rows: u64,
-        (alone, mysql): (bool, bool),
-    ) -> bool {
+    /// A statement has ended; returns whether FOUND_ROWS() stays for certain.
+    pub fn ended(&mut self, finished: &Finished<'_>) -> bool {
+        let Finished {
+            statement,
+            summary,
+            alone,
+            ..
+        } = *finished;
         self.count_rows(statement, summary);
         let failed = summary.error.is_some();
         if failed || !statement.counts_before {
@@ -501,7 +515,7 @@ impl LastStatement {
         } else {
             self.note_clean(statement.area, alone);
         }
-        let kept = self.count_found(statement, summary, rows, (alone, mysql));
+        let kept = self.count_found(finished);
         // A backend that knows nothing of the statement before does not learn it by this one.
         let own = self.is_native(Reads::ROW_COUNT);
         let counts = alone && (own || counts_after(statement, summary) == Counts::New);
@@ -594,13 +608,14 @@ impl LastStatement {
     }
 
     /// Notes what a finished statement did to FOUND_ROWS(); returns whether it stays for certain.
-    fn count_found(
-        &mut self,
-        statement: &Statement,
-        summary: &ReplySummary,
-        rows: u64,
-        (alone, mysql): (bool, bool),
-    ) -> bool {
+    fn count_found(&mut self, finished: &Finished<'_>) -> bool {
+        let Finished {
+            statement,
+            summary,
+            rows,
+            alone,
+            mysql,
+        } = *finished;
         let found = match summary.error {
             Some((code, _)) => found_after_error(statement, code, summary, mysql),
             None => statement.found,

@@ -11,7 +11,7 @@ use crate::backend::InFlight;
 use crate::client::Company;
 use crate::pair::Pair;
 use session::last_gtid::doubt;
-use session::last_statement::COUNTS;
+use session::last_statement::{COUNTS, Finished};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
@@ -49,10 +49,14 @@ impl<S> Pair<'_, S> {
     /// Notes what the statement has left of conditions and counts.
     fn note_counts(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let mysql = self.context.server.flavour.is_mysql();
         let found_before = client.last.found_rows.get();
-        let rows = command.reply.rows();
-        let kept = (client.last).ended(&client.statement, summary, rows, (alone, mysql));
+        let kept = client.last.ended(&Finished {
+            statement: &client.statement,
+            summary,
+            rows: command.reply.rows(),
+            alone,
+            mysql: self.context.server.flavour.is_mysql(),
+        });
         if !kept {
             let unsure = client.last.is_found_unsure(alone);
             backend.unsettled = backend.found.zip(found_before).filter(|_| unsure);

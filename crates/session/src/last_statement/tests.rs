@@ -7,6 +7,22 @@ use wire::command::ReplyShape;
 const MARIADB: bool = false;
 const MYSQL: bool = true;
 
+/// The end of a statement with so many rows, behind which nothing of others stands, or something.
+fn finished<'a>(
+    statement: &'a Statement,
+    summary: &'a ReplySummary,
+    rows: u64,
+    (alone, mysql): (bool, bool),
+) -> Finished<'a> {
+    Finished {
+        statement,
+        summary,
+        rows,
+        alone,
+        mysql,
+    }
+}
+
 fn statement(area: Area, found: Found) -> Statement {
     Statement {
         area,
@@ -87,7 +103,7 @@ fn shown(errno: &[u8], count: usize) -> Vec<u8> {
 fn after(statement: Statement, summary: &ReplySummary) -> LastStatement {
     let mut last = LastStatement::default();
     last.sent();
-    last.ended(&statement, summary, 3, (true, MARIADB));
+    last.ended(&finished(&statement, summary, 3, (true, MARIADB)));
     last
 }
 
@@ -127,9 +143,9 @@ fn a_select_counts_its_rows_and_a_change_those_it_changed() {
 #[test]
 fn all_is_native_alone_and_nothing_where_others_ride_behind() {
     let mut last = LastStatement::default();
-    last.ended(&select(), &rows(), 3, (true, MARIADB));
+    last.ended(&finished(&select(), &rows(), 3, (true, MARIADB)));
     assert_eq!(last.lost(), Reads::NONE);
-    last.ended(&select(), &rows(), 3, (false, MARIADB));
+    last.ended(&finished(&select(), &rows(), 3, (false, MARIADB)));
     assert_eq!(last.lost(), LEFT_BY_STATEMENT);
 }
 
@@ -148,7 +164,12 @@ fn what_is_looked_up_and_is_not_there_leaves_the_count_of_before() {
     ] {
         let mut last = after(insert(), &changed(7));
         last.moved(None);
-        last.ended(&of(conditions), &failed(code), 0, (true, MARIADB));
+        last.ended(&finished(
+            &of(conditions),
+            &failed(code),
+            0,
+            (true, MARIADB),
+        ));
         assert_eq!(last.row_count.get(), count, "{conditions:?} {code}");
         assert_eq!(last.is_native(COUNTS), native, "{conditions:?} {code}");
         let unknown = count.is_none();
@@ -164,10 +185,10 @@ fn a_question_that_keeps_the_counts_does_not_make_them_native() {
     };
     let mut last = after(insert(), &changed(7));
     last.moved(None);
-    last.ended(&asks, &changed(0), 0, (true, MARIADB));
+    last.ended(&finished(&asks, &changed(0), 0, (true, MARIADB)));
     assert_eq!(last.row_count.get(), Some(7), "it stays");
     assert!(!last.is_native(COUNTS), "and this backend does not know it");
-    last.ended(&asks, &failed(1064), 0, (true, MARIADB));
+    last.ended(&finished(&asks, &failed(1064), 0, (true, MARIADB)));
     assert_eq!(last.row_count.get(), Some(-1));
     assert!(last.is_native(COUNTS), "an error counts anywhere");
 }
@@ -185,7 +206,7 @@ fn an_uncounted_command_and_an_absent_condition_leave_minus_one() {
     };
     assert_eq!(after(asks, &warned(1)).row_count.get(), Some(-1));
     let mut last = after(insert(), &changed(7));
-    last.ended(&asks, &changed(0), 0, (true, MARIADB));
+    last.ended(&finished(&asks, &changed(0), 0, (true, MARIADB)));
     assert_eq!(last.row_count.get(), Some(7));
 }
 
@@ -221,16 +242,16 @@ fn an_update_that_matched_nothing_owes_a_question() {
         ..changed(0)
     };
     let mut last = after(select(), &rows());
-    last.ended(&update, &matched(2), 0, (true, MYSQL));
+    last.ended(&finished(&update, &matched(2), 0, (true, MYSQL)));
     assert_eq!(last.found_rows.get(), Some(2));
     last.moved(None);
-    last.ended(&update, &matched(0), 0, (true, MYSQL));
+    last.ended(&finished(&update, &matched(0), 0, (true, MYSQL)));
     assert!(
         last.owed.changed.intersects(Properties::FOUND_ROWS),
         "2 or 0, of which the backend knows one"
     );
     let mut last = after(select(), &rows());
-    last.ended(&update, &matched(0), 0, (true, MYSQL));
+    last.ended(&finished(&update, &matched(0), 0, (true, MYSQL)));
     assert!(
         !last.owed.changed.intersects(Properties::FOUND_ROWS),
         "its own backend knows which"
@@ -245,21 +266,21 @@ fn an_error_counts_what_was_sent_before_it_on_mariadb_alone() {
         ..failed(1242)
     };
     let mut last = LastStatement::default();
-    assert!(!last.ended(&select(), &sent, 2, (true, MARIADB)));
+    assert!(!last.ended(&finished(&select(), &sent, 2, (true, MARIADB))));
     assert_eq!(last.found_rows.get(), Some(2));
     let mut last = LastStatement::default();
-    assert!(last.ended(&select(), &sent, 2, (true, MYSQL)));
+    assert!(last.ended(&finished(&select(), &sent, 2, (true, MYSQL))));
     assert_eq!(last.found_rows.get(), Some(0));
     let nested = statement(Area::Clears, Found::Nested);
     let mut last = LastStatement::default();
-    last.ended(&nested, &failed(1242), 0, (true, MARIADB));
+    last.ended(&finished(&nested, &failed(1242), 0, (true, MARIADB)));
     assert_eq!(
         last.found_rows.get(),
         None,
         "queries inside may have counted"
     );
     let mut last = LastStatement::default();
-    assert!(last.ended(&nested, &failed(1146), 0, (true, MARIADB)));
+    assert!(last.ended(&finished(&nested, &failed(1146), 0, (true, MARIADB))));
 }
 
 #[test]
@@ -273,7 +294,7 @@ fn warnings_are_owed_then_kept_then_cleared() {
     assert_eq!(last.kept().map(Diagnostics::conditions), Some(2));
     assert_eq!(last.kept().and_then(|kept| kept.total), Some(2));
     assert!(meter.bytes() > 0);
-    last.ended(&insert(), &changed(1), 0, (true, MARIADB));
+    last.ended(&finished(&insert(), &changed(1), 0, (true, MARIADB)));
     assert!(!last.has_conditions());
     assert_eq!((last.conditions, meter.bytes()), (0, 0));
 }
@@ -302,7 +323,7 @@ fn what_cannot_be_read_is_lost_and_not_none() {
     last.owed.warnings = false;
     keep(&mut last, Err(()), &meter);
     assert!(last.kept().is_none() && last.has_unknown_conditions());
-    last.ended(&insert(), &changed(1), 0, (true, MARIADB));
+    last.ended(&finished(&insert(), &changed(1), 0, (true, MARIADB)));
     assert!(!last.has_unknown_conditions());
 }
 
@@ -331,7 +352,7 @@ fn a_kill_outdates_what_is_on_its_way() {
     assert!(last.has_unknown_conditions());
     assert_eq!(last.conditions, 1);
     last.sent();
-    last.ended(&insert(), &warned(1), 0, (true, MARIADB));
+    last.ended(&finished(&insert(), &warned(1), 0, (true, MARIADB)));
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     assert!(
         last.kept().is_some(),
@@ -365,7 +386,7 @@ fn a_text_that_may_clear_is_asked_about_where_that_can_be() {
         if elsewhere {
             last.moved(None);
         }
-        last.ended(&unsure, &changed(0), 0, (true, MARIADB));
+        last.ended(&finished(&unsure, &changed(0), 0, (true, MARIADB)));
         assert_eq!(last.owed.warnings, owed, "elsewhere: {elsewhere}");
         assert_eq!(last.has_unknown_conditions(), lost);
         assert!(last.kept().is_none());
@@ -374,7 +395,7 @@ fn a_text_that_may_clear_is_asked_about_where_that_can_be() {
     let mut last = after(insert(), &warned(1));
     last.owed.warnings = false;
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
-    last.ended(&keeps, &changed(0), 0, (true, MARIADB));
+    last.ended(&finished(&keeps, &changed(0), 0, (true, MARIADB)));
     assert!(last.kept().is_some());
 }
 
@@ -389,7 +410,7 @@ fn a_condition_behind_those_that_are_kept_is_put_behind_them() {
     last.owed.warnings = false;
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     last.moved(None);
-    last.ended(&asks, &warned(1), 0, (true, MARIADB));
+    last.ended(&finished(&asks, &warned(1), 0, (true, MARIADB)));
     assert!(last.owed.warnings);
     keep(&mut last, Ok(shown(b"1758", 1)), &meter);
     assert_eq!(last.kept().map(Diagnostics::conditions), Some(2));
@@ -404,9 +425,14 @@ fn an_error_of_a_handler_that_is_not_active_stands_nowhere_but_in_its_packet() {
         ..statement(Area::Keeps, Found::Keeps)
     };
     let mut last = LastStatement::default();
-    last.ended(&asks, &failed(NO_HANDLER_STACKED), 0, (true, MYSQL));
+    last.ended(&finished(
+        &asks,
+        &failed(NO_HANDLER_STACKED),
+        0,
+        (true, MYSQL),
+    ));
     assert!(!last.owed.warnings);
-    last.ended(&asks, &failed(1146), 0, (true, MYSQL));
+    last.ended(&finished(&asks, &failed(1146), 0, (true, MYSQL)));
     assert!(last.owed.warnings);
 }
 
@@ -446,7 +472,7 @@ fn conditions_that_are_no_more_counted_are_still_shown() {
     assert_eq!(last.kept().map(Diagnostics::conditions), Some(1));
     assert_eq!(last.conditions, 0);
     last.sent();
-    last.ended(&insert(), &failed(1146), 0, (true, MARIADB));
+    last.ended(&finished(&insert(), &failed(1146), 0, (true, MARIADB)));
     keep(&mut last, Ok(shown(b"1146", 2)), &meter);
     assert_eq!(last.conditions, 2, "those of the next statement count");
 }

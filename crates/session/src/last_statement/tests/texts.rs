@@ -23,8 +23,8 @@ fn judged(sql: &str, server: Server) -> Statement {
 /// What there is in front of each text.
 fn before() -> LastStatement {
     let mut last = LastStatement::default();
-    last.ended(&select(), &rows(), 5, (true, MARIADB));
-    last.ended(&insert(), &changed(2), 0, (true, MARIADB));
+    last.ended(&finished(&select(), &rows(), 5, (true, MARIADB)));
+    last.ended(&finished(&insert(), &changed(2), 0, (true, MARIADB)));
     last
 }
 
@@ -53,7 +53,7 @@ fn knows(last: &LastStatement) -> Knows {
 fn behind(statement: &Statement, server: Server, reply: &ReplySummary, rows: u64) -> Knows {
     let mut last = before();
     last.sent();
-    last.ended(statement, reply, rows, (true, server.is_mysql()));
+    last.ended(&finished(statement, reply, rows, (true, server.is_mysql())));
     knows(&last)
 }
 
@@ -202,10 +202,20 @@ fn a_command_without_a_text_is_counted_as_the_servers_count_it() {
 fn a_change_of_schema_counts_the_warnings_before_it_on_mysql() {
     for (server, counted, owed) in [(ON_MYSQL, 2, true), (ON_MARIADB, 1, true)] {
         let mut last = LastStatement::default();
-        last.ended(&insert(), &warned(2), 0, (true, server.is_mysql()));
+        last.ended(&finished(
+            &insert(),
+            &warned(2),
+            0,
+            (true, server.is_mysql()),
+        ));
         last.owed.warnings = false;
         let statement = statement_without_text(Command::InitDb, server);
-        last.ended(&statement, &warned(1), 0, (true, server.is_mysql()));
+        last.ended(&finished(
+            &statement,
+            &warned(1),
+            0,
+            (true, server.is_mysql()),
+        ));
         assert_eq!((last.conditions, last.owed.warnings), (counted, owed));
     }
 }
@@ -217,12 +227,12 @@ fn conditions_last_as_long_as_each_server_keeps_them() {
         let mut last = after(insert(), &warned(1));
         last.owed.warnings = false;
         keep(&mut last, Ok(shown(b"1265", 1)), &meter);
-        last.ended(
+        last.ended(&finished(
             &judged(sql, server),
             &changed(0),
             0,
             (true, server.is_mysql()),
-        );
+        ));
         last.has_conditions()
     };
     for (sql, on_mariadb, on_mysql) in [
@@ -253,7 +263,12 @@ fn what_the_backend_has_is_lost_with_whoever_rides_behind() {
         "CALL p()",
     ] {
         let mut last = before();
-        last.ended(&judged(sql, ON_MARIADB), &changed(0), 0, (false, MARIADB));
+        last.ended(&finished(
+            &judged(sql, ON_MARIADB),
+            &changed(0),
+            0,
+            (false, MARIADB),
+        ));
         assert!(last.lost().contains(COUNTS), "{sql}");
         assert!(!last.counts_unread(), "{sql}: nobody could answer");
     }
@@ -263,16 +278,16 @@ fn what_the_backend_has_is_lost_with_whoever_rides_behind() {
 fn a_client_with_questions_is_told_by_what_is_kept_and_nothing_else() {
     let mut last = LastStatement::default();
     assert!(!last.alone_knows() && last.may_be_asked_for());
-    last.ended(&select(), &rows(), 3, (true, MARIADB));
+    last.ended(&finished(&select(), &rows(), 3, (true, MARIADB)));
     assert!(!last.may_be_asked_for(), "-1, and a count that is known");
-    last.ended(&insert(), &changed(1), 0, (true, MARIADB));
+    last.ended(&finished(&insert(), &changed(1), 0, (true, MARIADB)));
     assert!(last.may_be_asked_for());
-    last.ended(
+    last.ended(&finished(
         &judged("SELECT 1 INTO @a", ON_MYSQL),
         &changed(1),
         0,
         (true, MYSQL),
-    );
+    ));
     assert!(last.alone_knows(), "FOUND_ROWS()");
 }
 
@@ -314,7 +329,7 @@ fn an_error_of_the_pools_own_is_the_only_one_of_its_statement() {
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     last.moved(None);
     last.sent();
-    last.ended(&asks, &failed(1243), 0, (true, MARIADB));
+    last.ended(&finished(&asks, &failed(1243), 0, (true, MARIADB)));
     keep(&mut last, Ok(shown(b"1243", 1)), &meter);
     assert_eq!(last.conditions, 1, "as COM_PING counts it");
     assert_eq!(
