@@ -243,29 +243,6 @@ impl<N: Net> Group<N> {
         self.wait_in_lane(key, message.len())
     }
 
-    /// Sends in front of a statement what keeps stored code from the names of other clients, and
-    /// tells it the ROW_COUNT() of the statement before.
-    fn prepare_for_code(&mut self, key: Key, lease: Key, statement: &Statement) {
-        let tells = statement.looks_back == LooksBack::AtRowCount;
-        let hides = statement.code == Code::Unread;
-        if !tells && !hides {
-            return;
-        }
-        let Some(mut pair) = self.pair(key, lease) else {
-            return;
-        };
-        let mut out = match hides {
-            true => pair.hide_names(),
-            false => Vec::new(),
-        };
-        if tells {
-            pair.put_row_count(&mut out);
-        }
-        if !out.is_empty() {
-            self.backend_writer().send(lease, &out);
-        }
-    }
-
     /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
     /// brings the backend into the client's session.
     pub(crate) fn send_statement(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
@@ -317,7 +294,13 @@ impl<N: Net> Group<N> {
         if self.settings.logs_statements() {
             self.logs().note((key, lease), message, waited);
         }
-        self.prepare_for_code(key, lease, &statement);
+        let tells = statement.looks_back == LooksBack::AtRowCount;
+        if (statement.code == Code::Unread || tells)
+            && let Some(mut pair) = self.pair(key, lease)
+        {
+            let out = pair.put_for_code();
+            self.backend_writer().send(lease, &out);
+        }
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };

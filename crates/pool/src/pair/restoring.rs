@@ -39,7 +39,7 @@ use session::reply_summary::ReplySummary;
 use session::roles::{switch, switch_cannot_fail};
 use session::standing::{Front, Joined, Standing, is_one_statement};
 use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
-use session::statement::LooksBack;
+use session::statement::{Code, LooksBack};
 use session::text::{Text, mentions};
 use sql::classify::Reads;
 use sql::lex::Server;
@@ -281,6 +281,20 @@ impl<S> Pair<'_, S> {
         self.backend.expect(command);
         // From here on the backend is its client's, whatever it answers.
         self.backend.transaction.note_begin_sent();
+    }
+
+    /// What goes in front of the client's statement for stored code in it: it is not to find the
+    /// names of other clients' statements, and is told the ROW_COUNT() of the statement before.
+    pub(crate) fn put_for_code(&mut self) -> Vec<u8> {
+        let statement = self.client.statement;
+        let mut out = match statement.code {
+            Code::Unread => self.hide_names(),
+            _ => Vec::new(),
+        };
+        if statement.looks_back == LooksBack::AtRowCount {
+            self.put_row_count(&mut out);
+        }
+        out
     }
 
     /// Writes what leaves the ROW_COUNT() of the client's last statement, for code that asks for

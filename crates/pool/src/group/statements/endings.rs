@@ -70,7 +70,13 @@ impl<N: Net> Group<N> {
         };
         let explanation = pair.client.explanation().with_due(summary.due);
         if let Err(why) = pair.note_statement(summary, explanation) {
-            return self.lose_answered(owner, lease, why);
+            // The client has had its answer, and its session is on the backend alone: it is closed
+            // without another word.
+            let _ = pair
+                .client
+                .change_state(ClientState::Idle, pair.context.now);
+            self.clients.close_later(owner);
+            return self.lose(lease, why);
         }
         pair.note_left(command, summary, alone);
         if !alone && !contaminated {
@@ -117,17 +123,6 @@ impl<N: Net> Group<N> {
             (self.clients).leave_if_idle(owner, self.departures.has(owner));
         }
         self.pump(owner);
-    }
-
-    /// A backend is of no use any more, and its client's session is on it alone. The client has had
-    /// its answer: it is closed without another word.
-    fn lose_answered(&mut self, owner: Key, lease: Key, why: &str) {
-        let now = self.net.now();
-        if let Some(client) = self.clients.get_mut(owner) {
-            let _ = client.change_state(ClientState::Idle, now);
-        }
-        self.clients.close_later(owner);
-        self.lose(lease, why);
     }
 
     /// Measures how long a statement of a client took, and counts how it ended.

@@ -17,6 +17,7 @@
 //! Invariant: what a text may leave behind unreported pins its client, or is noted to be read back,
 //! before it is sent.
 
+use crate::backend::Backend;
 use crate::client::{Client, Handled};
 use crate::code_seen::{Inside, SchemaText};
 use crate::errors::reasons::Refusal;
@@ -27,6 +28,7 @@ use crate::own_ok::OwnOk;
 use crate::pair::conditions::is_refused_whole;
 use crate::pair::previous::Previous;
 use crate::queue::priority::{Asked, asked};
+use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of};
 use session::found::hides_reads;
@@ -40,6 +42,25 @@ use sql::lex::LexMode;
 use sql::text::Text;
 use std::rc::Rc;
 use wire::command::ReplyShape;
+
+/// The text that a client's SET of its trackers comes to: what it names is carried out here, and
+/// does not pin the client any more.
+fn retracked<S>(
+    client: &mut Client<S>,
+    backend: Option<&Backend<S>>,
+    server: &ServerFacts,
+    (sql, mode): (&[u8], LexMode),
+    class: &mut classify::Statement,
+) -> Option<Vec<u8>> {
+    if !class.causes.contains(PinCause::SessionTracking) {
+        return None;
+    }
+    let transaction = backend.map_or_else(Default::default, |b| b.transaction);
+    let instead = client.retrack((sql, mode), class, transaction, server)?;
+    class.causes.remove(PinCause::SessionTracking);
+    class.pin = class.causes.iter().next();
+    Some(instead)
+}
 
 impl<N: Net> Group<N> {
     /// A text that a client sends, without what stands in front of it in `message`.
@@ -158,7 +179,16 @@ impl<N: Net> Group<N> {
             return self.previous_gone(key);
         }
         inside.mark(&mut statement);
-        let mut instead = self.retrack(key, (sql, mode), &mut class);
+        let mut instead = self.clients.get_mut(key).and_then(|client| {
+            let backend = client.lease().and_then(|lease| self.backends.get(lease));
+            retracked(
+                client,
+                backend,
+                &self.shared.server,
+                (sql, mode),
+                &mut class,
+            )
+        });
         let found = &class;
         if instead.is_none() && told && found.reads.intersects(elsewhere) {
             if self.reads_back_first(key, found.reads) {
@@ -200,26 +230,6 @@ impl<N: Net> Group<N> {
             return self.start(key, &rewritten, statement);
         }
         self.start(key, message, statement)
-    }
-
-    /// The text that a client's SET of its trackers comes to: what it names is carried out here,
-    /// and does not pin the client any more.
-    fn retrack(
-        &mut self,
-        key: Key,
-        (sql, mode): (&[u8], LexMode),
-        class: &mut classify::Statement,
-    ) -> Option<Vec<u8>> {
-        if !class.causes.contains(PinCause::SessionTracking) {
-            return None;
-        }
-        let client = self.clients.get_mut(key)?;
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
-        let transaction = backend.map_or_else(Default::default, |b| b.transaction);
-        let instead = client.retrack((sql, mode), class, transaction, &self.shared.server)?;
-        class.causes.remove(PinCause::SessionTracking);
-        class.pin = class.causes.iter().next();
-        Some(instead)
     }
 
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
