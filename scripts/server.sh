@@ -44,9 +44,10 @@ get_ready() {
 start_server() {
     local -a as_root=()
     [[ $EUID != 0 ]] || as_root=(--user=root)
-    mariadb-install-db --no-defaults --datadir="$folder/data" --skip-test-db \
+    # A server that starts removes the temporary tables of others from a folder that they share.
+    mariadb-install-db --no-defaults --datadir="$folder/data" --tmpdir="$folder" --skip-test-db \
         --auth-root-authentication-method=normal "${as_root[@]}" >/dev/null
-    mariadbd --no-defaults --datadir="$folder/data" --socket="$folder/socket" \
+    mariadbd --no-defaults --datadir="$folder/data" --tmpdir="$folder" --socket="$folder/socket" \
         --port="$server_port" --bind-address=127.0.0.1 --skip-name-resolve \
         --innodb-buffer-pool-size=256M --performance-schema=OFF "${as_root[@]}" "$@" \
         2>"$folder/server.log" &
