@@ -52,12 +52,21 @@ fetch_go() {
     launcher go "exec '$target/go/work' \"\$@\""
 }
 
-fetch_mysql2() {
+# node_driver SOURCE NAME: a driver for Node, from the registry of npm.
+node_driver() {
     need node npm
-    mkdir -p "$target/mysql2"
-    cp "$sources"/mysql2/{package.json,package-lock.json,.npmrc,work.mjs} "$target/mysql2"
-    (cd "$target/mysql2" && npm ci --silent --ignore-scripts)
-    launcher mysql2 "exec node '$target/mysql2/work.mjs' \"\$@\""
+    mkdir -p "$target/$2"
+    cp "$sources/$1"/{package.json,package-lock.json,.npmrc,work.mjs} "$target/$2"
+    (cd "$target/$2" && npm ci --silent --ignore-scripts)
+    launcher "$2" "exec node '$target/$2/work.mjs' \"\$@\""
+}
+
+fetch_mysql2() {
+    node_driver mysql2 mysql2
+}
+
+fetch_mariadb() {
+    node_driver mariadb mariadb-node
 }
 
 fetch_jdbc() {
@@ -115,5 +124,6 @@ need_cargo
 fetch python pymysql sqlalchemy mysql-connector-python
 fetch go go
 fetch mysql2 mysql2
+fetch mariadb mariadb-node
 fetch jdbc mysql-connector-j mariadb-connector-j
 fetch sqlx sqlx

@@ -143,6 +143,11 @@ fn mysql2_for_node_does_its_work() {
 }
 
 #[test]
+fn mariadb_connector_for_node_does_its_work() {
+    works("mariadb-node");
+}
+
+#[test]
 fn mysql_connector_j_does_its_work() {
     works("mysql-connector-j");
 }
