@@ -78,11 +78,9 @@ impl Running {
         now: Time,
     ) -> u64 {
         let mut stalled = 0;
-        for key in backends.keys() {
-            if let Some(backend) = backends.get_mut(key)
-                && backend.load == Load::Counted
-                && now.since(backend.busy_since) >= settings.stall_max
-            {
+        for backend in backends.values_mut() {
+            let is_late = now.since(backend.busy_since) >= settings.stall_max;
+            if backend.load == Load::Counted && is_late {
                 backend.load = Load::Stalled;
                 self.count -= 1;
                 stalled += 1;

@@ -154,6 +154,11 @@ impl<T> Slots<T> {
         })
     }
 
+    /// All values, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        (self.slots.iter_mut()).filter_map(|slot| slot.value.as_mut())
+    }
+
     /// The keys of all objects present, for a loop that changes them.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {

@@ -35,9 +35,10 @@ struct Done {
     over: AtomicBool,
 }
 
+/// One statement runs at a time, so that others wait for the limit too.
 fn settings(server: &Real, port: u16) -> pool::Settings {
     let text = format!(
-        "listen = [\"127.0.0.1:{port}\"]\ngroups = 1\nbackends_max = 2\n\
+        "listen = [\"127.0.0.1:{port}\"]\ngroups = 1\nbackends_max = 2\noversubscribe = 0\n\
          [backend]\naddress = \"127.0.0.1:{}\"\n\
          [[user]]\nname = \"app\"\npassword = \"secret\"\n",
         server.port()
