@@ -296,18 +296,16 @@ table! {
                 .fixed()
             }
 
-            /// Backends of a group that run statements at once, besides one; more groups than cores
-            /// share what the cores' groups would run.
+            /// How many backends run statements at once: the pool looks for the number that makes
+            /// the server fastest, or so many besides one for each core.
             ///
-            /// So for each core `1 + oversubscribe` backends run statements at once (for each
-            /// group, where there are fewer groups). The groups in which statements wait share
-            /// them, at least one each. More backends exist where transactions and pins hold them.
-            ///
-            /// With `"auto"` the pool looks for the number that makes the server fastest: see
-            /// [Sizing](sizing.md#a-number-that-the-pool-finds).
+            /// [Sizing](sizing.md#a-number-that-the-pool-finds) says how it looks. A number holds
+            /// for each core, or for each group, where there are fewer groups. The groups in which
+            /// statements wait share what may run, at least one each. More backends exist where
+            /// transactions and pins hold them.
             oversubscribe: Oversubscribe {
                 .number("backends", 0, 1000).or_word("auto", "the pool finds the number")
-                .or_number(3).option("N")
+                .or(Absent::Text("auto")).option("N")
             }
 
             /// A backend that has answered nothing for this long no longer counts as running.

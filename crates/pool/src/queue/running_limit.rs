@@ -28,7 +28,7 @@ const WINDOW: Duration = Duration::from_millis(100);
 const STATEMENTS_MIN: u64 = 200;
 const WINDOW_MAX: Duration = Duration::from_secs(1);
 
-/// What the search begins with for each core: what the fixed number is by default.
+/// What the search begins with for each core: what the servers' own pools run by default.
 const BEGINS_WITH: usize = 4;
 
 /// The most for each core.
