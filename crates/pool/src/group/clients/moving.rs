@@ -212,10 +212,4 @@ impl<N: Net> Group<N> {
         }
         self.pump(key);
     }
-
-    /// The other process goes on with it.
-    pub(crate) fn turn_out(&mut self, key: Key) {
-        (self.aside).put(key, &mut self.clients, &mut self.backends);
-        self.close(key);
-    }
 }

@@ -84,7 +84,19 @@ impl<N: Net> Group<N> {
             pair.client.last.leave_to_riders();
             self.clients.unbind(owner, &mut self.backends);
         }
-        self.go_on_answered(owner, lease);
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        if !client.change_state(ClientState::Idle, now) {
+            return self.clients.close_later(owner);
+        }
+        self.settle(lease);
+        self.take_riders(lease);
+        if self.draining.is_some() {
+            (self.clients).leave_if_idle(owner, self.departures.has(owner));
+        }
+        self.pump(owner);
     }
 
     /// Notes what a statement has done to the backend's prepared statements and savepoints.
@@ -106,23 +118,6 @@ impl<N: Net> Group<N> {
             let statement = owner.map(|client| &client.statement);
             backend.note_savepoint(statement, summary.error.is_none());
         }
-    }
-
-    /// A client has its answer: its backend goes on, and the client with its next command.
-    fn go_on_answered(&mut self, owner: Key, lease: Key) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        if !client.change_state(ClientState::Idle, now) {
-            return self.clients.close_later(owner);
-        }
-        self.settle(lease);
-        self.take_riders(lease);
-        if self.draining.is_some() {
-            (self.clients).leave_if_idle(owner, self.departures.has(owner));
-        }
-        self.pump(owner);
     }
 
     /// Measures how long a statement of a client took, and counts how it ended.

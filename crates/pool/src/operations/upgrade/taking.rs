@@ -227,7 +227,11 @@ impl Taking {
         for key in taken.into_iter().flatten() {
             match &answered {
                 Ok(()) => group.let_in(key),
-                Err(_) => group.turn_out(key),
+                // The other process goes on with it.
+                Err(_) => {
+                    (group.aside).put(key, &mut group.clients, &mut group.backends);
+                    group.close(key);
+                }
             }
         }
         answered
