@@ -371,6 +371,30 @@ fn code_asks_in_front_of_what_changes_how_a_text_is_read() {
     });
 }
 
+/// A question behind what changes how it is read is answered from its own client's statement, or
+/// refused.
+#[test]
+fn a_text_asks_behind_what_changes_how_it_is_read() {
+    same_on_both("asks_behind_mode", 1, |story| {
+        begin(story);
+        for text in [
+            "SET sql_mode = ''; SHOW WARNINGS",
+            "SET sql_mode = DEFAULT; SET character_set_filesystem = 'binary'; SHOW WARNINGS",
+            "SET sql_mode = ''; SELECT @@warning_count, @@error_count",
+            "SET sql_mode = ''; SHOW COUNT(*) WARNINGS",
+            "SET NAMES latin1; SHOW WARNINGS",
+            "SET sql_mode = 'ANSI_QUOTES'; SELECT ROW_COUNT(), FOUND_ROWS()",
+        ] {
+            for before in ["DROP TABLE nosuch", "SELECT CAST('own' AS SIGNED)", "DO 1"] {
+                story.sql(0, before);
+                story.sql(1, "SELECT CAST('other' AS SIGNED), v FROM t");
+                story.may_be_gone(0, text);
+                story.command(0, Command::ResetConnection, b"");
+            }
+        }
+    });
+}
+
 /// What a view shows of the statement before is that of its own client, or nothing.
 #[test]
 fn views_ask_too() {

@@ -172,8 +172,9 @@ impl CodeSeen<'_> {
             Some((_, first)) if hides && !first.pin.is_some_and(hides_reads) => first.own_reads,
             _ => Reads::NONE,
         };
-        // What is not read to its end may ask for anything.
-        let read = found.multi && hides && !found.causes.contains(PinCause::Unknown);
+        // What cannot be cut into statements may ask for anything, and is the server's to refuse.
+        // What stands behind a SET that changes how it is read asks in the same words in each mode.
+        let read = found.multi && hides && found.own_reads != Reads::ALL;
         let shown = match read {
             true => shown.union(found.own_reads),
             false => shown,

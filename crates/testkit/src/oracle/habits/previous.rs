@@ -127,6 +127,10 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CAST('{w}' AS SIGNED) ;; <pins>CALL diagnosing_procedure() ;; <reset>",
             "SELECT no_such_column ;; GET DIAGNOSTICS CONDITION 1 @words = MESSAGE_TEXT; \
              SELECT @words",
+            "<multi=on> ;; SELECT CAST('{w}' AS SIGNED) ;; \
+             <pins>SET sql_mode = ''; SHOW WARNINGS ;; <reset>",
+            "<multi=on> ;; SELECT CAST('{w}' AS SIGNED) ;; \
+             <pins>SET sql_mode = 'ANSI_QUOTES'; SELECT @@warning_count, ROW_COUNT() ;; <reset>",
             "<multi=on> ;; UPDATE {t} SET name = '{w}' ;; \
              INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
             "<multi=on> ;; SELECT id FROM oracle_a.kinds ;; <user=app> ;; \
