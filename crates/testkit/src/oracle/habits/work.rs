@@ -35,7 +35,8 @@ pub(super) const HABITS: &[Habit] = &[
             "INSERT INTO {t} (v) VALUES ({k})",
             "INSERT INTO {t} (v, name) VALUES ({k}, '{w}'), (NULL, '{w}')",
             "INSERT IGNORE INTO {t} (v) VALUES ({k}), ({k})",
-            "INSERT INTO {t} (id, v) VALUES ({k}, {n}) ON DUPLICATE KEY UPDATE v = NULL",
+            // With the next number as id, a duplicate in `v` may use it up on MySQL, or not.
+            "INSERT INTO {t} (id, v) VALUES (1, {n}) ON DUPLICATE KEY UPDATE v = NULL",
             "INSERT INTO {t} (name) SELECT word FROM kinds WHERE word IS NOT NULL ORDER BY id",
             "REPLACE INTO {t} (v, name) VALUES ({k}, '{w}')",
             "UPDATE {t} SET name = '{w}' WHERE id < {k}",
