@@ -585,7 +585,7 @@ fn values_of_every_kind_are_given_back() {
 fn every_variable_is_given_back_from_its_default_and_from_nothing() {
     // Their values are the moment's or the connection's, or they keep their client on its backend
     // (docs/pool/pins.md); of one MySQL reports NULL and an empty text alike (docs/pool/limits.md).
-    const OTHERS: [&str; 13] = [
+    const OTHERS: [&str; 14] = [
         "dbug",
         "debug",
         "external_table_secondary_storage_engine",
@@ -594,6 +594,7 @@ fn every_variable_is_given_back_from_its_default_and_from_nothing() {
         "optimizer_trace",
         "profiling",
         "pseudo_thread_id",
+        "query_cache_type",
         "rand_seed",
         "redirect_url",
         "session_track",
