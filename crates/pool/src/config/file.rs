@@ -17,6 +17,8 @@ use toml::de::{DeTable, DeValue};
 
 /// What a user's `slow_backends_max` was called, as if it bounded all backends of a user.
 const OLD_SLOW_BACKENDS: &str = "backends_max";
+/// Names that stand in brackets.
+const HEADINGS: [&str; 5] = ["backend", "tls", "console", "otel", "user"];
 /// Names that an error suggests in place of one that is unknown.
 const SUGGESTED_MAX: usize = 3;
 
@@ -25,6 +27,19 @@ pub(super) struct File<'a> {
     pub(super) text: &'a str,
     /// Where it is from, in errors.
     pub(super) name: Option<Arc<str>>,
+}
+
+impl Raw {
+    /// The settings below the heading of this name, of which there is one.
+    fn section(&mut self, name: &str) -> Option<(Table, &mut Keys)> {
+        match name {
+            "backend" => Some((Table::Server, &mut self.server)),
+            "tls" => Some((Table::Tls, &mut self.tls)),
+            "console" => Some((Table::Console, &mut self.console)),
+            "otel" => Some((Table::Otel, &mut self.otel)),
+            _ => None,
+        }
+    }
 }
 
 type Entry<'t, 'a> = (
@@ -39,35 +54,17 @@ impl File<'_> {
         let mut raw = Raw::default();
         for (key, value) in in_order(table.get_ref()) {
             let at = self.at(key.span().start);
-            match (key.get_ref().as_ref(), value.get_ref()) {
-                ("backend", DeValue::Table(table)) => {
-                    raw.server = self.keys("backend.", Table::Server, table)?;
-                    raw.server.at = Some(at);
-                }
-                ("backend", _) => {
-                    return Err(at.error("backend", "expected [backend] and below it its settings"));
-                }
-                ("tls", DeValue::Table(table)) => {
-                    raw.tls = self.keys("tls.", Table::Tls, table)?;
-                    raw.tls.at = Some(at);
-                }
-                ("tls", _) => {
-                    return Err(at.error("tls", "expected [tls] and below it its settings"));
-                }
-                ("console", DeValue::Table(table)) => {
-                    raw.console = self.keys("console.", Table::Console, table)?;
-                    raw.console.at = Some(at);
-                }
-                ("console", _) => {
-                    return Err(at.error("console", "expected [console] and below it its settings"));
-                }
-                ("otel", DeValue::Table(table)) => {
-                    raw.otel = self.keys("otel.", Table::Otel, table)?;
-                    raw.otel.at = Some(at);
-                }
-                ("otel", _) => {
-                    return Err(at.error("otel", "expected [otel] and below it its settings"));
-                }
+            let name = key.get_ref().as_ref();
+            if let Some((table, keys)) = raw.section(name) {
+                let DeValue::Table(entries) = value.get_ref() else {
+                    let why = format!("expected [{name}] and below it its settings");
+                    return Err(at.error(name, &why));
+                };
+                *keys = self.keys(&format!("{name}."), table, entries)?;
+                keys.at = Some(at);
+                continue;
+            }
+            match (name, value.get_ref()) {
                 ("user", DeValue::Array(users)) => {
                     for user in users {
                         let DeValue::Table(table) = user.get_ref() else {
@@ -262,10 +259,7 @@ fn unknown(table: Table, name: &str) -> String {
     .into_iter();
     let elsewhere = others.filter(|other| *other != table).find(|other| {
         let has = other.rows().any(|row| row.key == name);
-        has || matches!(
-            (other, name),
-            (Table::Pool, "backend" | "tls" | "console" | "otel" | "user")
-        )
+        has || *other == Table::Pool && HEADINGS.contains(&name)
     });
     let name_shown = name.escape_debug();
     if let Some(other) = elsewhere {
@@ -276,7 +270,7 @@ fn unknown(table: Table, name: &str) -> String {
     }
     let mut known: Vec<&str> = table.rows().map(|row| row.key).collect();
     if table == Table::Pool {
-        known.extend(["backend", "tls", "console", "otel", "user"]);
+        known.extend(HEADINGS);
     }
     match nearest(name, &known).split_last() {
         None => format!("unknown setting '{name_shown}'; {PAGE} describes every setting"),
