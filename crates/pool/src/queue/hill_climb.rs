@@ -101,7 +101,7 @@ pub(crate) struct HillClimb {
     unit: usize,
     highest: usize,
     /// What the search began with.
-    first: usize,
+    begins_with: usize,
     limit: usize,
     direction: Direction,
     /// In percent.
@@ -118,7 +118,7 @@ impl HillClimb {
         let mut climb = HillClimb {
             unit,
             highest,
-            first: limit,
+            begins_with: limit,
             limit,
             direction: Direction::More,
             step: STEP,
@@ -154,26 +154,26 @@ impl HillClimb {
         match self.doing {
             Doing::Resting(windows) if windows > 1 => self.doing = Doing::Resting(windows - 1),
             Doing::Resting(_) => self.compare(),
-            Doing::Comparing { .. } if is_limited => self.take(throughput.max(1.0)),
-            Doing::Comparing { other, .. } => self.take_of_few(throughput.max(1.0), other),
+            Doing::Comparing { .. } if is_limited => self.take(throughput),
+            Doing::Comparing { other, .. } => self.take_of_few(throughput, other),
         }
     }
 
     /// Takes the throughput of a window of a comparison in which nobody waited.
     fn take_of_few(&mut self, throughput: f64, other: usize) {
         let is_other = self.running_max() != self.limit;
-        let is_above_first = self.limit > self.first;
+        let is_above = self.limit > self.begins_with;
         match (self.direction, is_other) {
             // With a higher limit they need not wait, which is what it is for.
             (Direction::More, true) => self.take(throughput),
-            (Direction::More, false) if is_above_first => {
+            (Direction::More, false) if is_above => {
                 self.direction = Direction::Fewer;
                 self.compare();
             }
             // So many run as there are; fewer at once may serve them faster.
-            (Direction::Fewer, false) if is_above_first => self.take(throughput),
-            (Direction::Fewer, true) if is_above_first => {
-                self.limit = other.max(self.first);
+            (Direction::Fewer, false) if is_above => self.take(throughput),
+            (Direction::Fewer, true) if is_above => {
+                self.limit = other.max(self.begins_with);
                 self.step = (self.step * 2).min(STEP_MAX);
                 self.doing = Doing::Resting(REST_MAX);
             }
@@ -229,6 +229,7 @@ impl HillClimb {
         else {
             return;
         };
+        let throughput = throughput.max(1.0);
         *windows += 1;
         let gain = match *windows % 4 {
             1 | 3 => {
