@@ -217,7 +217,7 @@ impl<S> Alone<'_, S> {
         };
         let header = header_len(Form::of(client.capabilities), arguments).unwrap_or(0);
         let sql = &arguments[header..];
-        let mode = (self.server).lex_mode(&client.session, client.capabilities);
+        let mode = client.lex_mode(self.server);
         let needs_none = |edge| self.reports_of_edge(edge).is_some();
         byte == Command::Query.byte()
             && (edge_of(sql).is_some_and(needs_none) || self.sets_nothing(sql, mode))

@@ -25,6 +25,7 @@ use crate::buffers::transport::Transport;
 use crate::client::place::Place;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
+use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Time};
 use session::holds::Holds;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
@@ -36,6 +37,7 @@ use session::reply_summary::ReplySummary;
 use session::state::Session;
 use session::statement::{Explanation, Statement};
 use sql::classify::{PinCause, Reads};
+use sql::lex::LexMode;
 use sql::tracking::Retracked;
 use std::rc::Rc;
 use wire::auth::NONCE_LEN;
@@ -296,6 +298,11 @@ impl<S> Client<S> {
     /// Whether it has been told that a transaction is open, of which no backend knows.
     pub(crate) fn is_begin_deferred(&self) -> bool {
         self.company == Company::BeginDeferred
+    }
+
+    /// How the texts that it sends are cut.
+    pub(crate) fn lex_mode(&self, server: &ServerFacts) -> LexMode {
+        server.lex_mode(&self.session, self.capabilities)
     }
 
     /// The backend that it has.

@@ -149,10 +149,6 @@ impl<S> Naming<'_, S> {
         }
     }
 
-    fn mode(&self) -> LexMode {
-        (self.server).lex_mode(&self.client.session, self.client.capabilities)
-    }
-
     /// The definition of a statement that has none.
     fn nothing(&mut self) -> Rc<Definition> {
         let class = classify(b"", LexMode::default());
@@ -176,7 +172,7 @@ impl<S> Naming<'_, S> {
 
     /// PREPARE of a text that is at hand: always asks the server.
     fn prepare(&mut self, sql: &[u8], name: Name, text: &[u8]) -> Spoken {
-        let mode = self.mode();
+        let mode = self.client.lex_mode(self.server);
         let class = classify(text, mode);
         if hides_kill(text, mode, &class) {
             return Spoken::Refused(Refusal::Kill);
@@ -203,7 +199,7 @@ impl<S> Naming<'_, S> {
 
     /// PREPARE of a user variable's value.
     fn prepare_from(&mut self, message: &[u8], sql: &[u8], name: Name, variable: &[u8]) -> Spoken {
-        let mode = self.mode();
+        let mode = self.client.lex_mode(self.server);
         let client = &*self.client;
         let pinned = client.is_pinned_for(PinReason::Text(PinCause::UserVariable));
         let Some(variable) = name_of(variable, mode).filter(|_| !pinned) else {
@@ -385,7 +381,7 @@ mod tests {
         }
 
         fn says(&mut self, sql: &str) -> Spoken {
-            let mode = (self.server).lex_mode(&self.client.session, self.client.capabilities);
+            let mode = self.client.lex_mode(&self.server);
             let text = Text {
                 sql: sql.as_bytes(),
                 mode,

@@ -210,7 +210,7 @@ impl<'a, S> Before<'a, S> {
     /// for one, which rows that are kept cannot have.
     pub(crate) fn execution(&self, definition: &Definition, cursor: bool) -> Previous {
         let (client, class) = (self.view.client, &definition.class);
-        let mode = (self.server).lex_mode(&client.session, client.capabilities);
+        let mode = client.lex_mode(self.server);
         let text = with_values(&definition.sql, mode, self.values(class));
         if let Some(text) = text.filter(|_| !class.multi) {
             return Previous::Text(text);

@@ -355,7 +355,7 @@ fn may_join<S>(
     let newest = matches!(server.flavour, Server::MySql(ATTRIBUTES_FOR_ALL..));
     let (attributes, sql) = arguments.split_at(header);
     let bare = attributes.is_empty() || attributes == NO_ATTRIBUTES;
-    let one = || is_one_statement(sql, server.lex_mode(&client.session, client.capabilities));
+    let one = || is_one_statement(sql, client.lex_mode(server));
     payload.len() < room
         && (bare || newest)
         // A local file's packets go on counting from those of the whole command.

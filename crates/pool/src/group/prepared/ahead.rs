@@ -93,7 +93,7 @@ impl<N: Net> Group<N> {
             return None;
         }
         let sql = client.text_in(arguments).ok()?;
-        let mode = (self.shared.server).lex_mode(&client.session, client.capabilities);
+        let mode = client.lex_mode(&self.shared.server);
         let used = used_in(sql, mode);
         let (name, definition) = prepared.lacking(&used, &backend.prepared)?;
         let named = Named::Execute(name.clone());

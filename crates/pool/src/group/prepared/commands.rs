@@ -81,7 +81,7 @@ impl<N: Net> Group<N> {
             Command::StmtPrepare => {
                 let sql = &payload[1..];
                 let (client, server) = (&*commands.client, commands.server);
-                let mode = server.lex_mode(&client.session, client.capabilities);
+                let mode = client.lex_mode(server);
                 let seen = self.in_hand.seen(message, sql, mode, false);
                 let commands = self.statement_commands(key);
                 let text = Text { sql, mode, seen };

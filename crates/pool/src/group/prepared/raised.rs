@@ -91,10 +91,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self
-            .shared
-            .server
-            .lex_mode(&client.session, client.capabilities);
+        let mode = client.lex_mode(&self.shared.server);
         let form = Form::of(client.capabilities);
         let class = classify(sql.as_bytes(), mode);
         let mut statement = statement_of(&class, mode.server);

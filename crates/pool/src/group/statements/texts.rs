@@ -68,10 +68,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mode = self
-            .shared
-            .server
-            .lex_mode(&client.session, client.capabilities);
+        let mode = client.lex_mode(&self.shared.server);
         if let Some(handled) = self.on_text_alone(key, sql, mode) {
             return handled;
         }
