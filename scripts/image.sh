@@ -37,11 +37,7 @@ inside=(chroot --userspec=65532:65532 "$image" /usr/bin/onramp)
 "${inside[@]}" --version
 "${inside[@]}" pool --config /etc/onramp/pool.toml 2>"$folder/pool.log" &
 pool_pid=$!
-tries=0
-until grep -qs 'listening on' "$folder/pool.log"; do
-    ((++tries < 100)) || fail "image: it did not start: $(tail -3 "$folder/pool.log")"
-    sleep 0.1
-done
+await_pool
 read -r user group < <(ps -o uid=,gid= "$pool_pid")
 [[ $user:$group == 65532:65532 ]] || fail "image: it runs as $user:$group"
 client() { mariadb --no-defaults -h127.0.0.1 -P"$pool_port" -uapp -papp -N "$@" sbtest; }

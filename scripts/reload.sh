@@ -43,10 +43,7 @@ configure() {
 configure 0 >"$folder/more.toml"
 "$binary" pool --config "$folder/more.toml" 2>"$folder/pool.log" &
 pool_pid=$!
-until grep -qs 'listening on' "$folder/pool.log"; do
-    kill -0 "$pool_pid" 2>/dev/null || fail "the pool did not start: $(tail -3 "$folder/pool.log")"
-    sleep 0.1
-done
+await_pool
 
 "$binary" load oltp_point_select run --table-size 10000 --preflight off \
     --target "mysql://app:app@127.0.0.1:$pool_port/sbtest" --connections "$connections" \

@@ -113,9 +113,15 @@ start_pool() {
     rm -f "$folder/pool.log"
     "$binary" pool --config "$folder/pool.toml" 2>"$folder/pool.log" &
     pool_pid=$!
+    await_pool
+}
+
+# await_pool: until it listens.
+await_pool() {
     local tries=0
     until grep -qs 'listening on' "$folder/pool.log"; do
-        ((++tries < 100)) || fail "the pool did not start: $(tail -3 "$folder/pool.log")"
+        kill -0 "$pool_pid" 2>/dev/null && ((++tries < 100)) ||
+            fail "the pool did not start: $(tail -3 "$folder/pool.log")"
         sleep 0.1
     done
 }
