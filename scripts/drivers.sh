@@ -54,18 +54,16 @@ fetch_go() {
 
 # node_driver SOURCE NAME: a driver for Node, from the registry of npm.
 node_driver() {
-    need node npm
     mkdir -p "$target/$2"
-    cp "$sources/$1"/{package.json,package-lock.json,.npmrc,work.mjs} "$target/$2"
+    cp "$sources/node/shared.mjs" "$sources/node/$1"/{package.json,package-lock.json,.npmrc,work.mjs} \
+        "$target/$2"
     (cd "$target/$2" && npm ci --silent --ignore-scripts)
     launcher "$2" "exec node '$target/$2/work.mjs' \"\$@\""
 }
 
-fetch_mysql2() {
+fetch_node() {
+    need node npm
     node_driver mysql2 mysql2
-}
-
-fetch_mariadb() {
     node_driver mariadb mariadb-node
 }
 
@@ -123,7 +121,6 @@ fi
 need_cargo
 fetch python pymysql sqlalchemy mysql-connector-python
 fetch go go
-fetch mysql2 mysql2
-fetch mariadb mariadb-node
+fetch node mysql2 mariadb-node
 fetch jdbc mysql-connector-j mariadb-connector-j
 fetch sqlx sqlx
