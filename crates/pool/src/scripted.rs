@@ -117,3 +117,19 @@ pub(crate) fn shared(settings: &str) -> Shared {
     let keys = KeyPair::generate().unwrap();
     Shared::new(settings, ServerFacts::of_tests(), keys, sizes)
 }
+
+/// TLS 1.3 with AES of 128 bits, its counters, and the front of a record.
+pub(crate) fn tls_record(suite: u8) -> Vec<u8> {
+    let mut bytes = vec![1, 3, suite];
+    for secret in [[3; 32], [4; 32]] {
+        bytes.extend_from_slice(&secret);
+        bytes.extend_from_slice(&7u64.to_be_bytes());
+    }
+    bytes.extend_from_slice(&99u64.to_be_bytes());
+    bytes.extend_from_slice(&[0, 0, 0]);
+    for kept in [&[23, 3, 3][..], &[], &[]] {
+        bytes.extend_from_slice(&(kept.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(kept);
+    }
+    bytes
+}

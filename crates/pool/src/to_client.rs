@@ -87,9 +87,12 @@ impl<N: Net> ToClient<'_, N> {
     /// on.
     pub(crate) fn flush(&mut self, key: Key) -> Option<Key> {
         let client = self.clients.get_mut(key)?;
-        let had_unsent = client.transport.has_unsent();
-        match client.transport.flush(self.net) {
-            Ok(true) if had_unsent => client.since = self.net.now(),
+        let unsent = client.transport.unsent_len();
+        let flushed = client.transport.flush(self.net);
+        if client.transport.unsent_len() < unsent {
+            client.since = self.net.now();
+        }
+        match flushed {
             Ok(true) => {}
             Ok(false) => return None,
             Err(_) => return self.give_up(key),
@@ -142,9 +145,10 @@ mod tests {
 
     use crate::buffers::spool::Spool;
     use crate::client::Client;
-    use crate::scripted::{Scripted, shared};
-    use reactor::Time;
+    use crate::scripted::{Scripted, shared, tls_record};
+    use reactor::{Time, Tls};
     use std::rc::Rc;
+    use std::time::Duration;
 
     struct Bench {
         net: Scripted,
@@ -201,6 +205,24 @@ mod tests {
         assert_eq!(bench.net.written, b"abcdefg");
         assert!(bench.clients.get(key).unwrap().output.is_none());
         assert_eq!(bench.outputs.bytes(), 0);
+    }
+
+    #[test]
+    fn who_takes_a_part_under_tls_has_taken_something() {
+        let (mut bench, key) = Bench::new();
+        let tls = Tls::read_record(&tls_record(1)).unwrap();
+        bench.clients.get_mut(key).unwrap().transport.set_tls(tls);
+        bench.net.room = 0;
+        bench.writer().send(key, b"abcde");
+        let begun = bench.net.now;
+        let since = |bench: &Bench| bench.clients.get(key).unwrap().since;
+        bench.net.now = begun + Duration::from_secs(1);
+        bench.writer().flush(key);
+        assert_eq!(since(&bench), begun, "it has taken nothing");
+        bench.net.room = 1;
+        bench.writer().flush(key);
+        assert_eq!(since(&bench), bench.net.now, "one byte of the record");
+        assert!(bench.clients.get(key).unwrap().transport.has_unsent());
     }
 
     #[test]

@@ -177,6 +177,16 @@ impl Tls {
         }
     }
 
+    /// Bytes of ciphertext behind a server's handshake that have not been sent yet, at most
+    /// [`UNSENT_BYTES_MAX`].
+    #[must_use]
+    pub fn unsent_len(&self) -> usize {
+        match &self.stage {
+            Stage::Records(stream) => stream.unsent_len(),
+            _ => 0,
+        }
+    }
+
     /// Sends what was taken and has not been sent; `false` where there is no room for all of it.
     ///
     /// # Errors

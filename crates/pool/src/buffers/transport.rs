@@ -133,7 +133,12 @@ impl<S> Transport<S> {
         self.tls().is_some_and(Tls::has_unsent)
     }
 
-    /// Bytes of memory that those may take.
+    /// How many of those wait for room in the socket: fewer than before say that the peer reads.
+    pub(crate) fn unsent_len(&self) -> usize {
+        self.tls().map_or(0, Tls::unsent_len)
+    }
+
+    /// Bytes of memory that what is unsent may take.
     pub(crate) fn unsent_bytes(&self) -> usize {
         match self.has_unsent() {
             true => UNSENT_BYTES_MAX,

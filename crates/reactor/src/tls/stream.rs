@@ -121,7 +121,6 @@ impl Stream {
     }
 
     /// Bytes of ciphertext that wait.
-    #[cfg(test)]
     pub(crate) fn unsent_len(&self) -> usize {
         self.unsent.len()
     }

@@ -5,6 +5,7 @@ use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Reports};
 use crate::buffers::transport::Transport;
 use crate::client::Company;
 use crate::errors::reasons::PinReason;
+use crate::scripted::tls_record;
 use reactor::{Address, Key, Time};
 use session::last_gtid::LastGtid;
 use session::prepared::{Definition, HeldRecord, Statements};
@@ -74,22 +75,6 @@ fn full() -> Client<()> {
     prepared.last = Some(12);
     client.prepared = Some(Box::new(prepared));
     client
-}
-
-/// TLS 1.3 with AES of 128 bits, its counters, and the front of a record.
-fn tls_record(suite: u8) -> Vec<u8> {
-    let mut bytes = vec![1, 3, suite];
-    for secret in [[3; 32], [4; 32]] {
-        bytes.extend_from_slice(&secret);
-        bytes.extend_from_slice(&7u64.to_be_bytes());
-    }
-    bytes.extend_from_slice(&99u64.to_be_bytes());
-    bytes.extend_from_slice(&[0, 0, 0]);
-    for kept in [&[23, 3, 3][..], &[], &[]] {
-        bytes.extend_from_slice(&(kept.len() as u64).to_be_bytes());
-        bytes.extend_from_slice(kept);
-    }
-    bytes
 }
 
 #[test]
