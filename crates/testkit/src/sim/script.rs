@@ -308,6 +308,7 @@ impl Belief {
                     | Kind::ShowWarnings
                     | Kind::Ping
                     | Kind::Option(_)
+                    | Kind::Kill(..)
             ),
         }
     }
