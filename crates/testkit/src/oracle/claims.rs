@@ -31,8 +31,10 @@ const FINDS: [&str; 3] = [
 ];
 /// Questions about warnings that may be older than the statement before.
 const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
+/// What lists the variables of a session.
+const LISTS: &str = "USER_VARIABLES";
 /// What stands in texts that find which variables the session has never set.
-const UNSET: [&str; 2] = ["SELECT @unset", "USER_VARIABLES"];
+const UNSET: [&str; 2] = ["SELECT @unset", LISTS];
 /// The variable that procedures give back to their caller; one that fails leaves it unset.
 const GIVEN: &str = "@n";
 /// What decides whether a client is told of its transaction's states.
@@ -56,6 +58,9 @@ struct Held {
     named: bool,
     /// Nobody can tell whether its older warnings stand.
     blurred: bool,
+    /// It has called stored code, and is pinned if that cannot be looked up: without a default
+    /// schema, or as ORACLE reads names.
+    called: bool,
     /// It may have a role.
     role: bool,
     /// It is told of its transaction's states.
@@ -101,7 +106,7 @@ impl Held {
         let early = sql.contains("FOUND_ROWS()") && !self.found;
         let names = names_given(sql);
         let late = names && !self.named || UNSET.iter().any(|part| sql.contains(part));
-        let unset = late && self.any();
+        let unset = late && self.any() || self.called && sql.contains(LISTS);
         if early || unset || (self.blurred && OLDER.contains(&sql)) {
             return false;
         }
@@ -137,6 +142,7 @@ impl Held {
         let shows = begins(&BLURS) && !sql.contains("WARNINGS");
         let inside = sql.contains("(SELECT") && sql.contains(" FROM ");
         let calls = sql.contains("_function(");
+        self.called |= calls || begins(&["CALL "]);
         if shows || inside || calls || sql.contains("FROM DUAL") {
             self.blurred = true;
         } else if begins(&CLEARS) || begins(&["SELECT "]) && sql.contains(" FROM ") {
@@ -521,6 +527,26 @@ mod tests {
             let of = Flavour::MySql;
             assert_eq!(legal(&steps, Backends { count: 3, of }), kept, "{says}");
         }
+    }
+
+    #[test]
+    fn nobody_lists_variables_behind_code_that_may_pin() {
+        let steps = [
+            join(0),
+            Step::sql(0, "SELECT marking_function(3)"),
+            Step::sql(
+                0,
+                "SELECT VARIABLE_NAME FROM information_schema.USER_VARIABLES",
+            ),
+            Step::new(0, Act::Reset, Claim::Frees),
+            Step::sql(
+                0,
+                "SELECT VARIABLE_NAME FROM information_schema.USER_VARIABLES",
+            ),
+        ];
+        let left = legal(&steps, of_mariadb(2));
+        assert_eq!(left.len(), 4, "{left:?}");
+        assert_eq!(left[3], steps[4]);
     }
 
     #[test]
