@@ -153,6 +153,31 @@ fn in_one_transaction_or_text_the_server_answers() {
     });
 }
 
+/// What else such a text pins for makes it no text that asks.
+#[test]
+fn a_text_that_also_pins_for_another_cause_runs_unknown_code() {
+    same_on_both("asks_not_but_pins", 1, |story| {
+        begin(story);
+        let code = "CREATE FUNCTION locking() RETURNS INT DETERMINISTIC RETURN GET_LOCK('mine', 0)";
+        story.sql(0, code);
+        for text in [
+            "CREATE TEMPORARY TABLE mine AS SELECT locking() AS x",
+            "SELECT GET_LOCK('another', 0), locking()",
+        ] {
+            story.sql(0, "INSERT INTO w VALUES (1), (2)");
+            story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
+            story.sql(0, text);
+            story.command(0, Command::ResetConnection, b"");
+            story.sql(1, "SELECT v FROM t");
+            let id = story.prepare(0, text).id;
+            story.sql(0, "INSERT INTO w VALUES (1), (2)");
+            story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
+            story.execute(0, id, &[]);
+            story.command(0, Command::ResetConnection, b"");
+        }
+    });
+}
+
 #[test]
 fn a_prepared_call_asks_too() {
     same_on_both("asks_prepared", 1, |story| {

@@ -162,14 +162,14 @@ impl CodeSeen<'_> {
         let found = text.found;
         let calls = found.causes.contains(PinCause::StoredCode);
         let named = self.asked_by_named(text);
-        let hides = found.pin.is_some_and(hides_reads);
+        let hides = hides_reads(found);
         if !calls && !hides && named.is_empty() {
             return None;
         }
         let first = first_of_several((text.sql, text.mode), found);
         // What stands behind the first of several may be no statement at all; the first runs.
         let shown = match &first {
-            Some((_, first)) if hides && !first.pin.is_some_and(hides_reads) => first.own_reads,
+            Some((_, first)) if hides && !hides_reads(first) => first.own_reads,
             _ => Reads::NONE,
         };
         // What cannot be cut into statements may ask for anything, and is the server's to refuse.

@@ -4,7 +4,7 @@
 //! session that it runs in.
 
 use crate::diagnostics::{Area, area_of};
-use crate::found::{Found, HIDES, found_of};
+use crate::found::{Found, found_of, hides_reads};
 use crate::known_code::Known;
 use crate::shapes::Ride;
 use crate::standing::Standing;
@@ -27,7 +27,7 @@ pub fn class_with(found: &classify::Statement, known: Option<&Known>) -> classif
 /// What is known of a text.
 #[must_use]
 pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
-    let hides = HIDES.iter().any(|cause| found.causes.contains(*cause));
+    let hides = hides_reads(found);
     let conditions = match found.verb {
         _ if found.multi && found.marks.contains(Marks::DIAGNOSTICS_BEHIND) => {
             Conditions::RaisesOrAsks

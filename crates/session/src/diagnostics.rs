@@ -54,7 +54,7 @@ pub fn is_counted_alone(code: u16) -> bool {
 
 /// What a text does to the warnings before it.
 pub fn area_of(class: &classify::Statement, server: Server) -> Area {
-    if class.pin.is_some_and(hides_reads) {
+    if hides_reads(class) {
         return Area::Unsure;
     }
     if class.replaces.contains(Reads::DIAGNOSTICS) {

@@ -6,15 +6,16 @@ use sql::classify::{self, Marks, PinCause, PinCauses, Reads, Verb};
 use sql::lex::Server;
 
 /// Causes that stand for code whose text is not at hand.
-pub const HIDES: [PinCause; 3] = [
+const HIDES: [PinCause; 3] = [
     PinCause::StoredCode,
     PinCause::TextPrepare,
     PinCause::Unknown,
 ];
 
-/// Whether such code may read what no text shows.
-pub fn hides_reads(cause: PinCause) -> bool {
-    HIDES.contains(&cause)
+/// Whether a text runs such code, which may read what no text shows; it may pin for other causes
+/// too.
+pub fn hides_reads(class: &classify::Statement) -> bool {
+    HIDES.iter().any(|cause| class.causes.contains(*cause))
 }
 
 /// What becomes of FOUND_ROWS().
@@ -72,7 +73,7 @@ pub fn found_of(class: &classify::Statement, server: Server) -> Found {
     let replaces = class.replaces.contains(Reads::FOUND_ROWS);
     // Functions are done when the query that calls them has counted its rows.
     let calls_functions = class.causes == PinCauses::of(PinCause::StoredCode);
-    let hides = class.pin.is_some_and(hides_reads);
+    let hides = hides_reads(class);
     if class.multi || hides {
         let counts = replaces && (!hides || calls_functions);
         return if counts { Found::Counts } else { Found::Unsure };

@@ -181,7 +181,7 @@ impl<N: Net> Group<N> {
             .map(|c| c.schema_text(&definition, &definition.class, &self.shared.server));
         let known = text.and_then(|text| self.code().known(text, &definition.session));
         let class = class_with(&definition.class, known.as_ref());
-        let told = !class.pin.is_some_and(hides_reads);
+        let told = !hides_reads(&class);
         if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
             return self.waiters().wait_outside(key);
         }

@@ -150,7 +150,7 @@ impl<N: Net> Group<N> {
         let mut statement = statement_of(&class, mode.server);
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
-        let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
+        let told = !hides_reads(&class);
         if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
             return self.waiters().wait_outside(key);
         }
@@ -254,7 +254,7 @@ impl<N: Net> Group<N> {
         let found = &class_with(&text.class, known.as_ref());
         let mut statement = statement_of(found, self.shared.server.flavour);
         statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
-        let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
+        let told = !hides_reads(found);
         if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
             return self.waiters().wait_outside(key);
         }

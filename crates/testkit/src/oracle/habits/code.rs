@@ -71,6 +71,9 @@ pub(super) const HABITS: &[Habit] = &[
             "DELETE FROM {t} WHERE plain_function(id) = {k} ;; SELECT ROW_COUNT()",
             "SELECT plain_function() ;; SHOW WARNINGS",
             "<pins>SELECT plain_function({n}), no_such_function({n})",
+            // They pin for another cause in front of the code that nobody knows.
+            "<pins>CREATE TEMPORARY TABLE {d} SELECT no_such_function({n}) AS x",
+            "<pins>SELECT IS_FREE_LOCK('{l}'), no_such_function({n})",
         ],
     ),
     habit(
