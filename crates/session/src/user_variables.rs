@@ -28,6 +28,8 @@ const UNSET: u8 = 253;
 /// Longest binary text that can have been set, as its column is described; an unset variable's is
 /// longer by one where it has no type of its own.
 const SET_LEN_MAX: u32 = 0xff_ffff;
+/// Digits of a DECIMAL that a type can have. A literal on MySQL, and so a variable, can have more.
+const DECIMAL_DIGITS_MAX: usize = 65;
 /// The flag of an unsigned column.
 const UNSIGNED: u16 = 32;
 
@@ -154,6 +156,11 @@ pub fn literal_of(read: &Read<'_>) -> Option<Vec<u8>> {
                 .split(|&b| b == b'.');
             let plain = parts.next().is_some_and(digits) && parts.next().is_none_or(digits);
             if !plain || parts.next().is_some() {
+                return None;
+            }
+            // CAST would make the greatest number of it.
+            let count = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+            if count > DECIMAL_DIGITS_MAX {
                 return None;
             }
             match value.contains(&b'.') {
@@ -434,6 +441,12 @@ mod tests {
         }
         assert_eq!(literal(251, 0, Some("x"), "-", "latin1_bin"), None, "long");
         assert_eq!(number(8, 128, Some("-9223372036854775808")), None);
+        let nines = "9".repeat(DECIMAL_DIGITS_MAX);
+        let [longest, longer, longer_by_a_part] =
+            ["-{}", "-{}9", "{}.9"].map(|form| form.replace("{}", &nines));
+        assert!(number(246, 128, Some(&longest)).is_some());
+        assert_eq!(number(246, 128, Some(&longer)), None);
+        assert_eq!(number(246, 128, Some(&longer_by_a_part)), None);
         assert_eq!(
             number(17, 0, Some("1")),
             None,

@@ -306,6 +306,9 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>SELECT {n} INTO @a",
             // No text of its character set.
             "SET NAMES utf8mb3 ;; <pins>SET @a = '\u{1f600}' ;; <pins>SELECT HEX(@a) ;; <reset>",
+            // More digits than a type can have.
+            "<pins>SET @a = {n}000000000000000000000000000000000\
+             000000000000000000000000000000000 ;; <pins>SELECT @a ;; <reset>",
             "<pins>SELECT @a := {n}",
             // Set before: MariaDB takes one that nobody has set on its connection for a constant.
             "SET @row = 0 ;; <pins>SELECT id, @row := IFNULL(@row, 0) + 1 FROM kinds ORDER BY id",
