@@ -8,7 +8,7 @@
 
 use crate::buffers::message::payload_of;
 use crate::client::Client;
-use crate::client::guards::{Coming, Setting};
+use crate::client::guards::{Changing, Coming};
 use crate::code_seen::{CodeSeen, SchemaText};
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
@@ -169,9 +169,9 @@ impl<S> Planning<'_, S> {
             let coming = Coming { shared, number };
             self.client.pins.plan(sql).guards.push(Box::new(coming));
         }
-        if text.found.sets_global {
-            let setting = Setting(self.shared.clone());
-            self.client.pins.plan(sql).guards.push(Box::new(setting));
+        if text.found.changes_watched {
+            let changing = Changing(self.shared.clone());
+            self.client.pins.plan(sql).guards.push(Box::new(changing));
         }
         statement.judged = self.code.see();
         if !self.code.runs_triggers_or_views(text) {

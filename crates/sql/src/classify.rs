@@ -408,8 +408,8 @@ pub struct Statement {
     pub sets_clock: bool,
     /// SET STATEMENT: what is reported of variables holds for this statement alone.
     pub passing: bool,
-    /// It sets a global variable.
-    pub sets_global: bool,
+    /// It changes what the pool watches on the server: a global variable, or accounts.
+    pub changes_watched: bool,
     /// Another statement follows the first.
     pub multi: bool,
     /// What it may make of LAST_INSERT_ID().
@@ -440,7 +440,7 @@ impl Statement {
         untracked: false,
         sets_clock: false,
         passing: false,
-        sets_global: false,
+        changes_watched: false,
         multi: false,
         insert_id: InsertId::Keeps,
         writes: false,
@@ -464,7 +464,7 @@ impl Statement {
         untracked: false,
         sets_clock: false,
         passing: false,
-        sets_global: false,
+        changes_watched: false,
         multi: true,
         insert_id: InsertId::MaySet,
         writes: true,
@@ -511,7 +511,7 @@ impl Statement {
             untracked: self.untracked | other.untracked,
             sets_clock: self.sets_clock | other.sets_clock,
             passing: self.passing & other.passing,
-            sets_global: self.sets_global | other.sets_global,
+            changes_watched: self.changes_watched | other.changes_watched,
             multi: self.multi | other.multi,
             insert_id: self.insert_id.max(other.insert_id),
             writes: self.writes | other.writes,

@@ -7,13 +7,13 @@ use crate::shared::Shared;
 use session::holds::Guard;
 use std::sync::Arc;
 
-/// Held while a statement that sets a global variable is under way.
+/// Held while a statement that sets a global variable, or changes accounts, is under way.
 #[derive(Debug)]
-pub(crate) struct Setting(pub(crate) Arc<Shared>);
+pub(crate) struct Changing(pub(crate) Arc<Shared>);
 
-impl Guard for Setting {}
+impl Guard for Changing {}
 
-impl Drop for Setting {
+impl Drop for Changing {
     fn drop(&mut self) {
         self.0.bell.ring();
     }
@@ -32,5 +32,20 @@ impl Drop for Coming {
     fn drop(&mut self) {
         self.shared.code_catalogue.is_defined(self.number);
         self.shared.bell.ring();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::shared;
+    use std::time::Duration;
+
+    #[test]
+    fn the_watch_is_woken_when_a_guarded_statement_has_ended() {
+        let shared = Arc::new(shared(""));
+        drop(Changing(shared.clone()));
+        // It would wait for ever otherwise.
+        shared.bell.wait(Duration::MAX);
     }
 }

@@ -3,12 +3,13 @@
 //!
 //! The problem: global values are set, and code is defined, past the pool or inside of other code,
 //! and a look at all code is too much to be taken all the time. The mechanism: once a second, and
-//! at once when the bell rings ([`Bell`]: a statement through the pool has set a global value or
-//! defined code), one write asks for all global values ([`crate::group::session_state::globals`])
-//! and for how often the server has begun a statement that defines code (`Com_create_trigger` and
-//! its like, those inside of stored code too). Where these counts have changed, a look at the code
-//! follows ([`crate::group::session_state::triggers_and_views`]), and another behind the next
-//! asking, since a statement is counted when it begins and may take effect later.
+//! at once when the bell rings ([`Bell`]: a statement through the pool has set a global value,
+//! changed accounts or defined code), one write asks for all global values
+//! ([`crate::group::session_state::globals`]) and for how often the server has begun a statement
+//! that defines code (`Com_create_trigger` and its like, those inside of stored code too). Where
+//! these counts have changed, a look at the code follows
+//! ([`crate::group::session_state::triggers_and_views`]), and another behind the next asking,
+//! since a statement is counted when it begins and may take effect later.
 //!
 //! A look may take the server long where there are many tables. So there are at least [`PAUSE`]
 //! times its own length between two that no statement through the pool asked for; and it is taken

@@ -2,11 +2,12 @@
 //!
 //! The problem: a server reads an account's privileges when it logs in, and at a change of user; a
 //! backend that logged in before a GRANT or a REVOKE has the old ones, and would be given to those
-//! who log in after it. The mechanism: [`crate::operations::watch`] asks once a second how often
-//! the server has begun a statement about accounts ([`COUNTERS`]). When that has changed, it counts
-//! a version up, and once more a second later, since a statement is counted when it begins. The
-//! version is a part of a client's pool from its login or change of user on. COM_RESET_CONNECTION
-//! changes no privileges, on either server.
+//! who log in after it. The mechanism: [`crate::operations::watch`] asks once a second, and behind
+//! each such statement through the pool, how often the server has begun a statement about accounts
+//! ([`COUNTERS`]). When that has changed, it counts a version up, and once more at the next
+//! asking, since a statement is counted when it begins. The version is a part of a client's pool
+//! from its login or change of user on. COM_RESET_CONNECTION changes no privileges, on either
+//! server.
 //!
 //! A session of before keeps backends of before, as it would keep its privileges on a server. One
 //! that has to be dialled for it, since all are busy, has the privileges of that moment. Their

@@ -56,6 +56,37 @@ fn statements_are_taken_for_what_they_are() {
     assert!(rows > 350, "the table was read: {rows} rows");
 }
 
+#[test]
+fn what_the_pool_watches_on_the_server_is_known_to_change() {
+    for sql in [
+        "SET GLOBAL max_connections = 5",
+        "SET @@global.sql_mode = ''",
+        "CREATE USER u IDENTIFIED BY 'x'",
+        "ALTER USER u ACCOUNT LOCK",
+        "DROP ROLE r",
+        "RENAME USER u TO v",
+        "GRANT SELECT ON t TO u",
+        "REVOKE ALL ON *.* FROM u",
+        "SET PASSWORD FOR u = 'x'",
+        "SET DEFAULT ROLE ALL TO u",
+        "FLUSH PRIVILEGES",
+        "SELECT 1; DROP USER u",
+    ] {
+        for server in [MARIADB, MYSQL] {
+            assert!(classify(sql.as_bytes(), server).changes_watched, "{sql}");
+        }
+    }
+    for sql in [
+        "SET SESSION sql_mode = ''",
+        "CREATE TABLE t (a INT)",
+        "SHOW GRANTS FOR u",
+        "FLUSH TABLES",
+        "SELECT user FROM mysql.user",
+    ] {
+        assert!(!classify(sql.as_bytes(), MYSQL).changes_watched, "{sql}");
+    }
+}
+
 /// The cause of a pin, or that a user variable is named.
 fn kept(found: &Statement) -> Option<Pin> {
     let variable = found.user_variables.then_some(Pin::UserVariable);

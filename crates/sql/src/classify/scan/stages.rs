@@ -44,6 +44,7 @@ impl Scan<'_> {
         self.out.sets_savepoint |= verb == Verb::Savepoint;
         self.calls = !matches!(stage, Stage::Ddl | Stage::Accounts) && verb != Verb::Ddl;
         self.accounts = matches!(stage, Stage::Ddl | Stage::Accounts | Stage::Show);
+        self.out.changes_watched |= stage == Stage::Accounts;
         self.scope = Scope::Session;
         self.variable = None;
         self.with_depth = self.depth;
@@ -90,6 +91,8 @@ impl Scan<'_> {
                 } else if self.is(token, b"USER_VARIABLES") {
                     // What the session has is gone on this backend, and nothing reports it.
                     self.pin(PinCause::Unknown);
+                } else if self.is(token, b"PRIVILEGES") {
+                    self.out.changes_watched = true;
                 }
             }
             Stage::Show => self.show(token),
@@ -192,6 +195,7 @@ impl Scan<'_> {
             self.stage = if body { Stage::Routine } else { Stage::Body };
         } else if self.is_any(token, &[b"USER", b"ROLE"]) {
             self.stage = Stage::Accounts;
+            self.out.changes_watched = true;
         } else if self.is_any(
             token,
             &[b"TABLE", b"INDEX", b"SEQUENCE", b"DATABASE", b"SCHEMA"],
@@ -239,6 +243,7 @@ impl Scan<'_> {
             self.pin(PinCause::ResourceGroup);
         } else if self.is_any(token, &[b"PASSWORD", b"DEFAULT"]) {
             self.accounts = true;
+            self.out.changes_watched = true;
             // It looks at tables of the server's own.
             self.marked(Marks::FROM_INSIDE);
             self.may_look_at_tables();
@@ -318,7 +323,7 @@ impl Scan<'_> {
             _ => (self.scope, set::unquoted(self.text(token))),
         };
         if scope == Scope::Global {
-            self.out.sets_global = true;
+            self.out.changes_watched = true;
             return;
         }
         // MariaDB reports nothing of `SET @@name` (docs/trackers.md).
