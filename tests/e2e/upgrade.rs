@@ -474,9 +474,15 @@ fn transactions_of_mysql_go_too() {
     open.execute(insert, &[Some(b"1")], false).unwrap();
     let mut locked = login(line.address(), &app());
     locked.must("SELECT GET_LOCK('upgrade', 0)");
+    // An EOF has no room for what MySQL reports, so that it owes that behind each SELECT.
+    let old = app().without(cap::DEPRECATE_EOF);
+    let mut temporary = login(line.address(), &old);
+    temporary.must("CREATE TEMPORARY TABLE test.kept (a INT)");
+    temporary.must("INSERT INTO test.kept VALUES (7)");
     for _ in 0..2 {
+        assert_eq!(temporary.value("SELECT a FROM test.kept"), "7");
         let said = line.upgrade();
-        assert!(said.contains("handed over: 2"), "{said}");
+        assert!(said.contains("handed over: 3"), "{said}");
         open.execute_again(insert, &[Some(b"2")]).unwrap();
     }
     open.must("ROLLBACK");

@@ -60,6 +60,16 @@ impl<S> Client<S> {
 impl<S> Pair<'_, S> {
     /// Decides what becomes of the lease.
     pub(crate) fn next(&mut self) -> Next {
+        self.next_if(false)
+    }
+
+    /// The same of a client that is to go to another process together with its backend: also where
+    /// it keeps that, what the server owes is asked for first.
+    pub(crate) fn next_before_leaving(&mut self) -> Next {
+        self.next_if(true)
+    }
+
+    fn next_if(&mut self, leaves: bool) -> Next {
         use ClientState::{Asking, Idle, Waiting};
         let (client, backend) = (&*self.client, &*self.backend);
         let rests = matches!(client.state(), Idle | Waiting | Asking);
@@ -79,7 +89,8 @@ impl<S> Pair<'_, S> {
         if owed.changed.intersects(found) && !backend.transaction.is_announced() {
             return self.read_back(found);
         }
-        if client.is_held() && !asks && !untracked {
+        let fetches = leaves && reports;
+        if client.is_held() && !asks && !untracked && !fetches {
             return Next::Keep;
         }
         let in_transaction = backend.in_transaction();

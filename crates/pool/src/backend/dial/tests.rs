@@ -132,7 +132,8 @@ fn the_servers_own_words_are_kept() {
         sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
         dial.packet(&pool_key(), b"\xff\x15\x04#28000Access denied", 2)
     };
-    let said = "error 1045: Access denied";
+    let said = "error 1045: Access denied; look whether the pool's password for 'app' is the \
+                account's on the server, and whether the account may log in from the pool's host";
     assert_eq!(
         denied(Asking::Preferred),
         DialStep::Failed(said.into(), true)

@@ -11,7 +11,9 @@
 //! cannot go after all is served on.
 
 use crate::client::clients::Clients;
+use crate::client::{Client, ClientState};
 use crate::group::Group;
+use crate::pair::next::Next;
 use crate::upgrade::aside::Aside;
 use crate::upgrade::record::Stays;
 use reactor::{Key, Net, Time};
@@ -142,15 +144,46 @@ impl<N: Net> Group<N> {
             // Where nobody knows it any more, here or there, it may go.
             !asks || last.is_some_and(|lease| self.ask_last_backend(lease))
         });
-        let is_read_back = || {
-            self.client_view(key)
-                .is_some_and(|view| view.is_read_back())
+        let is_read_back = |group: &Self| {
+            let view = group.client_view(key);
+            view.is_some_and(|view| view.is_read_back())
         };
         match stays {
             None => Going::Now,
-            Some(why @ (Stays::Asks | Stays::Holding)) if is_read_back() => Going::Soon(why),
+            Some(why @ (Stays::Asks | Stays::Holding)) if is_read_back(self) => Going::Soon(why),
+            Some(why @ (Stays::Pinned | Stays::Holding)) if self.is_owed_first(key) => {
+                Going::Soon(why)
+            }
             Some(why) => Going::Not(why),
         }
+    }
+
+    /// Whether the server owes a report of what an idle client has done on its backend, and is
+    /// asked for it: without that the backend cannot go.
+    fn is_owed_first(&mut self, key: Key) -> bool {
+        let mysql = self.shared.server.flavour.is_mysql();
+        let idle = self
+            .clients
+            .get(key)
+            .filter(|c| c.state() == ClientState::Idle);
+        let Some(lease) = idle.and_then(Client::lease) else {
+            return false;
+        };
+        let backend = self.backends.get(lease);
+        let Some(backend) = backend.filter(|backend| backend.owes_report(mysql)) else {
+            return false;
+        };
+        if !backend.flight().is_empty() {
+            return true;
+        }
+        let next = self
+            .pair(key, lease)
+            .map(|mut pair| pair.next_before_leaving());
+        let Some(next @ (Next::Ask(_) | Next::AskLast)) = next else {
+            return false;
+        };
+        self.follow(key, lease, next);
+        true
     }
 }
 
@@ -158,11 +191,11 @@ impl<N: Net> Group<N> {
 mod tests {
     use super::*;
     use crate::backend::lazy_readback::LastClient;
-    use crate::backend::{InFlight, Purpose};
-    use crate::client::ClientState;
+    use crate::backend::{InFlight, Purpose, Reports};
     use crate::errors::reasons::PinReason;
     use crate::group::tests::{self, NOW, backend, client};
     use crate::scripted::Scripted;
+    use session::statement::Explanation;
     use sql::classify::Reads;
     use wire::command::ReplyShape;
 
@@ -204,6 +237,25 @@ mod tests {
         assert_eq!(group.goes(key), Going::Soon(Stays::Holding));
         group.backends.get_mut(lease).unwrap().take_answered();
         assert_eq!(group.goes(key), Going::Now);
+    }
+
+    #[test]
+    fn what_the_server_owes_is_asked_for_first() {
+        let mut group = group();
+        let (key, lease) = leased(&mut group, false);
+        let client = group.clients.get_mut(key).unwrap();
+        client.pins.add(PinReason::FailedCode, None, NOW.0);
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.reports = Reports::Due(Explanation::None);
+        let asked = |group: &mut Group<Scripted>| {
+            assert_eq!(group.goes(key), Going::Soon(Stays::Pinned));
+            let flight = group.backends.get(lease).unwrap().flight().iter();
+            let asks = |command: &&InFlight| matches!(command.purpose, Purpose::Reports(_));
+            flight.filter(asks).count()
+        };
+        let first = asked(&mut group);
+        assert!(first > 0, "it is asked for");
+        assert_eq!(asked(&mut group), first, "and once");
     }
 
     #[test]
