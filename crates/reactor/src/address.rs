@@ -4,6 +4,7 @@
 //! say what was expected.
 
 use std::fmt;
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
@@ -44,6 +45,27 @@ impl Address {
             Err(error) => Err(format!("'{text}': {expected} ({error})")),
         }
     }
+}
+
+/// Why nobody can listen at an address, and what to look at.
+#[must_use]
+pub fn listen_failure(address: &impl fmt::Display, error: &io::Error) -> String {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another process listens there (`ss -ltnpx` shows which): end it, or choose another \
+             address"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "; no interface of this host has that address (`ip address` shows them)"
+        }
+        io::ErrorKind::NotFound => "; the folder of the socket is not there: make it",
+        io::ErrorKind::PermissionDenied => {
+            "; a port below 1024 takes root or CAP_NET_BIND_SERVICE, a socket the right to write \
+             in its folder"
+        }
+        _ => "",
+    };
+    format!("cannot listen on {address}: {error}{hint}")
 }
 
 /// All addresses of `HOST:PORT`, at least one, each once, in the resolver's order. It may take as
@@ -99,5 +121,26 @@ mod tests {
         let found = look_up("localhost:3306").unwrap();
         assert!(!found.is_empty(), "{found:?}");
         assert!(look_up("no.such.host.invalid:3306").is_err());
+    }
+
+    #[test]
+    fn a_listener_that_cannot_be_had_says_what_to_look_at() {
+        let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = held.local_addr().unwrap();
+        let taken = std::net::TcpListener::bind(there).unwrap_err();
+        let folder = std::os::unix::net::UnixListener::bind("/nowhere/a.sock").unwrap_err();
+        let foreign = std::net::TcpListener::bind("192.0.2.1:0").unwrap_err();
+        for (error, expected) in [
+            (taken, "another process listens there"),
+            (folder, "folder of the socket is not there"),
+            (foreign, "no interface of this host"),
+        ] {
+            let said = listen_failure(&there, &error);
+            assert!(
+                said.starts_with(&format!("cannot listen on {there}: ")),
+                "{said}"
+            );
+            assert!(said.contains(expected), "{said}");
+        }
     }
 }

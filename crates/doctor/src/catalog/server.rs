@@ -23,12 +23,12 @@ pub(super) fn server(facts: &Facts, question: &Question) -> Option<Finding> {
              not in the numbers above: name the server with --target"
                 .to_owned()
         };
+        let remedy = match why.contains("error 1045") {
+            true => "see what account and password --target names, and from where that may log in",
+            false => "see that it runs, and what --target says",
+        };
         let finding = Finding::observed("server", status, unknown.clone(), unknown);
-        return Some(
-            finding
-                .why(why)
-                .remedy("see that it runs, and what --target says"),
-        );
+        return Some(finding.why(why).remedy(remedy));
     };
     let status = if facts.missing.is_empty() {
         Status::Ok

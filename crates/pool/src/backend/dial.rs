@@ -9,6 +9,7 @@
 //! missing capability's name. With TLS ([`crate::server::backend_tls`]) nothing follows the
 //! greeting in clear but the request for it.
 
+use crate::auth::credential::Credential;
 use crate::backend::backend_pools::PoolKey;
 use crate::server::backend_tls::Asking;
 use wire::attributes::{Form, put_query};
@@ -177,15 +178,42 @@ fn needs_repair(error: &LoginError) -> bool {
     }
 }
 
+/// What may be wrong with the password, for an account that was denied.
+fn password_hint(key: &PoolKey) -> String {
+    let user = &key.user;
+    match &key.credential {
+        Credential::Password(password) if password.is_empty() => format!(
+            "the pool has no password for '{user}': give it one (password_file in the settings, or \
+             ?password_file=FILE at the end of --backend)"
+        ),
+        Credential::Password(_) => format!(
+            "look whether the pool's password for '{user}' is the account's on the server, and \
+             whether the account may log in from the pool's host"
+        ),
+        Credential::Native(_) | Credential::CachingSha2(_) => format!(
+            "the pool has the password that a client of '{user}' has shown; look whether the \
+             account may log in from the pool's host"
+        ),
+    }
+}
+
+/// An account with REQUIRE SSL or X509 is denied like one whose password is wrong.
+fn tls_hint(asking: Asking) -> &'static str {
+    match asking {
+        Asking::Off => {
+            "; if the account requires TLS (REQUIRE SSL, X509, require_secure_transport), set \
+             backend.tls: the pool logs in without"
+        }
+        Asking::Preferred | Asking::Required => "",
+    }
+}
+
 fn words(error: &LoginError, key: &PoolKey, asking: Asking) -> String {
     match error {
-        // An account with REQUIRE SSL or X509 is denied like one whose password is wrong.
-        LoginError::Refused {
-            code: 1045 | 3159, ..
-        } if asking == Asking::Off => format!(
-            "{error}; if the account requires TLS (REQUIRE SSL, X509, require_secure_transport), \
-             set backend.tls: the pool logs in without"
-        ),
+        LoginError::Refused { code: 1045, .. } => {
+            format!("{error}; {}{}", password_hint(key), tls_hint(asking))
+        }
+        LoginError::Refused { code: 3159, .. } => format!("{error}{}", tls_hint(asking)),
         LoginError::PasswordUnknown(_) => format!(
             "account '{}': {error}; the server has forgotten the password (a restart, FLUSH \
              PRIVILEGES) or another plugin is asked for; the next login brings it",

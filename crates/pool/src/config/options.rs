@@ -102,7 +102,10 @@ fn argument(row: &'static Row) -> Option<clap::Arg> {
         .long(name)
         .value_name(value_name);
     let argument = match row.kind {
-        Kind::Number { .. } => argument.value_parser(move |text: &str| row.number_from(text)),
+        Kind::Number { .. } => argument.value_parser(move |text: &str| {
+            let number = row.number_from(text);
+            number.map_err(|_| format!("expected {}", row.expected()))
+        }),
         Kind::Switch => argument.value_parser(clap::value_parser!(bool)),
         Kind::List(_) => argument.action(clap::ArgAction::Append),
         Kind::OneOf(_) | Kind::Text(_) | Kind::Password => argument,
@@ -305,7 +308,7 @@ mod tests {
             ),
             (
                 ["--clients-max", "many"],
-                "invalid value 'many' for '--clients-max <N>'",
+                "'many' for '--clients-max <N>': expected a number from 1 to 10000000",
             ),
             (
                 ["--high-prio-mode", "all"],

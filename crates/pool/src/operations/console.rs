@@ -15,6 +15,7 @@ use crate::operations::metrics::{Board, Sample};
 use crate::operations::reload;
 use crate::shared::{Order, Shared};
 use console::{Access, Account, Action, Listener, Refused, Row, Source, Table, Value};
+use reactor::address::listen_failure;
 use reactor::socket::{self, FileAccess};
 use reactor::{Address, Sender};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -91,7 +92,7 @@ pub(crate) fn serve(
     source: Arc<Console>,
 ) -> Result<(), String> {
     let address = &settings.listen;
-    let wrong = |error| format!("console.listen: cannot listen on {address}: {error}");
+    let wrong = |error| format!("console.listen: {}", listen_failure(address, &error));
     let (listener, place) = match address {
         Address::Tcp(address) => {
             let listener = TcpListener::bind(address).map_err(wrong)?;

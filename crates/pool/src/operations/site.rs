@@ -8,6 +8,7 @@ use crate::log::{Event, note};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::{self, Board};
 use httpd::{Answer, Reply, Request, Status, kind};
+use reactor::address::listen_failure;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub(crate) const TURNS_WITHIN: Duration = Duration::from_secs(10);
 /// # Errors
 /// A sentence with the setting, the address and the system's reason.
 pub(crate) fn serve(address: SocketAddr, board: Arc<Board>, live: Arc<Live>) -> Result<(), String> {
-    let wrong = |error| format!("http: cannot listen on {address}: {error}");
+    let wrong = |error| format!("http: {}", listen_failure(&address, &error));
     let listener = TcpListener::bind(address).map_err(wrong)?;
     let place = listener.local_addr().map_err(wrong)?;
     let site = move |request: &Request<'_>| answer(&board, &live, request);

@@ -7,6 +7,7 @@
 
 use crate::config::Settings;
 use crate::operations::upgrade::successor::Before;
+use reactor::address::listen_failure;
 use reactor::{Address, activation, socket};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -110,9 +111,7 @@ pub(crate) fn open_listeners(
         let place = given.iter().position(|(there, _)| there == address);
         listeners.push(match place {
             Some(place) => Listener::of_given(given.swap_remove(place)),
-            None => {
-                open(address).map_err(|error| format!("cannot listen on {address}: {error}"))?
-            }
+            None => open(address).map_err(|error| listen_failure(address, &error))?,
         });
     }
     match given.first() {
