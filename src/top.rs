@@ -312,20 +312,45 @@ fn printable(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
 
-/// A title and a table below it: the columns of these names, at most so many rows.
-fn section(title: &str, table: &Value, columns: &[&str], rows_max: usize, width: usize) -> String {
+/// A line in as many as its terminal's width asks for, broken between words.
+fn fold(line: &str, width: usize) -> String {
+    let (mut text, mut used) = (String::new(), 0);
+    for word in line.split(' ') {
+        let len = word.chars().count();
+        if used > 0 {
+            let fits = used + 1 + len <= width;
+            text.push(if fits { ' ' } else { '\n' });
+            used = if fits { used + 1 } else { 0 };
+        }
+        text.push_str(word);
+        used += len;
+    }
+    text + "\n"
+}
+
+/// A table that the picture shows.
+struct Section<'a> {
+    title: &'a str,
+    /// The columns of these names, the last of which is a text; where the terminal is narrow, those
+    /// in front of it are left out, from the right.
+    columns: &'a [&'a str],
+    /// What the last one is to have at least.
+    last_min: usize,
+    rows_max: usize,
+}
+
+fn section(section: &Section<'_>, table: &Value, width: usize) -> String {
     let names: Vec<&str> = (table["names"].as_array().into_iter().flatten())
         .filter_map(Value::as_str)
         .collect();
-    let places: Vec<(usize, &str)> = columns
-        .iter()
+    let places: Vec<(usize, &str)> = (section.columns.iter())
         .filter_map(|column| Some((names.iter().position(|name| name == column)?, *column)))
         .collect();
     let rows = table["rows"]
         .as_array()
         .into_iter()
         .flatten()
-        .take(rows_max);
+        .take(section.rows_max);
     let mut lines: Vec<Vec<String>> = rows
         .map(|row| {
             places
@@ -351,8 +376,12 @@ fn section(title: &str, table: &Value, columns: &[&str], rows_max: usize, width:
             .max()
             .unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..last).map(|at| widest(at).min(NARROW)).collect();
-    let mut text = format!("\n{title}\n");
+    let mut widths: Vec<usize> = (0..last).map(|at| widest(at).min(NARROW)).collect();
+    let used = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
+    while widths.len() > 1 && used(&widths) + section.last_min > width {
+        widths.pop();
+    }
+    let mut text = format!("\n{}\n", section.title);
     for line in &lines {
         let mut out = String::new();
         for (cell, width) in line.iter().zip(&widths) {
@@ -425,47 +454,46 @@ fn picture(shown: &Value, (width, height): (usize, Option<usize>)) -> String {
         point("cpu"),
         shown["rss_bytes"].as_u64().unwrap_or(0) >> 20,
     );
+    let text: String = text.lines().map(|line| fold(line, width)).collect();
     let tables = &shown["tables"];
-    let statements = [
-        "count",
-        "errors",
-        "rows",
-        "wait_seconds",
-        "service_seconds",
-        "service_mean_seconds",
-        "service_max_seconds",
-        "statement",
-    ];
-    text += &section(
-        "Statements that took most of the server's time",
-        &tables["statements"],
-        &statements,
-        10,
-        width,
-    );
-    let sources = ["clients", "running", "waiting", "pinned", "user", "address"];
-    text += &section(
-        "Clients by user and address",
-        &shown["sources"],
-        &sources,
-        5,
-        width,
-    );
-    let pins = ["clients", "longest_seconds", "reason", "by"];
-    text += &section(
-        "Pinned, and by which statement",
-        &shown["pins"],
-        &pins,
-        5,
-        width,
-    );
-    text += &section(
-        "Errors",
-        &tables["errors"],
-        &["count", "source", "error"],
-        5,
-        width,
-    );
+    let statements = Section {
+        title: "Statements that took most of the server's time",
+        columns: &[
+            "count",
+            "errors",
+            "service_seconds",
+            "service_mean_seconds",
+            "service_max_seconds",
+            "wait_seconds",
+            "rows",
+            "statement",
+        ],
+        last_min: 30,
+        rows_max: 10,
+    };
+    let sources = Section {
+        title: "Clients by user and address",
+        columns: &["clients", "running", "waiting", "pinned", "user", "address"],
+        last_min: 0,
+        rows_max: 5,
+    };
+    let pins = Section {
+        title: "Pinned, and by which statement",
+        columns: &["clients", "reason", "longest_seconds", "by"],
+        last_min: 20,
+        rows_max: 5,
+    };
+    let errors = Section {
+        title: "Errors",
+        columns: &["count", "source", "error"],
+        last_min: 0,
+        rows_max: 5,
+    };
+    let text = text
+        + &section(&statements, &tables["statements"], width)
+        + &section(&sources, &shown["sources"], width)
+        + &section(&pins, &shown["pins"], width)
+        + &section(&errors, &tables["errors"], width);
     // One line is left for the cursor.
     let height = height.map_or(usize::MAX, |height| height.saturating_sub(1));
     let lines = text.lines().take(height);
@@ -516,14 +544,34 @@ onramp 1 in front of db:3306 (mariadb 10.11): ready, PAUSED
 7 of 64 backends in use, 1 free, 0 being dialled; CPU 0.50 cores, 30 MiB
 
 Statements that took most of the server's time
-count  errors  rows     wait  service  service mean  service max  statement
-   10       0    20  0.00 ms    2.5 s     250.00 ms    500.00 ms  SELECT  [31m?
+count  errors  service  service mean  service max     wait  rows  statement
+   10       0    2.5 s     250.00 ms    500.00 ms  0.00 ms    20  SELECT  [31m?
 
 Clients by user and address
 clients  running  waiting  pinned  user  address
     100        4        3       2   app  192.0.2.1
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_the_statements_and_all_words() {
+        let text = picture(&shown(), (72, None));
+        let expected = "\
+onramp 1 in front of db:3306 (mariadb 10.11): ready, PAUSED
+12.3k statements/s, 0 errors/s; service p50 1.25 ms, p99 1.5 s; waiting
+p99 0.50 ms, 3 wait
+100 clients: 4 running, 3 waiting, 90 idle, 3 hold a backend, 2 pinned,
+0 logging in
+7 of 64 backends in use, 1 free, 0 being dialled; CPU 0.50 cores, 30 MiB
+
+Statements that took most of the server's time
+count  errors  service  service mean  statement
+   10       0    2.5 s     250.00 ms  SELECT  [31m?
+";
+        assert!(text.starts_with(expected), "{text}");
+        let text = picture(&shown(), (40, None));
+        assert!(text.contains("\ncount  statement\n"), "{text}");
     }
 
     #[test]
