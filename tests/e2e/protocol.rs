@@ -138,6 +138,35 @@ fn what_a_client_tracks_is_its_own_affair() {
     }
 }
 
+/// The pool answers what its own connections have set otherwise: in the server's columns.
+#[test]
+fn what_a_client_tracks_is_shown_in_the_servers_columns() {
+    same_on_both("tracks_columns", 2, |story| {
+        story.columns = true;
+        let who = story.join();
+        for charset in ["utf8mb4", "gbk", "latin1"] {
+            story.sql(who, &format!("SET NAMES {charset}"));
+            for set in [
+                "session_track_schema = OFF",
+                "session_track_schema = ON",
+                "session_track_system_variables = 'autocommit,time_zone'",
+                "session_track_system_variables = ''",
+                "session_track_transaction_info = STATE",
+                "session_track_transaction_info = OFF",
+            ] {
+                story.sql(who, &format!("SET {set}"));
+                story.sql(
+                    who,
+                    "SELECT @@session_track_schema, @@session.session_track_state_change AS s, \
+                     @@session_track_schema + 1, @@session_track_system_variables, \
+                     CONCAT(@@local.session_track_system_variables, 'x'), \
+                     @@session_track_transaction_info",
+                );
+            }
+        }
+    });
+}
+
 #[test]
 fn every_small_command_is_answered_as_by_the_server() {
     same("commands", 2, |story| {

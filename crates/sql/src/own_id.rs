@@ -16,7 +16,7 @@
 //! Invariant: what is put in place of a call never changes how the rest of the text is cut.
 
 use crate::classify::Reads;
-use crate::lex::{Charset, Kind, LexMode, Lexer, Token};
+use crate::lex::{Charset, Kind, LexMode, Lexer, Server, Token};
 use crate::tracking::Tracked;
 
 /// Names with which a text speaks of the server's own connections.
@@ -138,7 +138,7 @@ fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> 
         .has_executable()
         .then(|| without_comments(sql, &tokens));
     let sql = bare.as_deref().unwrap_or(sql);
-    let mut edits = Edits::new(sql, values, mode.charset);
+    let mut edits = Edits::new(sql, values, mode);
     let tokens = edits.join_calls(&tokens)?;
     if edits.made.is_empty() {
         return None;
@@ -195,6 +195,7 @@ struct Edits<'a> {
     sql: &'a [u8],
     values: Values<'a>,
     charset: Charset,
+    server: Server,
     /// Every column that was touched has the name that it would have had.
     named: bool,
     /// What is put in place of which range.
@@ -202,11 +203,12 @@ struct Edits<'a> {
 }
 
 impl<'a> Edits<'a> {
-    fn new(sql: &'a [u8], values: Values<'a>, charset: Charset) -> Self {
+    fn new(sql: &'a [u8], values: Values<'a>, mode: LexMode) -> Self {
         Self {
             sql,
             values,
-            charset,
+            charset: mode.charset,
+            server: mode.server,
             named: true,
             made: Vec::new(),
         }
@@ -317,7 +319,7 @@ impl<'a> Edits<'a> {
             && self.values.asked.intersects(Reads::TRACKERS)
             && let Some(shown) = std::str::from_utf8(name)
                 .ok()
-                .and_then(|n| tracked.shown(n))
+                .and_then(|n| tracked.shown(n, self.server))
         {
             return Instead::Text(shown);
         }

@@ -13,7 +13,7 @@
 //!
 //! Invariant: a SET that is not understood to its end is not taken apart.
 
-use crate::lex::{Kind, LexMode, Lexer, Token};
+use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 use wire::track::{Transactions, Wanted};
 
 /// What a client is told, as it set it.
@@ -26,12 +26,27 @@ pub struct Tracked {
 }
 
 impl Tracked {
-    /// An expression that has the value of this variable, and its type.
+    /// An expression that has the value of this variable, its type and its length, where the
+    /// connection has all of them on. MariaDB gives a text the length of its value, and a switch
+    /// inside of IF() one more; MySQL gives a variable its own length, also inside of IF().
     #[must_use]
-    pub fn shown(&self, name: &str) -> Option<String> {
+    pub fn shown(&self, name: &str, server: Server) -> Option<String> {
         let name = name.to_ascii_lowercase();
-        let switch = |on: bool| Some(format!("IF(TRUE,{},@@session.{name})", u8::from(on)));
-        let text = |text: &str| Some(format!("CONCAT(LEFT(@@session.{name},0),'{text}')"));
+        let mariadb = matches!(server, Server::MariaDb(_));
+        let switch = |on: bool| {
+            Some(match (mariadb, on) {
+                (true, true) => format!("TRUNCATE(@@session.{name},0)"),
+                (true, false) => format!("TRUNCATE(@@session.{name},-1)"),
+                (false, true) => format!("IF(TRUE,TRUE,@@session.{name})"),
+                (false, false) => format!("IF(TRUE,FALSE,@@session.{name})"),
+            })
+        };
+        let text = |text: &str| {
+            Some(match mariadb {
+                true => format!("CONCAT(LEFT(@@session.{name},0),'{text}')"),
+                false => format!("IF(TRUE,'{text}',@@session.{name})"),
+            })
+        };
         match &name[..] {
             "session_track_system_variables" => text(std::str::from_utf8(&self.variables).ok()?),
             "session_track_schema" => switch(self.wanted.schema),
