@@ -317,6 +317,46 @@ fn an_execution_behind_set_statement_finds_its_name() {
     });
 }
 
+/// A client that is pinned for its names gives one of them another text, on a backend that never
+/// had the one before.
+#[test]
+fn a_pinned_client_executes_what_it_has_prepared_last() {
+    for backends in [1, 2] {
+        same_on_both("names_given_anew", backends, |story| {
+            let multi = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+            let (a, b) = (story.join_as(&multi), story.join());
+            for pinning in [
+                "DO 1; EXECUTE q",
+                "SELECT 1; PREPARE p FROM 'SELECT 2'",
+                "PREPARE p FROM 'SELECT 2'; DO 1",
+            ] {
+                story.all(a, &["PREPARE p FROM 'SELECT ?'", "PREPARE q FROM 'DO 5'"]);
+                story.all(b, &["PREPARE p FROM 'SELECT 100'", "EXECUTE p"]);
+                story.sql(a, pinning);
+                if pinning.contains("EXECUTE") {
+                    story.sql(a, "PREPARE p FROM 'SELECT 2'");
+                }
+                story.all(a, &["EXECUTE p", "PREPARE p FROM 'SELEC'", "EXECUTE p"]);
+                story.command(a, wire::command::Command::ResetConnection, b"");
+                story.sql(b, "EXECUTE p");
+            }
+        });
+    }
+    same("names_given_behind_set", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(a, &["PREPARE p FROM 'SELECT ?'", "PREPARE q FROM 'DO 5'"]);
+        story.all(b, &["PREPARE p FROM 'SELECT 100'", "EXECUTE p"]);
+        story.all(
+            a,
+            &[
+                "SET STATEMENT max_statement_time = 5 FOR EXECUTE q",
+                "PREPARE p FROM 'SELECT 2'",
+                "EXECUTE p",
+            ],
+        );
+    });
+}
+
 /// More names in a text than are prepared in front of it: the first ones are.
 #[test]
 fn a_text_with_many_names_finds_the_first_of_them() {

@@ -140,28 +140,41 @@ fn unquoted(words: &Words<'_>, token: Token, mode: LexMode) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The names that a text uses which says more than one such statement does: one of several
-/// statements, or MariaDB's SET STATEMENT in front of EXECUTE. A name that the text only gives to
-/// something (`PREPARE name FROM`) is none of them.
+/// Names of statements in a text that says more than one such statement does: one of several
+/// statements, or MariaDB's SET STATEMENT in front of EXECUTE; or of a client whose names the
+/// server alone knows.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct NamesIn {
+    /// Names that it executes or takes away.
+    pub used: Vec<Name>,
+    /// Names that it gives to something (`PREPARE name FROM`).
+    pub given: Vec<Name>,
+}
+
+/// The names in a text.
 #[must_use]
-pub fn used_in(sql: &[u8], mode: LexMode) -> Vec<Name> {
+pub fn names_in(sql: &[u8], mode: LexMode) -> NamesIn {
     let tokens: Vec<Token> = Lexer::new(sql, mode).collect();
     let mut words = Words::new(sql, &tokens);
-    let mut names = Vec::new();
+    let mut found = NamesIn::default();
     while let Some(token) = words.next() {
         let executes = words.is(token, b"EXECUTE");
         if !executes && !words.is(token, b"PREPARE") {
             continue;
         }
         let mut behind = words;
-        if let Some(name) = name(&mut behind)
-            && (executes || !behind.eat(b"FROM"))
-            && !names.contains(&name)
-        {
+        let Some(name) = name(&mut behind) else {
+            continue;
+        };
+        let names = match executes || !behind.eat(b"FROM") {
+            true => &mut found.used,
+            false => &mut found.given,
+        };
+        if !names.contains(&name) {
             names.push(name);
         }
     }
-    names
+    found
 }
 
 /// Writes the statement that prepares `text` under `name`, for a session of this mode.
@@ -247,23 +260,38 @@ mod tests {
 
     #[test]
     fn names_are_used_behind_execute_and_deallocate() {
-        for (sql, expected) in [
-            ("DO 1; EXECUTE P USING @a; execute `q`", &["p", "q"][..]),
+        let names = |names: &[&str]| -> Vec<Name> { names.iter().map(|text| name(text)).collect() };
+        for (sql, used, given) in [
+            (
+                "DO 1; EXECUTE P USING @a; execute `q`",
+                &["p", "q"][..],
+                &[][..],
+            ),
             (
                 "EXECUTE p; EXECUTE p; DEALLOCATE PREPARE p; DROP PREPARE r",
                 &["p", "r"],
+                &[],
             ),
-            ("PREPARE p FROM 'EXECUTE q'; SELECT 'EXECUTE q'", &[]),
-            ("PREPARE p FROM 'a'; EXECUTE p", &["p"]),
-            ("SET STATEMENT max_statement_time = 1 FOR EXECUTE p", &["p"]),
-            ("EXECUTE", &[]),
+            (
+                "PREPARE p FROM 'EXECUTE q'; SELECT 'EXECUTE q'",
+                &[],
+                &["p"],
+            ),
+            ("PREPARE P FROM 'a'; EXECUTE p", &["p"], &["p"]),
+            ("PREPARE p FROM @a; PREPARE `p` FROM 'b'", &[], &["p"]),
+            (
+                "SET STATEMENT max_statement_time = 1 FOR EXECUTE p",
+                &["p"],
+                &[],
+            ),
+            ("EXECUTE", &[], &[]),
         ] {
-            let expected: Vec<Name> = expected.iter().map(|text| name(text)).collect();
-            assert_eq!(
-                used_in(sql.as_bytes(), LexMode::default()),
-                expected,
-                "{sql}"
-            );
+            let expected = NamesIn {
+                used: names(used),
+                given: names(given),
+            };
+            let found = names_in(sql.as_bytes(), LexMode::default());
+            assert_eq!(found, expected, "{sql}");
         }
     }
 

@@ -10,7 +10,8 @@
 //! tables changed prepares again, and says what that said.
 //!
 //! A text of several statements may execute some by name, and so may SET STATEMENT on MariaDB. What
-//! the client has under these names is prepared in the same way, one after the other.
+//! the client has under these names is prepared in the same way, one after the other. A name that
+//! the text gives to something else is the server's to know from then on.
 
 use crate::buffers::message::payload_of;
 use crate::client::Handled;
@@ -23,7 +24,7 @@ use session::prepared::names::Named;
 use session::read_back::Properties;
 use session::standing::Standing;
 use sql::classify::PinCause;
-use sql::text_prepared::used_in;
+use sql::text_prepared::names_in;
 use std::rc::Rc;
 use wire::command::Command;
 
@@ -79,7 +80,8 @@ impl<N: Net> Group<N> {
     }
 
     /// Where a client's text uses statements by name and is more than that, the first that its
-    /// backend lacks is what is to be prepared there.
+    /// backend lacks is what is to be prepared there. Where it lacks none, the text goes out, and
+    /// what it prepares itself is not overwritten later by what the client had under that name.
     fn note_lacking_name(&mut self, key: Key, lease: Key, message: &[u8]) -> Option<()> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
         let prepared = client.prepared.as_ref()?;
@@ -94,8 +96,14 @@ impl<N: Net> Group<N> {
         }
         let sql = client.text_in(arguments).ok()?;
         let mode = client.lex_mode(&self.shared.server);
-        let used = used_in(sql, mode);
-        let (name, definition) = prepared.lacking(&used, &backend.prepared)?;
+        let names = names_in(sql, mode);
+        let Some((name, definition)) = prepared.lacking(&names.used, &backend.prepared) else {
+            let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
+            for name in &names.given {
+                prepared.forget_name(name);
+            }
+            return None;
+        };
         let named = Named::Execute(name.clone());
         let under_way = UnderWay::named(Command::StmtExecute, definition.clone(), named);
         self.clients.get_mut(key)?.prepared.as_mut()?.under_way = Some(under_way);

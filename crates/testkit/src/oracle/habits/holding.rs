@@ -147,6 +147,12 @@ pub(super) const HABITS: &[Habit] = &[
             "<multi=on> ;; <pins>PREPARE p FROM 'SELECT {n}'; EXECUTE p; DEALLOCATE PREPARE p ;; \
              EXECUTE p ;; <reset>",
             "PREPARE p FROM 'SELECT {n}' ;; <pins>EXECUTE p; SELECT 1 ;; EXECUTE p ;; <reset>",
+            // On a backend that may never have had what the client had under the name before.
+            "<multi=on> ;; PREPARE p FROM 'SELECT ? + {n} AS x' ;; PREPARE q FROM 'SELECT {k}' ;; \
+             SELECT {k} ;; <pins>EXECUTE q; SELECT {n} ;; PREPARE p FROM 'SELECT {n} AS y' ;; \
+             EXECUTE p ;; <reset>",
+            "<multi=on> ;; PREPARE p FROM 'SELECT ? + {n} AS x' ;; SELECT {k} ;; \
+             <pins>PREPARE p FROM 'SELECT {n} AS y'; DO 1 ;; EXECUTE p ;; <reset>",
         ],
     ),
     habit(
