@@ -62,6 +62,91 @@ fn what_is_set_without_its_scope_follows_its_client() {
     });
 }
 
+/// MariaDB has some variables under two names, and reports the one that was named.
+#[test]
+fn a_variable_of_two_names_is_one() {
+    on_mariadb("two_names", |story| {
+        let probe = "SELECT @@default_storage_engine, @@storage_engine, @@tmp_table_size, \
+                     @@tmp_memory_table_size, @@alter_algorithm, @@old_alter_table, \
+                     @@long_query_time, @@log_slow_query_time, @@slow_query_log, \
+                     @@log_slow_query, @@min_examined_row_limit, \
+                     @@log_slow_min_examined_row_limit";
+        let first = [
+            "SET default_storage_engine = MEMORY, tmp_table_size = 98304, long_query_time = 3",
+            "SET storage_engine = Aria, old_alter_table = 'COPY', log_slow_query = 1",
+            "SET tmp_memory_table_size = 65536, alter_algorithm = 'INPLACE', slow_query_log = 0",
+            "SET @@log_slow_query_time = 4, @@storage_engine = MyISAM",
+            "SET default_storage_engine = DEFAULT, @@long_query_time = DEFAULT",
+        ];
+        let second = [
+            "SET storage_engine = MyISAM, min_examined_row_limit = 3",
+            "SET tmp_memory_table_size = 32768, log_slow_query_time = 5, slow_query_log = 1",
+            "SET alter_algorithm = 'NOCOPY', log_slow_min_examined_row_limit = 4",
+            "SET old_alter_table = DEFAULT, tmp_table_size = DEFAULT",
+        ];
+        in_turns(story, &first, &second, probe);
+    });
+}
+
+/// Of these the server reports the one that was named, and sets another.
+#[test]
+fn a_variable_that_is_part_of_another_keeps_its_client() {
+    for sets in [
+        "SET log_queries_not_using_indexes = 1",
+        "SET log_slow_admin_statements = 0",
+        "SET old = 1",
+        "SET log_slow_slave_statements = 0, log_slow_filter = 'admin'",
+    ] {
+        on_mariadb("parts", |story| {
+            let (a, b) = (story.join(), story.join());
+            let probe = "SELECT @@log_slow_filter, @@log_slow_disabled_statements, @@old_mode, \
+                         @@log_queries_not_using_indexes, @@log_slow_admin_statements, @@old";
+            story.sql(b, "SET log_slow_filter = 'tmp_table', old_mode = ''");
+            story.all(a, &[sets, "SELECT 1", probe]);
+            story.command(a, Command::ResetConnection, b"");
+            story.sql(b, probe);
+            story.sql(a, probe);
+        });
+    }
+}
+
+/// `max_join_size` sets `sql_big_selects` too, without a report.
+#[test]
+fn a_limit_of_joins_follows_its_client_whole() {
+    same_on_both("join_limits", 1, |story| {
+        let probe = "SELECT @@max_join_size, @@sql_big_selects";
+        let first = [
+            "SET sql_big_selects = 1",
+            "SET max_join_size = 5",
+            "SET sql_big_selects = 1",
+            "SET max_join_size = 6, sql_big_selects = 1",
+            "SET sql_big_selects = 1, max_join_size = 7",
+            "SET @@max_join_size = 8",
+            "SET max_join_size = DEFAULT",
+            "SET sql_big_selects = 0",
+        ];
+        let second = [
+            "SET max_join_size = 5",
+            "SET max_join_size = DEFAULT",
+            "SET sql_big_selects = 0",
+            "SET @@max_join_size = 18446744073709551615",
+            "SET sql_safe_updates = 1, sql_select_limit = 1000, max_join_size = 1000000",
+        ];
+        in_turns(story, &first, &second, probe);
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t AS SELECT 1 AS v UNION ALL SELECT 2");
+        story.all(
+            a,
+            &[
+                "SET max_join_size = 2",
+                "SELECT COUNT(*) FROM t AS x, t AS y",
+            ],
+        );
+        story.sql(b, "SELECT COUNT(*) FROM t AS x, t AS y");
+        story.sql(a, "SELECT COUNT(*) FROM t AS x, t AS y");
+    });
+}
+
 /// A literal may hold bytes that are no text of its character set; no introducer takes them.
 #[test]
 fn a_user_variable_may_hold_what_is_no_text() {
@@ -585,12 +670,15 @@ fn values_of_every_kind_are_given_back() {
 fn every_variable_is_given_back_from_its_default_and_from_nothing() {
     // Their values are the moment's or the connection's, or they keep their client on its backend
     // (docs/pool/pins.md); of one MySQL reports NULL and an empty text alike (docs/pool/limits.md).
-    const OTHERS: [&str; 14] = [
+    const OTHERS: [&str; 17] = [
         "dbug",
         "debug",
         "external_table_secondary_storage_engine",
         "gtid",
         "insert_id",
+        "log_queries_not_using_indexes",
+        "log_slow_admin_statements",
+        "log_slow_slave_statements",
         "optimizer_trace",
         "profiling",
         "pseudo_thread_id",
@@ -606,7 +694,8 @@ fn every_variable_is_given_back_from_its_default_and_from_nothing() {
         let listed = story.client(a).rows("SHOW SESSION VARIABLES");
         let names = listed.rows.iter().filter_map(|row| row[0].clone());
         let names = names.map(|name| String::from_utf8(name).unwrap());
-        let of_others = |name: &String| OTHERS.iter().any(|begin| name.starts_with(begin));
+        let of_others =
+            |name: &String| name == "old" || OTHERS.iter().any(|begin| name.starts_with(begin));
         for name in names.filter(|name| !of_others(name)) {
             for value in ["DEFAULT", "NULL", "''"] {
                 let done = story.sql(a, &format!("SET SESSION `{name}` = {value}"));

@@ -137,11 +137,13 @@ impl Begun {
 
 /// The other name of a variable of MariaDB's that has two.
 pub(crate) fn alias_of(name: &[u8]) -> Option<&'static [u8]> {
-    const PAIRS: [(&str, &str); 6] = [
+    const PAIRS: [(&str, &str); 8] = [
+        ("alter_algorithm", "old_alter_table"),
         ("default_storage_engine", "storage_engine"),
         ("log_slow_min_examined_row_limit", "min_examined_row_limit"),
         ("log_slow_query", "slow_query_log"),
         ("log_slow_query_time", "long_query_time"),
+        ("tmp_memory_table_size", "tmp_table_size"),
         ("transaction_isolation", "tx_isolation"),
         ("transaction_read_only", "tx_read_only"),
     ];

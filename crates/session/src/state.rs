@@ -95,6 +95,14 @@ pub fn is_paired_collation(name: &[u8]) -> Option<bool> {
     partner(name).map(|(_, other_is_collation)| !other_is_collation)
 }
 
+/// A SET of this one also sets [`BIG_SELECTS`], to whether there is no limit; servers report this
+/// one alone.
+const JOIN_SIZE: &[u8] = b"max_join_size";
+/// An OK that reports both says what they are by this one.
+pub const BIG_SELECTS: &[u8] = b"sql_big_selects";
+/// [`JOIN_SIZE`] without a limit.
+const NO_LIMIT: &[u8] = b"18446744073709551615";
+
 /// What COMMIT and ROLLBACK do besides.
 const COMPLETION: &[u8] = b"completion_type";
 /// Decides types in stored code on MySQL, when a session first runs it and for as long as that
@@ -261,6 +269,14 @@ impl Session {
         self.put(name, value);
         if let Some((other, _)) = partner(name) {
             self.unset(other);
+        }
+        if let Some(other) = alias_of(name) {
+            // It is one variable, and listed by the name by which it was set last.
+            self.unset(other);
+        }
+        if name == JOIN_SIZE {
+            let big: &[u8] = if value == NO_LIMIT { b"ON" } else { b"OFF" };
+            self.put(BIG_SELECTS, big);
         }
         Ok(())
     }

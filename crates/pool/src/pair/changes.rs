@@ -14,7 +14,7 @@ use crate::pair::trackers::PINNED;
 use crate::pair::{Broken, Pair};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
-use session::state::{CHARSET_VARIABLES, CLOCK, Session, is_paired_collation};
+use session::state::{BIG_SELECTS, CHARSET_VARIABLES, CLOCK, Session, is_paired_collation};
 use session::statement::{Code, Explanation, Statement, Untracked};
 use sql::classify::PinCause;
 use wire::track::{Change, changes};
@@ -131,6 +131,7 @@ impl<S> Pair<'_, S> {
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let mut wide = false;
         let (mut collations, mut charset) = (Vec::new(), false);
+        let mut big_selects = None;
         let read = changes(&summary.changes, |change| match change {
             Change::Variable { name, value } if name == LAST_GTID => {
                 gtids.entry(owner).or_default().set(value)
@@ -152,6 +153,9 @@ impl<S> Pair<'_, S> {
             }
             Change::Variable { name, value } => {
                 wide |= is_wide(name, value);
+                if name == BIG_SELECTS {
+                    big_selects = Some(value);
+                }
                 match is_paired_collation(name) {
                     Some(true) => collations.push((name, value)),
                     paired => charset |= paired.is_some(),
@@ -187,6 +191,9 @@ impl<S> Pair<'_, S> {
             for (name, value) in collations {
                 // It was taken, so its name is one.
                 let _ = changed.set(name, value);
+            }
+            if let Some(value) = big_selects {
+                let _ = changed.set(BIG_SELECTS, value);
             }
             self.adopt(changed);
         }

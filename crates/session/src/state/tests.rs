@@ -62,11 +62,11 @@ fn one_set_carries_every_variable_and_defaults_come_back() {
     from.set(b"sql_safe_updates", b"ON").unwrap();
     let mut to = utf8("b");
     to.set(b"time_zone", b"+02:00").unwrap();
-    to.set(b"max_join_size", b"100").unwrap();
+    to.set(b"net_read_timeout", b"100").unwrap();
     assert_eq!(
         commands(&from, &to, Some(7)),
         [
-            "03 SET max_join_size=100,time_zone='+02:00',sql_safe_updates=DEFAULT,\
+            "03 SET net_read_timeout=100,time_zone='+02:00',sql_safe_updates=DEFAULT,\
              last_insert_id=7",
             "02 b"
         ]

@@ -6,7 +6,11 @@
 //! Invariant: what such a SET sets means the same whatever character set and `sql_mode` the backend
 //! stands in.
 
-use super::{CHARSET_VARIABLES, On, RESULTS, SCHEMA_VARIABLES, Session, UserVariables, partner};
+use super::{
+    BIG_SELECTS, CHARSET_VARIABLES, JOIN_SIZE, On, RESULTS, SCHEMA_VARIABLES, Session,
+    UserVariables, partner,
+};
+use crate::begun::alias_of;
 use sql::lex::Server;
 
 /// Texts that may be NULL, which is reported as an empty value; none of them can be empty.
@@ -83,6 +87,7 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
         match described.filter(|_| **name == *RESULTS) {
             Some((collation, _)) if by_number(collation) => put_assignment(set, name, collation),
             Some(_) => {}
+            None if **name == *BIG_SELECTS && join_size_differs(from, to) => {}
             None if (is_charset && charset_differs)
                 || from.variable(name) != Some(value)
                 || partner(name).is_some_and(|(o, _)| from.variable(o) != to.variable(o)) =>
@@ -106,12 +111,32 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
         let (name, set_already) = match partner(name) {
             Some((collation, true)) => (collation, to.variable(collation).is_some()),
             Some((charset, false)) => (name, to.variable(charset).is_some()),
-            None => (name, false),
+            None => {
+                let other = alias_of(name);
+                (
+                    name,
+                    other.is_some_and(|other| to.variable(other).is_some()),
+                )
+            }
         };
-        if !brought(name) && !set_already {
+        let behind = name == BIG_SELECTS && join_size_differs(from, to);
+        if !brought(name) && !set_already && !behind {
             put_begun(set, name, to, thread);
         }
     }
+    if join_size_differs(from, to) {
+        // Behind the one that sets it too.
+        match to.variable(BIG_SELECTS) {
+            Some(value) => put_assignment(set, BIG_SELECTS, value),
+            None => put_begun(set, BIG_SELECTS, to, thread),
+        }
+    }
+}
+
+/// Whether [`JOIN_SIZE`] is to be set to get from the one to the other.
+fn join_size_differs(from: &Session, to: &Session) -> bool {
+    let listed = from.variable(JOIN_SIZE) != to.variable(JOIN_SIZE);
+    listed || from.begun_otherwise(to).any(|name| name == JOIN_SIZE)
 }
 
 /// Puts a variable to the value with which a session began.

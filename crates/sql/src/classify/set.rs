@@ -106,6 +106,16 @@ pub(super) fn unquoted(name: &[u8]) -> &[u8] {
 /// The tracker that a client sets for itself: backends tell nothing of it unless it is set.
 const GTIDS: &[u8] = b"session_track_gtids";
 
+/// Variables of MariaDB that show a part of another one's value, or stand for some of its words: a
+/// SET of these sets the other, and the server reports only the one that was named.
+const PARTS: [&[u8]; 5] = [
+    b"log_queries_not_using_indexes",
+    b"log_slow_admin_statements",
+    b"log_slow_slave_statements",
+    b"old",
+    b"wsrep_causal_reads",
+];
+
 /// What it means that the session's variable `name` is set.
 pub(super) fn setting(name: &[u8]) -> Setting {
     const PREFIXES: [(&[u8], Setting); 6] = [
@@ -151,6 +161,9 @@ pub(super) fn setting(name: &[u8]) -> Setting {
         return Setting::Restorable;
     }
     if is(b"rand_seed1") || is(b"rand_seed2") || is(b"redirect_url") {
+        return Setting::Pins(PinCause::SpecialVariable);
+    }
+    if PARTS.iter().any(|part| is(part)) {
         return Setting::Pins(PinCause::SpecialVariable);
     }
     let prefix = PREFIXES.iter().find(|(prefix, _)| starts(prefix));
@@ -239,6 +252,16 @@ mod tests {
             ("SET query_cache_type = DEFAULT", Some(Pin::SpecialVariable)),
             ("SET SESSION query_cache_type = OFF", None),
             ("SET query_cache_type = 0", None),
+            (
+                "SET log_slow_admin_statements = OFF",
+                Some(Pin::SpecialVariable),
+            ),
+            ("SET GLOBAL log_slow_admin_statements = OFF", None),
+            (
+                "SET time_zone = DEFAULT, @@old = 1",
+                Some(Pin::SpecialVariable),
+            ),
+            ("SET log_slow_filter = '', old_mode = ''", None),
             ("FLUSH STATUS", Some(Pin::SessionStatus)),
             (
                 "FLUSH NO_WRITE_TO_BINLOG TABLES, STATUS",

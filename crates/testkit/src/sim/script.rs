@@ -462,7 +462,7 @@ fn variable(random: &mut Random) -> Kind {
         ("time_zone", "'SYSTEM'"),
         ("sql_safe_updates", "1"),
         ("sql_safe_updates", "0"),
-        ("max_join_size", "77"),
+        ("net_read_timeout", "77"),
         // Not known to succeed again (`known_good.rs`), so that it is waited for.
         ("optimizer_prune_level", "0"),
         ("optimizer_prune_level", "0"),

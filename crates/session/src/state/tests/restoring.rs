@@ -45,8 +45,34 @@ macro_rules! restores {
 }
 
 restores! {
-    a_number_is_written_bare on MARIADB, from [same], to [put("max_join_size", "100")]:
-        ["03 SET max_join_size=100"];
+    a_number_is_written_bare on MARIADB, from [same], to [put("net_read_timeout", "100")]:
+        ["03 SET net_read_timeout=100"];
+    a_limit_of_joins_sets_big_selects_too on MARIADB,
+        from [same], to [put("max_join_size", "100")]:
+        ["03 SET max_join_size=100,sql_big_selects='OFF'"];
+    big_selects_stand_behind_the_limit_of_joins on MARIADB,
+        from [put("sql_big_selects", "ON")],
+        to [put("max_join_size", "100"), put("sql_big_selects", "ON")]:
+        ["03 SET max_join_size=100,sql_big_selects='ON'"];
+    a_limit_of_joins_that_goes_sets_big_selects_too on MARIADB,
+        from [put("max_join_size", "100")], to [put("sql_big_selects", "OFF")]:
+        ["03 SET max_join_size=DEFAULT,sql_big_selects='OFF'"];
+    no_limit_of_joins_sets_big_selects_too on MARIADB,
+        from [put("sql_big_selects", "OFF")],
+        to [put("max_join_size", "18446744073709551615")]:
+        ["03 SET max_join_size=18446744073709551615,sql_big_selects='ON'"];
+    both_go_to_what_they_began_with on MARIADB, from [put("max_join_size", "100")], to [same]:
+        ["03 SET max_join_size=DEFAULT,sql_big_selects=DEFAULT"];
+    a_variable_of_two_names_is_set_by_the_last on MARIADB,
+        from [put("storage_engine", "Aria")],
+        to [put("default_storage_engine", "MEMORY"), put("storage_engine", "MyISAM")]:
+        ["03 SET storage_engine='MyISAM'"];
+    a_variable_is_not_put_back_by_its_other_name on MARIADB,
+        from [put("tmp_table_size", "98304")], to [put("tmp_memory_table_size", "65536")]:
+        ["03 SET tmp_memory_table_size=65536"];
+    a_variable_of_two_names_is_put_back_by_one on MARIADB,
+        from [put("alter_algorithm", "COPY"), put("old_alter_table", "INPLACE")], to [same]:
+        ["03 SET old_alter_table=DEFAULT"];
     a_negative_number_is_written_bare on MARIADB, from [same], to [put("x", "-7")]:
         ["03 SET x=-7"];
     a_fraction_is_written_bare on MARIADB, from [same], to [put("long_query_time", "0.250000")]:
@@ -308,7 +334,7 @@ fn the_set_names_each_differing_variable_and_no_other() {
     let known = begun(&[("sql_notes", Some("ON")), ("sql_warnings", Some("ON"))]);
     let values = ["OFF", "ON"].map(|value| Some(text(value)));
     let newer = known.with(values.into(), Text::default()).unwrap();
-    let from = under(&known, &[("time_zone", "UTC"), ("max_join_size", "1")]);
+    let from = under(&known, &[("time_zone", "UTC"), ("net_read_timeout", "1")]);
     let to = under(&newer, &[("time_zone", "UTC"), ("lc_time_names", "de_DE")]);
     for (from, to) in [(&from, &to), (&to, &from)] {
         let mut differing: Vec<String> = from
@@ -324,6 +350,6 @@ fn the_set_names_each_differing_variable_and_no_other() {
         differing.sort();
         set.sort_unstable();
         assert_eq!(set, differing);
-        assert_eq!(set, ["lc_time_names", "max_join_size", "sql_notes"]);
+        assert_eq!(set, ["lc_time_names", "net_read_timeout", "sql_notes"]);
     }
 }

@@ -165,6 +165,9 @@ pub(super) const HABITS: &[Habit] = &[
             "SET lock_wait_timeout = 10{n}",
             "SET max_join_size = 100000{n}, sql_big_selects = 1",
             "SET sql_big_selects = DEFAULT, max_join_size = DEFAULT",
+            // It sets the other too.
+            "SET sql_big_selects = 1 ;; SET max_join_size = 100000{n}",
+            "SET max_join_size = DEFAULT ;; SET sql_big_selects = 0",
             "SET sql_buffer_result = 1",
             "SET low_priority_updates = 1",
             "SET updatable_views_with_limit = NO",
@@ -201,6 +204,32 @@ pub(super) const HABITS: &[Habit] = &[
             "SHOW SESSION VARIABLES WHERE Variable_name = 'time_zone'",
             "UPDATE {t} SET name = 'x'",
             "SELECT stamp FROM kinds WHERE id = 1",
+        ],
+    ),
+    habit(
+        "two_names",
+        2,
+        On::MariaDb,
+        &[
+            "SET tmp_table_size = 6553{n}0",
+            "SET tmp_memory_table_size = 9830{n}0",
+            "SET tmp_table_size = DEFAULT",
+            "SET long_query_time = {n} ;; SET log_slow_query_time = DEFAULT",
+            "SET log_slow_query_time = 1{n}",
+            "SET alter_algorithm = 'COPY'",
+            "SET old_alter_table = 'INPLACE'",
+            "<pins>SET log_slow_admin_statements = OFF ;; SELECT @@log_slow_disabled_statements ;; \
+             <reset>",
+        ],
+    ),
+    habit(
+        "two_names_show",
+        2,
+        On::MariaDb,
+        &[
+            "SELECT @@tmp_table_size, @@tmp_memory_table_size",
+            "SELECT @@long_query_time, @@log_slow_query_time",
+            "SELECT @@alter_algorithm, @@old_alter_table",
         ],
     ),
     habit(
