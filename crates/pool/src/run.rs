@@ -22,7 +22,7 @@ use crate::log::{self, Event, note};
 use crate::operations::console::{self, Console};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::Board;
-use crate::operations::otel;
+use crate::operations::otel::{self, Exporter};
 use crate::operations::password_workers::start_workers;
 use crate::operations::reload;
 use crate::operations::service;
@@ -96,26 +96,20 @@ pub fn run(source: Source, settings: Settings, started: Started) -> ExitCode {
     status
 }
 
+/// Makes all that the groups share, once the server has answered; then serves.
 fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<(), String> {
     let args = source.args().clone();
     privileges::keep_memory(&settings)?;
     check_spool(&mut settings)?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
         .map_err(|error| format!("cannot handle signals: {error}"))?;
-    let limit = descriptors::raise_limit();
+    let limit = descriptors::raise_limit().soft;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let mut layout = plan(&settings, limit.soft, cores)?;
+    let mut layout = plan(&settings, limit, cores)?;
     let upstream = Arc::new(Upstream::new(settings.backend.clone()));
     upstream.keep_looking_up()?;
-    let board = Arc::new(Board::default());
-    let live = Arc::new(Live::default());
-    // Until a predecessor has ended, it serves them.
-    let is_first = started.predecessor().is_none();
-    if let Some(http) = settings.http {
-        let (board, live) = (board.clone(), live.clone());
-        let serve = move || site::serve(http.0, board.clone(), live.clone());
-        serve_when_free(is_first, "http", serve)?;
-    }
+    let windows = Windows::new(started.predecessor().is_none());
+    windows.open_http(&settings)?;
     let Some(server) = ask_server(&upstream, &settings, &mut signals)? else {
         note(
             Event::Ended,
@@ -123,15 +117,15 @@ fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<()
         );
         return Ok(());
     };
-    if !is_first {
+    if !windows.is_first {
         privileges::give_up(&settings, &args)?;
     }
-    let mut before = started.predecessor().map(Before::ask).transpose()?;
+    let before = started.predecessor().map(Before::ask).transpose()?;
     if let Some(before) = &before
         && before.groups != layout.groups
     {
         settings.groups = Some(before.groups);
-        layout = plan(&settings, limit.soft, cores)?;
+        layout = plan(&settings, limit, cores)?;
         layout.reason += "; as many as in the process before, until the next restart";
     }
     note(
@@ -144,99 +138,163 @@ fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<()
             settings.backends_max
         ),
     );
-    let keys = KeyPair::generate()?;
     let sizes = Sizes {
         groups: layout.groups,
         cores: usize::try_from(cores).unwrap_or(1),
         clients_per_group: layout.clients_per_group,
     };
-    let mut shared = Shared::new(settings, server, keys, sizes);
+    let mut shared = Shared::new(settings, server, KeyPair::generate()?, sizes);
     shared.upstream = upstream;
     shared.source = Mutex::new(Some(source));
-    let exporter = match &shared.settings().otel {
-        Some(settings) => Some(otel::prepare(settings)?),
-        None => None,
-    };
+    let exporter = (shared.settings().otel.as_ref())
+        .map(otel::prepare)
+        .transpose()?;
     let exporter = exporter.map(|(telemetry, exporter)| {
         shared.telemetry = Some(telemetry);
         exporter
     });
-    let shared = Arc::new(shared);
-    let watcher = Watcher::first(&shared)?;
-    let listeners = open_listeners(&shared.settings(), before.as_ref())?;
-    let (listens, listening) = sync_channel(shared.groups);
-    let from = before.as_ref().map(|before| (before.peer, listens));
-    let mut group_threads = GroupThreads::start(&shared, &listeners, signals.handle(), from)?;
-    board.serves(shared.clone(), group_threads.published.clone());
-    let groups = group_threads.orders.clone().into();
-    start_workers(&shared, &groups)?;
-    start_readers(&shared, &groups)?;
-    start_spool(&shared, &groups)?;
-    let orders = group_threads.orders.clone();
+    let opening = Opening {
+        shared: Arc::new(shared),
+        exporter,
+        windows,
+        before,
+        args,
+    };
+    opening.serve(signals, started)
+}
+
+/// What there is once the server has answered, and before anybody is served.
+struct Opening {
+    shared: Arc<Shared>,
+    exporter: Option<Exporter>,
+    windows: Windows,
+    /// The process whose place this one takes, if it takes one's.
+    before: Option<Before>,
+    args: PoolArgs,
+}
+
+impl Opening {
+    /// Opens the doors, starts the threads, and attends to signals until the groups have ended.
+    fn serve(self, signals: Signals, started: &Started) -> Result<(), String> {
+        let (shared, board) = (&self.shared, &self.windows.board);
+        let watcher = Watcher::first(shared)?;
+        let listeners = open_listeners(&shared.settings(), self.before.as_ref())?;
+        let (listens, listening) = sync_channel(shared.groups);
+        let from = self.before.as_ref().map(|before| (before.peer, listens));
+        let mut groups = GroupThreads::start(shared, &listeners, signals.handle(), from)?;
+        board.serves(shared.clone(), groups.published.clone());
+        start_helpers(shared, &groups)?;
+        watcher.keep_watching(shared.clone());
+        if let Some(exporter) = self.exporter {
+            otel::start(exporter, shared.clone(), board.clone())?;
+        }
+        self.windows.open_console(shared, &groups)?;
+        if self.windows.is_first {
+            privileges::give_up(&shared.settings(), &self.args)?;
+        }
+        groups.go();
+        reload::watch(shared);
+        let successor = Arc::new(Mutex::default());
+        let predecessor = Predecessor {
+            orders: groups.orders.clone(),
+            tcp: listeners.iter().filter_map(Listener::tcp).collect(),
+            unix: listeners.iter().filter_map(Listener::unix).collect(),
+            shared: shared.clone(),
+            progress: groups.progress.clone(),
+            successor: successor.clone(),
+        };
+        let mut before = self.before;
+        if let Some(before) = &mut before {
+            before.await_listeners(&listening, &groups.orders)?;
+        }
+        if let Err(why) = predecessor.keep_waiting() {
+            note(
+                Event::Warning,
+                format_args!("no process can take the place of this one without a restart: {why}"),
+            );
+        }
+        let addresses: Vec<String> = listeners.iter().map(Listener::to_string).collect();
+        note(
+            Event::Listening,
+            format_args!("listening on {}", addresses.join(", ")),
+        );
+        service::feed_watchdog(board.clone());
+        match before {
+            None => service::ready(),
+            Some(before) => {
+                service::ready_in_place();
+                before.hear_out()?;
+            }
+        }
+        attend(&groups, signals, shared, board, started);
+        otel::finish(shared);
+        if !say_goodbye(&groups.progress, &successor) {
+            for listener in &listeners {
+                listener.remove_file();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Starts the threads that work for the groups.
+fn start_helpers(shared: &Arc<Shared>, groups: &GroupThreads) -> Result<(), String> {
+    let orders = groups.orders.clone().into();
+    start_workers(shared, &orders)?;
+    start_readers(shared, &orders)?;
+    start_spool(shared, &orders)?;
+    let orders = groups.orders.clone();
     let tell = move || Order::Look.tell_all(&orders);
     shared.upstream.tell(Box::new(tell));
-    watcher.keep_watching(shared.clone());
-    if let Some(exporter) = exporter {
-        otel::start(exporter, shared.clone(), board.clone())?;
-    }
-    let source = Arc::new(Console::new(
-        shared.clone(),
-        board.clone(),
-        group_threads.orders.clone(),
-        group_threads.questions.clone(),
-    ));
-    if shared.settings().http.is_some() {
-        live::keep(live, source.clone())?;
-    }
-    if let Some(settings) = &shared.settings().console {
-        let (settings, access) = (settings.clone(), shared.settings().socket_access());
-        let serve = move || console::serve(&settings, access, source.clone());
-        serve_when_free(is_first, "console", serve)?;
-    }
-    if is_first {
-        privileges::give_up(&shared.settings(), &args)?;
-    }
-    group_threads.go();
-    reload::watch(&shared);
-    let successor = Arc::new(Mutex::default());
-    let predecessor = Predecessor {
-        orders: group_threads.orders.clone(),
-        tcp: listeners.iter().filter_map(Listener::tcp).collect(),
-        unix: listeners.iter().filter_map(Listener::unix).collect(),
-        shared: shared.clone(),
-        progress: group_threads.progress.clone(),
-        successor: successor.clone(),
-    };
-    if let Some(before) = &mut before {
-        before.await_listeners(&listening, &group_threads.orders)?;
-    }
-    if let Err(why) = predecessor.keep_waiting() {
-        note(
-            Event::Warning,
-            format_args!("no process can take the place of this one without a restart: {why}"),
-        );
-    }
-    let addresses: Vec<String> = listeners.iter().map(Listener::to_string).collect();
-    note(
-        Event::Listening,
-        format_args!("listening on {}", addresses.join(", ")),
-    );
-    service::feed_watchdog(board.clone());
-    match before {
-        None => service::ready(),
-        Some(before) => {
-            service::ready_in_place();
-            before.hear_out()?;
-        }
-    }
-    attend(&group_threads, signals, &shared, &board, started);
-    otel::finish(&shared);
-    if !say_goodbye(&group_threads.progress, &successor) {
-        for listener in &listeners {
-            listener.remove_file();
-        }
-    }
     Ok(())
+}
+
+/// Through which others look at the pool: HTTP and the console.
+struct Windows {
+    board: Arc<Board>,
+    live: Arc<Live>,
+    /// No process before this one serves them until it has ended.
+    is_first: bool,
+}
+
+impl Windows {
+    fn new(is_first: bool) -> Windows {
+        Windows {
+            board: Arc::default(),
+            live: Arc::default(),
+            is_first,
+        }
+    }
+
+    /// Serves HTTP, if the settings want it, also while the server is waited for.
+    fn open_http(&self, settings: &Settings) -> Result<(), String> {
+        let Some(http) = settings.http else {
+            return Ok(());
+        };
+        let (board, live) = (self.board.clone(), self.live.clone());
+        let serve = move || site::serve(http.0, board.clone(), live.clone());
+        serve_when_free(self.is_first, "http", serve)
+    }
+
+    /// Serves the console, if the settings want it, and shows the groups on the page.
+    fn open_console(&self, shared: &Arc<Shared>, groups: &GroupThreads) -> Result<(), String> {
+        let settings = shared.settings();
+        let source = Arc::new(Console::new(
+            shared.clone(),
+            self.board.clone(),
+            groups.orders.clone(),
+            groups.questions.clone(),
+        ));
+        if settings.http.is_some() {
+            live::keep(self.live.clone(), source.clone())?;
+        }
+        let Some(console) = settings.console.clone() else {
+            return Ok(());
+        };
+        let access = settings.socket_access();
+        let serve = move || console::serve(&console, access, source.clone());
+        serve_when_free(self.is_first, "console", serve)
+    }
 }
 
 /// Serves what is not for clients: at once, or as soon as the process before leaves its address.
