@@ -17,6 +17,7 @@ use session::reply_summary::ReplySummary;
 use session::state::{BIG_SELECTS, CHARSET_VARIABLES, CLOCK, Session, is_paired_collation};
 use session::statement::{Code, Explanation, Statement, Untracked};
 use sql::classify::PinCause;
+use std::rc::Rc;
 use wire::track::{Change, changes};
 
 /// Reported behind each write, and no setting (see [`session::last_gtid`]).
@@ -52,7 +53,45 @@ pub(crate) fn is_wide(name: &[u8], value: &[u8]) -> bool {
     named && WIDE.contains(&set)
 }
 
+/// What the changes in a reply come to, while they are read.
+struct Reported<'t> {
+    /// What the texts say of them.
+    explanation: Explanation,
+    /// The session before them.
+    known: Rc<Session>,
+    /// That with them. Most changes are a transaction's beginning and end, which no session keeps.
+    session: Option<Session>,
+    /// Collations that go with a character set, which is reported as well and may set them.
+    collations: Vec<(&'t [u8], &'t [u8])>,
+    /// Such a character set was.
+    charset: bool,
+    /// It was reported; `max_join_size` sets it too, without a report, and may come behind it.
+    big_selects: Option<&'t [u8]>,
+    /// Why the client keeps its backend from now on.
+    pin: Option<PinReason>,
+    /// A character set is one in which ASCII is no single byte.
+    is_wide: bool,
+    /// Something has changed, and it was not said what.
+    is_bare: bool,
+    /// The texts, or what else was reported, say what.
+    is_explained: bool,
+}
+
+impl Reported<'_> {
+    /// The session with the changes so far, to be changed.
+    fn changed(&mut self) -> &mut Session {
+        self.session.get_or_insert_with(|| (*self.known).clone())
+    }
+}
+
 impl<S> Client<S> {
+    /// Whether a report of this variable says nothing of its session: each statement has its own,
+    /// or it is one of the pool's trackers.
+    fn is_no_setting(&self, name: &[u8]) -> bool {
+        let tracks = name.starts_with(TRACKING) && name != TRACKING_GTIDS;
+        RECREATED.contains(&name) || tracks && !self.is_pinned_for(PINNED)
+    }
+
     /// Whether a report that `timestamp` has changed comes of its own text.
     fn sets_clock(&self) -> bool {
         let touched = self.touched.as_ref();
@@ -106,8 +145,12 @@ impl<S> Pair<'_, S> {
         summary: &ReplySummary,
         explanation: Explanation,
     ) -> Result<(), Broken> {
-        self.note_changes(summary, explanation)?;
-        self.note_retracked(summary.error.is_none());
+        if !summary.changes.is_empty() {
+            self.note_changes(summary, explanation)?;
+        }
+        if self.client.retracking.is_some() {
+            self.note_retracked(summary.error.is_none());
+        }
         Ok(())
     }
 
@@ -117,96 +160,98 @@ impl<S> Pair<'_, S> {
         summary: &ReplySummary,
         explanation: Explanation,
     ) -> Result<(), Broken> {
-        if summary.changes.is_empty() {
-            return Ok(());
+        let mut reported = Reported {
+            explanation,
+            known: self.client.session.clone(),
+            session: None,
+            collations: Vec::new(),
+            charset: false,
+            big_selects: None,
+            pin: None,
+            is_wide: false,
+            is_bare: false,
+            is_explained: explanation != Explanation::None,
+        };
+        let read = changes(&summary.changes, |change| self.take(change, &mut reported));
+        if read.is_err() {
+            return Err("the server sent session changes that cannot be read");
         }
+        if let Some(mut session) = reported.session {
+            // In a text of several nobody can tell which of the two was set last.
+            let both = reported.charset && !reported.collations.is_empty();
+            if both && self.client.statement.is_several() {
+                reported.pin.get_or_insert(PinReason::UnexplainedChange);
+            }
+            for (name, value) in reported.collations {
+                // It was taken, so its name is one.
+                let _ = session.set(name, value);
+            }
+            if let Some(value) = reported.big_selects {
+                let _ = session.set(BIG_SELECTS, value);
+            }
+            self.adopt(session);
+        }
+        if reported.is_bare && !reported.is_explained {
+            reported.pin.get_or_insert(PinReason::UnexplainedChange);
+        }
+        if let Some(pin) = reported.pin {
+            self.pin(pin);
+        }
+        if reported.is_wide {
+            self.pin(PinReason::WideCharset);
+        }
+        Ok(())
+    }
+
+    /// Takes one change that was reported.
+    fn take<'t>(&mut self, change: Change<'t>, reported: &mut Reported<'t>) {
         let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let (owner, gtids) = (self.owner, &mut *self.context.gtids);
-        // Most changes are a transaction's beginning and end, which no session keeps.
-        let mut changed: Option<Session> = None;
-        let known = client.session.clone();
-        let passing = explanation == Explanation::Passing;
-        let explains = explanation == Explanation::Lasting;
-        let tracks = client.is_pinned_for(PINNED);
-        let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
-        let mut wide = false;
-        let (mut collations, mut charset) = (Vec::new(), false);
-        let mut big_selects = None;
-        let read = changes(&summary.changes, |change| match change {
+        let explains = reported.explanation == Explanation::Lasting;
+        match change {
             Change::Variable { name, value } if name == LAST_GTID => {
-                gtids.entry(owner).or_default().set(value)
+                let gtid = self.context.gtids.entry(self.owner).or_default();
+                gtid.set(value);
             }
             // SET STATEMENT: reported as if it lasted.
-            Change::Variable { .. } if passing => {}
-            Change::Variable { name, .. } if RECREATED.contains(&name) => {}
-            // The pool's own.
-            Change::Variable { name, .. }
-                if name.starts_with(TRACKING) && name != TRACKING_GTIDS && !tracks => {}
+            Change::Variable { .. } if reported.explanation == Explanation::Passing => {}
+            Change::Variable { name, .. } if client.is_no_setting(name) => {}
             // SET STATEMENT gives the value back behind its answer, and it is reported later, to
             // whoever is there.
             Change::Variable { name, value }
-                if explanation == Explanation::None
+                if reported.explanation == Explanation::None
                     && client.statement.code == Code::None
-                    && known.value(name) == Some(value) =>
+                    && reported.known.value(name) == Some(value) =>
             {
-                explained = true;
+                reported.is_explained = true;
             }
             Change::Variable { name, value } => {
-                wide |= is_wide(name, value);
+                reported.is_wide |= is_wide(name, value);
                 if name == BIG_SELECTS {
-                    big_selects = Some(value);
+                    reported.big_selects = Some(value);
                 }
                 match is_paired_collation(name) {
-                    Some(true) => collations.push((name, value)),
-                    paired => charset |= paired.is_some(),
+                    Some(true) => reported.collations.push((name, value)),
+                    paired => reported.charset |= paired.is_some(),
                 }
-                let session = changed.get_or_insert_with(|| (*known).clone());
-                if !client.take_variable(session, (name, value), explains) {
-                    pin = pin.or(Some(PinReason::UnexplainedChange));
+                if !client.take_variable(reported.changed(), (name, value), explains) {
+                    reported.pin.get_or_insert(PinReason::UnexplainedChange);
                 }
             }
-            Change::Schema(_) if backend.schema == SchemaThere::Another => explained = true,
+            Change::Schema(_) if backend.schema == SchemaThere::Another => {
+                reported.is_explained = true;
+            }
             Change::Schema(schema) => {
-                explained = true;
-                let session = changed.get_or_insert_with(|| (*known).clone());
-                session.use_schema((!schema.is_empty()).then(|| schema.into()));
+                reported.is_explained = true;
+                let schema = (!schema.is_empty()).then(|| schema.into());
+                reported.changed().use_schema(schema);
             }
-            Change::State => bare = true,
-            Change::TransactionState(state) => {
-                backend.transaction.note_state(state);
-            }
+            Change::State => reported.is_bare = true,
+            Change::TransactionState(state) => backend.transaction.note_state(state),
             Change::TransactionCharacteristics(sql) => {
                 backend.transaction.note_characteristics(sql);
             }
             Change::Gtids(_) | Change::Other(_) => {}
-        });
-        if read.is_err() {
-            return Err("the server sent session changes that cannot be read");
         }
-        if let Some(mut changed) = changed {
-            // In a text of several nobody can tell which of the two was set last.
-            if charset && !collations.is_empty() && client.statement.is_several() {
-                pin = pin.or(Some(PinReason::UnexplainedChange));
-            }
-            for (name, value) in collations {
-                // It was taken, so its name is one.
-                let _ = changed.set(name, value);
-            }
-            if let Some(value) = big_selects {
-                let _ = changed.set(BIG_SELECTS, value);
-            }
-            self.adopt(changed);
-        }
-        if bare && !explained {
-            pin = pin.or(Some(PinReason::UnexplainedChange));
-        }
-        if let Some(pin) = pin {
-            self.pin(pin);
-        }
-        if wide {
-            self.pin(PinReason::WideCharset);
-        }
-        Ok(())
     }
 
     /// Both have come to another session together.
