@@ -12,6 +12,7 @@
 //! | `own_answers.rs` | what answers to the pool's own commands make of the two |
 //! | `answers.rs` | properties of a session that were read back, one function for each |
 //! | `changes.rs` | what trackers report of a session and its transaction |
+//! | `passing.rs` | a reply that passes by, as its client is to be told it |
 //! | `left.rs` | what a statement has left: counts, conditions, FOUND_ROWS() |
 //! | `restoring.rs` | the commands that bring a backend into its client's session |
 //! | `questions.rs` | what the pool asks behind a statement |
@@ -31,6 +32,7 @@ pub(crate) mod found;
 pub(crate) mod left;
 pub(crate) mod next;
 pub(crate) mod own_answers;
+pub(crate) mod passing;
 pub(crate) mod prepared;
 pub(crate) mod previous;
 pub(crate) mod questions;

@@ -15,23 +15,20 @@ pub(crate) mod restoring;
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::login::LoginStep;
 use crate::backend::overdue::why_broken;
-use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
-use crate::backend::{
-    Backend, BackendState, InFlight, Purpose, READ_LEN_LONG, Reports, Riding, SchemaThere,
-};
+use crate::backend::relay::Stop;
+use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN_LONG, Riding};
 use crate::client::ClientState;
 use crate::from_backend::{FromBackend, FromServer, Pace};
 use crate::group::Group;
 use crate::openings::{Opened, Openings};
 use crate::pair::next::Next;
 use crate::pair::own_answers::{After, OwnAnswer};
-use crate::pair::trackers::told_to;
+use crate::pair::passing::Passing;
 use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
 use reactor::{Event, Key, Net};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
-use session::statement::Extent;
 use std::io;
 use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
@@ -192,92 +189,42 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Feeds the reply in flight; returns the bytes used.
+    /// Passes on what has come of the oldest reply; returns the bytes used.
     fn digest_reply(&mut self, lease: Key, input: &[u8]) -> usize {
         let Some(backend) = self.backends.get_mut(lease) else {
             return 0;
         };
-        let Some(mut command) = backend
-            .flight()
-            .front()
-            .filter(|command| !is_unasked(backend, command, input))
-            .copied()
-        else {
+        let oldest = backend.flight().front();
+        let Some(&command) = oldest.filter(|command| !is_unasked(backend, command, input)) else {
             // A server speaks unasked only to say why it is about to close.
             self.lose(lease, &last_words(input));
             return 0;
         };
-        let relayed = command.purpose == Purpose::Statement;
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return 0;
-        };
+        let is_relayed = command.purpose == Purpose::Statement;
+        // Who has gone does not wait for it: it has been counted.
+        let owner = command.owner.filter(|_| is_relayed);
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
-        let client = command
-            .owner
-            .filter(|_| relayed)
-            .and_then(|k| self.clients.get_mut(k));
-        let told = client.as_ref().map(|client| client.told());
-        let mut told = told.unwrap_or_default();
-        let (mut own_seq, mut summary) = (0, std::mem::take(&mut backend.summary));
-        let mut wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
-        if backend.schema == SchemaThere::Another {
-            // It stands in a schema that is not its client's, and reports that.
-            wanted = wanted.map(|wanted| wanted.without_schema());
-        }
-        let mysql = self.shared.server.flavour.is_mysql();
-        // The trackers of the pool make MariaDB report, where those of the client would not.
-        let may_be_owed = backend.in_transaction() || backend.reports != Reports::Complete;
-        let client_stays = client.as_ref().map(|client| client.statement.extent);
-        told.schema_before =
-            backend.eofs && !mysql && may_be_owed && client_stays == Some(Extent::OneInSchema);
-        let mut nobodys = PendingChanges::default();
-        let (seq, pending_changes, shape) = match client {
-            Some(client) => {
-                let mut shape = Shape::of(client.capabilities, wanted.as_deref(), mysql);
-                if told.schema {
-                    shape.schema = client.session.schema.as_deref();
-                }
-                (&mut client.seq, &mut client.pending_changes, shape)
-            }
-            None => (&mut own_seq, &mut nobodys, Shape::own()),
+        let mut passing = Passing {
+            client: owner.and_then(|owner| self.clients.get_mut(owner)),
+            backend,
+            server: &self.shared.server,
         };
-        let mut relay = Relay {
-            reply: &mut command.reply,
-            middle: &mut backend.middle,
-            seq,
-            shape,
-            status: backend.transaction.status(),
-            told,
-            pending_changes,
-            bound: &mut backend.bound,
-        };
-        let fed = relay.feed(input, &mut out, |notice| summary.notice(notice));
-        summary.len += out.len();
-        backend.summary = summary;
-        if let Some(front) = backend.flight_mut().next() {
-            front.reply = command.reply;
+        let fed = passing.pass_on(command.reply, input, &mut out);
+        if command.purpose.is_collected() {
+            backend.collected.extend_from_slice(&out);
         }
-        match command.owner {
-            Some(client) if relayed => self.client_writer().send(client, &out),
-            // Nobody waits for it: it has been counted.
-            None if relayed => {}
-            _ if command.purpose.is_collected() => backend.collected.extend_from_slice(&out),
-            _ => {}
+        let lengths = backend.check_lengths(is_relayed);
+        if let Some(owner) = owner {
+            self.client_writer().send(owner, &out);
         }
         self.lent = out;
-        let backend = self.backends.get_mut(lease);
-        let lengths = backend.map_or(Ok(()), |backend| {
-            backend.count_kept(&self.kept.in_transit);
-            backend.check_lengths(relayed)
-        });
         let used = self.after_feeding(lease, fed.and_then(|fed| lengths.map(|()| fed)));
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return used;
-        };
-        backend.count_kept(&self.kept.in_transit);
-        if backend.is_read_in_vain(self.net.now()) {
-            self.abandon(lease, None);
+        if let Some(backend) = self.backends.get_mut(lease) {
+            backend.count_kept(&self.kept.in_transit);
+            if backend.is_read_in_vain(self.net.now()) {
+                self.abandon(lease, None);
+            }
         }
         used
     }

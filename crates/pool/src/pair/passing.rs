@@ -1,0 +1,180 @@
+//! A reply that passes by, on its way from a backend to the client that it is for.
+//!
+//! The problem: what a client is to be told of a reply is known from both ends: what it has
+//! negotiated and prepared, which changes it wants to hear of, in which schema its backend stands.
+//! The mechanism: [`Passing`] puts that together for as many bytes as have come, has them relayed
+//! ([`crate::backend::relay`]), and notes with the backend what they say. Where the pool itself has
+//! asked, or the client has gone, the reply is followed all the same.
+//!
+//! Invariant: what is noted of a reply does not depend on whom it is for.
+
+use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
+use crate::backend::{Backend, Reports, SchemaThere};
+use crate::client::Client;
+use crate::pair::trackers::{Told, told_to};
+use crate::server::server_facts::ServerFacts;
+use session::statement::Extent;
+use wire::packet::Malformed;
+use wire::reply::Reply;
+
+/// The oldest reply of a backend.
+pub(crate) struct Passing<'a, S> {
+    pub(crate) backend: &'a mut Backend<S>,
+    /// Who is sent it, if it is a client's and that is there.
+    pub(crate) client: Option<&'a mut Client<S>>,
+    pub(crate) server: &'a ServerFacts,
+}
+
+impl<S> Passing<'_, S> {
+    /// Takes what it can from `input`, and appends to `out` what the client is sent, or what the
+    /// pool is to read. Gives the bytes used up, and why it stopped.
+    ///
+    /// # Errors
+    /// [`Malformed`] when the server's bytes are no reply.
+    pub(crate) fn pass_on(
+        &mut self,
+        mut reply: Reply,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(usize, Stop), Malformed> {
+        let backend = &mut *self.backend;
+        let mysql = self.server.flavour.is_mysql();
+        let (mut own_seq, mut nobodys) = (0, PendingChanges::default());
+        let wanted = (self.client.as_deref()).map(|c| wanted_of(c, backend, self.server));
+        let mut told = (self.client.as_deref()).map_or_else(Default::default, Client::told);
+        let (seq, pending_changes, shape) = match self.client.as_deref_mut() {
+            Some(client) => {
+                told.schema_before = is_of_before(client, backend, mysql);
+                let mut shape = Shape::of(client.capabilities, wanted.as_deref(), mysql);
+                if told.schema {
+                    shape.schema = client.session.schema.as_deref();
+                }
+                (&mut client.seq, &mut client.pending_changes, shape)
+            }
+            None => (&mut own_seq, &mut nobodys, Shape::own()),
+        };
+        let summary = &mut backend.summary;
+        let mut relay = Relay {
+            reply: &mut reply,
+            middle: &mut backend.middle,
+            seq,
+            shape,
+            status: backend.transaction.status(),
+            told,
+            pending_changes,
+            bound: &mut backend.bound,
+        };
+        let fed = relay.feed(input, out, |notice| summary.notice(notice));
+        summary.len += out.len();
+        if let Some(front) = backend.flight_mut().next() {
+            front.reply = reply;
+        }
+        fed
+    }
+}
+
+/// What a client wants to hear of the session on its backend. The schema of one that stands in
+/// another than its client's is not the client's.
+fn wanted_of<'a, S>(client: &Client<S>, backend: &Backend<S>, server: &'a ServerFacts) -> Told<'a> {
+    let wanted = told_to(client, server);
+    match backend.schema {
+        SchemaThere::Clients => wanted,
+        SchemaThere::Another => wanted.without_schema(),
+    }
+}
+
+/// Whether a schema that the reply names is of a statement before it. The trackers of the pool make
+/// MariaDB report, where those of the client would not.
+fn is_of_before<S>(client: &Client<S>, backend: &Backend<S>, mysql: bool) -> bool {
+    let may_be_owed = backend.in_transaction() || backend.reports != Reports::Complete;
+    let stays = client.statement.extent == Extent::OneInSchema;
+    backend.eofs && !mysql && may_be_owed && stays
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{InFlight, Purpose};
+    use crate::pair::tests::{Parts, owner};
+    use session::statement::Statement;
+    use wire::capabilities::{DEPRECATE_EOF, SESSION_TRACK};
+    use wire::command::ReplyShape;
+    use wire::packet::put_short;
+    use wire::reply::{OK, OkPacket};
+    use wire::status::{AUTOCOMMIT, SESSION_STATE_CHANGED};
+    use wire::track::put_schema;
+
+    /// An OK packet that names a default schema.
+    fn ok() -> Vec<u8> {
+        let (mut changes, mut out) = (Vec::new(), Vec::new());
+        put_schema(&mut changes, b"shop");
+        let ok = OkPacket {
+            affected_rows: 3,
+            insert_id: 0,
+            status: AUTOCOMMIT | SESSION_STATE_CHANGED,
+            warnings: 0,
+            info: b"",
+            changes: &changes,
+        };
+        put_short(&mut out, 1, |out| ok.put(out, OK, true));
+        out
+    }
+
+    /// What is sent of it; `is_there`: to a client that wants to hear all.
+    fn sent(parts: &mut Parts, is_there: bool) -> Vec<u8> {
+        parts.client.capabilities = DEPRECATE_EOF | SESSION_TRACK;
+        parts.client.seq = 9;
+        let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Results);
+        parts.backend.expect(command);
+        let mut passing = Passing {
+            backend: &mut parts.backend,
+            client: is_there.then_some(&mut parts.client),
+            server: &parts.server,
+        };
+        let (input, mut out) = (ok(), Vec::new());
+        let passed = passing.pass_on(command.reply, &input, &mut out);
+        assert_eq!(passed.ok(), Some((input.len(), Stop::Done)));
+        out
+    }
+
+    fn names_schema(out: &[u8]) -> bool {
+        out.windows(4).any(|part| part == b"shop")
+    }
+
+    #[test]
+    fn what_is_noted_does_not_depend_on_whom_it_is_for() {
+        let [mut one, mut other] = [Parts::leased(), Parts::leased()];
+        let to_client = sent(&mut one, true);
+        let to_nobody = sent(&mut other, false);
+        assert_eq!(one.backend.summary.changes, other.backend.summary.changes);
+        assert_eq!(one.backend.summary.affected, Some(3));
+        assert_eq!(other.backend.summary.affected, Some(3));
+        assert_eq!((one.client.seq, other.client.seq), (10, 9));
+        assert_eq!((to_client[3], to_nobody[3]), (9, 0), "its own numbers");
+    }
+
+    #[test]
+    fn the_schema_of_a_backend_that_stands_elsewhere_is_not_the_clients() {
+        let mut parts = Parts::leased();
+        assert!(names_schema(&sent(&mut parts, true)));
+        let mut parts = Parts::leased();
+        parts.backend.schema = SchemaThere::Another;
+        assert!(!names_schema(&sent(&mut parts, true)));
+    }
+
+    #[test]
+    fn a_schema_that_may_be_of_a_statement_before_is_told_later() {
+        let mut parts = Parts::leased();
+        parts.client.statement = Statement::plain(ReplyShape::Results);
+        parts.client.statement.extent = Extent::OneInSchema;
+        parts.backend.eofs = true;
+        assert!(names_schema(&sent(&mut parts, true)), "all is reported");
+        let mut parts = Parts::leased();
+        parts.client.statement = Statement::plain(ReplyShape::Results);
+        parts.client.statement.extent = Extent::OneInSchema;
+        parts.backend.eofs = true;
+        parts.backend.transaction.note_begin_sent();
+        assert!(!names_schema(&sent(&mut parts, true)));
+        assert!(names_schema(parts.client.pending_changes.bytes()));
+    }
+}
