@@ -475,6 +475,14 @@ impl<S> Client<S> {
         }
     }
 
+    /// Its next command is looked at: what was noted of one that was not sent is forgotten.
+    pub(crate) fn begin_command(&mut self) {
+        self.forget_command();
+        self.touching = None;
+        self.retracking = None;
+        self.pins.forget_plan();
+    }
+
     /// Forgets a command about a prepared statement that was not carried out, and the box when
     /// nothing else is in it.
     pub(crate) fn forget_command(&mut self) {

@@ -96,6 +96,12 @@ impl CodeSeen<'_> {
         self.seen.short()
     }
 
+    /// Whether any trigger or view is known to ask about the statement before.
+    pub(crate) fn any_asks(&mut self) -> bool {
+        self.see();
+        self.seen.names.any_asks(false)
+    }
+
     /// Whether a text may run code in triggers and views.
     pub(crate) fn runs_triggers_or_views(&mut self, text: SchemaText<'_>) -> bool {
         self.see();

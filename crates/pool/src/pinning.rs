@@ -17,7 +17,7 @@ use session::holds::only_calls;
 use session::holds::void::{Void, void_of};
 use session::known_code::Known;
 use session::shapes::Ride;
-use session::statement::{Code, NOT_JUDGED};
+use session::statement::Code;
 use sql::classify::{PinCause, Statement, Verb, classify};
 use sql::holdings::{Ended, Holdings, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
@@ -99,16 +99,39 @@ impl<S> Planning<'_, S> {
         if let Some(known) = known {
             known.mark(statement);
         }
-        self.plan_triggers_and_views(text, statement);
-        self.plan_holdings(text, statement);
-        self.client.touch(text.sql, text.mode, text.found);
-        self.client.touch_by_code(known);
+        let SchemaText {
+            sql, mode, found, ..
+        } = text;
+        if found.verb == Verb::Ddl || found.multi || found.changes_watched {
+            self.plan_definitions(text);
+        }
+        statement.judged = self.code.see();
+        if self.code.runs_triggers_or_views(text) {
+            self.plan_triggers_and_views(sql, statement);
+        }
+        let releases = self.may_release(text) && ends_transaction(sql, mode, found);
+        if releases || !found.causes.is_empty() || !self.client.pins.is_empty() {
+            self.plan_holdings(text, releases, statement);
+        }
+        if found.user_variables || found.untracked || found.sets_clock {
+            self.client.touch(sql, mode, found);
+        }
+        if let Some(known) = known {
+            self.client.touch_by_code(known);
+        }
     }
 
-    /// Plans what a statement takes and gives back by its own text.
+    /// Whether the end of a transaction may be that of its client's connection.
+    fn may_release(&self, text: SchemaText<'_>) -> bool {
+        self.client.session.releases || names_completion(text.sql, text.found)
+    }
+
+    /// Plans what a statement takes and gives back by its own text, its connection too if it
+    /// `releases` that.
     fn plan_holdings(
         &mut self,
         text: SchemaText<'_>,
+        releases: bool,
         statement: &mut session::statement::Statement,
     ) {
         let SchemaText {
@@ -118,11 +141,6 @@ impl<S> Planning<'_, S> {
             schema,
         } = text;
         let client = &mut *self.client;
-        let releases = client.session.releases || names_completion(sql, found);
-        let releases = releases && ends_transaction(sql, mode, found);
-        if found.causes.is_empty() && client.pins.is_empty() && !releases {
-            return;
-        }
         let mut holdings = holdings(sql, mode, found, schema);
         if releases {
             holdings.for_good.insert(PinCause::Release);
@@ -157,26 +175,28 @@ impl<S> Planning<'_, S> {
         plan.void = void_of((sql, mode), found, schema);
     }
 
-    /// Plans what a statement does through code that its text does not show, or defines such code.
-    fn plan_triggers_and_views(
-        &mut self,
-        text: SchemaText<'_>,
-        statement: &mut session::statement::Statement,
-    ) {
-        let sql = text.sql;
+    /// Plans what is watched, and changes with a statement: code that it defines, a global value,
+    /// an account.
+    fn plan_definitions(&mut self, text: SchemaText<'_>) {
         if let Some(number) = self.code.defines(text) {
             let shared = self.shared.clone();
             let coming = Coming { shared, number };
-            self.client.pins.plan(sql).guards.push(Box::new(coming));
+            let plan = self.client.pins.plan(text.sql);
+            plan.guards.push(Box::new(coming));
         }
         if text.found.changes_watched {
             let changing = Changing(self.shared.clone());
-            self.client.pins.plan(sql).guards.push(Box::new(changing));
+            let plan = self.client.pins.plan(text.sql);
+            plan.guards.push(Box::new(changing));
         }
-        statement.judged = self.code.see();
-        if !self.code.runs_triggers_or_views(text) {
-            return;
-        }
+    }
+
+    /// Plans what a statement does through code that its text does not show.
+    fn plan_triggers_and_views(
+        &mut self,
+        sql: &[u8],
+        statement: &mut session::statement::Statement,
+    ) {
         statement.ride = Ride::Never;
         match self.policy {
             StoredCode::Pin => self.client.pin_by(PinReason::TriggersAndViews, sql),
@@ -185,16 +205,10 @@ impl<S> Planning<'_, S> {
         }
     }
 
-    /// Judges a command again that is about to be sent, if the names have changed since it was
-    /// judged: it has waited for a backend, and code in triggers and views has come into being
-    /// meanwhile.
+    /// Judges a command again that is about to be sent: the names have changed since it was judged.
+    /// It has waited for a backend, and code in triggers and views has come into being meanwhile.
     pub(crate) fn judge_again(&mut self, message: &[u8]) {
-        let version = self.code.see();
         let client = &*self.client;
-        let judged = client.statement.judged;
-        if judged == NOT_JUDGED || judged == version {
-            return;
-        }
         let payload = payload_of(message);
         let (sql, session) = match client.under_way() {
             Some(under_way) => {
@@ -221,12 +235,9 @@ impl<S> Planning<'_, S> {
         };
         let unknown = known && self.code.known(text, &session).is_none();
         if within || unknown || self.code.runs_triggers_or_views(text) {
-            self.client.statement.ride = Ride::Never;
-            match self.policy {
-                StoredCode::Pin => self.client.pin_by(PinReason::TriggersAndViews, &sql),
-                StoredCode::Transaction => self.client.statement.spoils = true,
-                StoredCode::Trust => {}
-            }
+            let mut statement = client.statement;
+            self.plan_triggers_and_views(&sql, &mut statement);
+            self.client.statement = statement;
         }
     }
 }

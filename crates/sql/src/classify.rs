@@ -490,6 +490,13 @@ impl Statement {
         self
     }
 
+    /// Whether nothing in it asks about earlier statements of its session, for certain: it names
+    /// nothing that they have left, is one statement, and hides nothing that it runs.
+    #[must_use]
+    pub fn asks_nothing(&self) -> bool {
+        self.reads.is_empty() && self.causes.is_empty() && !self.multi
+    }
+
     /// What may happen if either of two readings of one text is the right one.
     fn either(self, other: Self) -> Self {
         let verb = match (self.verb, other.verb) {

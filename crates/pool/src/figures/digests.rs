@@ -9,6 +9,7 @@
 use reactor::Time;
 use session::shapes::AsItIs;
 use sql::lex::LexMode;
+use sql::text::Text;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
@@ -87,6 +88,16 @@ impl Digests {
         }
         let digest = sql::digest::digest(sql, mode);
         self.note(digest, (sql, mode), now);
+        digest
+    }
+
+    /// The same of a text that has been read.
+    pub(crate) fn of_text(&mut self, text: &Text<'_>, now: Time) -> u64 {
+        if !self.are_counted() {
+            return 0;
+        }
+        let digest = text.digest();
+        self.note(digest, (text.sql, text.mode), now);
         digest
     }
 

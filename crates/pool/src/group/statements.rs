@@ -25,7 +25,7 @@ use reactor::{Key, Net};
 use session::beforehand::statement_without_text;
 use session::read_back::Properties;
 use session::standing::Front;
-use session::statement::{Code, LooksBack, Statement};
+use session::statement::{Code, LooksBack, NOT_JUDGED, Statement};
 use std::borrow::Cow;
 use std::time::Duration;
 use wire::command::Command;
@@ -65,16 +65,14 @@ impl<N: Net> Group<N> {
             self.refuse_and_leave(key, &refusal);
             return Handled::Used;
         }
-        if let Some(client) = self.clients.get_mut(key) {
-            client.forget_command();
-        }
-        if self
-            .clients
-            .get(key)
-            .is_some_and(|client| client.last.is_asked_elsewhere())
-        {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        client.begin_command();
+        if client.last.is_asked_elsewhere() {
             return self.waiters().wait_outside(key);
         }
+        let awaits_answers = client.touched.as_ref().is_some_and(|t| t.is_awaited());
         let joined = self.in_hand.joined(message);
         let payload = match &joined {
             Some(joined) => Cow::Borrowed(&joined[..]),
@@ -87,16 +85,24 @@ impl<N: Net> Group<N> {
             *self.counts.refusals.entry(refusal.name()).or_default() += 1;
             return self.raise(key, refusal.code(), &refusal.to_string());
         };
-        let arguments = payload.get(1..).unwrap_or_default();
-        if let Some(client) = self.clients.get_mut(key) {
-            client.touching = None;
-            client.retracking = None;
-            client.pins.forget_plan();
-            let touched = client.touched.as_ref();
-            if touched.is_some_and(|touched| touched.is_awaited()) && command != Command::Quit {
-                return self.waiters().wait_outside(key);
-            }
+        if awaits_answers && command != Command::Quit {
+            return self.waiters().wait_outside(key);
         }
+        let arguments = payload.get(1..).unwrap_or_default();
+        match command {
+            Command::Query => self.on_query(key, message, arguments),
+            _ => self.on_other(key, command, message, arguments),
+        }
+    }
+
+    /// Handles a command that is no text.
+    fn on_other(
+        &mut self,
+        key: Key,
+        command: Command,
+        message: &[u8],
+        arguments: &[u8],
+    ) -> Handled {
         if self.needs_read_back(key, command) {
             return self.waiters().wait_outside(key);
         }
@@ -113,17 +119,6 @@ impl<N: Net> Group<N> {
             }
             Command::ResetConnection => return self.on_reset(key),
             Command::ChangeUser => return self.on_change_user(key, arguments),
-            Command::Query => {
-                let client = self.clients.get(key);
-                return match client.map(|client| client.text_in(arguments)) {
-                    Some(Ok(sql)) => self.on_query(key, message, sql),
-                    Some(Err(_)) => {
-                        self.answers().malformed(key);
-                        Handled::Used
-                    }
-                    None => Handled::Used,
-                };
-            }
             Command::ProcessKill => {
                 let kill = kill_of_command(arguments, self.shared.server.flavour);
                 if kill.is_some() {
@@ -148,23 +143,22 @@ impl<N: Net> Group<N> {
 
     /// Whether the pool cannot carry out a command before it knows what it asks just now.
     fn needs_read_back(&mut self, key: Key, command: Command) -> bool {
-        let reports = self
-            .client_view(key)
-            .is_some_and(|view| view.is_being_asked(Purpose::Reports(true)));
+        let starts_over = matches!(command, Command::ResetConnection | Command::ChangeUser);
+        if (starts_over || is_answered_here(command))
+            && let Some(view) = self.client_view(key)
+            && (view.is_being_asked(Purpose::Reports(true))
+                || starts_over && view.is_reading(Properties::ROLE))
+        {
+            return true;
+        }
         match command {
-            Command::ResetConnection | Command::ChangeUser => {
-                reports
-                    || self
-                        .client_view(key)
-                        .is_some_and(|view| view.is_reading(Properties::ROLE))
-                    || self.asks_before_leaving(key)
-            }
+            _ if starts_over => self.asks_before_leaving(key),
             // Behind an error the server's answer tells the status, which these tell. MySQL's OK of
             // COM_INIT_DB counts the conditions before it.
             Command::InitDb if self.shared.server.flavour.is_mysql() => {
                 self.awaits_conditions(key, is_uncounted)
             }
-            _ if is_answered_here(command) => reports || self.awaits_conditions(key, is_uncounted),
+            _ if is_answered_here(command) => self.awaits_conditions(key, is_uncounted),
             _ => false,
         }
     }
@@ -243,6 +237,14 @@ impl<N: Net> Group<N> {
         self.wait_in_lane(key, message.len())
     }
 
+    /// Whether names of code have changed since a client's command was judged by them.
+    fn is_outdated(&mut self, key: Key) -> bool {
+        let now = self.code().see();
+        let client = self.clients.get(key);
+        let judged = client.map_or(NOT_JUDGED, |client| client.statement.judged);
+        judged != NOT_JUDGED && judged != now
+    }
+
     /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
     /// brings the backend into the client's session.
     pub(crate) fn send_statement(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
@@ -251,14 +253,17 @@ impl<N: Net> Group<N> {
         let others = |c: &InFlight| c.purpose == Purpose::Statement;
         let backend = self.backends.get(lease);
         let rides = backend.is_some_and(|backend| backend.flight().iter().any(others));
-        if !rides && let Some(mut planning) = self.planning(key) {
+        if !rides
+            && self.is_outdated(key)
+            && let Some(mut planning) = self.planning(key)
+        {
             planning.judge_again(message);
         }
         let runs = *front == Front::CannotFail;
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if runs {
+        if runs && !client.pins.is_empty() {
             client.note_pins(now, &mut self.counts);
         }
         let Some(backend) = self.backends.get_mut(lease) else {
@@ -326,7 +331,10 @@ impl<N: Net> Group<N> {
             Code::Unread => self.counts.code_unread += 1,
             Code::Known | Code::Reported => self.counts.code_known += 1,
         }
-        if runs && let Some(client) = self.clients.get_mut(key) {
+        if runs
+            && let Some(client) = self.clients.get_mut(key)
+            && client.touching.is_some()
+        {
             client.note_touched(Some(backend), (now, &mut self.counts));
         }
         match front {

@@ -73,26 +73,22 @@ impl<S> Client<S> {
     }
 
     /// Its command runs code of which this is known: it may set these user variables.
-    pub(crate) fn touch_by_code(&mut self, known: Option<&Known>) {
-        let sets = known.map(|known| &known.sets);
-        let Some(sets) = sets.filter(|sets| !sets.is_empty()) else {
+    pub(crate) fn touch_by_code(&mut self, known: &Known) {
+        if known.sets.is_empty() {
             return;
-        };
+        }
         let touching = self.touching.get_or_insert_default();
         touching.fresh = true;
-        for name in sets {
+        for name in &known.sets {
             if !touching.names.contains(name) {
                 touching.names.push(name.clone());
             }
         }
     }
 
-    /// Its command is this text: notes what it may set, for when it is sent.
+    /// Its command is this text, which may set user variables or what is not reported: notes what,
+    /// for when it is sent.
     pub(crate) fn touch(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let others = found.untracked || found.sets_clock;
-        if !(found.user_variables || others) {
-            return;
-        }
         let unset = self.unset_by(sql, mode, found);
         let mut names = match found.user_variables {
             true => touched(sql, mode, found),

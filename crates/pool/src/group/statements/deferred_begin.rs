@@ -9,14 +9,15 @@ use crate::group::Group;
 use crate::own_ok::OwnOk;
 use reactor::{Key, Net};
 use session::read_back::Properties;
-use sql::lex::LexMode;
+use sql::text::Text;
 use std::time::Duration;
 
 impl<N: Net> Group<N> {
     /// Answers a text that needs no server: one that begins or ends a transaction of which no
     /// backend knows, or a SET that changes nothing. `None` where it is none of these, or a backend
     /// has to run it.
-    pub(crate) fn on_text_alone(&mut self, key: Key, sql: &[u8], mode: LexMode) -> Option<Handled> {
+    pub(crate) fn on_text_alone(&mut self, key: Key, text: &Text<'_>) -> Option<Handled> {
+        let (sql, mode) = (text.sql, text.mode);
         let edge = edge_of(sql);
         if edge == Some(Edge::End)
             && let Some(lease) = (self.alone(key).filter(Alone::asks_before_end))
@@ -60,7 +61,7 @@ impl<N: Net> Group<N> {
             false => client.last.answered_uncounted(0),
         }
         let digests = &mut self.figures.digests;
-        let digest = digests.of((sql, mode), self.net.now());
+        let digest = digests.of_text(text, self.net.now());
         digests.sent(digest, Duration::ZERO);
         digests.answered(digest, Duration::ZERO, false, 0);
         let ok = OwnOk {

@@ -17,7 +17,6 @@
 //! Invariant: what a text may leave behind unreported pins its client, or is noted to be read back,
 //! before it is sent.
 
-use crate::backend::Backend;
 use crate::client::{Client, Handled};
 use crate::code_seen::{Inside, SchemaText};
 use crate::errors::reasons::Refusal;
@@ -28,7 +27,6 @@ use crate::own_ok::OwnOk;
 use crate::pair::conditions::is_refused_whole;
 use crate::pair::previous::Previous;
 use crate::queue::priority::{Asked, asked};
-use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of};
 use session::found::hides_reads;
@@ -43,55 +41,44 @@ use sql::text::Text;
 use std::rc::Rc;
 use wire::command::ReplyShape;
 
-/// The text that a client's SET of its trackers comes to: what it names is carried out here, and
-/// does not pin the client any more.
-fn retracked<S>(
-    client: &mut Client<S>,
-    backend: Option<&Backend<S>>,
-    server: &ServerFacts,
-    (sql, mode): (&[u8], LexMode),
-    class: &mut classify::Statement,
-) -> Option<Vec<u8>> {
-    if !class.causes.contains(PinCause::SessionTracking) {
-        return None;
-    }
-    let transaction = backend.map_or_else(Default::default, |b| b.transaction);
-    let instead = client.retrack((sql, mode), class, transaction, server)?;
-    class.causes.remove(PinCause::SessionTracking);
-    class.pin = class.causes.iter().next();
-    Some(instead)
+/// Who answers what a text asks about the statement before.
+enum Asks {
+    /// The backend that runs it; or nothing is asked.
+    There,
+    /// The same, in these words instead, which have the answer in them.
+    InWords(Vec<u8>),
+    /// It does not run now: it has been answered or refused, or waits.
+    Not(Handled),
 }
 
 impl<N: Net> Group<N> {
-    /// A text that a client sends, without what stands in front of it in `message`.
-    pub(crate) fn on_query(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
+    /// A text that a client sends, behind its attributes if it has any.
+    pub(crate) fn on_query(&mut self, key: Key, message: &[u8], arguments: &[u8]) -> Handled {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
+        let Ok(sql) = client.text_in(arguments) else {
+            self.answers().malformed(key);
+            return Handled::Used;
+        };
         let mode = client.lex_mode(&self.shared.server);
-        if let Some(handled) = self.on_text_alone(key, sql, mode) {
-            return handled;
-        }
-        let asked = asked(sql, mode);
-        if asked != Asked::Nothing {
-            return match self.waiters().ask_priority(key, asked) {
-                Ok(()) => {
-                    self.answers().ok(key, &OwnOk::PLAIN);
-                    Handled::Used
-                }
-                Err(refusal) => self.answers().refuse_counted(key, &refusal),
-            };
-        }
         let digested = self.figures.digests.are_counted();
         let seen = self.in_hand.seen(message, sql, mode, digested);
-        if seen.class.verb == Verb::Kill && !seen.class.multi {
-            return self.on_kill(key, message, Kill::read(sql, mode));
+        let text = Text { sql, mode, seen };
+        let class = &text.seen.class;
+        let answered = match class.verb {
+            Verb::Begin | Verb::Commit | Verb::Rollback => self.on_text_alone(key, &text),
+            Verb::Set => (self.on_text_alone(key, &text)).or_else(|| self.on_priority(key, &text)),
+            Verb::Kill if !class.multi => Some(self.on_kill(key, message, Kill::read(sql, mode))),
+            _ => None,
+        };
+        if let Some(handled) = answered {
+            return handled;
         }
-        if seen.hides_kill {
+        if text.seen.hides_kill {
             return self.answers().refuse_counted(key, &Refusal::Kill);
         }
-        let text = Text { sql, mode, seen };
-        let naming = may_name(&seen.class).then(|| self.naming(key)).flatten();
+        let naming = may_name(class).then(|| self.naming(key)).flatten();
         let spoken = naming.map_or(Spoken::Plain, |mut naming| naming.speak(message, &text));
         let handled = match spoken {
             Spoken::Plain => self.run_text(key, message, &text),
@@ -100,6 +87,21 @@ impl<N: Net> Group<N> {
         };
         self.leave_last_backend(key);
         handled
+    }
+
+    /// A SET of the client's own priority, which no server sees.
+    fn on_priority(&mut self, key: Key, text: &Text<'_>) -> Option<Handled> {
+        let asked = asked(text.sql, text.mode);
+        if asked == Asked::Nothing {
+            return None;
+        }
+        Some(match self.waiters().ask_priority(key, asked) {
+            Ok(()) => {
+                self.answers().ok(key, &OwnOk::PLAIN);
+                Handled::Used
+            }
+            Err(refusal) => self.answers().refuse_counted(key, &refusal),
+        })
     }
 
     /// Does what is to become of a text about a statement by name that runs no other.
@@ -129,77 +131,36 @@ impl<N: Net> Group<N> {
     /// Runs a text of a client's.
     fn run_text(&mut self, key: Key, message: &[u8], text: &Text<'_>) -> Handled {
         let Text { sql, mode, seen } = text;
-        let (sql, mode, found) = (*sql, *mode, &seen.class);
-        if let Some(lease) = self.matching().last_backend_for_text(key, found) {
-            self.bind(key, lease);
-        }
+        let (sql, mode, words) = (*sql, *mode, &seen.class);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let (session, elsewhere) = (client.session.clone(), client.reads_elsewhere());
+        let session = client.session.clone();
         // Without a schema a name that names none is nothing's: the server refuses it.
         let schema = Some(session.schema.as_deref().unwrap_or_default());
         let judged = SchemaText {
             sql,
             mode,
-            found,
+            found: words,
             schema,
         };
-        let known = self.code().known(judged, &session);
-        let mut class = class_with(found, known.as_ref());
-        let mut statement = statement_of(&class, mode.server);
-        // Stored code may read anything; that it reads what a statement before its call left is
-        // not assumed, or no CALL could ever be made.
-        let told = !hides_reads(&class);
-        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
-            return self.waiters().wait_outside(key);
-        }
-        let client = self.clients.get(key);
-        let lacks = client.is_some_and(|client| {
-            !told && client.lacks_conditions(found)
-                || client.may_stack_conditions(found, mode.server)
-        });
-        if client.is_some_and(|client| client.stacks_conditions(found, mode.server)) {
-            if self.awaits_conditions(key, is_uncounted) {
-                return self.waiters().wait_outside(key);
-            }
-            statement.counts_before = true;
-        }
-        let inside = match is_refused_whole(found, &session) {
-            true => Inside::Known,
-            false => {
-                let found = &class;
-                self.asks_inside(key, SchemaText { found, ..judged })
-            }
+        let known = match words.causes.contains(PinCause::StoredCode) {
+            true => self.code().known(judged, &session),
+            false => None,
         };
-        if lacks || inside == Inside::Gone {
-            return self.previous_gone(key);
-        }
-        inside.mark(&mut statement);
-        let mut instead = self.clients.get_mut(key).and_then(|client| {
-            let backend = client.lease().and_then(|lease| self.backends.get(lease));
-            retracked(
-                client,
-                backend,
-                &self.shared.server,
-                (sql, mode),
-                &mut class,
-            )
-        });
+        let mut class = class_with(words, known.as_ref());
+        let mut statement = statement_of(&class, mode.server);
+        let mut instead = match class.causes.contains(PinCause::SessionTracking) {
+            true => self.retracked(key, (sql, mode), &mut class),
+            false => None,
+        };
         let found = &class;
-        if instead.is_none() && told && found.reads.intersects(elsewhere) {
-            if self.reads_back_first(key, found.reads) {
-                return self.waiters().wait_outside(key);
-            }
-            let before = self.survey().before(key);
-            match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
-                Previous::Rows(rows) => {
-                    self.answers().show(key, &rows);
-                    return Handled::Used;
-                }
-                Previous::Gone => return self.previous_gone(key),
-                Previous::Text(text) => instead = Some(text),
-                Previous::Same => {}
+        let judged = SchemaText { found, ..judged };
+        if self.may_look_back(key, words) {
+            match self.look_back(key, judged, words, &mut statement) {
+                Asks::There => {}
+                Asks::InWords(text) => instead = Some(text),
+                Asks::Not(handled) => return handled,
             }
         }
         let rides = self.settings.ride_max > 1 && text_rides(sql, found, statement.found);
@@ -212,89 +173,75 @@ impl<N: Net> Group<N> {
             statement.ride = Ride::Text;
         }
         if let Some(mut planning) = self.planning(key) {
-            let judged = SchemaText { found, ..judged };
             planning.plan(judged, known.as_ref(), &mut statement);
         }
         statement.standing = standing_of(found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
             instead = self.clients.get(key).and_then(|c| c.with_own_id(sql, mode));
         }
-        if let Some(text) = instead {
-            let Some(client) = self.clients.get(key) else {
-                return Handled::Used;
-            };
-            let rewritten = client.reworded(message, &text);
-            return self.start(key, &rewritten, statement);
-        }
-        self.start(key, message, statement)
+        let Some(instead) = instead else {
+            return self.start(key, message, statement);
+        };
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let message = client.reworded(message, &instead);
+        self.start(key, &message, statement)
+    }
+
+    /// The text that a client's SET of its trackers comes to: what it names is carried out here,
+    /// and does not pin the client any more.
+    fn retracked(
+        &mut self,
+        key: Key,
+        text: (&[u8], LexMode),
+        class: &mut classify::Statement,
+    ) -> Option<Vec<u8>> {
+        let client = self.clients.get_mut(key)?;
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let transaction = backend.map_or_else(Default::default, |b| b.transaction);
+        let instead = client.retrack(text, class, transaction, &self.shared.server)?;
+        class.causes.remove(PinCause::SessionTracking);
+        class.pin = class.causes.iter().next();
+        Some(instead)
     }
 
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
     /// client's command does.
     fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
-        if let Some(lease) = self.matching().last_backend_for_text(key, &text.class) {
-            self.bind(key, lease);
-        }
+        let (sql, words) = (&text.sql, &text.class);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let sql = &text.sql;
-        let (session, capabilities) = (client.session.clone(), client.capabilities);
-        let mode = self.shared.server.lex_mode(&text.session, capabilities);
+        let session = client.session.clone();
+        let mode = (self.shared.server).lex_mode(&text.session, client.capabilities);
         // A server looks names up where they were prepared, or where it is now.
         let schema = text.session.schema.as_deref();
         let schema = schema.filter(|schema| session.schema.as_deref() == Some(*schema));
         let judged = SchemaText {
             sql,
             mode,
-            found: &text.class,
+            found: words,
             schema,
         };
         let known = self.code().known(judged, &text.session);
-        let found = &class_with(&text.class, known.as_ref());
+        let found = &class_with(words, known.as_ref());
+        let judged = SchemaText { found, ..judged };
         let mut statement = statement_of(found, self.shared.server.flavour);
         statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
-        let told = !hides_reads(found);
-        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
-            return self.waiters().wait_outside(key);
+        let mut instead = None;
+        if self.may_look_back(key, words) {
+            match self.look_back(key, judged, words, &mut statement) {
+                Asks::There => {}
+                Asks::InWords(text) => instead = Some(text),
+                Asks::Not(handled) => return handled,
+            }
         }
-        let client = self.clients.get(key).filter(|_| !told);
-        let lacks = client.is_some_and(|client| client.lacks_conditions(found));
-        let inside = self.asks_inside(key, SchemaText { found, ..judged });
-        if lacks || inside == Inside::Gone {
-            return self.previous_gone(key);
-        }
-        inside.mark(&mut statement);
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
         // It can be said as it is, unless there are values in it, or it is of another session.
         let as_it_is = Rc::ptr_eq(&text.session, &session) && !sql.contains(&b'?');
-        let mut instead = None;
-        if told && found.reads.intersects(client.reads_elsewhere()) {
-            if self.reads_back_first(key, found.reads) {
-                return self.waiters().wait_outside(key);
-            }
-            let before = self.survey().before(key);
-            match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
-                Previous::Rows(rows) => {
-                    self.answers().show(key, &rows);
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client.forget_command();
-                    }
-                    return Handled::Used;
-                }
-                Previous::Text(text_instead) if as_it_is || !text.immediate => {
-                    instead = Some(text_instead);
-                }
-                Previous::Text(_) | Previous::Gone => {
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client.forget_command();
-                    }
-                    return self.previous_gone(key);
-                }
-                Previous::Same => {}
-            }
+        if instead.is_some() && text.immediate && !as_it_is {
+            self.forget_command(key);
+            return self.previous_gone(key);
         }
         if text.immediate {
             statement.explain();
@@ -304,26 +251,108 @@ impl<N: Net> Group<N> {
             false => standing_of_execution(sql, found),
         };
         if let Some(mut planning) = self.planning(key) {
-            let judged = SchemaText { found, ..judged };
             planning.plan(judged, known.as_ref(), &mut statement);
         }
         let Some(instead) = instead else {
             return self.start(key, message, statement);
         };
-        if as_it_is {
-            if let Some(client) = self.clients.get_mut(key) {
-                client.forget_command();
+        if !as_it_is {
+            if let Some(mut naming) = self.naming(key) {
+                naming.execute_instead(&instead, text);
             }
-            statement.standing = standing_of(found);
-            let Some(client) = self.clients.get(key) else {
-                return Handled::Used;
-            };
-            let message = client.reworded(message, &instead);
-            return self.start(key, &message, statement);
+            return self.start(key, message, statement);
         }
-        if let Some(mut naming) = self.naming(key) {
-            naming.execute_instead(&instead, text);
+        self.forget_command(key);
+        statement.standing = standing_of(found);
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let message = client.reworded(message, &instead);
+        self.start(key, &message, statement)
+    }
+
+    /// Forgets a client's command about a statement by name, which is not sent.
+    fn forget_command(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.forget_command();
         }
-        self.start(key, message, statement)
+    }
+
+    /// Whether a text, or code that it runs, may ask about the statement before, as far as `words`
+    /// tell; or whether that has left conditions, which a text may keep.
+    fn may_look_back(&mut self, key: Key, words: &classify::Statement) -> bool {
+        let client = self.clients.get(key);
+        !words.asks_nothing()
+            || client.is_some_and(|client| client.last.has_conditions())
+            || self.code().any_asks()
+    }
+
+    /// Finds who answers what a text, or code that it runs, asks about the statement before. The
+    /// client goes back to the backend of that, where that can be had. `words`: what the text says
+    /// by itself.
+    fn look_back(
+        &mut self,
+        key: Key,
+        text: SchemaText<'_>,
+        words: &classify::Statement,
+        statement: &mut Statement,
+    ) -> Asks {
+        let SchemaText {
+            sql, mode, found, ..
+        } = text;
+        if let Some(lease) = self.matching().last_backend_for_text(key, words) {
+            self.bind(key, lease);
+        }
+        // Stored code may read anything; that it reads what a statement before its call left is
+        // not assumed, or no CALL could ever be made.
+        let told = !hides_reads(found);
+        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
+            return Asks::Not(self.waiters().wait_outside(key));
+        }
+        let Some(client) = self.clients.get(key) else {
+            return Asks::Not(Handled::Used);
+        };
+        let lacks = !told && client.lacks_conditions(words)
+            || client.may_stack_conditions(words, mode.server);
+        let is_refused = is_refused_whole(words, &client.session);
+        if client.stacks_conditions(words, mode.server) {
+            if self.awaits_conditions(key, is_uncounted) {
+                return Asks::Not(self.waiters().wait_outside(key));
+            }
+            statement.counts_before = true;
+        }
+        let inside = match is_refused {
+            true => Inside::Known,
+            false => self.asks_inside(key, text),
+        };
+        if lacks || inside == Inside::Gone {
+            return Asks::Not(self.previous_gone(key));
+        }
+        inside.mark(statement);
+        let Some(client) = self.clients.get(key) else {
+            return Asks::Not(Handled::Used);
+        };
+        // A SET of its trackers is in other words already.
+        let asks = told && client.retracking.is_none();
+        if !(asks && found.reads.intersects(client.reads_elsewhere())) {
+            return Asks::There;
+        }
+        if self.reads_back_first(key, found.reads) {
+            return Asks::Not(self.waiters().wait_outside(key));
+        }
+        let before = self.survey().before(key);
+        match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
+            Previous::Same => Asks::There,
+            Previous::Text(text) => Asks::InWords(text),
+            Previous::Rows(rows) => {
+                self.answers().show(key, &rows);
+                self.forget_command(key);
+                Asks::Not(Handled::Used)
+            }
+            Previous::Gone => {
+                self.forget_command(key);
+                Asks::Not(self.previous_gone(key))
+            }
+        }
     }
 }
