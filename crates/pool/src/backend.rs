@@ -215,6 +215,17 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
+    /// What may be learnt of its shape, if it has been answered so; `has_changed`: it has changed
+    /// the session.
+    pub(crate) fn ending(&self, summary: &ReplySummary, has_changed: bool, now: Time) -> Ending {
+        let failed = summary.error.is_some() || summary.warnings > 0;
+        Ending {
+            left_something: failed || has_changed,
+            service: self.first.then(|| now.since(self.sent)),
+            reply_len: summary.len,
+        }
+    }
+
     /// A command of the pool's own.
     pub(crate) fn own(owner: Option<Key>, purpose: Purpose, shape: ReplyShape) -> InFlight {
         let reply = Reply::new(shape);
@@ -475,16 +486,6 @@ impl<S> Backend<S> {
     pub(crate) fn has_changed(&self, summary: &ReplySummary) -> bool {
         let due = self.reports != Reports::Complete;
         !summary.changes.is_empty() || due || self.in_transaction()
-    }
-
-    /// What may be learnt of the shape of a statement that has been answered so.
-    pub(crate) fn ending(&self, command: &InFlight, summary: &ReplySummary, now: Time) -> Ending {
-        let failed = summary.error.is_some() || summary.warnings > 0;
-        Ending {
-            left_something: failed || self.has_changed(summary),
-            service: command.first.then(|| now.since(command.sent)),
-            reply_len: summary.len,
-        }
     }
 
     /// The lease goes to whose statement is the next in flight, if there is one.

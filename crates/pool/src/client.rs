@@ -439,6 +439,11 @@ impl<S> Client<S> {
         }
     }
 
+    /// Whether something that it was sent has not left yet.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.output.is_some() || self.transport.has_unsent()
+    }
+
     /// Whether it keeps its backend though no transaction is open.
     pub(crate) fn is_held(&self) -> bool {
         self.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
@@ -512,7 +517,9 @@ impl<S> Client<S> {
     /// Notes what a finished statement left for the next one to read.
     pub(crate) fn note_result(&mut self, summary: &ReplySummary) {
         let failed = summary.error.is_some();
-        self.pins.answered(summary);
+        if !self.pins.is_empty() {
+            self.pins.answered(summary);
+        }
         if let Some(touched) = &mut self.touched {
             touched.note_result(failed);
         }

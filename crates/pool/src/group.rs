@@ -254,8 +254,13 @@ impl<N: Net> Group<N> {
     pub fn turn(&mut self, events: &[Event]) {
         self.handshakes_left = HANDSHAKES_PER_TURN;
         self.take_settings();
-        self.take_globals();
-        self.notice_upstream();
+        if self.shared.globals.version() != self.begun.version() {
+            self.take_globals();
+        }
+        let changed = self.outlook.changes(&self.shared.upstream);
+        if changed.is_back || changed.has_moved {
+            self.notice_upstream(changed);
+        }
         for (at, event) in events.iter().enumerate() {
             if let Some(coming) = events.get(at + EVENTS_AHEAD)
                 && coming.token.kind() == CLIENT
@@ -274,23 +279,45 @@ impl<N: Net> Group<N> {
         for key in self.bulk.take_at_once() {
             self.read_or_line_up(key);
         }
-        self.do_bulk_work();
+        let inputs = self.inputs.has_line() || self.inputs.has_waiting();
+        if !self.bulk.is_at_rest(self.net.now(), inputs) {
+            self.do_bulk_work();
+        }
         self.accept_arrivals();
         self.close_marked();
-        self.expire();
-        self.answer_delayed();
+        if !self.line.is_empty() {
+            self.expire();
+        }
+        if self.auth_delays.next() <= self.net.now() {
+            self.answer_delayed();
+        }
         if self.net.now() >= self.sweep_at {
             self.sweep_at = self.net.now() + SWEEP_EVERY;
             self.sweep();
         }
-        self.next_kill();
-        self.relieve_backends();
-        self.serve_all();
-        self.dial_where_wanted();
+        if !self.kill_connection.is_idle() {
+            self.next_kill();
+        }
+        if !self.slow_readers.is_at_rest() {
+            self.relieve_backends();
+        }
+        if !self.line.is_empty() {
+            self.serve_all();
+        }
+        let wants = !self.line.is_empty() || self.shared.budget.wants(self.index);
+        if wants || self.refused_pool.is_some() {
+            self.dial_where_wanted();
+        }
         self.lend();
         self.flush_dirty();
         self.close_marked();
         self.flush_dirty();
+        self.publish();
+        self.keep_memory_bound();
+    }
+
+    /// Tells the other groups how this one stands at the end of its turn.
+    fn publish(&mut self) {
         self.matching().publish_front();
         if self.settings.oversubscribe == Oversubscribe::Auto {
             let turn = Turn {
@@ -306,46 +333,50 @@ impl<N: Net> Group<N> {
             .budget
             .note_idle(self.index, self.backend_pools.unused());
         self.room().publish();
-        self.keep_memory_bound();
     }
 
     /// When [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
-        let stands_still = !self.bulk.turns_at_once() && !self.clients.has_closing();
-        if !stands_still || self.matching().is_behind() && !self.matching().yields() {
+        let waits = !self.line.is_empty();
+        let is_behind = waits && self.matching().is_behind() && !self.matching().yields();
+        if is_behind || self.bulk.turns_at_once() || self.clients.has_closing() {
             return Time(0);
         }
         let now = self.net.now();
-        let mut matching = self.matching();
-        let lent = matching.next_lent().map_or(Time::NEVER, |(at, _)| at);
-        let next = matching.next_expiry().min(matching.next_dial()).min(lent);
-        let mut next = next
+        let lent = self.matching().next_lent();
+        let mut next = lent
+            .map_or(Time::NEVER, |(at, _)| at)
             .min(self.sweep_at)
             .min(self.auth_delays.next())
             .min((self.shared.upstream).down_at(now, self.settings.server_down_fail))
             .min((self.arrivals).next(self.shared.login_gap(&self.settings, self.net.now())))
             .min(self.inputs.next_look(self.net.now()))
             .min(self.memory_told.next_look(&self.shared.memory))
-            .min((self.slow_readers).next_relief(
-                &self.backends,
-                !self.line.is_empty(),
-                self.net.now(),
-            ))
             .min(self.bulk.next(self.inputs.has_line()));
-        if !self.line.is_empty() {
-            let (shared, settings) = (&self.shared, &self.settings);
-            let running = &self.running;
-            next = next.min(running.next_stall(&self.backends, shared, settings));
-            // At the limit it could start nothing even if it did not yield, and looks when
-            // something ends.
-            if running.has_room(0, shared, settings) {
-                next = next.min(running.look.get().next());
-            }
+        if waits {
+            next = next.min(self.next_for_waiting());
+        }
+        if !self.slow_readers.is_at_rest() {
+            next = next.min((self.slow_readers).next_relief(&self.backends, waits, now));
         }
         if let Some(since) = self.draining {
             next = next.min(since + self.settings.drain_max);
         }
         next
+    }
+
+    /// When something is due for those who wait in lanes.
+    fn next_for_waiting(&mut self) -> Time {
+        let mut matching = self.matching();
+        let next = matching.next_expiry().min(matching.next_dial());
+        let (shared, settings, running) = (&self.shared, &self.settings, &self.running);
+        let next = next.min(running.next_stall(&self.backends, shared, settings));
+        // At the limit it could start nothing even if it did not yield, and looks when something
+        // ends.
+        match running.has_room(0, shared, settings) {
+            true => next.min(running.look.get().next()),
+            false => next,
+        }
     }
 
     /// The group's world.

@@ -130,6 +130,11 @@ fn is_due<S>(backends: &Slots<Backend<S>>, job: &Job) -> bool {
 }
 
 impl<S> KillConnection<S> {
+    /// Whether there is nothing to be done.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.connection.is_none() && self.jobs.is_empty()
+    }
+
     /// Has a KILL carried out in its turn.
     pub(crate) fn push(&mut self, job: Job) {
         self.jobs.push_back(job);

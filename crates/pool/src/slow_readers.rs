@@ -281,6 +281,11 @@ impl SlowReaders {
         self.held_up.is_empty() && self.spooled.is_empty() && self.of_users.is_empty()
     }
 
+    /// Whether nobody is slow, and nothing is left to be done for who was.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.is_empty() && self.backends == 0 && self.collecting.is_at_rest()
+    }
+
     /// Looks who is slow, and whose reply is taken off its backend, while others wait for those
     /// (`others_wait`). Says what is to be done, in this order.
     pub(crate) fn relieve<S>(

@@ -73,6 +73,11 @@ pub(crate) struct StatementLogs {
 }
 
 impl StatementLogs {
+    /// Whether any statement that runs is noted.
+    pub(crate) fn has_notes(&self) -> bool {
+        !self.notes.is_empty()
+    }
+
     /// A client's next command is handled: what the pool answered before is no answer to it.
     pub(crate) fn forget_error(&mut self) {
         self.own_error = None;
@@ -205,7 +210,7 @@ impl<N: Net> Logging<'_, N> {
         Some(shown(sql, mode, with_values))
     }
 
-    /// Its reply has come whole.
+    /// The reply to a client's statement has come whole. It may have been noted, or not.
     pub(crate) fn ended(
         &mut self,
         key: Key,
@@ -213,9 +218,6 @@ impl<N: Net> Logging<'_, N> {
         service: Duration,
         summary: &ReplySummary,
     ) {
-        if self.logs.notes.is_empty() {
-            return;
-        }
         let end = End {
             service,
             rows: command.reply.rows(),

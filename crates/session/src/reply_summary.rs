@@ -113,7 +113,7 @@ impl ReplySummary {
                 if ok.insert_id != 0 {
                     self.insert_id = ok.insert_id;
                 }
-                if !says_nothing(ok.changes) {
+                if !ok.changes.is_empty() && !says_nothing(ok.changes) {
                     // A routine sends rows before its end.
                     match ends_rows && ok.status & MORE_RESULTS != 0 {
                         true => add_lasting(ok.changes, &mut self.changes),

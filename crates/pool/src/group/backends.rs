@@ -316,13 +316,16 @@ impl<N: Net> Group<N> {
             backend.riding = Riding::Closed;
             self.running.ends(backend);
         }
-        if !self.may_go_on(lease, &command) {
+        let is_own = !matches!(command.purpose, Purpose::Statement | Purpose::Retold);
+        if is_own && !self.may_go_on(lease, &command) {
             return;
         }
         let client = command.owner.and_then(|owner| self.clients.get(owner));
         if let Some(backend) = self.backends.get_mut(lease) {
-            let mysql = self.shared.server.flavour.is_mysql();
-            backend.note_reports(&command, &summary, client, mysql);
+            if backend.eofs {
+                let mysql = self.shared.server.flavour.is_mysql();
+                backend.note_reports(&command, &summary, client, mysql);
+            }
             let area = client.map(|client| client.statement.area);
             backend.note_conditions_left(&command, &summary, area);
         }

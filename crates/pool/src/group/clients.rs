@@ -144,13 +144,16 @@ impl<N: Net> Group<N> {
 
     /// Handles an event of a client's socket.
     pub(crate) fn on_client(&mut self, key: Key, event: Event) {
-        if event.writable {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.transport.note(event);
+        if event.writable && client.has_unsent() {
             self.flush_client(key);
         }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.transport.note(event);
         if client.takes_input() {
             self.pump(key);
         } else if event.closed && client.waits_to_log_in() {

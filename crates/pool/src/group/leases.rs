@@ -55,30 +55,36 @@ impl<N: Net> Group<N> {
 
     /// Binds an idle backend to a client that wants to run something now.
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
-        // Who waits in the lane of a pool of an older version of the privileges is served in order.
-        if let Some(old) = self.members().outdated(key)
-            && self.matching().front_of(old).is_none()
-        {
-            self.members().move_on(key, old);
-        }
         let client = self.clients.get(key)?;
-        let pool = client.pool as usize;
-        let high = client.place.priority == Some(Priority::High);
-        let mut matching = self.matching();
-        let low = !high && !matching.goes_before_slow(key);
-        if low && (matching.is_reserve_reached() || matching.is_ahead())
-            || !self.running.has_room(0, &self.shared, &self.settings)
-        {
-            return None;
+        let (mut pool, priority) = (client.pool as usize, client.place.priority);
+        if self.backend_pools.pools[pool].count == 0 {
+            pool = self.pool_of_now(key, pool);
         }
         let mut matching = self.matching();
-        if matching.front_of(pool).is_some() {
+        let is_held_back = priority != Some(Priority::High)
+            && (matching.is_reserve_reached() || matching.is_ahead())
+            && !matching.goes_before_slow(key);
+        if is_held_back
+            || !matching
+                .running
+                .has_room(0, matching.shared, matching.settings)
+            || matching.front_of(pool).is_some()
+        {
             return None;
         }
         let found = matching.pick_idle(pool, key)?;
         let now = self.net.now();
         self.line.place_of(self.clients.get_mut(key)?, now);
         self.bind(key, found).then_some(found)
+    }
+
+    /// The pool of a client whose pool `old` has no backend: one of an older version of the
+    /// privileges is left for that of now. Who waits in its lane is served in order first.
+    fn pool_of_now(&mut self, key: Key, old: usize) -> usize {
+        if self.members().outdated(key).is_some() && self.matching().front_of(old).is_none() {
+            self.members().move_on(key, old);
+        }
+        self.clients.get(key).map_or(old, |c| c.pool as usize)
     }
 
     /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
@@ -188,7 +194,10 @@ impl<N: Net> Group<N> {
         let pool = backend.pool;
         let mut matching = self.matching();
         let front = matching.front_of(pool);
-        if let Some(starved) = matching.starved_pool(pool, front.map(|waiting| waiting.since)) {
+        let since = front.map(|waiting| waiting.since);
+        if !matching.line.is_empty()
+            && let Some(starved) = matching.starved_pool(pool, since)
+        {
             self.let_go(lease);
             return self.dial(starved);
         }
@@ -204,7 +213,9 @@ impl<N: Net> Group<N> {
             return self.retire(lease);
         }
         self.backend_pools.pools[pool].idle.push(lease);
-        self.serve(pool);
+        if front.is_some() {
+            self.serve(pool);
+        }
         if self.matching().wants_spare(pool) {
             self.dial(pool);
         }
@@ -242,9 +253,6 @@ impl<N: Net> Group<N> {
 
     /// Serves every pool; statements that have run for long no longer count.
     pub(crate) fn serve_all(&mut self) {
-        if self.line.is_empty() {
-            return;
-        }
         if !self.running.has_room(0, &self.shared, &self.settings) {
             let now = self.net.now();
             let stalled = (self.running).discount_stalled(&mut self.backends, &self.settings, now);
@@ -258,14 +266,15 @@ impl<N: Net> Group<N> {
     /// Lets those at the front of the lane ride, as long as they may: on a backend that has begun
     /// or ended a statement, or behind those of their own session.
     pub(crate) fn take_riders(&mut self, lease: Key) {
-        while !self.matching().yields()
+        while !self.line.is_empty()
+            && let Some(backend) = self.backends.get(lease)
+            && backend.riding == Riding::Open
+            && let pool = backend.pool
+            && !self.matching().yields()
             && !self
                 .shared
                 .budget
                 .owes_next(self.index, self.backend_pools.count)
-            && let Some(backend) = self.backends.get(lease)
-            && backend.riding == Riding::Open
-            && let pool = backend.pool
             && let mut matching = self.matching()
             && let Some(waiting) = matching.front_to_serve(pool)
             && let Some(place) = matching.place_for_waiting(waiting.client, lease)

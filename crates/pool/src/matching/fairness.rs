@@ -54,7 +54,11 @@ impl<S> Matching<'_, S> {
 
     /// Tells the others since when this group's front waits.
     pub(crate) fn publish_front(&mut self) -> Time {
-        let since = self.oldest_wait_to_serve().unwrap_or(Time::NEVER);
+        let since = match self.line.is_empty() {
+            true => None,
+            false => self.oldest_wait_to_serve(),
+        };
+        let since = since.unwrap_or(Time::NEVER);
         let front = &self.shared.fronts.0[self.index];
         front.since.store(since.0, Relaxed);
         if since == Time::NEVER {

@@ -25,6 +25,9 @@ pub(crate) fn stands<S>(clients: &Slots<crate::client::Client<S>>, waiting: &Wai
 impl<S> Matching<'_, S> {
     /// The one of a pool whose turn is next.
     pub(crate) fn front_of(&mut self, pool: usize) -> Option<Waiting> {
+        if self.line.is_empty() {
+            return None;
+        }
         let (now, kickup, clients) = (self.now, self.settings.prio_kickup, self.clients);
         let lanes = &mut self.pools.pools[pool].lanes;
         lanes.next(now, kickup, |waiting| stands(clients, waiting))

@@ -124,18 +124,23 @@ impl<S> Backend<S> {
 }
 
 impl<S> Pair<'_, S> {
-    /// Writes what clears the conditions of the backend that are not those of its client's
-    /// statement before: no client is to read another's, whatever its text, or code that it calls,
-    /// asks for.
+    /// Whether the backend may hold conditions that are not those of its client's statement before:
+    /// no client is to read another's, whatever its text, or code that it calls, asks for.
+    pub(super) fn has_conditions_of_others(&self) -> bool {
+        let Some(of) = self.backend.conditions_of else {
+            return false;
+        };
+        // What the last statement has left here, if with fewer conditions than are kept of it.
+        let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT];
+        let here = here.iter().any(|&what| self.client.last.is_native(what));
+        let own = of == self.owner && here;
+        // Within a transaction nobody else has been here.
+        !own && !self.backend.in_transaction()
+    }
+
+    /// Writes what clears them.
     pub(super) fn put_clearing(&mut self, out: &mut Vec<u8>) {
         let (client, backend) = (&mut *self.client, &mut *self.backend);
-        // What the last statement has left here, if with fewer conditions than are kept of it.
-        let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT].map(|what| client.last.is_native(what));
-        let own = backend.conditions_of == Some(self.owner) && here != [false; 2];
-        // Within a transaction nobody else has been here.
-        if backend.conditions_of.is_none() || own || backend.in_transaction() {
-            return;
-        }
         let sql = match self.context.server.flavour {
             Server::MariaDb(_) => CLEARS_MARIADB,
             _ => {

@@ -73,7 +73,8 @@ impl<S> Backend<S> {
 }
 
 impl<S> Backend<S> {
-    /// A command of this client's was answered: notes whether the server owes a report.
+    /// A command of this client's was answered, in EOF packets where it has rows: notes whether the
+    /// server owes a report.
     pub(crate) fn note_reports(
         &mut self,
         command: &InFlight,
@@ -81,9 +82,6 @@ impl<S> Backend<S> {
         client: Option<&Client<S>>,
         mysql: bool,
     ) {
-        if !self.eofs {
-            return;
-        }
         let code = command.purpose == Purpose::Statement && client.is_none_or(Client::runs_unseen);
         let explanation = client.map_or(Explanation::None, |client| client.statement.explanation);
         self.reports = self.reports_after(summary, mysql, (code, explanation));

@@ -123,9 +123,14 @@ impl<S> Pair<'_, S> {
         out: &mut Vec<u8>,
     ) -> Front {
         let session = self.session_to_restore();
-        self.put_clearing(out);
-        // A transaction begins where its statement runs: what can fail is waited for in front.
-        let front = if self.client.is_begin_deferred() {
+        if self.has_conditions_of_others() {
+            self.put_clearing(out);
+        }
+        let begins = self.client.is_begin_deferred();
+        let front = if self.stands_in(&session) {
+            Front::CannotFail
+        } else if begins {
+            // A transaction begins where its statement runs: what can fail is waited for in front.
             self.put_restore(&session, Standing::Apart, out)
         } else {
             let joined = self.join((message, text_here_max), &session, out);
@@ -134,10 +139,16 @@ impl<S> Pair<'_, S> {
                 Front::Joined,
             )
         };
-        if front != Front::Waited {
+        if begins && front != Front::Waited {
             self.put_deferred_begin(out);
         }
         front
+    }
+
+    /// Whether the backend stands in this session, and with its client's LAST_INSERT_ID().
+    fn stands_in(&self, session: &Rc<Session>) -> bool {
+        Rc::ptr_eq(&self.backend.session, session)
+            && self.backend.insert_id == Some(self.client.last.insert_id)
     }
 
     /// The session in which the backend is to stand for the client's command.
@@ -169,14 +180,14 @@ impl<S> Pair<'_, S> {
         standing: Standing,
         out: &mut Vec<u8>,
     ) -> Front {
+        if self.stands_in(session) {
+            return Front::CannotFail;
+        }
         let (client, backend) = (&*self.client, &mut *self.backend);
         let Context { server, epoch, .. } = self.context;
         let insert_id =
             (backend.insert_id != Some(client.last.insert_id)).then_some(client.last.insert_id);
         let same = Rc::ptr_eq(&backend.session, session);
-        if same && insert_id.is_none() {
-            return Front::CannotFail;
-        }
         let cannot_fail = same || cannot_fail_on(&backend.session, session, epoch, backend);
         let moves = backend.session.schema_to_set(session).is_some();
         let front = match standing {
@@ -272,9 +283,6 @@ impl<S> Pair<'_, S> {
 
     /// Writes the BEGIN that the client's statement is to stand behind.
     fn put_deferred_begin(&mut self, out: &mut Vec<u8>) {
-        if !self.client.is_begin_deferred() {
-            return;
-        }
         self.client.company = Company::Any;
         put_query(out, self.backend.form, BEGIN);
         let command = InFlight::own(Some(self.owner), Purpose::Begin, ReplyShape::Status);

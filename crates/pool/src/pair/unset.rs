@@ -15,7 +15,7 @@ use session::text::Text;
 use session::user_variables::name_of;
 use session::variables_had::UNCERTAIN;
 use sql::classify::{Statement, Verb, lists_user_variables};
-use sql::lex::{Kind, LexMode, Lexer, Token};
+use sql::lex::{Kind, LexMode, Lexer, Server, Token};
 use std::rc::Rc;
 
 /// User variables that a text names, or lists with all others, and that `is_set` does not know, so
@@ -138,10 +138,17 @@ impl<S> Client<S> {
             && (renews || self.is_clean_on(backend))
     }
 
-    /// Whether it has a session that a backend of MySQL is brought into by a reset only.
-    pub(crate) fn needs_reset(&self, backend: &Backend<S>, begun: &Begun) -> bool {
+    /// Whether a backend has to begin its session anew for its command: it has what that must not
+    /// find, or it is one of MySQL that a reset alone brings into the client's session.
+    pub(crate) fn needs_renewal(
+        &self,
+        backend: &Backend<S>,
+        begun: &Begun,
+        server: Server,
+    ) -> bool {
         let (from, to) = (&backend.session, &self.session);
-        !Rc::ptr_eq(from, to) && from.needs_reset_for(to, begun)
+        let differs = server.is_mysql() && !Rc::ptr_eq(from, to);
+        !self.is_clean_on(backend) || differs && from.needs_reset_for(to, begun)
     }
 
     /// Whether its command sets its default schema on a backend with any: where that fails,

@@ -287,6 +287,11 @@ impl Budget {
         new
     }
 
+    /// Whether group `index` has noted that it lacks a slot.
+    pub(crate) fn wants(&self, index: usize) -> bool {
+        self.shares[index].wants.load(SeqCst) != NOTHING
+    }
+
     /// Notes whether somebody waits in group `index` for a slot that is not there. Returns whom to
     /// tell, which is nobody unless that is new.
     pub(crate) fn note_lack(&self, index: usize, lacks: bool) -> impl Iterator<Item = usize> {

@@ -92,6 +92,11 @@ impl Collecting {
         self.client == Some(client)
     }
 
+    /// Whether nothing is taken off, and nothing waits for that.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.client.is_none() && self.looks_at.is_none()
+    }
+
     /// Whose reply that is.
     pub(crate) fn client(&self) -> Option<Key> {
         self.client

@@ -8,14 +8,15 @@ use crate::log::{Event, note};
 use reactor::Time;
 use session::begun::Begun;
 use session::text::Text;
-use std::sync::atomic::{AtomicU64, Ordering::Release};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What all groups share of it.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// The version of `state.now`.
-    pub(crate) version: AtomicU64,
+    version: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -29,6 +30,11 @@ pub(crate) struct State {
 }
 
 impl Watch {
+    /// Another one when the values are others.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Acquire)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -284,9 +284,6 @@ impl<N: Net> Group<N> {
     /// backend and client are closed.
     #[must_use]
     pub(crate) fn may_go_on(&mut self, lease: Key, command: &InFlight) -> bool {
-        if matches!(command.purpose, Purpose::Statement | Purpose::Retold) {
-            return true;
-        }
         let leased_to = self.backends.get(lease).and_then(|backend| backend.lease());
         let Some(owner) = command.owner.or(leased_to) else {
             return true;

@@ -12,13 +12,13 @@
 use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::server::outlook::Changed;
 use reactor::{Key, Net};
 use std::time::Duration;
 
 impl<N: Net> Group<N> {
     /// Takes notice of the end of an outage, and of another meaning of the server's name.
-    pub(crate) fn notice_upstream(&mut self) {
-        let changed = self.outlook.changes(&self.shared.upstream);
+    pub(crate) fn notice_upstream(&mut self, changed: Changed) {
         if changed.is_back {
             // What was dialled before may never be answered, and nobody waits for the end of a
             // back-off.

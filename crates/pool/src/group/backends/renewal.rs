@@ -39,14 +39,10 @@ use session::variables_had::Had;
 use wire::command::{Command, ReplyShape, put_command};
 
 impl<N: Net> Group<N> {
-    /// Resets the session of a client's backend, where its command needs that; `None`
-    /// where it does not, or where the client holds its backend.
+    /// Resets the session of a client's backend, because its command needs that
+    /// ([`crate::client::Client::needs_renewal`]); `None` where the client holds its backend.
     pub(crate) fn renew(&mut self, key: Key, lease: Key) -> Option<Handled> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
-        let mysql = self.shared.server.flavour.is_mysql();
-        if client.is_clean_on(backend) && !(mysql && client.needs_reset(backend, &self.begun)) {
-            return None;
-        }
         if client.is_held() || backend.in_transaction() {
             return None;
         }

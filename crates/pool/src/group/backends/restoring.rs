@@ -11,10 +11,17 @@ use session::standing::Front;
 impl<N: Net> Group<N> {
     /// Sends a command to the client's backend, once that stands in the client's session state.
     pub(crate) fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
-        if let Some(handled) = self.renew(key, lease) {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
+        else {
+            return Handled::Used;
+        };
+        let has_prepared = client.prepared.is_some();
+        if client.needs_renewal(backend, &self.begun, self.shared.server.flavour)
+            && let Some(handled) = self.renew(key, lease)
+        {
             return handled;
         }
-        if let Some(handled) = self.prepare_ahead(key, lease, message) {
+        if has_prepared && let Some(handled) = self.prepare_ahead(key, lease, message) {
             return handled;
         }
         let mut out = std::mem::take(&mut self.lent);

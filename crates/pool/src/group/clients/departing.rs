@@ -79,9 +79,11 @@ impl<N: Net> Group<N> {
 
     /// Whether a client's next command is not looked at here.
     pub(crate) fn departs(&mut self, key: Key) -> bool {
-        if !self.departures.is_open {
-            return false;
-        }
+        self.departures.is_open && self.lines_up_to_go(key)
+    }
+
+    /// Puts a client in line, if it may go and there is room. Whether it stands there.
+    fn lines_up_to_go(&mut self, key: Key) -> bool {
         if self.departures.has(key) {
             return true;
         }

@@ -10,10 +10,6 @@ impl<N: Net> Group<N> {
     /// Does what a turn may do of bulk work.
     pub(crate) fn do_bulk_work(&mut self) {
         let now = self.net.now();
-        let inputs = self.inputs.has_line() || self.inputs.has_waiting();
-        if self.bulk.is_at_rest(now, inputs) {
-            return;
-        }
         let began = self.net.clock();
         self.serve_inputs();
         let mut end = self.net.clock();

@@ -21,7 +21,6 @@ use crate::probe::{Connection, ProbeError};
 use crate::shared::Shared;
 use reactor::{Key, Net};
 use session::text::Text;
-use std::sync::atomic::Ordering::Acquire;
 
 /// MariaDB tells which variables a session may set.
 const MARIADB_NAMES: &str = "SELECT LOWER(VARIABLE_NAME) FROM information_schema.SYSTEM_VARIABLES \
@@ -40,12 +39,8 @@ const FIXED: [&str; 5] = [
 ];
 
 impl<N: Net> Group<N> {
-    /// Takes what the last look has found, if that is new.
+    /// Takes what the last look has found.
     pub(crate) fn take_globals(&mut self) {
-        let version = self.shared.globals.version.load(Acquire);
-        if version == self.begun.version() {
-            return;
-        }
         let state = self.shared.globals.lock();
         let (now, before) = (state.now.clone(), state.before);
         drop(state);

@@ -46,15 +46,25 @@ impl<N: Net> Group<N> {
         summary: &ReplySummary,
     ) {
         self.counts.statements += 1;
-        self.note_prepared(lease, command, summary);
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        backend.served = true;
+        let client = command.owner.and_then(|owner| self.clients.get(owner));
+        let statement = client.map(|client| &client.statement);
+        backend.note_savepoint(statement, summary.error.is_none());
+        let has_prepared = client.is_some_and(|client| client.prepared.is_some());
+        if has_prepared || backend.prepared.preparing.is_some() {
+            self.note_prepared(lease, command, summary);
+        }
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         let contaminated = backend.has_changed(summary);
-        let ending = backend.ending(command, summary, self.net.now());
-        self.shapes.learn(command.shape, ending);
         backend.pass_lease_on();
         let alone = backend.flight().is_empty();
+        let ending = command.ending(summary, contaminated, self.net.now());
+        self.shapes.learn(command.shape, ending);
         let Some(owner) = command
             .owner
             .filter(|owner| self.clients.get(*owner).is_some())
@@ -92,19 +102,20 @@ impl<N: Net> Group<N> {
             return self.clients.close_later(owner);
         }
         self.settle(lease);
-        self.take_riders(lease);
+        if !self.line.is_empty() {
+            self.take_riders(lease);
+        }
         if self.draining.is_some() {
             (self.clients).leave_if_idle(owner, self.departures.has(owner));
         }
         self.pump(owner);
     }
 
-    /// Notes what a statement has done to the backend's prepared statements and savepoints.
+    /// Notes what a statement has done to the backend's prepared statements.
     fn note_prepared(&mut self, lease: Key, command: &InFlight, summary: &ReplySummary) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        backend.served = true;
         let preparing = backend.take_prepared(summary, &mut self.definitions);
         let pair = command.owner.and_then(|owner| self.pair(owner, lease));
         let closed = pair.and_then(|mut pair| pair.note_prepared(preparing, summary));
@@ -112,11 +123,6 @@ impl<N: Net> Group<N> {
             let mut out = Vec::new();
             put_closes(&mut out, &[id]);
             self.backend_writer().send(lease, &out);
-        }
-        let owner = command.owner.and_then(|owner| self.clients.get(owner));
-        if let Some(backend) = self.backends.get_mut(lease) {
-            let statement = owner.map(|client| &client.statement);
-            backend.note_savepoint(statement, summary.error.is_none());
         }
     }
 
@@ -133,7 +139,9 @@ impl<N: Net> Group<N> {
         if let Some((number, _)) = &summary.error {
             self.shared.errors.count(*number);
         }
-        self.logs().ended(owner, command, service, summary);
+        if self.statement_logs.has_notes() {
+            self.logs().ended(owner, command, service, summary);
+        }
     }
 
     /// The statement that others rode behind has changed their session, or its backend is closed:
