@@ -2,8 +2,8 @@
 #
 # What: how many functions and files of wire, sql, session and pool one plain SELECT and its reply
 #   cross in a group, and which. Prints the two numbers, of all functions and of those that have at
-#   least LINES lines (14 unless set: accessors and functions that only hand on are shorter); with
-#   --list, each function with its lines and its calls for one statement.
+#   least LINES lines (14 unless set: accessors and functions that only hand on are shorter), and
+#   what those do for it; with --list, each function with its lines and its calls for one statement.
 # Why: what a newcomer has to read to follow a statement. Two runs of the same program, one with
 #   twice as many statements, are counted by valgrind's callgrind; the difference is the statements'
 #   alone. A build without optimisation has each function of the sources as one.
@@ -46,6 +46,42 @@ python3 - "$STATEMENTS" "$LINES" "$folder/calls-$STATEMENTS-01" "$folder/calls-$
 import re, sys
 
 CRATES = re.compile(r"crates/(wire|sql|session|pool)/src/(.*\.rs)$")
+
+
+# What a function does for a statement, by its file: the first that begins so counts.
+JOBS = {
+    "a turn of the group: what is due, for whom, until when": [
+        "pool/src/group.rs", "pool/src/group/clients/memory_share", "pool/src/queue/running_limit",
+    ],
+    "bytes from and to sockets, and what waits of them": [
+        "pool/src/from_", "pool/src/to_", "pool/src/buffers", "pool/src/input_room",
+        "pool/src/slow_readers", "pool/src/group/clients", "pool/src/queue/bulk",
+    ],
+    "packets, commands and replies": [
+        "wire/src", "pool/src/backend/relay", "pool/src/pair/passing", "session/src/reply_summary",
+    ],
+    "the text: its tokens, and its class": ["sql/src/lex", "sql/src/classify", "sql/src/text"],
+    "digests and figures": ["sql/src/digest", "pool/src/figures", "session/src/shapes"],
+    "what it needs, leaves and may ask, before it is sent": [
+        "session/src/beforehand", "session/src/found", "session/src/diagnostics",
+        "session/src/standing", "session/src/state", "pool/src/code_seen", "pool/src/pinning",
+        "pool/src/group/statements", "pool/src/group/session_state", "pool/src/naming",
+    ],
+    "the backend that it gets, and who gets that next": [
+        "pool/src/group/leases", "pool/src/matching", "pool/src/queue", "pool/src/line",
+        "pool/src/running", "pool/src/waiters", "pool/src/client/place", "pool/src/backend/",
+    ],
+    "client and backend: the session of both, before and behind it": [
+        "pool/src/pair", "pool/src/group/pairs", "pool/src/group/backends", "pool/src/client",
+        "pool/src/backend.rs", "pool/src/server", "session/src",
+    ],
+}
+
+
+def job_of(file):
+    """What the functions of a file do."""
+    jobs = (job for job, begins in JOBS.items() if file.startswith(tuple(begins)))
+    return next(jobs, "elsewhere")
 
 
 def calls(path):
@@ -104,4 +140,8 @@ if "--list" in sys.argv:
 print(counted(crossed))
 long = [where for where in crossed if lines[where] >= lines_min]
 print(f"{counted(long)} with {lines_min} lines or more")
+for job in [*JOBS, "elsewhere"]:
+    of_job = [where for where in long if job_of(where[0]) == job]
+    if of_job:
+        print(f"  {counted(of_job)}: {job}")
 PYTHON
