@@ -234,6 +234,29 @@ fn backends_of_before_and_after_serve_both() {
     });
 }
 
+/// A backend that is dialled before the change is known begins with it. Who logged in before that
+/// commits as ever: nothing would end the transaction, and the write would be lost.
+#[test]
+fn a_write_is_committed_on_a_backend_that_began_without_autocommit() {
+    servers("a_write_is_committed_on_a_backend_that_began_without_autocommit").run(|real| {
+        let two = "groups = 1\nbackends_max = 2\nbackends_min = 0\nwait_ms_max = 5000";
+        let pool = start_pool(real, "globals_autocommit.toml", two);
+        let (mut old, mut holder) = (join(&pool), join(&pool));
+        real.execute(&["CREATE TABLE shop.committed (v INT)"]);
+        // Only the other backend is left, and that is not there yet.
+        holder.must(HOLD);
+        real.execute(&["SET GLOBAL autocommit = 0"]);
+        old.must("INSERT INTO shop.committed VALUES (1)");
+        let mut other = real.admin();
+        let count = other.value("SELECT COUNT(*) FROM shop.committed");
+        real.execute(&["SET GLOBAL autocommit = 1"]);
+        assert_eq!(count, "1");
+        holder.must("ROLLBACK");
+        drop((old, holder, other));
+        real.execute(&["DROP TABLE shop.committed"]);
+    });
+}
+
 /// What is prepared before is prepared again under the values of its session.
 #[test]
 fn what_was_prepared_before_means_the_same_after() {

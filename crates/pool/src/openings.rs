@@ -9,7 +9,7 @@
 
 use crate::auth::account::Counted;
 use crate::backend::backend_pools::{BackendPools, DialEnd};
-use crate::backend::dial::{ROLE, put_preparation};
+use crate::backend::dial::{AUTOCOMMIT, ROLE, put_preparation};
 use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::server::rows::row_of;
 use crate::shared::Shared;
@@ -72,6 +72,7 @@ impl<S> Openings<'_, S> {
         if is_of_server {
             more.push_str(",CURRENT_USER()");
         }
+        more.push_str(AUTOCOMMIT);
         if !self.begun.init_connect().is_empty() {
             more.push(',');
             more.push_str(&self.begun.question());
@@ -109,6 +110,7 @@ impl<S> Openings<'_, S> {
         {
             return Opened::Failed(other_account(&account, &current), DialEnd::Account);
         }
+        let autocommit = more.next();
         let values = more.next();
         let charsets = <[Text; 4]>::try_from(row).ok();
         let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
@@ -124,6 +126,9 @@ impl<S> Openings<'_, S> {
         let results = results_collation(collected, pool.key.extended, &session);
         session.results_collation = server.results_in(results);
         pool.note_begins(&mut session, values.as_ref(), server);
+        if let Some(autocommit) = autocommit {
+            note_autocommit(&mut session, &autocommit);
+        }
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
         backend.login_role.clone_from(&role);
@@ -135,6 +140,16 @@ impl<S> Openings<'_, S> {
         self.pools.dial_ends(backend.pool);
         self.shared.upstream.reached(&backend.at, self.now);
         Opened::Idle
+    }
+}
+
+/// Takes what a session that has just begun says of `autocommit`: the global value may have changed
+/// since the last look. Where it is off, nothing would end the transaction of a client that commits
+/// by itself.
+pub(crate) fn note_autocommit(session: &mut Session, value: &[u8]) {
+    let commits = value != b"0";
+    if commits != session.commits() {
+        session.put(b"autocommit", if commits { b"ON" } else { b"OFF" });
     }
 }
 
@@ -252,6 +267,21 @@ mod tests {
         let charset = backend.session.variable(b"character_set_client");
         assert_eq!(charset, Some(&b"latin1"[..]));
         assert_eq!(bench.pools.pools[0].dialling, 0);
+    }
+
+    #[test]
+    fn one_that_began_without_autocommit_is_known_to_have() {
+        for (value, commits) in [("1", true), ("0", false)] {
+            let mut bench = Bench::new();
+            let key = bench.key;
+            let out = bench.openings().logged_in(key).unwrap();
+            assert!(String::from_utf8_lossy(&out).contains(AUTOCOMMIT));
+            let charsets = ["latin1", "latin1", "latin1", "latin1_swedish_ci"];
+            let row = [&charsets[..], &["NONE", value]].concat();
+            assert_eq!(bench.answers(&row), Opened::Idle);
+            let backend = bench.backends.get(key).unwrap();
+            assert_eq!(backend.session.commits(), commits);
+        }
     }
 
     #[test]

@@ -30,6 +30,10 @@ pub(crate) const FRESH: &str = "SELECT @@character_set_client,@@character_set_co
 /// The role of a fresh session, asked behind it where the server has roles.
 pub(crate) const ROLE: &str = ",CURRENT_ROLE()";
 
+/// Asked last of what is always asked: whether the session commits by itself. MySQL 9.7 does not
+/// tell it by the flag in its status.
+pub(crate) const AUTOCOMMIT: &str = ",@@autocommit";
+
 /// What a packet of the server led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DialStep {

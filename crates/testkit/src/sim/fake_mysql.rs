@@ -435,8 +435,9 @@ impl Seat {
         let value = |name: &str| Some(self.variable(name));
         if sql.starts_with("SELECT @@character_set_client") {
             let charsets = DEFAULTS[..4].iter().map(|(name, _)| value(name));
-            let role = sql.ends_with(",CURRENT_ROLE()").then_some(None);
-            return Answer::row(charsets.chain(role).collect());
+            let role = sql.contains(",CURRENT_ROLE()").then_some(None);
+            let commits = sql.ends_with(",@@autocommit").then(|| Some("1".into()));
+            return Answer::row(charsets.chain(role).chain(commits).collect());
         }
         // A client's FOUND_ROWS(), put there in front of its statement.
         if sql == "SELECT 1 LIMIT 0" || sql.starts_with("SELECT 1 FROM (SELECT 1") {

@@ -22,10 +22,11 @@
 //! Invariants: whatever a backend has had since its session began is in its [`Had`]; what was
 //! prepared on it is forgotten with the rest.
 
-use crate::backend::dial::{ROLE, put_preparation};
+use crate::backend::dial::{AUTOCOMMIT, ROLE, put_preparation};
 use crate::backend::{InFlight, Purpose, Riding};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
+use crate::openings::note_autocommit;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::last_statement::LEFT_BY_STATEMENT;
@@ -96,8 +97,8 @@ impl<N: Net> Group<N> {
             backend.expect(command);
         }
         put_command(&mut out, Command::ResetConnection, b"");
-        let more = if has_roles(flavour) { ROLE } else { "" };
-        put_preparation(&mut out, backend.form, more);
+        let role = if has_roles(flavour) { ROLE } else { "" };
+        put_preparation(&mut out, backend.form, &format!("{role}{AUTOCOMMIT}"));
         self.counts.renewed += 1;
         self.backend_writer().ask(lease, &out);
         Some(Handled::Kept)
@@ -120,7 +121,7 @@ impl<N: Net> Group<N> {
             return;
         }
         let mut row = row_of(collected).unwrap_or_default();
-        row.truncate(CHARSET_VARIABLES.len());
+        let autocommit = row.split_off(CHARSET_VARIABLES.len().min(row.len())).pop();
         let charsets = <[Text; 4]>::try_from(row).ok();
         let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(lease)) else {
             return self.lose(lease, "the server did not say what its session is like");
@@ -132,6 +133,9 @@ impl<N: Net> Group<N> {
         session.schema.clone_from(&kept.schema);
         session.forget_schema_charset();
         session.role.clone_from(&kept.role);
+        if let Some(autocommit) = autocommit {
+            note_autocommit(&mut session, &autocommit);
+        }
         // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
         if self.shared.server.flavour.is_mysql() {
             session.begin_interactive(account.capabilities);
