@@ -11,7 +11,7 @@ pub(crate) const DEFAULTS: [(&str, &str); 8] = [
     ("character_set_connection", "utf8mb4"),
     ("character_set_results", "utf8mb4"),
     ("collation_connection", "utf8mb4_general_ci"),
-    ("net_read_timeout", "30"),
+    ("sort_buffer_size", "30"),
     ("optimizer_prune_level", "1"),
     ("sql_safe_updates", "OFF"),
     ("time_zone", "SYSTEM"),
