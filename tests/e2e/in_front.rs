@@ -176,19 +176,13 @@ fn taking_turns(story: &mut Story, capabilities: u32) {
     }
 }
 
+/// One after the other: both have a table in the schema that all tests of a server share.
 #[test]
 fn a_statement_that_takes_something_is_answered_as_alone() {
     both("takes_in_front", |real, test| {
-        same_on(real, test, 1, |story| taking_turns(story, 0));
-    });
-}
-
-#[test]
-fn several_statements_that_take_something_are_answered_as_alone() {
-    both("several_take_in_front", |real, test| {
-        same_on(real, test, 1, |story| {
-            taking_turns(story, cap::MULTI_STATEMENTS);
-        });
+        for capabilities in [0, cap::MULTI_STATEMENTS] {
+            same_on(real, test, 1, |story| taking_turns(story, capabilities));
+        }
     });
 }
 
