@@ -309,11 +309,11 @@ fn column_of(payload: &[u8], extended: u32) -> Result<Column, Malformed> {
     })
 }
 
-/// The collation in which the last column of a collected result is described, a text; `None` in a
+/// The collation in which the first column of a collected result is described, a text; `None` in a
 /// session whose results are in no character set.
 pub fn results_collation(collected: &[u8], extended: u32, session: &Session) -> Option<u16> {
     let (columns, _) = collected_row(collected, extended)?;
-    collation_of(columns.last()?, session)
+    collation_of(columns.first()?, session)
 }
 
 /// The same of a column, a text.

@@ -430,7 +430,7 @@ impl<N: Net> Group<N> {
             }
         }
         if let Some(lease) = client.lease() {
-            let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();
+            let keeps = client.is_held() || client.touched.is_some() || client.session_is_unread();
             self.orphan(key, lease, keeps);
         }
     }

@@ -51,6 +51,13 @@ impl<S> Client<S> {
         self.last.owed.changed.intersects(Properties::ROLE)
             || self.statement.untracked.contains(Untracked::ROLE)
     }
+
+    /// Whether its backend may stand in a session that only a question would tell: in such a role,
+    /// or with another collation of results, of which no report tells.
+    pub(crate) fn session_is_unread(&self) -> bool {
+        let collation = self.changed_properties();
+        self.role_is_unread() || collation.intersects(Properties::COLLATION)
+    }
 }
 
 /// A client has changed its user, to an account of a pool that may be another: the role before,

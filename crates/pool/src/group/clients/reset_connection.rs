@@ -218,7 +218,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let touched = client.touched.take().is_some() || client.role_is_unread();
+        let touched = client.touched.take().is_some() || client.session_is_unread();
         let pinned = client.is_held() || touched;
         client.pins = Holds::default();
         client.interrupted = false;
