@@ -23,8 +23,8 @@ use testkit::oracle::{
 use testkit::real::{Flavour, Real};
 use testkit::tls::{CERT_FILE, KEY_FILE};
 
-const SEEDS: u64 = 500;
-const MYSQL_SEEDS: u64 = 500;
+const SEEDS: u64 = 400;
+const MYSQL_SEEDS: u64 = 400;
 /// Seeds that are told at the same time, each to a server of its own.
 const TELLERS: u64 = 2;
 /// What a script may ask for; the pool has two more, for what it pins and a script does not, and
