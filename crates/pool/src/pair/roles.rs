@@ -55,8 +55,8 @@ impl<S> Client<S> {
     /// Whether its backend may stand in a session that only a question would tell: in such a role,
     /// or with another collation of results, of which no report tells.
     pub(crate) fn session_is_unread(&self) -> bool {
-        let collation = self.changed_properties();
-        self.role_is_unread() || collation.intersects(Properties::COLLATION)
+        let changed = self.changed_properties();
+        self.role_is_unread() || changed.intersects(Properties::COLLATION)
     }
 }
 
