@@ -488,10 +488,12 @@ impl<S> Backend<S> {
         !summary.changes.is_empty() || due || self.in_transaction()
     }
 
-    /// The lease goes to whose statement is the next in flight, if there is one.
+    /// The lease goes to whose statement is the next in flight, if there is one that somebody
+    /// waits for. Behind a reply of nobody it stays where it is: a client that keeps something here
+    /// has the replies of those who rode behind its statement in front of what it sends next.
     pub(crate) fn pass_lease_on(&mut self) {
-        if let Some(next) = self.flight.front() {
-            self.binding.hand_over(next.owner);
+        if let Some(owner) = self.flight.front().and_then(|next| next.owner) {
+            self.binding.hand_over(Some(owner));
         }
     }
 

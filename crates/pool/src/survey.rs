@@ -179,6 +179,31 @@ impl<'a, N: Net> Survey<'a, N> {
         Some(format!("{what}: {counted} bytes are counted, not {found}"))
     }
 
+    /// What a client and a backend believe wrongly of each other, for tests. Who names a backend
+    /// has it, or has a statement in flight there; whom a backend names has it, or is gone.
+    pub fn misbound(&self) -> Option<String> {
+        for (key, client) in self.clients.iter() {
+            let Some(lease) = client.lease().filter(|_| !client.closing) else {
+                continue;
+            };
+            let backend = self.backends.get(lease);
+            let is_named = backend.is_some_and(|backend| {
+                let mut flight = backend.flight().iter();
+                backend.lease() == Some(key) || flight.any(|command| command.owner == Some(key))
+            });
+            if !is_named {
+                return Some(format!("{key:?} names {lease:?}, which is not its own"));
+            }
+        }
+        let mut backends = self.backends.iter();
+        let (lease, owner) = backends.find_map(|(lease, backend)| {
+            let owner = backend.lease()?;
+            let client = self.clients.get(owner)?;
+            (client.lease() != Some(lease)).then_some((lease, owner))
+        })?;
+        Some(format!("{lease:?} names {owner:?}, which does not have it"))
+    }
+
     /// For tests: the longest part of a reply that is kept for a client while the rest is on its
     /// backend, and whether others' statements are in flight behind it.
     pub fn longest_untaken(&self) -> (usize, bool) {

@@ -122,12 +122,14 @@ impl<S> Backend<S> {
         asks && self.state() == BackendState::Leased
     }
 
-    /// Whether enough of a reply that nobody waits for has been read.
+    /// Whether enough of a reply that nobody waits for has been read. In front of what a client
+    /// keeps here it is read to its end: the session would go with the backend.
     pub(crate) fn is_read_in_vain(&self, now: Time) -> bool {
         let left = self.flight().front().and_then(|command| command.left);
         let sends_rows = self.summary.columns.is_some();
         left.is_some_and(|left| {
             sends_rows
+                && self.lease().is_none()
                 && (self.summary.len.saturating_sub(left.len) > UNREAD_BYTES_MAX
                     || now.since(left.at) > UNREAD_MAX)
         })

@@ -1,8 +1,10 @@
 //! Tests of backends whose time is over.
 
 use super::*;
+use crate::backend::binding::Binding;
 use crate::backend::{InFlight, Left};
 use crate::config::test_settings;
+use reactor::Slots;
 use std::rc::Rc;
 use wire::command::ReplyShape;
 
@@ -154,4 +156,14 @@ fn what_lies_idle_is_closed_where_others_are_kept() {
     let leased = standing(BackendState::Leased);
     let passed = Duration::from_secs(1 << 20);
     assert_eq!(after(&leased, &settings, (passed, None)), None);
+}
+
+#[test]
+fn a_reply_in_front_of_what_its_client_waits_for_is_read_to_its_end() {
+    let mut slots = Slots::default();
+    let (client, lease) = (slots.insert(()), slots.insert(()));
+    let mut backend = backend(0, UNREAD_BYTES_MAX + 1);
+    assert!(backend.is_read_in_vain(Time(7)));
+    Binding::default().bind(&mut backend.binding, (client, lease));
+    assert!(!backend.is_read_in_vain(Time(7)));
 }

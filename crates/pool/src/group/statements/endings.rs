@@ -26,6 +26,14 @@ const PARTED: Loss<'_> = Loss {
     amid_packet: true,
 };
 
+/// Why a client that has nothing in flight loses what it keeps on its backend.
+const CHANGED: Loss<'_> = Loss {
+    why: "a statement of another client that had begun there has changed the session",
+    in_transaction: false,
+    served: true,
+    amid_packet: false,
+};
+
 impl<S> Client<S> {
     /// What its texts say of that which the answer to its statement reports: what the statement
     /// before it changed before it failed, MySQL reports here too.
@@ -147,13 +155,16 @@ impl<N: Net> Group<N> {
     /// The statement that others rode behind has changed their session, or its backend is closed:
     /// what they would be answered may be wrong, or nothing. The answers are dropped, and their
     /// statements, plain reads of which they have seen nothing, run again in order, each of them
-    /// with nobody beside it. The lease is `owner`'s, who is none of them.
+    /// with nobody beside it. The lease is `owner`'s, who is none of them. Where it is nobody's, a
+    /// client that kept something on the backend has lost it.
     pub(crate) fn part_riders(&mut self, lease: Key, owner: Option<Key>) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         backend.riding = Riding::Closed;
+        let keeper = backend.lease().filter(|_| owner.is_none());
         let riders = backend.part_riders(owner);
+        let keeper = keeper.filter(|keeper| riders.iter().all(|(rider, _)| rider != keeper));
         let now = self.net.now();
         backend.note_left(now);
         backend.binding.hand_over(owner);
@@ -163,6 +174,9 @@ impl<N: Net> Group<N> {
                 // Its reply has begun, and comes to no end.
                 None => self.backend_lost(rider, PARTED),
             }
+        }
+        if let Some(keeper) = keeper {
+            self.backend_lost(keeper, CHANGED);
         }
     }
 
@@ -237,9 +251,58 @@ impl<N: Net> Group<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Purpose;
+    use crate::backend::{BackendState, Purpose};
+    use crate::errors::reasons::PinReason;
     use crate::group::tests::{NOW, group, leased};
+    use crate::scripted::Scripted;
     use wire::command::ReplyShape;
+
+    /// A pinned client between two statements. In front of what it sends next, two replies are to
+    /// come that nobody waits for: who rode behind its last statement runs again elsewhere.
+    fn pinned_behind_replies_of_nobody() -> (Group<Scripted>, Key, Key) {
+        let mut group = group();
+        let (key, lease) = leased(&mut group);
+        let client = group.clients.get_mut(key).unwrap();
+        client.pins.add(PinReason::FailedCode, None, NOW.0);
+        let backend = group.backends.get_mut(lease).unwrap();
+        for _ in 0..2 {
+            let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
+            backend.expect(command);
+        }
+        backend.note_left(NOW);
+        (group, key, lease)
+    }
+
+    /// The oldest reply of a backend is complete.
+    fn answered(group: &mut Group<Scripted>, lease: Key, summary: &ReplySummary) {
+        let backend = group.backends.get_mut(lease).unwrap();
+        let command = backend.take_answered().unwrap();
+        group.statement_done(lease, &command, summary);
+    }
+
+    #[test]
+    fn a_backend_stays_its_clients_behind_replies_of_nobody() {
+        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+        for _ in 0..2 {
+            answered(&mut group, lease, &ReplySummary::default());
+            let backend = group.backends.get(lease).unwrap();
+            assert_eq!(backend.lease(), Some(key));
+            assert_eq!(backend.state(), BackendState::Leased);
+            assert_eq!(group.clients.get(key).unwrap().lease(), Some(lease));
+        }
+    }
+
+    #[test]
+    fn who_keeps_a_session_that_a_reply_of_nobody_has_changed_is_closed() {
+        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+        let changed = ReplySummary {
+            changes: vec![0, 1, 0],
+            ..ReplySummary::default()
+        };
+        answered(&mut group, lease, &changed);
+        assert!(group.backends.get(lease).is_none());
+        assert!(group.clients.get(key).is_none_or(|client| client.closing));
+    }
 
     #[test]
     fn whose_session_nobody_knows_behind_its_answer_is_closed_without_another_word() {

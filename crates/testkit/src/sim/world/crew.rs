@@ -101,6 +101,7 @@ impl Crew {
         member.group.turn(&self.events);
         let wrong = member.group.survey().miscounted();
         assert_eq!(wrong, None, "group {index}");
+        assert_eq!(member.group.survey().misbound(), None, "group {index}");
         assert_eq!(member.group.survey().forgotten(), None, "group {index}");
         for (to, message) in member.group.outbox.take_messages() {
             self.members[to].messages.push_back(message);
