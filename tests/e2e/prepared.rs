@@ -864,3 +864,107 @@ fn a_fetch_without_a_cursor_is_refused_in_the_servers_words() {
         }
     });
 }
+
+/// What a server tells from a preparation alone, and the change that it does not notice. Each
+/// client hears what was there when it prepared the text itself, not when somebody else did.
+#[test]
+fn what_a_preparation_keeps_is_its_clients_own() {
+    same_on_both("ps_keeps", 2, |story| {
+        let mysql = story.mysql();
+        let [a, b, other] = [0; 3].map(|_| story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT)",
+                "INSERT INTO t VALUES (1), (2)",
+                "CREATE VIEW w AS SELECT v FROM t",
+                "CREATE PROCEDURE p() SELECT 1",
+            ],
+        );
+        let explained = match mysql {
+            true => "EXPLAIN SELECT * FROM w WHERE v = 1",
+            false => "EXPLAIN EXTENDED SELECT * FROM w WHERE v = TIMESTAMP'2001-01-01 00:00:00'",
+        };
+        for (text, change) in [
+            (
+                "SHOW CREATE VIEW w",
+                "ALTER VIEW w AS SELECT v, 1 AS n FROM t",
+            ),
+            (explained, "DO 0"),
+            ("SHOW CREATE TABLE t", "ALTER TABLE t ADD COLUMN x INT"),
+            ("SHOW COLUMNS FROM t", "ALTER TABLE t ADD COLUMN y INT"),
+            ("DESCRIBE w", "ALTER VIEW w AS SELECT v, 1 AS m FROM t"),
+            (
+                "SHOW CREATE VIEW w",
+                "ALTER VIEW w AS SELECT v, 2 AS n FROM t",
+            ),
+            ("SHOW CREATE PROCEDURE p", "ALTER PROCEDURE p COMMENT 'new'"),
+            ("SHOW TABLES", "CREATE TABLE u (v INT)"),
+            (
+                "SHOW CREATE TABLE w",
+                "ALTER VIEW w AS SELECT v, 3 AS n FROM t",
+            ),
+        ] {
+            // Two backends: one has the text from before, and the other is held.
+            story.all(other, &["BEGIN", "SELECT 1"]);
+            let of_a = story.prepare(a, text).id;
+            story.execute(a, of_a, &[]);
+            story.all(a, &["SHOW WARNINGS", "BEGIN", "SELECT 1"]);
+            story.sql(other, "COMMIT");
+            story.sql(b, change);
+            let of_b = story.prepare(b, text).id;
+            story.all(other, &["BEGIN", "SELECT 1"]);
+            story.sql(a, "COMMIT");
+            story.execute(b, of_b, &[]);
+            story.sql(b, "SHOW WARNINGS");
+            story.all(other, &["COMMIT"]);
+            story.command(b, Command::StmtClose, &of_b.to_le_bytes());
+            story.command(a, Command::StmtClose, &of_a.to_le_bytes());
+        }
+    });
+}
+
+/// One client alone that executes again what it prepared before a change hears what a server keeps.
+#[test]
+fn a_preparation_keeps_what_it_keeps_for_its_client() {
+    same_on_both("ps_keeps_alone", 1, |story| {
+        let [a, b] = [0; 2].map(|_| story.join());
+        story.all(
+            a,
+            &["CREATE TABLE t (v INT)", "CREATE VIEW w AS SELECT v FROM t"],
+        );
+        let texts = [
+            "SHOW CREATE VIEW w",
+            "EXPLAIN SELECT * FROM w",
+            "DESCRIBE w",
+        ];
+        let ids = texts.map(|text| story.prepare(a, text).id);
+        for change in ["DO 0", "ALTER VIEW w AS SELECT v, 1 AS n FROM t", "DO 0"] {
+            story.sql(b, change);
+            for id in ids {
+                story.execute(a, id, &[]);
+                story.sql(a, "SHOW WARNINGS");
+            }
+        }
+    });
+}
+
+/// The pool puts what they ask of the statement before into the text, each time that it looks at
+/// their execution.
+#[test]
+fn explanations_that_ask_of_the_statement_before_are_prepared_once() {
+    same_on_both("ps_explains", 1, |story| {
+        let [a, b] = [0; 2].map(|_| story.join());
+        story.sql(a, "CREATE TABLE t (v INT)");
+        let id = story.prepare(a, "EXPLAIN SELECT ROW_COUNT()").id;
+        story.sql(a, "PREPARE e FROM 'EXPLAIN SELECT ROW_COUNT()'");
+        for _ in 0..2 {
+            story.sql(a, "INSERT INTO t VALUES (1), (2)");
+            story.sql(b, "SELECT v FROM t");
+            story.execution_may_be_gone(a, id);
+            story.sql(a, "INSERT INTO t VALUES (3)");
+            story.sql(b, "SELECT v FROM t");
+            story.may_be_gone(a, "EXECUTE e");
+        }
+    });
+}

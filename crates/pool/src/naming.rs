@@ -263,7 +263,7 @@ impl<S> Naming<'_, S> {
     pub(crate) fn execute_instead(&mut self, sql: &[u8], text: &PreparedText) {
         let mut class = text.class;
         class.reads = Reads::NONE;
-        let definition = (self.definitions).define(self.sessions, sql, &text.session, class);
+        let definition = (self.definitions).define_made(self.sessions, sql, &text.session, class);
         let prepared = self.client.prepared.as_mut();
         if let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.as_mut()) {
             under_way.definition = definition;

@@ -5,8 +5,10 @@
 //! multiply them; the server bounds their number (`max_prepared_stmt_count`). The mechanism: a
 //! [`Definition`] is a text and the session it was prepared in, one object for all clients that
 //! prepared the same; a client has ids of its own for definitions ([`Statements`]); a backend has
-//! some definitions prepared ([`OnBackend`]), the ones used last, up to its share of the budget. An
-//! execution whose definition its backend lacks waits until it has been prepared there. A client's
+//! some definitions prepared ([`OnBackend`]), the ones used last, up to its share of the budget.
+//! What a server tells from the preparation alone is nobody else's: there each preparation by a
+//! client is a definition of its own ([`Definition::keeps_answer`]). An execution whose definition
+//! its backend lacks waits until it has been prepared there. A client's
 //! own COM_STMT_PREPARE always runs on a backend, because what it is told is what the server says
 //! at that moment.
 //!
@@ -28,7 +30,7 @@ use crate::meter::{Charge, Meter};
 use crate::state::{Interner, Session};
 use names::{Named, NamedEntry};
 pub use recorded::{HeldRecord, OnBackendRecord};
-use sql::classify::{self, classify};
+use sql::classify::{self, Verb, classify};
 use sql::lex::LexMode;
 use sql::text_prepared::Name;
 use std::cell::OnceCell;
@@ -95,6 +97,13 @@ impl Definition {
         }
     }
 
+    /// Whether an execution's answer may depend on when the server prepared the text, or on earlier
+    /// executions. MariaDB 10.11 does not notice that the view of a SHOW CREATE VIEW has changed,
+    /// and checks a view or explains a statement otherwise when it does so again.
+    fn keeps_answer(&self) -> bool {
+        matches!(self.class.verb, Verb::Show | Verb::Explain | Verb::Admin)
+    }
+
     /// Its text's digest; its session is cut in this mode.
     pub fn digest(&self, mode: LexMode) -> u64 {
         *self
@@ -138,8 +147,17 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// The shared object that equals `definition`.
+    /// The shared object that equals `definition`; one that keeps its answer is shared with nobody.
     pub fn intern(&mut self, definition: Definition) -> Rc<Definition> {
+        match definition.keeps_answer() {
+            true => Rc::new(definition),
+            false => self.share(definition),
+        }
+    }
+
+    /// The shared object that equals `definition`, also where that keeps its answer: the pool's own
+    /// texts are made anew each time that a command is looked at, and must find their backends.
+    pub fn share(&mut self, definition: Definition) -> Rc<Definition> {
         if let Some(found) = self.all.get(&definition) {
             return found.clone();
         }
@@ -163,8 +181,21 @@ impl Definitions {
         self.intern(Definition::shared(sessions, sql, session, class))
     }
 
-    /// The same of a text that has not been classified. Clients of one application have the same
-    /// statements: each text is classified once.
+    /// The same of a text that the pool makes in place of a client's ([`Definitions::share`]).
+    pub fn define_made(
+        &mut self,
+        sessions: &mut Interner,
+        sql: &[u8],
+        session: &Session,
+        class: classify::Statement,
+    ) -> Rc<Definition> {
+        self.share(Definition::shared(sessions, sql, session, class))
+    }
+
+    /// The same of a text that has not been classified, for a client or a backend that comes from
+    /// another process. Clients of one application have the same statements: each text is
+    /// classified once. What keeps its answer is shared among those, or the two would not find
+    /// each other.
     pub fn read(
         &mut self,
         sessions: &mut Interner,
@@ -176,7 +207,7 @@ impl Definitions {
         let like = Definition::shared(sessions, sql, session, unread);
         match self.find(&like) {
             Some(known) => known,
-            None => self.intern(Definition {
+            None => self.share(Definition {
                 class: classify(sql, mode),
                 ..like
             }),
@@ -638,12 +669,14 @@ impl OnBackend {
         free.map(|entry| entry.used).min()
     }
 
-    /// Takes out the entry that was not used for longest and has no cursor; gives its id.
+    /// Takes out the entry that was not used for longest and has no cursor; gives its id. One that
+    /// was its client's alone, and that its client has closed, goes first.
     pub fn take_oldest(&mut self) -> Option<u32> {
         let all = self.entries.values().flatten();
+        let is_held = |entry: &Entry| Rc::strong_count(&entry.definition) > 1;
         let oldest = all
             .filter(|entry| entry.cursor_of.is_none())
-            .min_by_key(|entry| entry.used)?;
+            .min_by_key(|entry| (is_held(entry), entry.used))?;
         let (definition, id) = (oldest.definition.clone(), oldest.id);
         self.take(&definition, id);
         Some(id)

@@ -61,6 +61,47 @@ fn equal_texts_in_one_session_are_one_definition_and_unused_ones_go() {
     assert!(Rc::ptr_eq(&one, &all.intern(definition("SELECT 1", &here))));
 }
 
+/// A server tells these as they were when it prepared the text, or was executed before.
+#[test]
+fn what_keeps_its_answer_is_shared_with_nobody() {
+    let mut all = Definitions::default();
+    let mut sessions = Interner::default();
+    let session = Session::default();
+    for text in [
+        "SHOW CREATE VIEW v",
+        "EXPLAIN SELECT 1",
+        "DESC t",
+        "CHECK TABLE v",
+    ] {
+        let class = classify::classify(text.as_bytes(), LexMode::default());
+        let [one, other] =
+            [0; 2].map(|_| all.define(&mut sessions, text.as_bytes(), &session, class));
+        assert!(!Rc::ptr_eq(&one, &other), "{text}");
+        // A client's and its backend's, which come from another process together, are the same.
+        let [one, other] =
+            [0; 2].map(|_| all.read(&mut sessions, text.as_bytes(), &session, LexMode::default()));
+        assert!(Rc::ptr_eq(&one, &other), "{text}");
+        // What the pool makes of a text is made again before it is sent.
+        let [one, other] =
+            [0; 2].map(|_| all.define_made(&mut sessions, text.as_bytes(), &session, class));
+        assert!(Rc::ptr_eq(&one, &other), "{text}");
+    }
+}
+
+#[test]
+fn what_its_only_client_has_closed_goes_first() {
+    let (mut all, session) = (Definitions::default(), Rc::new(Session::default()));
+    let mut backend = OnBackend::default();
+    let shared = all.intern(definition("SELECT 1", &session));
+    let [open, closed] = [0; 2].map(|_| all.intern(definition("SHOW TABLES", &session)));
+    for (id, definition) in [(1, &shared), (2, &open), (3, &closed)] {
+        backend.add(definition.clone(), id);
+    }
+    drop(closed);
+    assert_eq!(backend.take_oldest(), Some(3));
+    assert_eq!(backend.take_oldest(), Some(1));
+}
+
 #[test]
 fn a_clients_ids_only_grow_and_the_last_prepared_one_is_known() {
     let session = Rc::new(Session::default());

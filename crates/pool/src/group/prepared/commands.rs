@@ -202,7 +202,7 @@ impl<N: Net> Group<N> {
                     let session = client.map(|client| client.session.clone());
                     let mut class = definition.class;
                     class.reads = Reads::NONE;
-                    let instead = self.definitions.intern(Definition {
+                    let instead = self.definitions.share(Definition {
                         sql: sql.into(),
                         session: session.unwrap_or_default(),
                         class,
