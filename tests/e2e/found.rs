@@ -366,3 +366,46 @@ fn what_is_refused_in_a_wide_character_set_is_an_error_all_the_same() {
         }
     }
 }
+
+/// Names of tables, columns, keys and views are no calls, whatever they are.
+#[test]
+fn names_like_those_of_the_questions_are_no_questions() {
+    same_on_both("found_named", 2, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.sql(a, "CREATE TABLE t (v INT)");
+        for mode in ["", "IGNORE_SPACE"] {
+            story.sql(a, &format!("SET sql_mode = '{mode}'"));
+            for name in ["found_rows", "row_count", "last_insert_id", "connection_id"] {
+                for text in [
+                    "CREATE TABLE % (a INT, b INT, KEY % (a))",
+                    "INSERT INTO % (a, b) VALUES (1, 2)",
+                    "INSERT INTO %(a) VALUES (3)",
+                    "INSERT INTO % () VALUES ()",
+                    "REPLACE INTO %(b) SELECT v FROM t",
+                    "CREATE INDEX %_b ON %(b)",
+                    "ALTER TABLE % ADD INDEX row_count(b, a), ADD KEY (a)",
+                    "CREATE TABLE r (a INT, FOREIGN KEY %(a) REFERENCES %(a))",
+                    "DROP TABLE r",
+                    "WITH %(a) AS (SELECT 5) SELECT * FROM %",
+                    "SELECT %.a FROM % WHERE %.a IN (1, 2)",
+                    "CREATE VIEW w(%) AS SELECT 1",
+                    "SELECT %, (SELECT 2) FROM w",
+                    "SELECT 1 FROM w AS %(a)",
+                    "SELECT %() IS NULL",
+                    "SELECT % (7)",
+                    "DROP VIEW w",
+                    "DROP TABLE %",
+                ] {
+                    // What is asked of the statement before is not at hand any more.
+                    story.all(a, &["UPDATE t SET v = 1", "SELECT * FROM t UNION SELECT 1"]);
+                    story.all(b, &["INSERT INTO t VALUES (1)", "DELETE FROM t"]);
+                    let text = text.replace('%', name);
+                    story.all(b, &["BEGIN", "DO 1", "SELECT v FROM t"]);
+                    story.sql(a, &text);
+                    story.sql(b, "COMMIT");
+                }
+            }
+        }
+    });
+}

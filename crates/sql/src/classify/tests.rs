@@ -109,6 +109,40 @@ fn reads_named(names: &str) -> Reads {
     })
 }
 
+/// Functions without arguments are names where something stands in the parentheses.
+#[test]
+fn a_name_like_that_of_a_question_is_none() {
+    for name in [
+        "found_rows",
+        "ROW_COUNT",
+        "connection_id",
+        "wsrep_last_seen_gtid",
+    ] {
+        for (text, asks) in [
+            ("CREATE TABLE %(a INT, KEY % (a))", false),
+            ("INSERT INTO % () VALUES ()", false),
+            ("WITH % (a) AS (SELECT 1) SELECT a FROM %", false),
+            ("SELECT t.a FROM t AS %(a)", false),
+            ("SELECT %, t.% FROM t WHERE % IN (1)", false),
+            ("ALTER TABLE t ADD KEY %(a)", false),
+            ("SELECT %()", true),
+            ("SELECT % ( )", true),
+            ("SELECT %/**/()", true),
+            ("INSERT INTO %(a) VALUES (%())", true),
+        ] {
+            let text = text.replace('%', name);
+            for ignore_space in [false, true] {
+                let mode = LexMode {
+                    ignore_space,
+                    ..MARIADB
+                };
+                let found = classify(text.as_bytes(), mode);
+                assert_eq!(!found.reads.is_empty(), asks, "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_not_understood_pins() {
     for sql in [

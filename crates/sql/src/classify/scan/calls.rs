@@ -1,7 +1,9 @@
 //! Names before parentheses, and the parentheses themselves.
 //!
 //! `f(x)` may be a call of a stored function, a built-in function, a keyword with its list, a table
-//! with its columns or an alias with its columns. Only the first must pin. A name counts as a call
+//! with its columns or an alias with its columns. Only the first must pin. `found_rows(a)` and its
+//! like, functions without arguments, are no questions where something stands in the parentheses: a
+//! table, a key or a list of WITH may have that name. A name counts as a call
 //! unless the catalogue of built-in names knows it or its place excludes an operand: the servers'
 //! grammars allow no call right behind AS, behind a string or a closing parenthesis, or in the list
 //! of WITH.
@@ -19,6 +21,8 @@ pub(super) enum Opened {
     Nothing,
     InsertId,
     Geometry,
+    /// A function without arguments that reads this; with one, it is the name of something else.
+    Question(Reads),
 }
 
 impl Scan<'_> {
@@ -152,10 +156,10 @@ impl Scan<'_> {
                 self.read(Reads::LAST_INSERT_ID);
                 self.opened = Opened::InsertId;
             }
-            Effect::RowCount => self.read(Reads::ROW_COUNT),
-            Effect::FoundRows => self.read(Reads::FOUND_ROWS),
-            Effect::ConnectionId => self.read(Reads::CONNECTION_ID),
-            Effect::LastGtid => self.read(Reads::LAST_GTID),
+            Effect::RowCount => self.opened = Opened::Question(Reads::ROW_COUNT),
+            Effect::FoundRows => self.opened = Opened::Question(Reads::FOUND_ROWS),
+            Effect::ConnectionId => self.opened = Opened::Question(Reads::CONNECTION_ID),
+            Effect::LastGtid => self.opened = Opened::Question(Reads::LAST_GTID),
             Effect::UserLock => {
                 self.pin(PinCause::UserLock);
                 self.waits_for_lock();
@@ -172,7 +176,8 @@ impl Scan<'_> {
         match std::mem::replace(&mut self.opened, Opened::Nothing) {
             Opened::InsertId if !empty => self.out.insert_id = InsertId::MaySet,
             Opened::Geometry if empty => self.stored_code(),
-            Opened::InsertId | Opened::Geometry | Opened::Nothing => {}
+            Opened::Question(what) if empty => self.read(what),
+            Opened::InsertId | Opened::Geometry | Opened::Question(_) | Opened::Nothing => {}
         }
     }
 

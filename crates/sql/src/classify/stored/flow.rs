@@ -84,9 +84,17 @@ impl Code<'_> {
     pub(super) fn reads_between(&self, from: usize, to: usize) -> Reads {
         let mut reads = Reads::NONE;
         for at in from..to.min(self.tokens.len()) {
+            let kind = |at: usize| self.tokens.get(at).map(|token| token.kind);
+            // With anything in the parentheses, or without any, it is a name.
+            let parentheses = (Some(Kind::Punct(b'(')), Some(Kind::Punct(b')')));
+            let is_call = (kind(at + 1), kind(at + 2)) == parentheses;
+            let is_item = at > 0 && kind(at - 1) == Some(Kind::Punct(b'='));
             let read = match self.tokens[at].kind {
                 Kind::Word if self.is(at, &[b"DIAGNOSTICS"]) => Reads::DIAGNOSTICS,
-                Kind::Word if self.is(at, &[b"ROW_COUNT"]) => Reads::ROW_COUNT,
+                Kind::Word if self.is(at, &[b"ROW_COUNT"]) && (is_call || is_item) => {
+                    Reads::ROW_COUNT
+                }
+                Kind::Word if !is_call => Reads::NONE,
                 Kind::Word => match names::built_in(self.text(at), self.mode.server) {
                     Some(Effect::FoundRows) => Reads::FOUND_ROWS,
                     Some(Effect::LastGtid) => Reads::LAST_GTID,

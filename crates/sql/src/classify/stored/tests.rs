@@ -423,6 +423,11 @@ fn what_is_read_of_the_statement_before_is_found() {
         ("BEGIN SELECT 1; SELECT FOUND_ROWS(); END", false),
         ("RETURN ROW_COUNT()", true),
         (
+            "INSERT INTO row_count(a) SELECT found_rows FROM found_rows",
+            false,
+        ),
+        ("SELECT row_count, found_rows FROM t", false),
+        (
             "RETURN LAST_INSERT_ID() + CONNECTION_ID() + @@GLOBAL.wait_timeout",
             false,
         ),
