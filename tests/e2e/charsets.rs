@@ -457,3 +457,64 @@ fn a_charset_and_its_collation_follow_who_set_one_of_them() {
         }
     });
 }
+
+/// A default schema whose name is written in the client's character set, and comes back on backends
+/// that stand in any other.
+#[test]
+fn a_schema_is_named_in_the_character_set_of_its_backend() {
+    let cyrillic = "\u{442}\u{435}\u{441}\u{442}";
+    let koi8r = b"\xd4\xc5\xd3\xd4";
+    same_on_both("schema_in_koi8r", 2, |story| {
+        let [a, b, other] = [0; 3].map(|_| story.join());
+        story.sql(
+            b,
+            &format!("CREATE DATABASE `{cyrillic}` CHARACTER SET cp1251"),
+        );
+        for (set, by_command) in [
+            ("SET CHARACTER SET koi8r", false),
+            ("SET NAMES koi8r", true),
+            ("SET CHARACTER SET koi8r", true),
+        ] {
+            story.sql(a, set);
+            match by_command {
+                true => story.command(a, Command::InitDb, koi8r),
+                false => say(story, a, "USE %", koi8r),
+            }
+            let prepared = story.prepare(a, "SELECT HEX(DATABASE())").id;
+            let check = |story: &mut Story| {
+                story.all(a, &["SHOW TABLES", OF_SCHEMA]);
+                story.execute(a, prepared, &[]);
+            };
+            check(story);
+            // Elsewhere, on one that stands in another character set and schema.
+            story.all(b, &["SET NAMES latin1", "USE mysql"]);
+            check(story);
+            story.all(other, &["SET CHARACTER SET cp1251", "BEGIN", "SELECT 1"]);
+            check(story);
+            story.sql(other, "COMMIT");
+            // On one that has been renewed.
+            for who in [b, other] {
+                let name = format!("@n{}", set.len() + usize::from(by_command) + who);
+                story.sql(who, &format!("SET {name} = 1"));
+                story.sql(a, &format!("SELECT {name}"));
+                check(story);
+            }
+            // On the one whose session is in the same schema, and begins anew.
+            for name in [&b"SET NAMES utf8mb4"[..], b"SET CHARACTER SET utf8mb4"] {
+                story.command(b, Command::Query, name);
+                story.command(b, Command::InitDb, cyrillic.as_bytes());
+                story.all(b, &["SELECT 1", OF_SCHEMA]);
+                story.command(b, Command::ResetConnection, b"");
+                story.all(b, &["SELECT 1", OF_SCHEMA]);
+                check(story);
+                let account = app().schema(cyrillic);
+                story.change_user(b, &account);
+                story.all(b, &["SELECT 1", OF_SCHEMA]);
+                check(story);
+            }
+            story.command(a, Command::ResetConnection, b"");
+            check(story);
+        }
+        story.sql(b, &format!("DROP DATABASE `{cyrillic}`"));
+    });
+}

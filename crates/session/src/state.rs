@@ -368,13 +368,11 @@ impl Session {
         (session, sent)
     }
 
-    /// Whether a name or a schema in what brings another session to this one is not ASCII.
+    /// Whether a name or a schema in what brings another session to this one is not ASCII. A
+    /// session that begins anew keeps its schema, and is told it once more for its character set.
     fn is_foreign(&self, other: &Session) -> bool {
-        let schema = self.schema != other.schema
-            && self
-                .schema
-                .as_ref()
-                .is_some_and(|schema| !schema.is_ascii());
+        let schema = other.schema_to_set(self);
+        let schema = schema.is_some_and(|schema| !schema.is_ascii());
         let user = self.user != other.user && (self.user.is_foreign() || other.user.is_foreign());
         schema || user
     }

@@ -225,6 +225,12 @@ fn names_beyond_ascii_are_written_where_the_server_reads_utf8() {
         commands(&latin1, &utf8("\u{e9}"), None),
         ["03 SET character_set_client=utf8mb4", "02 \u{e9}"]
     );
+    // One that begins anew keeps its schema, and not the character set of it.
+    let mut renewed = utf8("\u{e9}");
+    renewed.set(b"character_set_database", b"latin1").unwrap();
+    let mut to = utf8("\u{e9}");
+    to.set(b"character_set_client", b"latin1").unwrap();
+    assert_eq!(commands(&renewed, &to, None)[0], "02 \u{e9}");
     // The character set that the session is to have comes last.
     let mut to = latin1.clone();
     set_user(&mut to, "\u{e9}`", "1");
