@@ -90,3 +90,44 @@ fn the_status_behind_an_error_is_known() {
     };
     same_on_both(test, 1, tell);
 }
+
+/// Whoever wants to hear no more of changes hears of that one, or does not, as from a server.
+#[test]
+fn the_last_report_of_a_tracker_comes_as_from_a_server() {
+    let tell = |story: &mut Story| {
+        let on = [
+            "SET session_track_state_change = ON",
+            "SET SESSION session_track_state_change = 1, sql_mode = ''",
+            "SET @@session.session_track_state_change = ON",
+        ];
+        let off = [
+            "SET session_track_state_change = OFF",
+            "SET SESSION session_track_state_change = 0, time_zone = '+01:00'",
+            "SET time_zone = '+02:00', session_track_state_change = OFF",
+            "SET @@session_track_state_change = OFF",
+            "SET session_track_state_change = DEFAULT",
+            "SET session_track_system_variables = '', session_track_state_change = OFF",
+            "SET session_track_schema = OFF, session_track_state_change = OFF",
+        ];
+        for caps in [cap::DEPRECATE_EOF, 0] {
+            let account = app().schema(&story.schema).without(caps);
+            for on in on {
+                for off in off {
+                    let [a, b] = [0; 2].map(|_| story.join_as(&account));
+                    for _ in 0..2 {
+                        story.all(
+                            a,
+                            &[on, "DO 1", off, "DO 1", "SET NAMES latin1", "DO 2", off],
+                        );
+                        story.all(b, &["SET NAMES latin2", "DO 2"]);
+                    }
+                    story.all(a, &[on, "SELECT 1", off, "SELECT 1", "SET NAMES utf8mb4"]);
+                    for who in [a, b] {
+                        story.command(who, Command::Quit, b"");
+                    }
+                }
+            }
+        }
+    };
+    same_on_both("last_report", 2, tell);
+}

@@ -79,6 +79,7 @@ pub struct Retracked {
 
 const VARIABLES: &[u8] = b"session_track_system_variables";
 const TRANSACTIONS: &[u8] = b"session_track_transaction_info";
+const STATE_CHANGE: &[u8] = b"session_track_state_change";
 const ALL_OF_TRANSACTIONS: &[u8] = b"session_track_transaction_info=CHARACTERISTICS";
 /// First words of assignments that set several variables, and which.
 const NAMES: [&[u8]; 4] = [b"NAMES", b"CHARACTER", b"CHARSET", b"CHAR"];
@@ -121,15 +122,22 @@ pub fn retracked(
     let (mut rest, mut told): (Vec<&[u8]>, Vec<Box<[u8]>>) = (Vec::new(), Vec::new());
     let (mut listed, mut any, mut forgets) = (false, false, false);
     let mut switched = false;
+    let mut state = StateReport::new(own.wanted.state, mysql);
     for assignment in assignments(list) {
         let (from, to) = (assignment.first()?.start, assignment.last()?.end);
         if NAMES.iter().any(|word| is(sql, assignment[0], word)) {
             rest.push(&sql[from..to]);
             told.extend(SET_BY_NAMES.map(Box::from));
+            state.sets();
             continue;
         }
         let (name, value) = settings.parts(assignment)?;
-        match settings.tracks(&name, value, &mut then)? {
+        let tracks = settings.tracks(&name, value, &mut then)?;
+        match name == STATE_CHANGE {
+            true => state.switches(then.wanted.state),
+            false => state.sets(),
+        }
+        match tracks {
             true => {
                 any = true;
                 if name == VARIABLES {
@@ -153,8 +161,7 @@ pub fn retracked(
         return None;
     }
     let mut now = then.wanted.clone();
-    // MySQL does not tell of the SET that switches it on.
-    now.state &= own.wanted.state || !mysql;
+    now.state = state.is_due;
     if listed {
         let wanted = then.wanted.clone();
         told.retain(|name| wanted.tells_of(name));
@@ -186,6 +193,38 @@ pub fn retracked(
         now,
         forgets,
     })
+}
+
+/// Whether the OK of a SET says that something of the session has changed. What is set while that
+/// is reported makes it due, also where it is switched off behind that. Switching it on is such a
+/// change on MariaDB; on MySQL it begins anew (tried on MariaDB 10.11 and MySQL 9.7).
+struct StateReport {
+    is_on: bool,
+    is_due: bool,
+    mysql: bool,
+}
+
+impl StateReport {
+    fn new(is_on: bool, mysql: bool) -> Self {
+        Self {
+            is_on,
+            is_due: false,
+            mysql,
+        }
+    }
+
+    /// Anything else is set.
+    fn sets(&mut self) {
+        self.is_due |= self.is_on;
+    }
+
+    /// It is switched itself.
+    fn switches(&mut self, is_on: bool) {
+        self.is_on = is_on;
+        if is_on {
+            self.is_due = !self.mysql;
+        }
+    }
 }
 
 fn is(sql: &[u8], token: Token, word: &[u8]) -> bool {
@@ -268,7 +307,7 @@ impl<'a> Settings<'a> {
             b"session_track_schema" => {
                 wanted.schema = self.switch(value, self.global.wanted.schema)?;
             }
-            b"session_track_state_change" => {
+            STATE_CHANGE => {
                 wanted.state = self.switch(value, self.global.wanted.state)?;
             }
             TRANSACTIONS => {
@@ -400,6 +439,43 @@ mod tests {
         assert!(!found.forgets, "of autocommit it was not told before");
         let found = taken("SET sql_mode='', session_track_system_variables=''").unwrap();
         assert!(found.forgets && found.now.variables.is_empty());
+    }
+
+    #[test]
+    fn what_is_set_before_a_report_is_switched_off_is_still_reported() {
+        let (on, off) = (
+            "session_track_state_change=ON",
+            "session_track_state_change=OFF",
+        );
+        for (was_on, list, mariadb, mysql) in [
+            (true, &[off][..], false, false),
+            (true, &["@a=1", off], true, true),
+            (true, &["NAMES latin1", off], true, true),
+            (true, &["session_track_schema=OFF", off], true, true),
+            (true, &[off, "time_zone='UTC'"], false, false),
+            (true, &[on, off], true, false),
+            (true, &["@a=1", on], true, false),
+            (true, &["@a=1", off, on], true, false),
+            (true, &[on, "@a=1"], true, true),
+            (false, &["@a=1", off], false, false),
+            (false, &[on], true, false),
+            (false, &["@a=1", on], true, false),
+            (false, &[on, "@a=1"], true, true),
+        ] {
+            let sql = format!("SET {}", list.join(","));
+            let own = Tracked {
+                wanted: Wanted {
+                    state: was_on,
+                    ..tracked("*").wanted
+                },
+                ..tracked("*")
+            };
+            for (is_mysql, expected) in [(false, mariadb), (true, mysql)] {
+                let (text, mode) = (sql.as_bytes(), LexMode::default());
+                let found = retracked(text, mode, &tracked("*"), &own, is_mysql).unwrap();
+                assert_eq!(found.now.state, expected, "{sql}, MySQL: {is_mysql}");
+            }
+        }
     }
 
     #[test]
