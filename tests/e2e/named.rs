@@ -4,6 +4,7 @@ use crate::compare::{same, same_on, same_on_both};
 use crate::world::{app, direct, fresh_schema, login, mysql, own_server, server, start_pool};
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
+use wire::command::Command;
 
 #[test]
 fn names_are_the_clients_own() {
@@ -492,6 +493,50 @@ fn conditions_outlive_a_deallocation_where_the_server_lets_them() {
                     story.all(a, &[asks, "SELECT ROW_COUNT()"]);
                 }
             }
+        }
+    });
+}
+
+/// A procedure that prepares, or takes away, a name which its caller has on another backend.
+#[test]
+fn a_procedure_gives_its_callers_name_to_something_else() {
+    same_on_both("named_in_code", 3, |story| {
+        let [a, b, other] = [0; 3].map(|_| story.join());
+        story.all(
+            other,
+            &[
+                "CREATE TABLE t (v INT)",
+                "CREATE PROCEDURE gives() PREPARE p FROM 'SELECT 2'",
+                "CREATE PROCEDURE takes() DEALLOCATE PREPARE p",
+                "CREATE PROCEDURE runs() EXECUTE p",
+                "CREATE PROCEDURE fails() PREPARE p FROM 'SELEC'",
+                "CREATE PROCEDURE some() BEGIN PREPARE p FROM 'SELECT 4'; EXECUTE p; \
+                 DEALLOCATE PREPARE p; END",
+                "CREATE PROCEDURE deep() CALL gives()",
+                "CREATE PROCEDURE reads(s TEXT) BEGIN SET @s = s; PREPARE p FROM @s; END",
+            ],
+        );
+        for code in [
+            "gives()",
+            "takes()",
+            "runs()",
+            "fails()",
+            "some()",
+            "deep()",
+            "reads('SELECT 5')",
+        ] {
+            let (a, schema) = (a, story.schema.clone());
+            story.sql(a, "PREPARE p FROM 'SELECT 1'");
+            story.sql(a, "EXECUTE p");
+            // Whoever comes next finds another backend.
+            story.all(b, &["BEGIN", "INSERT INTO t VALUES (1)"]);
+            story.sql(other, "PREPARE p FROM 'SELECT 100'");
+            story.sql(a, &format!("CALL {schema}.{code}"));
+            story.all(a, &["EXECUTE p", "SELECT 1", "EXECUTE p"]);
+            story.sql(b, "COMMIT");
+            story.sql(other, "EXECUTE p");
+            story.all(a, &["EXECUTE p", "DEALLOCATE PREPARE p", "EXECUTE p"]);
+            story.command(a, Command::ResetConnection, b"");
         }
     });
 }

@@ -24,6 +24,7 @@ impl<S> Pair<'_, S> {
         let client = &mut *self.client;
         client.company = Company::Any;
         client.note_result(summary);
+        self.leave_names_to_server();
         if let Some((code, _)) = &summary.error {
             doubt(self.context.gtids, self.owner, *code);
         }

@@ -21,6 +21,7 @@ use session::prepared::{Definition, Definitions, Held, How, UnderWay, Wanted};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::state::{Interner, Session};
+use session::statement::Code;
 use session::text::mentions;
 use sql::classify::{self, Verb};
 use sql::text_prepared::put_prepare;
@@ -540,6 +541,23 @@ impl<S> Pair<'_, S> {
         });
         self.backend.note_deallocations(self.owner, count, 0);
         out
+    }
+
+    /// Code that nobody has read has run, and its client stays where it is: what the client has on
+    /// its backend under a name may be another text now, or nothing. The server knows.
+    pub(crate) fn leave_names_to_server(&mut self) {
+        let client = &mut *self.client;
+        if client.statement.code != Code::Unread || !client.pins.is_unread() {
+            return;
+        }
+        let Some(prepared) = &mut client.prepared else {
+            return;
+        };
+        for entry in &mut self.backend.prepared.named {
+            if entry.definition.take().is_some() {
+                prepared.forget_name(&entry.name);
+            }
+        }
     }
 }
 

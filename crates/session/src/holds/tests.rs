@@ -108,7 +108,8 @@ fn without_a_default_schema_a_routine_that_names_none_has_not_run() {
         ("", "SELECT f(), g(1)", 1046, &[]),
         ("", "CALL p()", 1046, &[]),
         ("", "SELECT f(), db.g(1)", 1046, &["stored_code"]),
-        ("", "CALL db.p()", 1064, &[]),
+        ("", "SELECT db.f()", 1064, &[]),
+        ("", "CALL db.p()", 1064, &["stored_code"]),
         ("", "SELECT f(), g(1)", 1305, &["stored_code"]),
         ("", "SELECT f(), g(1); SELECT 2", 1046, &["stored_code"]),
         ("db", "SELECT f(), g(1)", 1046, &["stored_code"]),
@@ -182,10 +183,17 @@ fn a_routine_that_does_not_exist_has_done_nothing() {
             false,
         ),
         (
-            "CALL p()",
+            "SELECT f()",
             1064,
             "You have an error in your SQL syntax",
             false,
+        ),
+        // A procedure may prepare what cannot be read.
+        (
+            "CALL p()",
+            1064,
+            "You have an error in your SQL syntax",
+            true,
         ),
         // It, or one that was called with it, may have done something before.
         ("CALL p()", 1305, "PROCEDURE db.q does not exist", true),

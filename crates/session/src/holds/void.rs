@@ -49,6 +49,8 @@ pub enum Void {
     /// When the server could not read it, or says that there is no routine of this name, with its
     /// schema, in lower case.
     Missing(Box<[u8]>),
+    /// The same of a CALL, whose code may prepare a text that cannot be read.
+    Uncalled(Box<[u8]>),
 }
 
 impl Void {
@@ -64,23 +66,30 @@ impl Void {
             Self::Unset => summary.is_error(UNPARSED) || summary.is_error(NO_VARIABLE),
             Self::Failed => summary.error.is_some(),
             Self::Missing(name) => {
-                summary.is_first()
-                    && summary.error.as_ref().is_some_and(|error| {
-                        let (number, words) = error;
-                        let words = words.to_ascii_lowercase();
-                        let named = words.split(' ').any(|word| word.as_bytes() == &**name);
-                        *number == UNPARSED || (NO_ROUTINE.contains(number) && named)
-                    })
+                summary.is_first() && (summary.is_error(UNPARSED) || says_missing(summary, name))
             }
+            Self::Uncalled(name) => summary.is_first() && says_missing(summary, name),
         }
     }
+}
+
+/// Whether an error says that there is no routine of this name.
+fn says_missing(summary: &ReplySummary, name: &[u8]) -> bool {
+    summary.error.as_ref().is_some_and(|(number, words)| {
+        let words = words.to_ascii_lowercase();
+        let named = words.split(' ').any(|word| word.as_bytes() == name);
+        NO_ROUTINE.contains(number) && named
+    })
 }
 
 /// When a text with these findings has not taken what it was to take.
 #[must_use]
 pub fn void_of((sql, mode): (&[u8], LexMode), found: &Statement, schema: Option<&[u8]>) -> Void {
     if let Some(name) = only_routine((sql, mode), found, schema) {
-        return Void::Missing(name);
+        return match found.verb {
+            Verb::Call => Void::Uncalled(name),
+            _ => Void::Missing(name),
+        };
     }
     if schema.is_some_and(<[u8]>::is_empty) && names_no_schema((sql, mode), found) {
         return Void::Nowhere;

@@ -11,7 +11,7 @@ use std::rc::Rc;
 pub const NAMED_MAX: usize = 64;
 /// Names in one text whose statements are prepared on a backend in front of it: each takes a few
 /// commands, of which there is a bound for one statement ([`crate::own_commands`]).
-const USED_MAX: usize = 16;
+pub const USED_MAX: usize = 16;
 /// Bytes of their texts.
 pub const NAMED_BYTES_MAX: usize = 256 * 1024;
 

@@ -11,7 +11,8 @@
 //!
 //! A text of several statements may execute some by name, and so may SET STATEMENT on MariaDB. What
 //! the client has under these names is prepared in the same way, one after the other. A name that
-//! the text gives to something else is the server's to know from then on.
+//! the text gives to something else is the server's to know from then on. A procedure that nobody
+//! has read may use any of its caller's names: so all of these are prepared in front of its CALL.
 
 use crate::buffers::message::payload_of;
 use crate::client::Handled;
@@ -20,11 +21,12 @@ use crate::group::Group;
 use reactor::{Key, Net};
 use session::last_statement::COUNTS;
 use session::prepared::UnderWay;
-use session::prepared::names::Named;
+use session::prepared::names::{Named, USED_MAX};
 use session::read_back::Properties;
 use session::standing::Standing;
-use sql::classify::PinCause;
-use sql::text_prepared::names_in;
+use session::statement::Code;
+use sql::classify::{self, PinCause, Verb, classify};
+use sql::text_prepared::{NamesIn, names_in};
 use std::rc::Rc;
 use wire::command::Command;
 
@@ -86,7 +88,8 @@ impl<N: Net> Group<N> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
         let prepared = client.prepared.as_ref()?;
         let uses = client.is_pinned_for(PinReason::Text(PinCause::TextPrepare));
-        if prepared.named.is_empty() || prepared.under_way.is_some() || !uses {
+        let unread = client.statement.code == Code::Unread;
+        if prepared.named.is_empty() || prepared.under_way.is_some() || !(uses || unread) {
             return None;
         }
         let payload = payload_of(message);
@@ -96,7 +99,14 @@ impl<N: Net> Group<N> {
         }
         let sql = client.text_in(arguments).ok()?;
         let mode = client.lex_mode(&self.shared.server);
-        let names = names_in(sql, mode);
+        let mut names = match uses {
+            true => names_in(sql, mode),
+            false => NamesIn::default(),
+        };
+        if unread && may_prepare(&classify(sql, mode)) {
+            let own = prepared.named.iter().map(|(name, _)| name.clone());
+            names.used = own.take(USED_MAX).collect();
+        }
         let Some((name, definition)) = prepared.lacking(&names.used, &backend.prepared) else {
             let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
             for name in &names.given {
@@ -152,4 +162,14 @@ impl<N: Net> Group<N> {
         }
         self.return_to_idle(key);
     }
+}
+
+/// Whether code that a text runs may prepare statements by name: functions and triggers may not.
+fn may_prepare(class: &classify::Statement) -> bool {
+    use Verb::{Delete, Do, Explain, Insert, Load, Replace, Select, Set, Show, Update};
+    let calls_functions_alone = matches!(
+        class.verb,
+        Delete | Do | Explain | Insert | Load | Replace | Select | Set | Show | Update
+    );
+    class.multi || !calls_functions_alone
 }
