@@ -408,6 +408,34 @@ fn a_login_in_a_wide_character_set_is_refused_as_on_a_server() {
     }
 }
 
+/// Who logs in with a schema that there is not, or whose name its character set cannot say, hears
+/// the server's words.
+#[test]
+fn a_login_with_a_schema_that_cannot_be_is_refused_as_on_a_server() {
+    let outcome = |address: &Address, schema: &str, collation: u8| {
+        let mut account = app().schema(schema);
+        account.collation = collation;
+        format!("{:?}", Client::connect(address, &account).map(drop))
+    };
+    for real in both_servers("schemas_of_logins") {
+        let way = through(real, 2);
+        // utf8mb3, binary, utf8mb4.
+        for collation in [33, 63, 45] {
+            for schema in [
+                "a\u{1f601} ",
+                "a\u{1f601}",
+                "\u{442}\u{435}",
+                "no_such",
+                "a ",
+            ] {
+                let own = outcome(&real.address(), schema, collation);
+                let ours = outcome(&way, schema, collation);
+                assert_eq!(ours, own, "{:?}: {schema} {collation}", real.flavour());
+            }
+        }
+    }
+}
+
 /// A SET of a character set sets its collation too, and the other way round: what was set last is
 /// the session's, in whatever order, also behind a reset.
 #[test]

@@ -352,10 +352,12 @@ impl Session {
         client.is_some_and(|name| name.starts_with(b"utf8"))
     }
 
-    /// The schema of a login, if it is in a character set that is not the pool's.
+    /// The schema of a login, if it is in a character set that is not the pool's. What utf8mb3
+    /// cannot say is refused in other words than what the pool's cannot.
     pub fn schema_as_sent(&self) -> Option<&Text> {
         let schema = self.schema.as_ref()?;
-        (!schema.is_ascii() && !self.speaks_utf8()).then_some(schema)
+        let ours = self.variable(CHARSET_VARIABLES[0].as_bytes()) == Some(b"utf8mb4");
+        (!schema.is_ascii() && !ours).then_some(schema)
     }
 
     /// The same session with the schema of `from` in place of such a one, and that.

@@ -22,6 +22,7 @@ use session::own_commands::OWN_COMMANDS_MAX;
 use session::read_back::Properties;
 use session::standing::Behind;
 use sql::classify::PinCause;
+use sql::sqlstate::state_of;
 use std::time::Duration;
 use wire::errors::ErrorCode;
 
@@ -122,7 +123,11 @@ impl<N: Net> Group<N> {
             if let Some(schema) = &client.session.schema {
                 self.schemas.forget(client.pool as usize, schema);
             }
-            let state = "42000";
+            let state = match &state_of(code, self.shared.server.flavour) {
+                b"HY000" => "HY000",
+                b"3D000" => "3D000",
+                _ => "42000",
+            };
             let denial = Denial {
                 error: ErrorCode { code, state },
                 text: text.into(),
