@@ -352,6 +352,7 @@ impl Drawing {
                 "d" => out.push_str(&format!("d{who}")),
                 "l" => out.push_str(&format!("lock{who}")),
                 "p" => out.push_str(&format!("adds{who}")),
+                "v" => out.push_str(&format!("v{who}")),
                 "o" if self.serializable[who] => out.push_str(&format!("t{who}")),
                 "o" => out.push_str(&format!("t{}", self.random.index(self.clients))),
                 "n" => out.push_str(&self.random.below(10).to_string()),

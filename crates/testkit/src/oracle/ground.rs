@@ -15,6 +15,9 @@ pub const CLIENTS_MAX: usize = 6;
 /// The schemas.
 pub const SCHEMAS: [&str; 2] = ["oracle_a", "oracle_b"];
 
+/// An empty schema whose name is not ASCII.
+const FOREIGN: &str = "oracle_\u{442}\u{435}\u{441}\u{442}";
+
 /// Objects besides the clients' tables: name, statement.
 const OBJECTS: [(&str, &str); 18] = [
     (
@@ -123,6 +126,11 @@ fn table(client: usize) -> String {
     )
 }
 
+/// The view that a client alters.
+fn view(client: usize) -> String {
+    format!("CREATE OR REPLACE VIEW v{client} AS SELECT 1 AS n")
+}
+
 /// The procedure that writes to a client's table.
 fn adds(client: usize) -> String {
     format!(
@@ -143,13 +151,17 @@ fn role(name: &str) -> [String; 3] {
 /// What makes the ground, on a connection of an administrator.
 #[must_use]
 pub fn statements() -> Vec<String> {
-    let mut all = Vec::new();
+    let mut all = vec![
+        format!("DROP DATABASE IF EXISTS {FOREIGN}"),
+        format!("CREATE DATABASE {FOREIGN} CHARACTER SET koi8r"),
+    ];
     for schema in SCHEMAS {
         all.push(format!("DROP DATABASE IF EXISTS {schema}"));
         all.push(format!("CREATE DATABASE {schema} CHARACTER SET latin2"));
         all.push(format!("USE {schema}"));
         all.extend((0..CLIENTS_MAX).map(table));
         all.extend((0..CLIENTS_MAX).map(adds));
+        all.extend((0..CLIENTS_MAX).map(view));
         all.extend(OBJECTS.map(|(_, sql)| sql.to_string()));
     }
     all.extend(ROLES.into_iter().flat_map(role));
@@ -180,6 +192,11 @@ pub fn reset(admin: &mut Client, texts: &[Cow<'_, str>]) -> Result<(), String> {
                 .any(|text| mentions(text, &format!("d{client}")))
             {
                 admin.must(&format!("DROP TABLE IF EXISTS {schema}.d{client}"));
+            }
+            let altered = format!("ALTER VIEW v{client} ");
+            if texts.iter().any(|text| text.contains(&altered)) {
+                admin.must(&format!("USE {schema}"));
+                admin.must(&view(client));
             }
         }
     }

@@ -3,7 +3,8 @@
 //! A text is one step or several, with ` ;; ` between them; other clients' steps come in between.
 //! A step is SQL, or what its tags in `<...>` say (see `draw`). `{t}` is the client's own table,
 //! `{o}` some client's (to be read), `{d}` a table that it may make, `{n}` a small number, `{k}` a
-//! row's number, `{w}` a word, `{l}` the name of a lock of its own, `{p}` its own procedure.
+//! row's number, `{w}` a word, `{l}` the name of a lock of its own, `{p}` its own procedure, `{v}`
+//! its own view.
 //!
 //! Rules that keep two tellings comparable: rows have an order; nobody writes to another's table;
 //! nothing depends on the clock, on chance, on a connection's number (but for being the client's

@@ -114,6 +114,12 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT id FROM oracle_a.kinds ;; <prepare=4>SELECT FOUND_ROWS(), ? ;; \
              DELETE FROM {t} WHERE id = {k} ;; <execute=4>{n}",
             "SELECT id FROM kinds UNION SELECT {n} ;; SELECT FOUND_ROWS()",
+            // Names that are no questions.
+            "UPDATE {t} SET name = '{w}' ;; \
+             WITH found_rows(a) AS (SELECT {n}), row_count (b) AS (SELECT {k}) \
+             SELECT found_rows.a, row_count.b FROM found_rows, row_count",
+            "UPDATE {t} SET name = '{w}' ;; CREATE TABLE {d} (a INT, KEY found_rows (a), \
+             KEY row_count(a)) ;; DROP TABLE {d}",
             "SELECT id FROM kinds LIMIT 1 OFFSET 1 ;; SELECT FOUND_ROWS()",
             "SELECT id FROM oracle_a.kinds ;; SELECT ROW_COUNT() UNION ALL SELECT FOUND_ROWS()",
             "SELECT id FROM oracle_a.kinds ;; SELECT FOUND_ROWS() FROM (SELECT {n}) x",

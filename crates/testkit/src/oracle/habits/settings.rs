@@ -273,6 +273,37 @@ pub(super) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
+        "changes_told",
+        2,
+        On::Both,
+        &[
+            "SET session_track_state_change = ON ;; SET time_zone = '+0{n}:00'",
+            "SET session_track_state_change = ON ;; SELECT {n} ;; \
+             SET session_track_state_change = OFF ;; DO {n}",
+            "SET session_track_state_change = ON ;; SELECT {n} ;; \
+             SET time_zone = '+0{n}:00', session_track_state_change = OFF ;; DO {n}",
+            "SET session_track_state_change = ON, @a = {n} ;; SELECT {n} ;; \
+             SET session_track_state_change = OFF, time_zone = '+0{n}:00'",
+        ],
+    ),
+    // A name that each character set writes otherwise, of a schema with a character set of its own.
+    habit(
+        "foreign_schemas",
+        3,
+        On::Both,
+        &[
+            "SET NAMES utf8mb4 ;; USE oracle_\u{442}\u{435}\u{441}\u{442} ;; SELECT DATABASE() ;; \
+             SHOW TABLES ;; USE oracle_a",
+            "SET NAMES utf8mb4 ;; USE oracle_\u{442}\u{435}\u{441}\u{442} ;; \
+             SET CHARACTER SET koi8r ;; SHOW TABLES ;; \
+             SELECT HEX(DATABASE()), @@character_set_database, @@collation_connection ;; \
+             USE oracle_a",
+            "SET NAMES utf8mb4 ;; USE oracle_\u{442}\u{435}\u{441}\u{442} ;; SET NAMES cp1251 ;; \
+             <prepare=4>SELECT HEX(DATABASE()), @@character_set_client ;; SELECT {n} ;; \
+             <execute=4> ;; <reset> ;; SELECT HEX(DATABASE()) ;; USE oracle_a",
+        ],
+    ),
+    habit(
         "schemas",
         5,
         On::Both,

@@ -220,6 +220,31 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins prepare=3>CALL rows_procedure(?, @out) ;; <pins execute=3>{n}",
         ],
     ),
+    // What a server tells as it was when the text was prepared, or executed for the first time.
+    habit(
+        "kept_answers",
+        3,
+        On::Both,
+        &[
+            "<prepare=4>SHOW CREATE VIEW {v} ;; <execute=4> ;; \
+             ALTER VIEW {v} AS SELECT {n} AS n ;; <prepare=4>SHOW CREATE VIEW {v} ;; \
+             SELECT {n} ;; <execute=4> ;; <close=4>",
+            "<prepare=4>DESCRIBE {v} ;; <execute=4> ;; ALTER VIEW {v} AS SELECT '{w}' AS w ;; \
+             <prepare=4>DESCRIBE {v} ;; SELECT {n} ;; <execute=4> ;; <close=4>",
+            "<prepare=4>EXPLAIN SELECT word FROM kinds WHERE id = 1 AND day < DATE'2021-01-01' ;; \
+             SELECT {n} ;; <execute=4> ;; SHOW WARNINGS ;; <close=4>",
+        ],
+    ),
+    habit(
+        "kept_explanations",
+        1,
+        On::MariaDb,
+        &[
+            "<prepare=4>EXPLAIN EXTENDED SELECT word FROM kinds WHERE id = 1 \
+             AND moment < TIMESTAMP'2021-01-01 00:00:00' ;; SELECT {n} ;; <execute=4> ;; \
+             SHOW WARNINGS ;; <close=4>",
+        ],
+    ),
     habit(
         "multi_statements",
         3,
