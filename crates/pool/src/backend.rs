@@ -446,11 +446,10 @@ impl<S> Backend<S> {
         Some(command)
     }
 
-    /// Takes those from this backend who ride on it, each with its command, in the order in which
-    /// they were sent; nobody waits for the replies any more. What cannot be run again, because a
-    /// part of its reply has come or it is no statement that rides, has no command. `but` is none
-    /// of them.
-    pub(crate) fn part_riders(&mut self, but: Option<Key>) -> Vec<(Key, Option<Vec<u8>>)> {
+    /// Takes those from this backend who ride on it, each with what becomes of its statement, in
+    /// the order in which they were sent; nobody waits for the replies any more. `but` is none of
+    /// them.
+    pub(crate) fn part_riders(&mut self, but: Option<Key>) -> Vec<(Key, Parted)> {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();
         let mut riders = Vec::new();
         for (place, command) in self.flight.iter_mut().enumerate() {
@@ -458,9 +457,12 @@ impl<S> Backend<S> {
             let Some(rider) = command.owner.take_if(|rider| Some(*rider) != but) else {
                 continue;
             };
-            let has_begun = place == 0 && begun;
-            let again = Some(sent).filter(|sent| !sent.is_empty() && !has_begun);
-            riders.push((rider, again));
+            let parted = match place == 0 && begun {
+                true => Parted::HasBegun,
+                false if sent.is_empty() => Parted::OwnsSession,
+                false => Parted::RunsAgain(sent),
+            };
+            riders.push((rider, parted));
         }
         riders
     }
@@ -587,6 +589,17 @@ impl Backend<()> {
         let at = Arc::new(Address::Unix("/s".into()));
         Backend::dialling(Endpoint::new((), at, 0), now, session, None)
     }
+}
+
+/// What becomes of a statement whose reply nobody is to have from this backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Parted {
+    /// Nothing of its reply has come: this command runs again elsewhere.
+    RunsAgain(Vec<u8>),
+    /// A part of its reply has come, and the rest does not.
+    HasBegun,
+    /// It is of a client whose session is on this backend alone.
+    OwnsSession,
 }
 
 #[cfg(test)]

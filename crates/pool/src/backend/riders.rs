@@ -59,7 +59,7 @@ impl Riders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Backend, InFlight, Purpose};
+    use crate::backend::{Backend, InFlight, Parted, Purpose};
     use reactor::{Key, Slots, Time};
     use std::rc::Rc;
     use wire::command::ReplyShape;
@@ -92,7 +92,7 @@ mod tests {
         let expected = [(keys[2], b"secnd"), (keys[3], b"third")];
         assert_eq!(
             riders,
-            expected.map(|(key, text)| (key, Some(text.to_vec())))
+            expected.map(|(key, text)| (key, Parted::RunsAgain(text.to_vec())))
         );
         assert!(backend.riders.0.is_empty() && backend.part_riders(None).is_empty());
         assert_eq!(backend.flight().len(), 2, "the replies are still to come");
@@ -107,8 +107,18 @@ mod tests {
         sends(&mut backend, keys[1], b"behind");
         backend.summary.len = 1;
         let riders = backend.part_riders(None);
-        let behind = Some(b"behind".to_vec());
-        assert_eq!(riders, [(keys[0], None), (keys[1], behind)]);
+        let behind = Parted::RunsAgain(b"behind".to_vec());
+        assert_eq!(riders, [(keys[0], Parted::HasBegun), (keys[1], behind)]);
+    }
+
+    #[test]
+    fn what_needs_the_session_of_this_backend_is_not_run_again() {
+        let (mut backend, keys) = (backend(), keys());
+        sends(&mut backend, keys[0], b"rides");
+        sends(&mut backend, keys[1], b"");
+        backend.take_answered().unwrap();
+        let riders = backend.part_riders(None);
+        assert_eq!(riders, [(keys[1], Parted::OwnsSession)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! Invariant: a backend is released only where [`Next::Free`] says so, or its client has gone and
 //! left nothing there.
 
-use crate::backend::{Backend, InFlight, Reports, Riding};
+use crate::backend::{Backend, InFlight, Parted, Reports, Riding};
 use crate::client::{Client, ClientState, Company};
 use crate::group::Group;
 use crate::group::backends::losses::Loss;
@@ -26,7 +26,7 @@ const PARTED: Loss<'_> = Loss {
     amid_packet: true,
 };
 
-/// Why a client that has nothing in flight loses what it keeps on its backend.
+/// Why a client loses the session that it keeps on its backend.
 const CHANGED: Loss<'_> = Loss {
     why: "a statement of another client that had begun there has changed the session",
     in_transaction: false,
@@ -168,11 +168,11 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         backend.note_left(now);
         backend.binding.hand_over(owner);
-        for (rider, command) in riders {
-            match command {
-                Some(command) => self.run_again(rider, &command),
-                // Its reply has begun, and comes to no end.
-                None => self.backend_lost(rider, PARTED),
+        for (rider, parted) in riders {
+            match parted {
+                Parted::RunsAgain(command) => self.run_again(rider, &command),
+                Parted::HasBegun => self.backend_lost(rider, PARTED),
+                Parted::OwnsSession => self.backend_lost(rider, CHANGED),
             }
         }
         if let Some(keeper) = keeper {
