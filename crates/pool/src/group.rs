@@ -3,7 +3,7 @@
 //! The hot path, in the order in which a statement takes it:
 //! [`Group::turn`] → `clients.rs: pump` (bytes become a command) → `statements.rs: on_command`
 //! (what is it, what does it need) → `leases.rs: acquire` (a backend now, or a place in the lane)
-//! → `restoring.rs: begin` (restore the session, send) → `backends.rs: on_backend` (the reply)
+//! → `statements.rs: begin` (restore the session, send) → `backends.rs: on_backend` (the reply)
 //! → `relay.rs: feed` → `endings.rs: settle` → `leases.rs: release` (the next in the lane).
 //!
 //! What is to be done is decided by values that know no group and are tested without one: what
@@ -24,7 +24,7 @@
 pub(crate) mod backends;
 pub(crate) mod clients;
 pub(crate) mod leases;
-pub(crate) mod pairs;
+pub(crate) mod parts;
 pub(crate) mod prepared;
 pub(crate) mod session_state;
 pub(crate) mod statements;
@@ -63,7 +63,6 @@ use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
 use crate::slow_readers::SlowReaders;
 use crate::statement_logs::StatementLogs;
-use crate::survey::Survey;
 use crate::tokens::{BACKEND, CLIENT, KILL_CONNECTION, LISTENER};
 use crate::upgrade::aside::Aside;
 use crate::watched::code_catalogue::Seen;
@@ -421,29 +420,6 @@ impl<N: Net> Group<N> {
         self.draining.is_some_and(|since| {
             self.clients.is_empty() || self.net.now() >= since + self.settings.drain_max
         })
-    }
-
-    /// The group as others may look at it.
-    pub fn survey(&self) -> Survey<'_, N> {
-        Survey {
-            net: &self.net,
-            shared: &self.shared,
-            settings: &self.settings,
-            index: self.index,
-            clients: &self.clients,
-            backends: &self.backends,
-            pools: &self.backend_pools,
-            line: &self.line,
-            inputs: &self.inputs,
-            slow_readers: &self.slow_readers,
-            kept: &self.kept,
-            definitions: &self.definitions,
-            sessions: &self.sessions,
-            gtids: &self.gtids,
-            counts: &self.counts,
-            figures: &self.figures,
-            bulk: &self.bulk,
-        }
     }
 
     /// Answers a question of the console.

@@ -1,16 +1,17 @@
-//! Backends: what arrives from the server, and what it means for the client that waits for it.
+//! Backends: what goes to the server, what arrives from it, and what that means for the client that
+//! waits for it.
 //!
 //! The oldest command in flight owns the bytes that arrive. A client's statement is relayed as it
 //! comes ([`crate::backend::relay`]); replies to the pool's own commands (login, preparation,
 //! restoring) are collected and read. What follows a complete reply stands in `endings.rs`, what
 //! follows the loss of a backend in `losses.rs`.
-//! Who is read, and how much, says [`crate::from_backend`].
+//! Who is read, and how much, says [`crate::from_backend`]. What goes to a backend goes out at the
+//! end of the turn, with whatever else is for it then, in one write ([`crate::to_backend`]).
 
 pub(crate) mod abandoned;
 pub(crate) mod losses;
 pub(crate) mod outages;
 pub(crate) mod renewal;
-pub(crate) mod restoring;
 
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::login::LoginStep;
@@ -18,14 +19,15 @@ use crate::backend::overdue::why_broken;
 use crate::backend::relay::Stop;
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN_LONG, Riding};
 use crate::client::ClientState;
-use crate::from_backend::{FromBackend, FromServer, Pace};
+use crate::from_backend::{FromServer, Pace};
 use crate::group::Group;
-use crate::openings::{Opened, Openings};
+use crate::openings::Opened;
 use crate::pair::next::Next;
 use crate::pair::own_answers::{After, OwnAnswer};
 use crate::pair::passing::Passing;
 use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
+use crate::to_backend::Written;
 use reactor::{Event, Key, Net};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
@@ -67,32 +69,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// What is read from backends goes through this.
-    #[inline]
-    fn backend_reader(&mut self) -> FromBackend<'_, N> {
-        FromBackend {
-            net: &mut self.net,
-            backends: &mut self.backends,
-            clients: &self.clients,
-            shared: &self.shared,
-            slow_readers: &mut self.slow_readers,
-            bulk: &mut self.bulk,
-            handshakes_left: &mut self.handshakes_left,
-        }
-    }
-
-    /// Backends that are being made ready.
-    fn openings(&mut self) -> Openings<'_, N::Sock> {
-        Openings {
-            backends: &mut self.backends,
-            pools: &mut self.backend_pools,
-            sessions: &mut self.sessions,
-            begun: &self.begun,
-            shared: &self.shared,
-            now: self.net.now(),
-        }
-    }
-
     /// Reads what a backend has sent, as long as its client takes it, and a share of it at most.
     pub(crate) fn read_backend(&mut self, lease: Key) {
         if !self.backend_reader().takes_handshake(lease) {
@@ -125,6 +101,34 @@ impl<N: Net> Group<N> {
         }
         self.received = buffer;
         self.backend_reader().put_off(lease);
+    }
+
+    /// Writes to every backend that has something in line.
+    pub(crate) fn flush_dirty(&mut self) {
+        while let Some(key) = self.dirty.pop() {
+            self.write_on(key);
+        }
+    }
+
+    /// Goes on writing to a backend that has had its share of an earlier turn.
+    pub(crate) fn write_on(&mut self, key: Key) {
+        let written = self.backend_writer().write_on(key);
+        self.written(key, written);
+    }
+
+    /// A backend has been written to.
+    fn written(&mut self, key: Key, written: Written) {
+        if let Some(error) = written.broken {
+            self.backend_broken(key, &error);
+        }
+        // The server has taken what its client had sent of a file: the client is read again.
+        if let Some(key) = written.fed
+            && let Some(client) = self.clients.get_mut(key)
+        {
+            // It could not be heard meanwhile.
+            client.heard_from(self.net.now());
+            self.bulk.push(Piece::Client(key));
+        }
     }
 
     /// A backend's connection cannot be read or written any more.

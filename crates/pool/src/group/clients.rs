@@ -15,7 +15,6 @@ pub(crate) mod memory_share;
 pub(crate) mod moving;
 pub(crate) mod proxy_header;
 pub(crate) mod reset_connection;
-pub(crate) mod sending;
 pub(crate) mod slow_readers;
 pub(crate) mod timeouts;
 pub(crate) mod tls;
@@ -25,8 +24,7 @@ use crate::auth::login::Login;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
-use crate::failed_logins::FailedLogins;
-use crate::from_client::{FromClient, Got};
+use crate::from_client::Got;
 use crate::group::Group;
 use crate::server::server_facts::ServerFacts;
 use crate::tokens::CLIENT;
@@ -129,19 +127,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// What logins that fail come to.
-    pub(crate) fn failed_logins(&mut self) -> FailedLogins<'_, N> {
-        FailedLogins {
-            net: &mut self.net,
-            shared: &self.shared,
-            index: self.index,
-            clients: &mut self.clients,
-            counts: &mut self.counts,
-            log: &mut self.log,
-            delays: &mut self.auth_delays,
-        }
-    }
-
     /// Handles an event of a client's socket.
     pub(crate) fn on_client(&mut self, key: Key, event: Event) {
         let Some(client) = self.clients.get_mut(key) else {
@@ -162,6 +147,13 @@ impl<N: Net> Group<N> {
             // Nothing of its statement has been executed, and nobody is there for the reply.
             self.counts.gave_up += 1;
             self.clients.close_later(key);
+        }
+    }
+
+    /// Sends what was kept; goes on reading the client's backend when all of it is gone.
+    pub(crate) fn flush_client(&mut self, key: Key) {
+        if let Some(backend) = self.client_writer().flush(key) {
+            self.bulk.read_at_once(backend);
         }
     }
 
@@ -218,24 +210,6 @@ impl<N: Net> Group<N> {
             client.has_fed_enough(client.lease().and_then(|lease| self.backends.get(lease)))
         });
         fed || self.departs(key)
-    }
-
-    /// What is read from clients goes through this.
-    #[inline]
-    pub(crate) fn client_reader(&mut self) -> FromClient<'_, N> {
-        FromClient {
-            net: &mut self.net,
-            clients: &mut self.clients,
-            shared: &self.shared,
-            settings: &self.settings,
-            counts: &mut self.counts,
-            inputs: &mut self.inputs,
-            spare_inputs: &mut self.spare_inputs,
-            packing: &mut self.packing,
-            scratch: &mut self.scratch,
-            tls_bytes: &mut self.kept.tls_bytes,
-            handshakes_left: &mut self.handshakes_left,
-        }
     }
 
     /// Reads more bytes; `false` when there are none now.

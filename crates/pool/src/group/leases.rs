@@ -22,7 +22,6 @@ use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports, Riding};
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::matching::Matching;
 use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
 use crate::tokens::BACKEND;
@@ -31,28 +30,6 @@ use session::standing::Front;
 use session::state::Session;
 
 impl<N: Net> Group<N> {
-    /// Who gets what, as things are at this moment.
-    #[inline]
-    pub(crate) fn matching(&mut self) -> Matching<'_, N::Sock> {
-        Matching {
-            clients: &self.clients,
-            backends: &self.backends,
-            pools: &mut self.backend_pools,
-            line: &self.line,
-            running: &self.running,
-            slow_readers: &self.slow_readers,
-            shapes: &self.shapes,
-            code: &self.code_seen,
-            begun: &self.begun,
-            settings: &self.settings,
-            shared: &self.shared,
-            index: self.index,
-            drains: self.draining.is_some(),
-            address_at: self.outlook.address_at,
-            now: self.net.now(),
-        }
-    }
-
     /// Binds an idle backend to a client that wants to run something now.
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;

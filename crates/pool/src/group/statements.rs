@@ -5,7 +5,7 @@
 //! run (`texts.rs`), so that an error halfway through cannot leave a trace on a shared backend.
 //!
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
-//! behind what puts it there (`restoring.rs`).
+//! behind what puts it there ([`crate::pair::restoring`]).
 
 pub(crate) mod deferred_begin;
 pub(crate) mod endings;
@@ -20,7 +20,6 @@ use crate::group::Group;
 use crate::kill_meaning::kill_of_command;
 use crate::log::statement::StatementLog;
 use crate::own_ok::OwnOk;
-use crate::statement_logs::Logging;
 use reactor::{Key, Net};
 use session::beforehand::statement_without_text;
 use session::read_back::Properties;
@@ -187,20 +186,6 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// The logs of statements, and what their lines are made of.
-    pub(crate) fn logs(&mut self) -> Logging<'_, N> {
-        Logging {
-            net: &self.net,
-            shared: &self.shared,
-            settings: &self.settings,
-            clients: &self.clients,
-            backends: &self.backends,
-            pools: &self.backend_pools,
-            digests: &self.figures.digests,
-            logs: &mut self.statement_logs,
-        }
-    }
-
     /// Runs a command on the client's backend, on another one, or later.
     pub(crate) fn start(&mut self, key: Key, message: &[u8], statement: Statement) -> Handled {
         let Some(client) = self.clients.get_mut(key) else {
@@ -235,6 +220,53 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         }
         self.wait_in_lane(key, message.len())
+    }
+
+    /// Sends a command to the client's backend, once that stands in the client's session state.
+    pub(crate) fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
+        else {
+            return Handled::Used;
+        };
+        let has_prepared = client.prepared.is_some();
+        if client.needs_renewal(backend, &self.begun, self.shared.server.flavour)
+            && let Some(handled) = self.renew(key, lease)
+        {
+            return handled;
+        }
+        if has_prepared && let Some(handled) = self.prepare_ahead(key, lease, message) {
+            return handled;
+        }
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        let text_here_max = self.shared.text_here_max;
+        let pair = self.pair(key, lease);
+        let front = pair.map(|mut pair| pair.put_front(message, text_here_max, &mut out));
+        let result = match front {
+            None => Handled::Used,
+            Some(Front::Waited) => self.send_restore(key, lease, &out),
+            Some(front) => {
+                self.backend_writer().send(lease, &out);
+                self.send_statement(key, lease, message, &front);
+                Handled::Used
+            }
+        };
+        self.lent = out;
+        result
+    }
+
+    /// Sends what its command is to stand behind, and keeps that until it is answered.
+    pub(crate) fn send_restore(&mut self, key: Key, lease: Key, out: &[u8]) -> Handled {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        if !client.change_state(ClientState::Restoring, now) {
+            self.clients.close_later(key);
+            return Handled::Used;
+        }
+        self.backend_writer().ask(lease, out);
+        Handled::Kept
     }
 
     /// Whether names of code have changed since a client's command was judged by them.
@@ -346,6 +378,18 @@ impl<N: Net> Group<N> {
         }
         if let Some(backend) = self.backends.get_mut(lease) {
             self.running.begins(backend, self.net.now());
+        }
+    }
+    /// Sends a client's command to its backend, in the words that the backend knows.
+    pub(crate) fn send_command(&mut self, key: Key, lease: Key, message: &[u8]) {
+        let prepared = (self.clients.get_mut(key)).and_then(|client| client.prepared.as_mut());
+        let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.take()) else {
+            return self.backend_writer().send_message(lease, message);
+        };
+        let share = self.shared.prepared_of_backend(&self.settings);
+        if let Some(mut pair) = self.pair(key, lease) {
+            let out = pair.put_prepared(under_way, message, share);
+            self.backend_writer().send(lease, &out);
         }
     }
 }

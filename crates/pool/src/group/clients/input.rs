@@ -5,23 +5,10 @@
 
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::input_room::{InputRoom, TURN_BYTES};
+use crate::input_room::TURN_BYTES;
 use reactor::{Key, Net};
 
 impl<N: Net> Group<N> {
-    /// The unfinished commands of clients.
-    #[inline]
-    pub(crate) fn room(&mut self) -> InputRoom<'_, N::Sock> {
-        InputRoom {
-            inputs: &mut self.inputs,
-            clients: &mut self.clients,
-            shared: &self.shared,
-            settings: &self.settings,
-            counts: &mut self.counts,
-            now: self.net.now(),
-        }
-    }
-
     /// Serves those who stand in line, and those for whom there is room now.
     pub(crate) fn serve_inputs(&mut self) {
         self.room().seat_waiting();

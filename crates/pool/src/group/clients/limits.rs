@@ -16,8 +16,6 @@ use crate::buffers::memory::{meminfo, memory_of};
 use crate::client::Proof;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::pool_members::PoolMembers;
-use crate::seating::Seating;
 use crate::shared::Shared;
 use reactor::{Key, Net};
 use std::sync::PoisonError;
@@ -96,33 +94,5 @@ impl<N: Net> Group<N> {
         let user = user.name.clone();
         self.refuse_and_leave(key, &Refusal::UserClients { user, max });
         false
-    }
-}
-
-impl<N: Net> Group<N> {
-    /// The clients as members of pools.
-    #[inline]
-    pub(crate) fn members(&mut self) -> PoolMembers<'_, N> {
-        PoolMembers {
-            clients: &mut self.clients,
-            pools: &mut self.backend_pools,
-            schemas: &mut self.schemas,
-            sessions: &mut self.sessions,
-            begun: &self.begun,
-            net: &self.net,
-            shared: &self.shared,
-            settings: &self.settings,
-        }
-    }
-
-    /// Connections as they are counted by their address.
-    pub(crate) fn seating(&mut self) -> Seating<'_, N> {
-        Seating {
-            seats: &mut self.seats,
-            net: &self.net,
-            shared: &self.shared,
-            settings: &self.settings,
-            clients: &self.clients,
-        }
     }
 }

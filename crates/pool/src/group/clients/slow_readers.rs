@@ -4,27 +4,9 @@
 //! are known to be short go first. Who has to go is closed by [`crate::unread`].
 
 use crate::group::Group;
-use crate::unread::Unread;
 use reactor::Net;
 
 impl<N: Net> Group<N> {
-    /// The clients that do not read.
-    pub(crate) fn unread(&mut self) -> Unread<'_, N> {
-        Unread {
-            net: &self.net,
-            shared: &self.shared,
-            settings: &self.settings,
-            index: self.index,
-            clients: &mut self.clients,
-            backends: &self.backends,
-            pools: &self.backend_pools,
-            slow: &mut self.slow_readers,
-            outputs: &self.kept.outputs,
-            bulk: &mut self.bulk,
-            counts: &mut self.counts,
-        }
-    }
-
     /// Takes replies off their backends while others wait for those.
     pub(crate) fn relieve_backends(&mut self) {
         let budget = &self.shared.budget;

@@ -6,7 +6,7 @@
 
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::time_limits::{Late, Limits, TimeLimits};
+use crate::time_limits::Late;
 use reactor::{Key, Net};
 use sql::lex::Server;
 use wire::errors;
@@ -55,20 +55,6 @@ impl<N: Net> Group<N> {
         self.answers()
             .error(key, errors::CLIENT_INACTIVE, errors::CLIENT_INACTIVE_WORDS);
         self.leave(key);
-    }
-
-    /// Who is under limits of time.
-    pub(crate) fn time_limits(&mut self) -> TimeLimits<'_, N> {
-        TimeLimits {
-            net: &self.net,
-            limits: Limits {
-                settings: &self.settings,
-                server: &self.shared.server,
-            },
-            clients: &self.clients,
-            backends: &mut self.backends,
-            inputs: &self.inputs,
-        }
     }
 
     /// Gives up who acknowledges nothing, and ends statements and transactions that have taken

@@ -19,24 +19,10 @@ use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::matching::turns::REFUSABLE;
 use crate::queue::lane::Waiting;
-use crate::waiters::{Entered, Waiters};
+use crate::waiters::Entered;
 use reactor::{Key, Net};
 
 impl<N: Net> Group<N> {
-    /// The clients that wait.
-    #[inline]
-    pub(crate) fn waiters(&mut self) -> Waiters<'_, N::Sock> {
-        Waiters {
-            clients: &mut self.clients,
-            pools: &mut self.backend_pools,
-            line: &mut self.line,
-            settings: &self.settings,
-            counts: &mut self.counts,
-            figures: &mut self.figures,
-            now: self.net.now(),
-        }
-    }
-
     /// Puts a client whose command of `len` bytes is at the front of its input in its lane, or
     /// says why it cannot wait there.
     pub(crate) fn wait_in_lane(&mut self, key: Key, len: usize) -> Handled {

@@ -20,7 +20,7 @@
 mod look;
 
 use crate::client::Client;
-use crate::code_seen::{CodeSeen, Inside, SchemaText};
+use crate::code_seen::{Inside, SchemaText};
 use crate::group::Group;
 pub(crate) use look::look_once;
 use reactor::{Key, Net};
@@ -28,15 +28,6 @@ use session::stored_code::{Besides, Object};
 use sql::classify::Reads;
 
 impl<N: Net> Group<N> {
-    /// What it knows of stored code.
-    pub(crate) fn code(&mut self) -> CodeSeen<'_> {
-        CodeSeen {
-            catalogue: &self.shared.code_catalogue,
-            sql_mode: &self.shared.server.sql_mode,
-            seen: &mut self.code_seen,
-        }
-    }
-
     /// What becomes of a text that asks first and goes on with what nobody can tell, or calls
     /// stored code and asks beside the call, or is known to ask in that code, in a view or in a
     /// trigger, what the statement before left. If the backend of that is free, the client goes

@@ -71,13 +71,4 @@ impl<N: Net> Group<N> {
         self.answers().ok(key, &ok);
         Some(Handled::Used)
     }
-
-    /// A client as one that may be answered without the server.
-    pub(crate) fn alone(&self, key: Key) -> Option<Alone<'_, N::Sock>> {
-        Some(Alone {
-            view: self.client_view(key)?,
-            server: &self.shared.server,
-            is_on: self.settings.defer_begin && self.draining.is_none(),
-        })
-    }
 }

@@ -1,0 +1,379 @@
+//! The parts of a group that one job needs, lent together.
+//!
+//! What is to be done is decided by values that know no group ([`crate::group`]): each borrows what
+//! it looks at and changes, for the moment. This is the list of what each of them may touch; what
+//! follows from what it says is done by the group, once that is given back.
+
+use crate::alone::Alone;
+use crate::answers::Answers;
+use crate::code_seen::CodeSeen;
+use crate::failed_logins::FailedLogins;
+use crate::from_backend::FromBackend;
+use crate::from_client::FromClient;
+use crate::group::Group;
+use crate::input_room::InputRoom;
+use crate::matching::Matching;
+use crate::naming::Naming;
+use crate::openings::Openings;
+use crate::pair::view::ClientView;
+use crate::pair::{Context, Pair};
+use crate::pinning::Planning;
+use crate::pool_members::PoolMembers;
+use crate::seating::Seating;
+use crate::statement_commands::StatementCommands;
+use crate::statement_logs::Logging;
+use crate::survey::Survey;
+use crate::time_limits::{Limits, TimeLimits};
+use crate::to_backend::ToBackend;
+use crate::to_client::ToClient;
+use crate::unread::Unread;
+use crate::waiters::Waiters;
+use reactor::{Key, Net};
+
+impl<N: Net> Group<N> {
+    /// Who gets what, as things are at this moment.
+    #[inline]
+    pub(crate) fn matching(&mut self) -> Matching<'_, N::Sock> {
+        Matching {
+            clients: &self.clients,
+            backends: &self.backends,
+            pools: &mut self.backend_pools,
+            line: &self.line,
+            running: &self.running,
+            slow_readers: &self.slow_readers,
+            shapes: &self.shapes,
+            code: &self.code_seen,
+            begun: &self.begun,
+            settings: &self.settings,
+            shared: &self.shared,
+            index: self.index,
+            drains: self.draining.is_some(),
+            address_at: self.outlook.address_at,
+            now: self.net.now(),
+        }
+    }
+
+    /// The clients that wait.
+    #[inline]
+    pub(crate) fn waiters(&mut self) -> Waiters<'_, N::Sock> {
+        Waiters {
+            clients: &mut self.clients,
+            pools: &mut self.backend_pools,
+            line: &mut self.line,
+            settings: &self.settings,
+            counts: &mut self.counts,
+            figures: &mut self.figures,
+            now: self.net.now(),
+        }
+    }
+
+    /// A client and a backend, to be changed together; `None` where one of them is gone.
+    pub(crate) fn pair(&mut self, owner: Key, lease: Key) -> Option<Pair<'_, N::Sock>> {
+        let now = self.net.now();
+        Some(Pair {
+            owner,
+            client: self.clients.get_mut(owner)?,
+            backend: self.backends.get_mut(lease)?,
+            context: Context {
+                server: &self.shared.server,
+                sessions: &mut self.sessions,
+                variables: &self.kept.variables,
+                statements: &self.kept.statements,
+                warnings: &self.kept.warnings,
+                long_data: &mut self.kept.long_data,
+                schemas: &mut self.schemas,
+                gtids: &mut self.gtids,
+                counts: &mut self.counts,
+                epoch: self.epoch,
+                now,
+            },
+        })
+    }
+
+    /// A client and the backend that it has, if it has one, to be looked at.
+    pub(crate) fn client_view(&self, key: Key) -> Option<ClientView<'_, N::Sock>> {
+        ClientView::of(key, &self.clients, &self.backends)
+    }
+
+    /// What is read from clients goes through this.
+    #[inline]
+    pub(crate) fn client_reader(&mut self) -> FromClient<'_, N> {
+        FromClient {
+            net: &mut self.net,
+            clients: &mut self.clients,
+            shared: &self.shared,
+            settings: &self.settings,
+            counts: &mut self.counts,
+            inputs: &mut self.inputs,
+            spare_inputs: &mut self.spare_inputs,
+            packing: &mut self.packing,
+            scratch: &mut self.scratch,
+            tls_bytes: &mut self.kept.tls_bytes,
+            handshakes_left: &mut self.handshakes_left,
+        }
+    }
+
+    /// What is sent to clients goes through this.
+    #[inline]
+    pub(crate) fn client_writer(&mut self) -> ToClient<'_, N> {
+        ToClient {
+            net: &mut self.net,
+            shared: &self.shared,
+            clients: &mut self.clients,
+            outputs: &self.kept.outputs,
+            slow_readers: &mut self.slow_readers,
+            packing: &mut self.packing,
+            bulk: &mut self.bulk,
+        }
+    }
+
+    /// Answers of the pool's own go through this.
+    #[inline]
+    pub(crate) fn answers(&mut self) -> Answers<'_, N> {
+        Answers {
+            to: ToClient {
+                net: &mut self.net,
+                shared: &self.shared,
+                clients: &mut self.clients,
+                outputs: &self.kept.outputs,
+                slow_readers: &mut self.slow_readers,
+                packing: &mut self.packing,
+                bulk: &mut self.bulk,
+            },
+            settings: &self.settings,
+            backends: &self.backends,
+            pools: &self.backend_pools,
+            digests: &self.figures.digests,
+            logs: &mut self.statement_logs,
+            counts: &mut self.counts,
+            long_data: &mut self.kept.long_data,
+            lent: &mut self.lent,
+        }
+    }
+
+    /// The unfinished commands of clients.
+    #[inline]
+    pub(crate) fn room(&mut self) -> InputRoom<'_, N::Sock> {
+        InputRoom {
+            inputs: &mut self.inputs,
+            clients: &mut self.clients,
+            shared: &self.shared,
+            settings: &self.settings,
+            counts: &mut self.counts,
+            now: self.net.now(),
+        }
+    }
+
+    /// What is read from backends goes through this.
+    #[inline]
+    pub(crate) fn backend_reader(&mut self) -> FromBackend<'_, N> {
+        FromBackend {
+            net: &mut self.net,
+            backends: &mut self.backends,
+            clients: &self.clients,
+            shared: &self.shared,
+            slow_readers: &mut self.slow_readers,
+            bulk: &mut self.bulk,
+            handshakes_left: &mut self.handshakes_left,
+        }
+    }
+
+    /// What is sent to backends goes through this.
+    #[inline]
+    pub(crate) fn backend_writer(&mut self) -> ToBackend<'_, N> {
+        ToBackend {
+            net: &mut self.net,
+            backends: &mut self.backends,
+            running: &mut self.running,
+            dirty: &mut self.dirty,
+            bulk: &mut self.bulk,
+            in_transit: &self.kept.in_transit,
+            in_hand: &self.in_hand,
+            copied_max: self.shared.text_here_max,
+        }
+    }
+
+    /// Backends that are being made ready.
+    pub(crate) fn openings(&mut self) -> Openings<'_, N::Sock> {
+        Openings {
+            backends: &mut self.backends,
+            pools: &mut self.backend_pools,
+            sessions: &mut self.sessions,
+            begun: &self.begun,
+            shared: &self.shared,
+            now: self.net.now(),
+        }
+    }
+
+    /// What it knows of stored code.
+    pub(crate) fn code(&mut self) -> CodeSeen<'_> {
+        CodeSeen {
+            catalogue: &self.shared.code_catalogue,
+            sql_mode: &self.shared.server.sql_mode,
+            seen: &mut self.code_seen,
+        }
+    }
+
+    /// A client's text that is about to be sent, to be judged.
+    pub(crate) fn planning(&mut self, key: Key) -> Option<Planning<'_, N::Sock>> {
+        Some(Planning {
+            client: self.clients.get_mut(key)?,
+            code: CodeSeen {
+                catalogue: &self.shared.code_catalogue,
+                sql_mode: &self.shared.server.sql_mode,
+                seen: &mut self.code_seen,
+            },
+            shared: &self.shared,
+            policy: self.settings.stored_code,
+        })
+    }
+
+    /// A client as one that may be answered without the server.
+    pub(crate) fn alone(&self, key: Key) -> Option<Alone<'_, N::Sock>> {
+        Some(Alone {
+            view: self.client_view(key)?,
+            server: &self.shared.server,
+            is_on: self.settings.defer_begin && self.draining.is_none(),
+        })
+    }
+
+    /// A client with what it has prepared by name.
+    pub(crate) fn naming(&mut self, key: Key) -> Option<Naming<'_, N::Sock>> {
+        let client = self.clients.get_mut(key)?;
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        Some(Naming {
+            key,
+            client,
+            backend,
+            server: &self.shared.server,
+            definitions: &mut self.definitions,
+            sessions: &mut self.sessions,
+            share: self.shared.prepared_of_backend(&self.settings),
+        })
+    }
+
+    /// A client with what it has prepared by number.
+    pub(crate) fn statement_commands(
+        &mut self,
+        key: Key,
+    ) -> Option<StatementCommands<'_, N::Sock>> {
+        let client = self.clients.get_mut(key)?;
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        Some(StatementCommands {
+            client,
+            backend,
+            server: &self.shared.server,
+            definitions: &mut self.definitions,
+            sessions: &mut self.sessions,
+            kept: &mut self.kept,
+            share: self.shared.prepared_of_backend(&self.settings),
+        })
+    }
+
+    /// The clients that do not read.
+    pub(crate) fn unread(&mut self) -> Unread<'_, N> {
+        Unread {
+            net: &self.net,
+            shared: &self.shared,
+            settings: &self.settings,
+            index: self.index,
+            clients: &mut self.clients,
+            backends: &self.backends,
+            pools: &self.backend_pools,
+            slow: &mut self.slow_readers,
+            outputs: &self.kept.outputs,
+            bulk: &mut self.bulk,
+            counts: &mut self.counts,
+        }
+    }
+
+    /// What logins that fail come to.
+    pub(crate) fn failed_logins(&mut self) -> FailedLogins<'_, N> {
+        FailedLogins {
+            net: &mut self.net,
+            shared: &self.shared,
+            index: self.index,
+            clients: &mut self.clients,
+            counts: &mut self.counts,
+            log: &mut self.log,
+            delays: &mut self.auth_delays,
+        }
+    }
+
+    /// The clients as members of pools.
+    #[inline]
+    pub(crate) fn members(&mut self) -> PoolMembers<'_, N> {
+        PoolMembers {
+            clients: &mut self.clients,
+            pools: &mut self.backend_pools,
+            schemas: &mut self.schemas,
+            sessions: &mut self.sessions,
+            begun: &self.begun,
+            net: &self.net,
+            shared: &self.shared,
+            settings: &self.settings,
+        }
+    }
+
+    /// Connections as they are counted by their address.
+    pub(crate) fn seating(&mut self) -> Seating<'_, N> {
+        Seating {
+            seats: &mut self.seats,
+            net: &self.net,
+            shared: &self.shared,
+            settings: &self.settings,
+            clients: &self.clients,
+        }
+    }
+
+    /// Who is under limits of time.
+    pub(crate) fn time_limits(&mut self) -> TimeLimits<'_, N> {
+        TimeLimits {
+            net: &self.net,
+            limits: Limits {
+                settings: &self.settings,
+                server: &self.shared.server,
+            },
+            clients: &self.clients,
+            backends: &mut self.backends,
+            inputs: &self.inputs,
+        }
+    }
+
+    /// The logs of statements, and what their lines are made of.
+    pub(crate) fn logs(&mut self) -> Logging<'_, N> {
+        Logging {
+            net: &self.net,
+            shared: &self.shared,
+            settings: &self.settings,
+            clients: &self.clients,
+            backends: &self.backends,
+            pools: &self.backend_pools,
+            digests: &self.figures.digests,
+            logs: &mut self.statement_logs,
+        }
+    }
+
+    /// The group as others may look at it.
+    pub fn survey(&self) -> Survey<'_, N> {
+        Survey {
+            net: &self.net,
+            shared: &self.shared,
+            settings: &self.settings,
+            index: self.index,
+            clients: &self.clients,
+            backends: &self.backends,
+            pools: &self.backend_pools,
+            line: &self.line,
+            inputs: &self.inputs,
+            slow_readers: &self.slow_readers,
+            kept: &self.kept,
+            definitions: &self.definitions,
+            sessions: &self.sessions,
+            gtids: &self.gtids,
+            counts: &self.counts,
+            figures: &self.figures,
+            bulk: &self.bulk,
+        }
+    }
+}
