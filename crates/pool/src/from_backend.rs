@@ -138,10 +138,6 @@ impl<N: Net> FromBackend<'_, N> {
 
     /// Its share of the turn is over: what it still has is read later.
     pub(crate) fn put_off(&mut self, key: Key) {
-        let backend = self.backends.get(key);
-        if !backend.is_some_and(|backend| backend.transport.is_readable()) {
-            return;
-        }
         if self.may_read(key) {
             match self.is_long(key) {
                 true => self.bulk.push(Piece::Reply(key)),

@@ -34,7 +34,7 @@ use session::roles::switch;
 use std::io;
 use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
-use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
+use wire::packet::{Frame, HEADER_LEN, Header, frame};
 
 impl<N: Net> Group<N> {
     /// Handles an event of a backend's socket.
@@ -42,23 +42,34 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        if backend.state() == BackendState::Dialling
-            && let Err(error) = self.net.connected(backend.transport.sock())
-        {
-            let address = self.shared.upstream.words(&backend.at);
-            let why = format!("cannot connect to {address}: {error}");
-            return self.dial_failed(lease, &why, DialEnd::Unreached);
-        }
         backend.transport.note(event);
-        let header = backend.dial.as_mut().map(|dial| dial.take_header());
-        if let Some(header) = header.filter(|header| !header.is_empty()) {
-            self.backend_writer().send(lease, &header);
+        if backend.state() == BackendState::Dialling && !self.is_reached(lease) {
+            return;
         }
         if event.writable {
             let written = self.backend_writer().write(lease);
             self.written(lease, written);
         }
         self.read_or_line_up(lease);
+    }
+
+    /// A backend that is being dialled has got on: says for whom it is dialled, in front of its
+    /// login. `false` where the server cannot be reached.
+    fn is_reached(&mut self, lease: Key) -> bool {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return false;
+        };
+        if let Err(error) = self.net.connected(backend.transport.sock()) {
+            let address = self.shared.upstream.words(&backend.at);
+            let why = format!("cannot connect to {address}: {error}");
+            self.dial_failed(lease, &why, DialEnd::Unreached);
+            return false;
+        }
+        let header = backend.dial.as_mut().map(|dial| dial.take_header());
+        if let Some(header) = header.filter(|header| !header.is_empty()) {
+            self.backend_writer().send(lease, &header);
+        }
+        true
     }
 
     /// Reads what a backend has sent; a long reply waits for the group's bulk work.
@@ -100,7 +111,9 @@ impl<N: Net> Group<N> {
             break;
         }
         self.received = buffer;
-        self.backend_reader().put_off(lease);
+        if (self.backends.get(lease)).is_some_and(|backend| backend.transport.is_readable()) {
+            self.backend_reader().put_off(lease);
+        }
     }
 
     /// Writes to every backend that has something in line.
@@ -154,14 +167,9 @@ impl<N: Net> Group<N> {
             let Some(backend) = self.backends.get_mut(lease) else {
                 return input.len();
             };
-            let used = if backend.state() == BackendState::Dialling {
-                let tls = self.settings.backend_tls.as_deref();
-                let of = (&self.backend_pools.pools[backend.pool].key, tls);
-                let (used, step) = backend.take_login(&mut self.net, of, &input[at..]);
-                self.login_step(lease, step);
-                used
-            } else {
-                self.digest_reply(lease, &input[at..])
+            let used = match backend.state() {
+                BackendState::Dialling => self.digest_login(lease, &input[at..]),
+                _ => self.digest_reply(lease, &input[at..]),
             };
             if used == 0 {
                 break;
@@ -169,6 +177,18 @@ impl<N: Net> Group<N> {
             at += used;
         }
         at
+    }
+
+    /// Takes what has come of a backend's login; returns the bytes used.
+    fn digest_login(&mut self, lease: Key, input: &[u8]) -> usize {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return 0;
+        };
+        let tls = self.settings.backend_tls.as_deref();
+        let of = (&self.backend_pools.pools[backend.pool].key, tls);
+        let (used, step) = backend.take_login(&mut self.net, of, input);
+        self.login_step(lease, step);
+        used
     }
 
     /// Goes on with the login of a backend.
@@ -223,34 +243,12 @@ impl<N: Net> Group<N> {
             self.client_writer().send(owner, &out);
         }
         self.lent = out;
-        let used = self.after_feeding(lease, fed.and_then(|fed| lengths.map(|()| fed)));
-        if let Some(backend) = self.backends.get_mut(lease) {
-            backend.count_kept(&self.kept.in_transit);
-            if backend.is_read_in_vain(self.net.now()) {
-                self.abandon(lease, None);
-            }
-        }
-        used
-    }
-
-    /// What follows from why the relay stopped; returns the bytes used.
-    fn after_feeding(&mut self, lease: Key, fed: Result<(usize, Stop), Malformed>) -> usize {
-        match fed {
+        let used = match fed.and_then(|fed| lengths.map(|()| fed)) {
             Ok((used, stop)) => {
                 match stop {
                     Stop::Hungry => {}
                     Stop::File => self.ask_for_file(lease),
-                    Stop::Done => {
-                        let owner = self.backends.get(lease).and_then(Backend::lease);
-                        let owner = owner.and_then(|owner| self.clients.get(owner));
-                        match owner.is_some_and(|c| c.state() == ClientState::Feeding) {
-                            // What the client still sends of its file would be taken for commands.
-                            true => {
-                                self.lose(lease, "the server answered before the end of the file")
-                            }
-                            false => self.finish(lease),
-                        }
-                    }
+                    Stop::Done => self.finish(lease),
                 }
                 used
             }
@@ -258,7 +256,14 @@ impl<N: Net> Group<N> {
                 self.lose(lease, &format!("the server sent a {error}"));
                 0
             }
+        };
+        if let Some(backend) = self.backends.get_mut(lease) {
+            backend.count_kept(&self.kept.in_transit);
+            if backend.is_read_in_vain(self.net.now()) {
+                self.abandon(lease, None);
+            }
         }
+        used
     }
 
     fn ask_for_file(&mut self, lease: Key) {
@@ -299,6 +304,11 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
+        let owner = backend.lease().and_then(|owner| self.clients.get(owner));
+        if owner.is_some_and(|owner| owner.state() == ClientState::Feeding) {
+            // What the client still sends of its file would be taken for commands.
+            return self.lose(lease, "the server answered before the end of the file");
+        }
         let Some(command) = backend.take_answered() else {
             return;
         };
