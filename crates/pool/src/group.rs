@@ -312,7 +312,13 @@ impl<N: Net> Group<N> {
         self.close_marked();
         self.flush_dirty();
         self.publish();
-        self.keep_memory_bound();
+        let held = self.survey().held_for_clients();
+        if self
+            .memory_told
+            .tell(&self.shared.memory, held, self.net.now())
+        {
+            self.close_who_holds_most();
+        }
     }
 
     /// Tells the other groups how this one stands at the end of its turn.

@@ -22,7 +22,7 @@
 //! Invariants: counts change in [`InputRoom::count`] and [`InputRoom::uncount`] only; no client
 //! is closed as late while it waits for room or in the line.
 
-use crate::buffers::room::{INPUT_FREE, Inputs, Standing};
+use crate::buffers::room::{HOLDER_MIN, INPUT_FREE, Inputs, Standing};
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
@@ -37,8 +37,6 @@ use wire::packet::{Frame, HEADER_LEN, PAYLOAD_MAX, frame};
 const CLIENT_TURN_BYTES: usize = 128 * 1024;
 /// The same for all clients of a group.
 pub(crate) const TURN_BYTES: usize = 256 * 1024;
-/// What is not counted: so much of each client, as a statement that waits in a lane may have.
-const HOLDER_MIN: usize = 4 * 1024;
 /// A client that is amid a command must send so much between two sweeps (a second) while others
 /// wait for room.
 const PROGRESS_MIN: usize = 64 * 1024;
@@ -91,7 +89,7 @@ impl<S> InputRoom<'_, S> {
             return;
         };
         let held = client.held();
-        if held <= HOLDER_MIN && self.inputs.holders.is_empty() {
+        if !self.inputs.counts(held) {
             return;
         }
         let holder = self.inputs.holders.get(&key);

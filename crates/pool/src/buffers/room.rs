@@ -69,6 +69,9 @@ impl InputBudget {
     }
 }
 
+/// What is not counted: so much of each client, as a statement that waits in a lane may have.
+pub(crate) const HOLDER_MIN: usize = 4 * 1024;
+
 /// Where a client stands that holds more than `HOLDER_MIN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
@@ -120,6 +123,12 @@ impl Inputs {
     /// Bytes that the clients of the group hold.
     pub(crate) fn bytes(&self) -> usize {
         self.held
+    }
+
+    /// Whether it says something that a client holds so much: it is more than all may hold, or
+    /// somebody has held more.
+    pub(crate) fn counts(&self, held: usize) -> bool {
+        held > HOLDER_MIN || !self.holders.is_empty()
     }
 
     /// Whether a client's bytes are not read though they are wanted.

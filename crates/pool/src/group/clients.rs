@@ -136,16 +136,22 @@ impl<N: Net> Group<N> {
         if event.writable && client.has_unsent() {
             self.flush_client(key);
         }
-        let Some(client) = self.clients.get_mut(key) else {
+        if self.clients.get(key).is_some_and(Client::takes_input) {
+            self.pump(key);
+        } else if event.closed {
+            self.hung_up(key);
+        }
+    }
+
+    /// A client has closed its connection while it waits for something.
+    fn hung_up(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
             return;
         };
-        if client.takes_input() {
-            self.pump(key);
-        } else if event.closed && client.waits_to_log_in() {
-            self.clients.close_later(key);
-        } else if event.closed && self.clients.get(key).is_some_and(|c| c.place.is_in_lane()) {
+        let in_lane = client.place.is_in_lane();
+        if in_lane || client.waits_to_log_in() {
             // Nothing of its statement has been executed, and nobody is there for the reply.
-            self.counts.gave_up += 1;
+            self.counts.gave_up += u64::from(in_lane);
             self.clients.close_later(key);
         }
     }
@@ -160,7 +166,10 @@ impl<N: Net> Group<N> {
     /// Serves a client for as long as it has bytes and may be served, and its turn lasts.
     pub(crate) fn pump(&mut self, key: Key) {
         self.pump_uncounted(key);
-        self.room().count(key);
+        let held = self.clients.get(key).map_or(0, Client::held);
+        if self.inputs.counts(held) {
+            self.room().count(key);
+        }
     }
 
     fn pump_uncounted(&mut self, key: Key) {

@@ -40,13 +40,8 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Tells all groups what this one keeps; while that is too much, closes who holds most.
-    pub(crate) fn keep_memory_bound(&mut self) {
-        let held = self.survey().held_for_clients();
-        let now = self.net.now();
-        if !self.memory_told.tell(&self.shared.memory, held, now) {
-            return;
-        }
+    /// All groups keep too much: closes who holds most of all, if that is more than a share.
+    pub(crate) fn close_who_holds_most(&mut self) {
         // What nobody has any more goes first.
         self.definitions.sweep();
         self.sessions.sweep();
