@@ -2,7 +2,7 @@
 //!
 //! The problem: who watches a server asks which statements take its time, and an application sends
 //! the same statement a million times with other values in it; and the values are nobody else's
-//! business. The mechanism: a text's tokens without its values ([`parts`]), as a number
+//! business. The mechanism: a text's tokens without its values ([`Reader`]), as a number
 //! ([`digest`]) and as a text to be read ([`normalized`]). As in the digests of MySQL's Performance
 //! Schema, a literal is `?`, a list of literals is `?, ...`, and of rows of literals the first
 //! stands for all, so that an INSERT of many rows has one digest. Comments and white space are no
@@ -80,9 +80,12 @@ impl<'a> Take<'a> for Number {
     }
 }
 
-/// Takes tokens and gives parts.
-struct Parts<T> {
+/// Reads a text token by token, and gives its parts.
+struct Reader<'a, T> {
+    sql: &'a [u8],
     to: T,
+    /// The last token: what it is may depend on the next.
+    last: Option<Token>,
     seen: Seen,
     /// A comma behind literals or rows that is not out yet.
     comma: bool,
@@ -92,7 +95,52 @@ struct Parts<T> {
     sign: Option<u8>,
 }
 
-impl<'a, T: Take<'a>> Parts<T> {
+impl<'a, T: Take<'a>> Reader<'a, T> {
+    fn new(sql: &'a [u8], to: T) -> Self {
+        Self {
+            sql,
+            to,
+            last: None,
+            seen: Seen::Operator,
+            comma: false,
+            row: None,
+            sign: None,
+        }
+    }
+
+    /// The next token of the text.
+    fn token(&mut self, next: Token) {
+        if next.start < LEN_MAX
+            && let Some(token) = self.last.replace(next)
+        {
+            self.put(token, Some(next));
+        }
+    }
+
+    /// The last token has come.
+    fn finish(mut self) -> T {
+        if let Some(token) = self.last.take() {
+            self.put(token, None);
+        }
+        self.flush();
+        self.to
+    }
+
+    fn put(&mut self, token: Token, next: Option<Token>) {
+        let bytes = &self.sql[token.start..token.end];
+        match token.kind {
+            Kind::String | Kind::Number | Kind::Punct(b'?') => self.value(),
+            Kind::Word if introduces(bytes, token, next) => {}
+            Kind::Word if bytes.eq_ignore_ascii_case(b"NULL") && self.begins_operand() => {
+                self.value();
+            }
+            Kind::Punct(byte) => self.punct(byte, bytes),
+            Kind::Semicolon => self.punct(b';', bytes),
+            Kind::Assign => self.punct(b'=', bytes),
+            _ => self.other(bytes),
+        }
+    }
+
     /// Gives what was held back, because no more of the same follows.
     fn flush(&mut self) {
         if std::mem::take(&mut self.comma) {
@@ -201,64 +249,6 @@ impl<'a, T: Take<'a>> Parts<T> {
         self.flush();
         self.to.take(Part::Token(bytes));
         self.seen = Seen::Operand;
-    }
-}
-
-/// Reads a text token by token.
-struct Reader<'a, T> {
-    sql: &'a [u8],
-    parts: Parts<T>,
-    /// The last token: what it is may depend on the next.
-    last: Option<Token>,
-}
-
-impl<'a, T: Take<'a>> Reader<'a, T> {
-    fn new(sql: &'a [u8], to: T) -> Self {
-        let parts = Parts {
-            to,
-            seen: Seen::Operator,
-            comma: false,
-            row: None,
-            sign: None,
-        };
-        Self {
-            sql,
-            parts,
-            last: None,
-        }
-    }
-
-    /// The next token of the text.
-    fn token(&mut self, next: Token) {
-        if next.start < LEN_MAX
-            && let Some(token) = self.last.replace(next)
-        {
-            self.put(token, Some(next));
-        }
-    }
-
-    /// The last token has come.
-    fn finish(mut self) -> T {
-        if let Some(token) = self.last.take() {
-            self.put(token, None);
-        }
-        self.parts.flush();
-        self.parts.to
-    }
-
-    fn put(&mut self, token: Token, next: Option<Token>) {
-        let (parts, bytes) = (&mut self.parts, &self.sql[token.start..token.end]);
-        match token.kind {
-            Kind::String | Kind::Number | Kind::Punct(b'?') => parts.value(),
-            Kind::Word if introduces(bytes, token, next) => {}
-            Kind::Word if bytes.eq_ignore_ascii_case(b"NULL") && parts.begins_operand() => {
-                parts.value();
-            }
-            Kind::Punct(byte) => parts.punct(byte, bytes),
-            Kind::Semicolon => parts.punct(b';', bytes),
-            Kind::Assign => parts.punct(b'=', bytes),
-            _ => parts.other(bytes),
-        }
     }
 }
 
