@@ -472,17 +472,21 @@ impl Session {
         if let Some(mode) = self.lex_mode.get() {
             return mode;
         }
+        let mode = self.read_lex_mode(default, server);
+        self.lex_mode.set(Some(mode));
+        mode
+    }
+
+    fn read_lex_mode(&self, default: &str, server: Server) -> LexMode {
         let sql_mode = self.value(b"sql_mode").unwrap_or(default.as_bytes());
         let has = |word: &str| has_word(sql_mode, word);
-        let mode = LexMode {
+        LexMode {
             ansi_quotes: has("ANSI_QUOTES"),
             no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
             ignore_space: has("IGNORE_SPACE"),
             charset: Charset::of_name(self.variable(b"character_set_client").unwrap_or(b"")),
             server,
-        };
-        self.lex_mode.set(Some(mode));
-        mode
+        }
     }
 
     /// Whether `autocommit` is on, as it is where nothing else is known.

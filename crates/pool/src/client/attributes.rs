@@ -22,8 +22,10 @@ impl<S> Client<S> {
     /// The text in the arguments of its COM_QUERY, behind its attributes where it has agreed on
     /// these.
     pub(crate) fn text_in<'t>(&self, arguments: &'t [u8]) -> Result<&'t [u8], Malformed> {
-        let len = header_len(Form::of(self.capabilities), arguments)?;
-        Ok(&arguments[len..])
+        match Form::of(self.capabilities) {
+            Form::Plain => Ok(arguments),
+            form => Ok(&arguments[header_len(form, arguments)?..]),
+        }
     }
 
     /// Its text in other words, with the query attributes that it came with.

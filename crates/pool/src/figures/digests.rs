@@ -108,18 +108,19 @@ impl Digests {
 
     /// A statement has come.
     pub(crate) fn came(&mut self, digest: u64, now: Time, text: impl FnOnce() -> String) {
-        if let Some(entry) = self.known.get_mut(&digest) {
-            entry.last = now;
-            return;
+        match self.known.get_mut(&digest) {
+            Some(entry) => entry.last = now,
+            None if self.max == 0 => {}
+            None => self.enter(digest, now, text()),
         }
-        if self.max == 0 {
-            return;
-        }
+    }
+
+    fn enter(&mut self, digest: u64, now: Time, text: String) {
         if self.known.len() >= self.max {
             self.make_room();
         }
         let entry = Entry {
-            text: text().into(),
+            text: text.into(),
             sums: Sums::default(),
             last: now,
         };

@@ -95,14 +95,17 @@ impl<S> Matching<'_, S> {
         if self.pools.unused() <= budget.reserved(self.index) {
             return None;
         }
-        let owed = budget.owed(self.index);
+        match budget.owed(self.index) {
+            Owed::Nothing => None,
+            Owed::AtOnce => self.longest_idle().map(|(_, key)| (Time(0), key)),
+            Owed::Idle => (self.longest_idle()).map(|(since, key)| (since + LEND_AFTER, key)),
+        }
+    }
+
+    fn longest_idle(&self) -> Option<(Time, Key)> {
         let idle = self.pools.pools.iter().flat_map(|pool| &pool.idle);
         let since = idle.filter_map(|key| Some((self.backends.get(*key)?.since, *key)));
-        match (owed, since.min()?) {
-            (Owed::Nothing, _) => None,
-            (Owed::AtOnce, (_, key)) => Some((Time(0), key)),
-            (Owed::Idle, (since, key)) => Some((since + LEND_AFTER, key)),
-        }
+        since.min()
     }
 
     /// The idle backend that is closed when the budget is used up: it is of another pool that

@@ -36,20 +36,24 @@ impl<S> Matching<'_, S> {
         if self.shared.groups < 2 {
             return false;
         }
-        let (now, look) = (self.now, &self.running.look);
-        if now.since(look.get().at) >= LOOK_EVERY {
-            let mine = self.publish_front();
-            let yields = self.shared.fronts.yields(self.index, mine.min(now), now);
-            let front = &self.shared.fronts.0[self.index];
-            front.runs.store(!yields && mine != Time::NEVER, Relaxed);
-            let running = self.shared.fronts.running();
-            look.set(Look {
-                at: now,
-                yields,
-                running,
-            });
+        if self.now.since(self.running.look.get().at) >= LOOK_EVERY {
+            self.look_at_others();
         }
-        look.get().yields
+        self.running.look.get().yields
+    }
+
+    /// Looks how this group stands to the others, and tells them.
+    fn look_at_others(&mut self) {
+        let (now, mine) = (self.now, self.publish_front());
+        let yields = self.shared.fronts.yields(self.index, mine.min(now), now);
+        let front = &self.shared.fronts.0[self.index];
+        front.runs.store(!yields && mine != Time::NEVER, Relaxed);
+        let running = self.shared.fronts.running();
+        self.running.look.set(Look {
+            at: now,
+            yields,
+            running,
+        });
     }
 
     /// Tells the others since when this group's front waits.

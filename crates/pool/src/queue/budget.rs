@@ -344,9 +344,14 @@ impl Budget {
         if borrows && self.free.load(SeqCst) < 0 {
             return Owed::AtOnce;
         }
-        if self.wanting.load(SeqCst) == 0 {
-            return Owed::Nothing;
+        match self.wanting.load(SeqCst) {
+            0 => Owed::Nothing,
+            _ => self.owed_to_others(index, borrows),
         }
+    }
+
+    /// The same towards those who want one; `borrows`: it has more than its share.
+    fn owed_to_others(&self, index: usize, borrows: bool) -> Owed {
         let owed_to = |(other, share): (usize, &Share)| {
             if share.wants.load(SeqCst) == NOTHING || self.has_room(other) {
                 Owed::Nothing
