@@ -40,6 +40,15 @@ pub(crate) enum Next {
     Free,
 }
 
+/// Whether the client whose lease is decided stays in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    /// It does.
+    Here,
+    /// It is to go to another, with its backend if it keeps that.
+    Leaves,
+}
+
 impl<S> Client<S> {
     /// Which properties of its session its backend alone knows.
     pub(crate) fn changed_properties(&self) -> Properties {
@@ -60,16 +69,16 @@ impl<S> Client<S> {
 impl<S> Pair<'_, S> {
     /// Decides what becomes of the lease.
     pub(crate) fn next(&mut self) -> Next {
-        self.next_if(false)
+        self.next_of(Stay::Here)
     }
 
     /// The same of a client that is to go to another process together with its backend: also where
     /// it keeps that, what the server owes is asked for first.
     pub(crate) fn next_before_leaving(&mut self) -> Next {
-        self.next_if(true)
+        self.next_of(Stay::Leaves)
     }
 
-    fn next_if(&mut self, leaves: bool) -> Next {
+    fn next_of(&mut self, stay: Stay) -> Next {
         use ClientState::{Asking, Idle, Waiting};
         let (client, backend) = (&*self.client, &*self.backend);
         let rests = matches!(client.state(), Idle | Waiting | Asking);
@@ -89,7 +98,7 @@ impl<S> Pair<'_, S> {
         if owed.changed.intersects(found) && !backend.transaction.is_announced() {
             return self.read_back(found);
         }
-        let fetches = leaves && reports;
+        let fetches = stay == Stay::Leaves && reports;
         if client.is_held() && !asks && !untracked && !fetches {
             return Next::Keep;
         }
