@@ -42,7 +42,7 @@
 use crate::backend::Reports;
 use crate::client::Client;
 use crate::pair::restoring::BEGIN;
-use crate::pair::trackers::told_to;
+use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
 use crate::server::server_facts::ServerFacts;
 use session::read_back::Properties;
@@ -158,7 +158,7 @@ impl<S> Alone<'_, S> {
         let Some(backend) = self.view.backend.filter(|_| client.owes_insert_id_alone()) else {
             return false;
         };
-        let wanted = told_to(client, self.server);
+        let wanted = wanted_by(client, self.server);
         // In a transaction that it is told of, a question of the pool's own would show.
         let tells = wanted.state || wanted.transactions.has_states();
         let rests = backend.flight().is_empty() && !backend.reuse.is_frozen();
@@ -173,7 +173,7 @@ impl<S> Alone<'_, S> {
         if !self.is_on {
             return None;
         }
-        let wanted = told_to(client, self.server);
+        let wanted = wanted_by(client, self.server);
         let tracks = client.capabilities & SESSION_TRACK != 0;
         let bounds = tracks && wanted.transactions == Transactions::Bounds;
         if tracks && (wanted.state || wanted.transactions.has_states()) {
@@ -234,7 +234,7 @@ impl<S> Alone<'_, S> {
             return false;
         };
         let server = self.server;
-        let wanted = told_to(client, server);
+        let wanted = wanted_by(client, server);
         let tracks = client.capabilities & SESSION_TRACK != 0;
         let tells_of_all = wanted.state
             || wanted.transactions.has_states()

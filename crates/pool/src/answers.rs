@@ -10,14 +10,14 @@
 use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
 use crate::backend::kill_jobs::KillEnd;
-use crate::backend::relay::{Middle, Relay, Shape, Told};
+use crate::backend::relay::{Adjustments, Middle, Relay, Shape};
 use crate::client::{Handled, Proof};
 use crate::config::Settings;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::figures::counts::Counts;
 use crate::figures::digests::Digests;
 use crate::own_ok::{OwnOk, Unreadable};
-use crate::pair::trackers::told_to;
+use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
 use crate::statement_logs::{Logging, StatementLogs};
 use crate::to_client::ToClient;
@@ -224,7 +224,7 @@ impl<N: Net> Answers<'_, N> {
         out.clear();
         // What is still to be told of the session stands in this reply as in any other.
         let server = &self.to.shared.server;
-        let wanted = told_to(client, server);
+        let wanted = wanted_by(client, server);
         let tracks = client.capabilities & cap::SESSION_TRACK != 0;
         let shape = Shape {
             deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
@@ -238,7 +238,7 @@ impl<N: Net> Answers<'_, N> {
             seq: &mut client.seq,
             shape,
             status,
-            told: Told::default(),
+            adjustments: Adjustments::default(),
             pending_changes: &mut client.pending_changes,
             bound: &mut Bound::default(),
         };

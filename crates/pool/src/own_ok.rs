@@ -5,7 +5,7 @@
 //! the session stands in the pool's OKs as in those of the server.
 
 use crate::client::Client;
-use crate::pair::trackers::told_to;
+use crate::pair::trackers::wanted_by;
 use crate::server::server_facts::ServerFacts;
 use wire::packet::put_short;
 use wire::reply::{END, OK, OkPacket};
@@ -72,7 +72,7 @@ impl<S> Client<S> {
             false => Vec::new(),
         };
         if tracks && (ok.first == OK || modern) {
-            let told = told_to(self, server).transactions;
+            let told = wanted_by(self, server).transactions;
             let put = self.pending_changes.put(&mut changes, told, mysql);
             put.map_err(|_| Unreadable)?;
         }
@@ -104,7 +104,7 @@ impl<S> Client<S> {
     pub(crate) fn schema_report(&self, server: &ServerFacts) -> Vec<u8> {
         let mut report = Vec::new();
         if let Some(schema) = &self.session.schema
-            && told_to(self, server).schema
+            && wanted_by(self, server).schema
         {
             put_schema(&mut report, schema);
         }

@@ -6,7 +6,7 @@
 //! client until its statement runs, resets or closes.
 //!
 //! [`StatementCommands`] borrows a client with its list, changes the list, and says what is to
-//! become of the command ([`Told`]). It sends nothing.
+//! become of the command ([`CommandOutcome`]). It sends nothing.
 //!
 //! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
 
@@ -36,7 +36,7 @@ use wire::execution::{EXECUTE_FIXED, LAST_PREPARED, Types, only_number, statemen
 
 /// What is to become of a command.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum CommandOutcome {
     /// A backend runs it, or this command in its place.
     Sent(Statement, Option<Vec<u8>>),
     /// It is carried out.
@@ -76,12 +76,12 @@ pub(crate) struct StatementCommands<'a, S> {
 
 impl<S> StatementCommands<'_, S> {
     /// COM_STMT_PREPARE: always asks the server, whatever is known of the text.
-    pub(crate) fn prepare(&mut self, text: &Text<'_>) -> Told {
+    pub(crate) fn prepare(&mut self, text: &Text<'_>) -> CommandOutcome {
         let (mode, class) = (text.mode, text.seen.class);
         // Prepared, it kills nobody yet.
         let reads = class.kills && Kill::read_with(text.sql, mode, Some(0)).is_some();
         if !reads && text.seen.hides_kill {
-            return Told::Refused(Refusal::Kill);
+            return CommandOutcome::Refused(Refusal::Kill);
         }
         let own = class.reads.intersects(Reads::CONNECTION_ID);
         let own = own.then(|| self.client.with_own_id(text.sql, mode));
@@ -89,11 +89,11 @@ impl<S> StatementCommands<'_, S> {
         let sql = own.as_deref().unwrap_or(text.sql);
         let backend = self.backend;
         if backend.is_some_and(|backend| backend.prepared.is_full(self.share)) {
-            return Told::Full;
+            return CommandOutcome::Full;
         }
         let client = &mut *self.client;
         if let Some(full) = client.prepared.as_ref().and_then(|all| all.is_full()) {
-            return Told::Refused(Refusal::Prepared(full.into()));
+            return CommandOutcome::Refused(Refusal::Prepared(full.into()));
         }
         let session = client.session.clone();
         client.pin_without_schema(&session, (sql, &class));
@@ -114,7 +114,7 @@ impl<S> StatementCommands<'_, S> {
             put_command(&mut rewritten, Command::StmtPrepare, &own);
             rewritten
         });
-        Told::Sent(statement, instead)
+        CommandOutcome::Sent(statement, instead)
     }
 
     /// COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE: which statement is executed, whose types of
@@ -127,16 +127,16 @@ impl<S> StatementCommands<'_, S> {
         command: Command,
         message: &[u8],
         payload: &[u8],
-    ) -> Result<Chosen, Told> {
+    ) -> Result<Chosen, CommandOutcome> {
         let execution = command == Command::StmtExecute;
         if execution && payload.len() < EXECUTE_FIXED {
             // Servers look at that before they look for the statement.
-            return Err(Told::Malformed);
+            return Err(CommandOutcome::Malformed);
         }
         let id = self.id_in(payload, command)?;
         let form = Form::of(self.client.capabilities);
-        let prepared = self.client.prepared.as_mut().ok_or(Told::Done)?;
-        let held = prepared.get(id).ok_or(Told::Done)?;
+        let prepared = self.client.prepared.as_mut().ok_or(CommandOutcome::Done)?;
+        let held = prepared.get(id).ok_or(CommandOutcome::Done)?;
         // What becomes of the execution is another matter: a driver does not send them again.
         let given = types(command, head_of(message), usize::from(held.params), form);
         let by_last = statement_id(payload) == Some(LAST_PREPARED);
@@ -144,16 +144,16 @@ impl<S> StatementCommands<'_, S> {
         if by_last && without_types {
             // The server's own refusal: with that id the types have to stand there. With an id that
             // it knows, some of these are taken, as executions with types of before.
-            return Err(Told::Malformed);
+            return Err(CommandOutcome::Malformed);
         }
         prepared.remember(id, given);
         prepared.count(&self.kept.statements);
-        let held = prepared.get(id).ok_or(Told::Done)?;
+        let held = prepared.get(id).ok_or(CommandOutcome::Done)?;
         let definition = held.definition.clone();
         if held.overlong {
             self.kept.drop_long_data(Some(&mut *self.client), id);
             let refusal = Refusal::Prepared(Unprepared::LongData);
-            return Err(Told::Refused(refusal));
+            return Err(CommandOutcome::Refused(refusal));
         }
         let kill = match definition.class.kills {
             true => {
@@ -174,39 +174,39 @@ impl<S> StatementCommands<'_, S> {
     }
 
     /// COM_STMT_FETCH: rows of a cursor on the client's backend.
-    pub(crate) fn fetch(&mut self, payload: &[u8]) -> Told {
+    pub(crate) fn fetch(&mut self, payload: &[u8]) -> CommandOutcome {
         // The command, the statement's id and a number of rows, which MariaDB does not insist on.
         let mysql = self.server.flavour.is_mysql();
         if mysql && payload.len() < 9 {
-            return Told::Malformed;
+            return CommandOutcome::Malformed;
         }
         let id = match self.id_in(payload, Command::StmtFetch) {
             Ok(id) => id,
-            Err(told) => return told,
+            Err(outcome) => return outcome,
         };
         if self.client.goes_to_cursor(Command::StmtFetch, id) {
-            return Told::Sent(Statement::plain(Command::StmtFetch.reply()), None);
+            return CommandOutcome::Sent(Statement::plain(Command::StmtFetch.reply()), None);
         }
         let end = if mysql { "." } else { "" };
         let text = format!("The statement ({id}) has no open cursor{end}");
-        Told::Raised(errors::NO_OPEN_CURSOR, text)
+        CommandOutcome::Raised(errors::NO_OPEN_CURSOR, text)
     }
 
     /// COM_STMT_RESET: drops long data, closes the cursor.
-    pub(crate) fn reset(&mut self, payload: &[u8]) -> Told {
+    pub(crate) fn reset(&mut self, payload: &[u8]) -> CommandOutcome {
         let id = match self.id_in(payload, Command::StmtReset) {
             Ok(id) => id,
-            Err(told) => return told,
+            Err(outcome) => return outcome,
         };
         self.kept.drop_long_data(Some(&mut *self.client), id);
         if self.client.goes_to_cursor(Command::StmtReset, id) {
-            return Told::Sent(Statement::plain(Command::StmtReset.reply()), None);
+            return CommandOutcome::Sent(Statement::plain(Command::StmtReset.reply()), None);
         }
         match self.server.flavour.is_mysql() {
             true => self.client.last.answered_uncounted(0),
             false => self.client.last.answered(0),
         }
-        Told::Done
+        CommandOutcome::Done
     }
 
     /// COM_STMT_CLOSE: an unknown id is nothing to a server either. Where a cursor of the statement
@@ -229,8 +229,8 @@ impl<S> StatementCommands<'_, S> {
 
     /// The id in a command that must name a statement of the client's; without one the client gets
     /// the server's error.
-    fn id_in(&self, payload: &[u8], command: Command) -> Result<u32, Told> {
-        let id = statement_id(payload).ok_or(Told::Malformed)?;
+    fn id_in(&self, payload: &[u8], command: Command) -> Result<u32, CommandOutcome> {
+        let id = statement_id(payload).ok_or(CommandOutcome::Malformed)?;
         let server = self.server.flavour;
         if let Some(meant) = self.client.statement_meant(id, server.is_mysql()) {
             return Ok(meant);
@@ -239,7 +239,10 @@ impl<S> StatementCommands<'_, S> {
         let bulk = u32::from(self.client.extended) & EXTENDED_BULK != 0;
         if command == Command::StmtBulkExecute && !bulk {
             let words = "This command is not supported in the prepared statement protocol yet";
-            return Err(Told::Raised(errors::UNSUPPORTED_PREPARED, words.into()));
+            return Err(CommandOutcome::Raised(
+                errors::UNSUPPORTED_PREPARED,
+                words.into(),
+            ));
         }
         // Each server names the function that looked for it.
         let what = match (command, server) {
@@ -249,7 +252,7 @@ impl<S> StatementCommands<'_, S> {
             _ => "mysqld_stmt_execute",
         };
         let text = format!("Unknown prepared statement handler ({id}) given to {what}");
-        Err(Told::Raised(errors::UNKNOWN_STATEMENT, text))
+        Err(CommandOutcome::Raised(errors::UNKNOWN_STATEMENT, text))
     }
 }
 
@@ -307,7 +310,7 @@ mod tests {
             }
         }
 
-        fn prepare(&mut self, sql: &str) -> Told {
+        fn prepare(&mut self, sql: &str) -> CommandOutcome {
             let mode = LexMode {
                 server: self.server.flavour,
                 ..LexMode::default()
@@ -322,8 +325,11 @@ mod tests {
 
         /// The client has prepared this under number 1.
         fn has(&mut self, sql: &str, params: u16) {
-            let told = self.prepare(sql);
-            assert!(matches!(told, Told::Sent(_, None)), "{told:?}");
+            let outcome = self.prepare(sql);
+            assert!(
+                matches!(outcome, CommandOutcome::Sent(_, None)),
+                "{outcome:?}"
+            );
             let prepared = self.client.prepared.as_mut().unwrap();
             let under_way = prepared.under_way.take().unwrap();
             let header = Prepared {
@@ -342,9 +348,9 @@ mod tests {
     }
 
     /// The words of an error, and its number.
-    fn raised(told: Told) -> (u16, String) {
-        match told {
-            Told::Raised(error, words) => (error.code, words),
+    fn raised(outcome: CommandOutcome) -> (u16, String) {
+        match outcome {
+            CommandOutcome::Raised(error, words) => (error.code, words),
             other => panic!("no error: {other:?}"),
         }
     }
@@ -355,56 +361,66 @@ mod tests {
         let unknown = errors::UNKNOWN_STATEMENT.code;
         let words = |what| format!("Unknown prepared statement handler (5) given to {what}");
         let payload = about(Command::StmtFetch, 5, &[1, 0, 0, 0]);
-        let told = raised(bench.commands().fetch(&payload));
-        assert_eq!(told, (unknown, words("mysqld_stmt_fetch")));
+        let outcome = raised(bench.commands().fetch(&payload));
+        assert_eq!(outcome, (unknown, words("mysqld_stmt_fetch")));
         let payload = about(Command::StmtReset, 5, b"");
-        let told = raised(bench.commands().reset(&payload));
-        assert_eq!(told, (unknown, words("mysqld_stmt_reset")));
+        let outcome = raised(bench.commands().reset(&payload));
+        assert_eq!(outcome, (unknown, words("mysqld_stmt_reset")));
         let payload = about(Command::StmtExecute, 5, &[0, 1, 0, 0, 0]);
-        let told = bench.commands().choose(Command::StmtExecute, b"", &payload);
-        let told = raised(told.unwrap_err());
-        assert_eq!(told, (unknown, words("mysqld_stmt_execute")));
-        let told = bench
+        let outcome = bench.commands().choose(Command::StmtExecute, b"", &payload);
+        let outcome = raised(outcome.unwrap_err());
+        assert_eq!(outcome, (unknown, words("mysqld_stmt_execute")));
+        let outcome = bench
             .commands()
             .choose(Command::StmtBulkExecute, b"", &payload);
-        let told = raised(told.unwrap_err());
-        assert_eq!(told.0, errors::UNSUPPORTED_PREPARED.code, "not agreed on");
+        let outcome = raised(outcome.unwrap_err());
+        assert_eq!(
+            outcome.0,
+            errors::UNSUPPORTED_PREPARED.code,
+            "not agreed on"
+        );
         bench.server.flavour = MYSQL;
         let payload = about(Command::StmtReset, 5, b"");
-        let told = raised(bench.commands().reset(&payload));
-        assert_eq!(told, (unknown, words("mysql_stmt_precheck")));
+        let outcome = raised(bench.commands().reset(&payload));
+        assert_eq!(outcome, (unknown, words("mysql_stmt_precheck")));
     }
 
     #[test]
     fn a_command_that_is_cut_short_is_malformed() {
         let mut bench = Bench::new();
-        let told = bench.commands().fetch(b"\x1c\x01\0");
-        assert!(matches!(told, Told::Malformed), "{told:?}");
+        let outcome = bench.commands().fetch(b"\x1c\x01\0");
+        assert!(matches!(outcome, CommandOutcome::Malformed), "{outcome:?}");
         let short = about(Command::StmtExecute, 1, &[0, 1, 0, 0]);
-        let told = bench.commands().choose(Command::StmtExecute, b"", &short);
-        assert!(matches!(told, Err(Told::Malformed)), "{told:?}");
+        let outcome = bench.commands().choose(Command::StmtExecute, b"", &short);
+        assert!(
+            matches!(outcome, Err(CommandOutcome::Malformed)),
+            "{outcome:?}"
+        );
         // MySQL wants a number of rows.
         bench.has("SELECT 1", 0);
         let payload = about(Command::StmtFetch, 1, b"");
-        let told = raised(bench.commands().fetch(&payload));
-        assert_eq!(told.0, errors::NO_OPEN_CURSOR.code);
-        assert_eq!(told.1, "The statement (1) has no open cursor");
+        let outcome = raised(bench.commands().fetch(&payload));
+        assert_eq!(outcome.0, errors::NO_OPEN_CURSOR.code);
+        assert_eq!(outcome.1, "The statement (1) has no open cursor");
         bench.server.flavour = MYSQL;
-        let told = bench.commands().fetch(&payload);
-        assert!(matches!(told, Told::Malformed), "{told:?}");
+        let outcome = bench.commands().fetch(&payload);
+        assert!(matches!(outcome, CommandOutcome::Malformed), "{outcome:?}");
     }
 
     #[test]
     fn a_statement_is_prepared_under_the_next_number() {
         let mut bench = Bench::new();
         bench.client.statements_made = 6;
-        let told = bench.prepare("SELECT 1");
-        assert!(matches!(told, Told::Sent(_, None)), "{told:?}");
+        let outcome = bench.prepare("SELECT 1");
+        assert!(
+            matches!(outcome, CommandOutcome::Sent(_, None)),
+            "{outcome:?}"
+        );
         let under_way = bench.client.under_way().unwrap();
         assert_eq!((under_way.id, under_way.command), (7, Command::StmtPrepare));
         // The client's own number stands in the text that the server gets.
         bench.client.id = 1234;
-        let Told::Sent(_, Some(instead)) = bench.prepare("SELECT CONNECTION_ID()") else {
+        let CommandOutcome::Sent(_, Some(instead)) = bench.prepare("SELECT CONNECTION_ID()") else {
             panic!("another text is sent");
         };
         assert!(String::from_utf8_lossy(&instead).contains("1234"));
@@ -413,16 +429,19 @@ mod tests {
     #[test]
     fn what_may_not_be_prepared_is_refused() {
         let mut bench = Bench::new();
-        let told = bench.prepare("SELECT 1; KILL 5");
-        assert!(matches!(told, Told::Refused(Refusal::Kill)), "{told:?}");
-        let told = bench.prepare("KILL ?");
+        let outcome = bench.prepare("SELECT 1; KILL 5");
         assert!(
-            matches!(told, Told::Sent(..)),
-            "it kills nobody yet: {told:?}"
+            matches!(outcome, CommandOutcome::Refused(Refusal::Kill)),
+            "{outcome:?}"
+        );
+        let outcome = bench.prepare("KILL ?");
+        assert!(
+            matches!(outcome, CommandOutcome::Sent(..)),
+            "it kills nobody yet: {outcome:?}"
         );
         (bench.has_backend, bench.share) = (true, 0);
-        let told = bench.prepare("SELECT 1");
-        assert!(matches!(told, Told::Full), "{told:?}");
+        let outcome = bench.prepare("SELECT 1");
+        assert!(matches!(outcome, CommandOutcome::Full), "{outcome:?}");
     }
 
     #[test]
@@ -451,8 +470,8 @@ mod tests {
         bench.has("SELECT 1", 0);
         bench.client.last.row_count = RowCount::NONE;
         let payload = about(Command::StmtReset, 1, b"");
-        let told = bench.commands().reset(&payload);
-        assert!(matches!(told, Told::Done), "{told:?}");
+        let outcome = bench.commands().reset(&payload);
+        assert!(matches!(outcome, CommandOutcome::Done), "{outcome:?}");
         assert_eq!(bench.client.last.row_count.get(), Some(0));
     }
 

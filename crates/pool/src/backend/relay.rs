@@ -34,7 +34,7 @@ pub(crate) struct Shape<'a> {
     pub track: Option<&'a Wanted>,
     /// The server is MySQL.
     pub(crate) mysql: bool,
-    /// The client's default schema, where its reply is to name it ([`Told::schema`]).
+    /// The client's default schema, where its reply is to name it ([`Adjustments::schema`]).
     pub(crate) schema: Option<&'a [u8]>,
 }
 
@@ -158,21 +158,21 @@ pub(crate) struct Relay<'a> {
     pub shape: Shape<'a>,
     /// The backend's status flags, for an EOF packet in the middle.
     pub status: u16,
-    /// Of a prepared statement: what the client knows it by.
-    pub(crate) told: Told,
+    /// What it is told otherwise.
+    pub(crate) adjustments: Adjustments,
     /// What the client is still to be told.
     pub(crate) pending_changes: &'a mut PendingChanges,
     /// What it was told last of the transaction on this backend.
     pub(crate) bound: &'a mut Bound,
 }
 
-/// What a client knows of the prepared statement that a reply is about.
+/// What of a reply its client is told otherwise than its server says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
-    /// Its id, while it is being prepared.
+pub(crate) struct Adjustments {
+    /// The id of the statement that it prepares.
     pub(crate) id: Option<u32>,
-    /// Columns of its result; others than these are announced by a status flag, as a server does
-    /// that had to prepare it again.
+    /// Columns of the prepared statement that it executes; others than these are announced by a
+    /// status flag, as a server does that had to prepare it again.
     pub(crate) columns: Option<u16>,
     /// Warnings of the statement before, which its OK counts; the backend's were another's.
     pub(crate) warnings: Option<u16>,
@@ -264,7 +264,7 @@ impl Relay<'_> {
     /// Status flags as the client is to see them: whether its statement's columns have changed is
     /// seen from what it knows, not from what the backend had prepared.
     fn flags(&self, status: u16) -> u16 {
-        match self.told.columns {
+        match self.adjustments.columns {
             None => status,
             Some(_) if self.middle.changed => status | status::METADATA_CHANGED,
             Some(_) => status & !status::METADATA_CHANGED,
@@ -275,13 +275,8 @@ impl Relay<'_> {
     fn begin(&mut self, role: Role, len: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
         let step = self.reply.advance(role, b"", len)?;
         self.put_eof_due(out);
-        out.extend_from_slice(
-            &Header {
-                len,
-                seq: self.take_seq(),
-            }
-            .bytes(),
-        );
+        let seq = self.take_seq();
+        out.extend_from_slice(&Header { len, seq }.bytes());
         self.middle.remaining = len;
         self.middle.eof_due = step == Step::DefinitionsDone && !self.shape.deprecate_eof;
         Ok(())
@@ -310,7 +305,7 @@ impl Relay<'_> {
         }
         if role == Role::ColumnCount {
             let count = Reader::new(payload).lenenc("a column count")?;
-            let known = self.told.columns;
+            let known = self.adjustments.columns;
             self.middle.changed = known.is_some_and(|known| u64::from(known) != count);
             notice(Notice::Columns(count));
         }
@@ -319,7 +314,7 @@ impl Relay<'_> {
         match step {
             Step::Ok(ok) => {
                 let counted = |warnings| OkPacket { warnings, ..ok };
-                let warnings = self.told.warnings;
+                let warnings = self.adjustments.warnings;
                 let told = counted(warnings.unwrap_or(ok.warnings));
                 self.put_ok(&told, payload[0], seq, out)?;
                 self.status = ok.status;
@@ -343,7 +338,7 @@ impl Relay<'_> {
             other => {
                 let start = out.len();
                 put_short(out, seq, |out| out.extend_from_slice(payload));
-                if let (Step::Prepared(_), Some(id)) = (&other, self.told.id) {
+                if let (Step::Prepared(_), Some(id)) = (&other, self.adjustments.id) {
                     set_statement_id(&mut out[start..], id);
                 }
                 match other {
@@ -387,7 +382,7 @@ impl Relay<'_> {
             && !ok.changes.is_empty()
         {
             changed = track::keep(ok.changes, wanted, self.bound, &mut changes)?;
-            if self.told.schema_before {
+            if self.adjustments.schema_before {
                 self.pending_changes
                     .add(&track::take_schema(&mut changes)?)?;
                 changed = !changes.is_empty();
@@ -404,13 +399,14 @@ impl Relay<'_> {
         let eof = first == END && !self.shape.deprecate_eof;
         if let Some(wanted) = self.shape.track.filter(|_| !eof) {
             let pending = &mut self.pending_changes;
-            let joined = pending.put(&mut changes, wanted.transactions, self.shape.mysql)?;
+            let joined = !pending.bytes().is_empty()
+                && pending.put(&mut changes, wanted.transactions, self.shape.mysql)?;
             changed = !changes.is_empty() || changed && !joined;
         } else if eof {
             self.pending_changes.add(&changes)?;
         }
         let mut status = self.flags(ok.status) & !status::SESSION_STATE_CHANGED;
-        changed |= self.told.changed && self.shape.track.is_some();
+        changed |= self.adjustments.changed && self.shape.track.is_some();
         if changed && !(eof && self.shape.mysql) {
             status |= status::SESSION_STATE_CHANGED;
         }

@@ -11,7 +11,7 @@
 use crate::backend::{Purpose, Reports};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::PinReason;
-use crate::pair::trackers::told_to;
+use crate::pair::trackers::wanted_by;
 use crate::pair::{Broken, Pair};
 use session::diagnostics::Diagnostics;
 use session::last_statement::Trace;
@@ -151,7 +151,7 @@ impl<S> Pair<'_, S> {
             return After::Unrestored(Behind::Unknown);
         }
         // Its client has been told of the beginning, if it is told of transactions at all.
-        let wanted = told_to(self.client, self.context.server);
+        let wanted = wanted_by(self.client, self.context.server);
         let bound = &mut self.backend.bound;
         let told = match self.client.capabilities & SESSION_TRACK != 0 {
             true => keep(&summary.changes, &wanted, bound, &mut Vec::new()),

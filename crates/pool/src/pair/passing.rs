@@ -8,14 +8,30 @@
 //!
 //! Invariant: what is noted of a reply does not depend on whom it is for.
 
-use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
+use crate::backend::relay::{Adjustments, PendingChanges, Relay, Shape, Stop};
 use crate::backend::{Backend, Reports, SchemaThere};
 use crate::client::Client;
-use crate::pair::trackers::{Told, told_to};
+use crate::pair::prepared;
+use crate::pair::trackers::{WantedBy, wanted_by};
 use crate::server::server_facts::ServerFacts;
 use session::statement::Extent;
 use wire::packet::Malformed;
 use wire::reply::Reply;
+
+impl<S> Client<S> {
+    /// What of the reply to its command it is told otherwise than the server says it.
+    fn adjustments(&self) -> Adjustments {
+        let mut adjustments = Adjustments::default();
+        if self.forgets_changes() {
+            adjustments.changed = true;
+        } else if self.statement.counts_before {
+            adjustments.warnings = Some(self.last.conditions);
+        } else if let Some(prepared) = &self.prepared {
+            return prepared::adjustments(prepared);
+        }
+        adjustments
+    }
+}
 
 /// The oldest reply of a backend.
 pub(crate) struct Passing<'a, S> {
@@ -41,12 +57,13 @@ impl<S> Passing<'_, S> {
         let mysql = self.server.flavour.is_mysql();
         let (mut own_seq, mut nobodys) = (0, PendingChanges::default());
         let wanted = (self.client.as_deref()).map(|c| wanted_of(c, backend, self.server));
-        let mut told = (self.client.as_deref()).map_or_else(Default::default, Client::told);
+        let mut adjustments =
+            (self.client.as_deref()).map_or_else(Default::default, Client::adjustments);
         let (seq, pending_changes, shape) = match self.client.as_deref_mut() {
             Some(client) => {
-                told.schema_before = is_of_before(client, backend, mysql);
+                adjustments.schema_before = is_of_before(client, backend, mysql);
                 let mut shape = Shape::of(client.capabilities, wanted.as_deref(), mysql);
-                if told.schema {
+                if adjustments.schema {
                     shape.schema = client.session.schema.as_deref();
                 }
                 (&mut client.seq, &mut client.pending_changes, shape)
@@ -60,7 +77,7 @@ impl<S> Passing<'_, S> {
             seq,
             shape,
             status: backend.transaction.status(),
-            told,
+            adjustments,
             pending_changes,
             bound: &mut backend.bound,
         };
@@ -75,8 +92,12 @@ impl<S> Passing<'_, S> {
 
 /// What a client wants to hear of the session on its backend. The schema of one that stands in
 /// another than its client's is not the client's.
-fn wanted_of<'a, S>(client: &Client<S>, backend: &Backend<S>, server: &'a ServerFacts) -> Told<'a> {
-    let wanted = told_to(client, server);
+fn wanted_of<'a, S>(
+    client: &Client<S>,
+    backend: &Backend<S>,
+    server: &'a ServerFacts,
+) -> WantedBy<'a> {
+    let wanted = wanted_by(client, server);
     match backend.schema {
         SchemaThere::Clients => wanted,
         SchemaThere::Another => wanted.without_schema(),

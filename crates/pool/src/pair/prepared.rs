@@ -8,7 +8,7 @@
 //! Invariant: a backend has at most its share of statements, names included, but for those that
 //! cursors hold.
 
-use crate::backend::relay::Told;
+use crate::backend::relay::Adjustments;
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::Client;
@@ -17,7 +17,7 @@ use crate::pair::Pair;
 use crate::server::server_facts::ServerFacts;
 use reactor::Key;
 use session::prepared::names::{Named, NamedEntry};
-use session::prepared::{Definition, Definitions, Held, How, UnderWay, Wanted};
+use session::prepared::{Definition, Definitions, Held, How, Statements, UnderWay, Wanted};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::state::{Interner, Session};
@@ -157,54 +157,40 @@ impl<S> Client<S> {
         let wanted = wanted(given, held);
         backend.prepared.has(what, wanted, how(under_way, server))
     }
+}
 
-    /// What it knows of the statement that the reply to its command is about.
-    pub(crate) fn told(&self) -> Told {
-        if self.forgets_changes() {
-            return Told {
-                changed: true,
-                ..Told::default()
-            };
-        }
-        if self.statement.counts_before {
-            return Told {
-                warnings: Some(self.last.conditions),
-                ..Told::default()
-            };
-        }
-        let prepared = self.prepared.as_ref();
-        let Some((prepared, under_way)) =
-            prepared.and_then(|prepared| Some((prepared, prepared.under_way.as_ref()?)))
-        else {
-            return Told::default();
-        };
-        // Prepared without a schema it runs without one, and a server says the client's again.
-        let fresh = under_way.definition.session.schema.is_none();
-        let columns = || {
-            let known = prepared.get(under_way.id)?.columns;
-            // A statement without a result, CALL among them, has none to compare.
-            (known > 0).then_some(known)
-        };
-        match under_way.command {
-            _ if under_way.named.is_some() => Told {
-                schema: fresh && matches!(under_way.named, Some(Named::Execute(_))),
-                ..Told::default()
-            },
-            Command::StmtPrepare => Told {
-                id: Some(under_way.id),
-                ..Told::default()
-            },
-            Command::StmtExecute => Told {
-                columns: columns(),
-                schema: fresh,
-                ..Told::default()
-            },
-            Command::StmtBulkExecute => Told {
-                schema: fresh,
-                ..Told::default()
-            },
-            _ => Told::default(),
-        }
+/// What of the reply to a command about a prepared statement its client is told otherwise than the
+/// server says it: its own id of the statement, and what it knows of that.
+pub(super) fn adjustments(prepared: &Statements) -> Adjustments {
+    let Some(under_way) = &prepared.under_way else {
+        return Adjustments::default();
+    };
+    // Prepared without a schema it runs without one, and a server says the client's again.
+    let fresh = under_way.definition.session.schema.is_none();
+    let columns = || {
+        let known = prepared.get(under_way.id)?.columns;
+        // A statement without a result, CALL among them, has none to compare.
+        (known > 0).then_some(known)
+    };
+    match under_way.command {
+        _ if under_way.named.is_some() => Adjustments {
+            schema: fresh && matches!(under_way.named, Some(Named::Execute(_))),
+            ..Adjustments::default()
+        },
+        Command::StmtPrepare => Adjustments {
+            id: Some(under_way.id),
+            ..Adjustments::default()
+        },
+        Command::StmtExecute => Adjustments {
+            columns: columns(),
+            schema: fresh,
+            ..Adjustments::default()
+        },
+        Command::StmtBulkExecute => Adjustments {
+            schema: fresh,
+            ..Adjustments::default()
+        },
+        _ => Adjustments::default(),
     }
 }
 

@@ -15,7 +15,7 @@
 
 use crate::backend::{Backend, InFlight, Purpose, Reports, Riding, SchemaThere};
 use crate::client::Client;
-use crate::pair::trackers::told_to;
+use crate::pair::trackers::wanted_by;
 use crate::pair::{Broken, Pair};
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
@@ -127,7 +127,7 @@ impl<S> Pair<'_, S> {
         if client.capabilities & SESSION_TRACK == 0 || summary.changes.is_empty() {
             return Ok(());
         }
-        let mut wanted: Wanted = (*told_to(client, server)).clone();
+        let mut wanted: Wanted = (*wanted_by(client, server)).clone();
         wanted.schema &= self.backend.schema == SchemaThere::Clients;
         if !server.flavour.is_mysql() {
             // Transactions that are reported here are the pool's own.

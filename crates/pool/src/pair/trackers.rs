@@ -26,8 +26,8 @@ use wire::track::{Bound, Transactions, Wanted, keep, put_schema};
 /// Why a client keeps its backend whose trackers are as it has set them.
 pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);
 
-/// What a client is told.
-pub(crate) enum Told<'a> {
+/// What a client wants to be told of its session.
+pub(crate) enum WantedBy<'a> {
     /// What the server tells by default.
     Usual(&'a Wanted),
     /// What its session says.
@@ -36,22 +36,22 @@ pub(crate) enum Told<'a> {
     Made(Wanted),
 }
 
-impl Deref for Told<'_> {
+impl Deref for WantedBy<'_> {
     type Target = Wanted;
 
     fn deref(&self) -> &Wanted {
         match self {
-            Told::Usual(wanted) => wanted,
-            Told::Own(tracked) => &tracked.wanted,
-            Told::Made(wanted) => wanted,
+            WantedBy::Usual(wanted) => wanted,
+            WantedBy::Own(tracked) => &tracked.wanted,
+            WantedBy::Made(wanted) => wanted,
         }
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> WantedBy<'a> {
     /// The same, but for the default schema.
-    pub(crate) fn without_schema(self) -> Told<'a> {
-        Told::Made(Wanted {
+    pub(crate) fn without_schema(self) -> WantedBy<'a> {
+        WantedBy::Made(Wanted {
             schema: false,
             ..self.clone()
         })
@@ -59,18 +59,23 @@ impl<'a> Told<'a> {
 }
 
 /// What the trackers of a client's session report.
-pub(crate) fn told_to<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Told<'a> {
+pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> WantedBy<'a> {
     if let Some(retracking) = &client.retracking {
-        return Told::Made(retracking.now.clone());
+        return WantedBy::Made(retracking.now.clone());
     }
     let usual = match &client.session.tracked {
-        Some(tracked) => Told::Own(tracked.clone()),
-        None => Told::Usual(&server.trackers.wanted),
+        Some(tracked) => WantedBy::Own(tracked.clone()),
+        None => WantedBy::Usual(&server.trackers.wanted),
     };
-    if !client.is_pinned_for(PINNED) {
-        return usual;
+    match client.is_pinned_for(PINNED) {
+        true => WantedBy::Made(wanted_there(client, &usual, server)),
+        false => usual,
     }
-    // Its backend is set as it wants it; of which variables that tells, nobody is told.
+}
+
+/// What the backend of a client reports that is set as the client wants it; of which variables that
+/// tells, nobody is told.
+fn wanted_there<S>(client: &Client<S>, usual: &Wanted, server: &ServerFacts) -> Wanted {
     let own = |name: &str| client.session.variable(name.as_bytes());
     let on = |name, usual| own(name).map_or(usual, |value| matches!(value, b"1" | b"ON"));
     let mut wanted = Wanted::from_setting("*", on("session_track_schema", usual.schema));
@@ -79,13 +84,13 @@ pub(crate) fn told_to<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Tol
     let transactions =
         own("session_track_transaction_info").map(|value| Transactions::from_setting(value, mysql));
     wanted.transactions = transactions.unwrap_or(usual.transactions);
-    Told::Made(wanted)
+    wanted
 }
 
 impl<S> Client<S> {
     /// Its execution ran in another schema than its own and failed: a later OK says its own again.
     pub(crate) fn owe_schema(&mut self, server: &ServerFacts) {
-        let tracks = self.capabilities & SESSION_TRACK != 0 && told_to(self, server).schema;
+        let tracks = self.capabilities & SESSION_TRACK != 0 && wanted_by(self, server).schema;
         let mut block = Vec::new();
         if let Some(schema) = self.session.schema.as_ref().filter(|_| tracks) {
             put_schema(&mut block, schema);
@@ -142,7 +147,7 @@ impl<S> Pair<'_, S> {
         if summary.changes.is_empty() || !mysql || !tracks {
             return Ok(());
         }
-        let mut wanted = told_to(self.client, self.context.server);
+        let mut wanted = wanted_by(self.client, self.context.server);
         if self.backend.schema == SchemaThere::Another {
             wanted = wanted.without_schema();
         }

@@ -30,14 +30,19 @@ fn packets(payloads: &[&[u8]]) -> Vec<u8> {
 
 /// Relays `input` in pieces of `piece` bytes; what is not used up is offered again.
 fn relay(input: &[u8], piece: usize, shape: Shape<'_>) -> (Vec<u8>, Vec<String>, Stop) {
-    relay_told(input, piece, shape, (ReplyShape::Results, Told::default()))
+    relay_told(
+        input,
+        piece,
+        shape,
+        (ReplyShape::Results, Adjustments::default()),
+    )
 }
 
 fn relay_told(
     input: &[u8],
     piece: usize,
     shape: Shape<'_>,
-    told: (ReplyShape, Told),
+    told: (ReplyShape, Adjustments),
 ) -> (Vec<u8>, Vec<String>, Stop) {
     relay_form(input, piece, shape, told, false)
 }
@@ -46,7 +51,7 @@ fn relay_form(
     input: &[u8],
     piece: usize,
     shape: Shape<'_>,
-    (reply, told): (ReplyShape, Told),
+    (reply, told): (ReplyShape, Adjustments),
     eofs: bool,
 ) -> (Vec<u8>, Vec<String>, Stop) {
     let mut reply = Reply::new(reply).with_eofs(eofs);
@@ -62,7 +67,7 @@ fn relay_form(
             seq: &mut seq,
             shape,
             status: 2,
-            told,
+            adjustments: told,
             pending_changes: &mut pending_changes,
             bound: &mut bound,
         };
@@ -100,7 +105,7 @@ fn a_packet_that_must_be_whole_is_bounded() {
             seq: &mut seq,
             shape: MODERN,
             status: 2,
-            told: Told::default(),
+            adjustments: Adjustments::default(),
             pending_changes: &mut pending_changes,
             bound: &mut bound,
         };
@@ -225,9 +230,9 @@ fn a_request_for_a_file_stops_the_relay() {
 fn a_prepared_statement_gets_its_clients_id() {
     let header = |id: u8| [0, id, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     let input = packets(&[&header(99), COLUMN]);
-    let told = Told {
+    let told = Adjustments {
         id: Some(7),
-        ..Told::default()
+        ..Adjustments::default()
     };
     for piece in 1..=input.len() {
         let prepared = (ReplyShape::Prepared, told);
@@ -245,7 +250,7 @@ fn a_prepared_statement_gets_its_clients_id() {
 /// The same from a backend that sends EOF packets.
 fn relay_eofs(input: &[u8], piece: usize, shape: Shape<'_>) -> (Vec<u8>, Vec<String>) {
     let reply = ReplyShape::Results;
-    let (out, said, _) = relay_form(input, piece, shape, (reply, Told::default()), true);
+    let (out, said, _) = relay_form(input, piece, shape, (reply, Adjustments::default()), true);
     (out, said)
 }
 
@@ -292,7 +297,7 @@ fn an_eof_packet_does_not_say_that_the_session_changed() {
 fn an_eof_packet_that_opens_a_cursor_ends_the_reply() {
     let open = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0"]);
     for piece in 1..=open.len() {
-        let reply = (ReplyShape::Cursor, Told::default());
+        let reply = (ReplyShape::Cursor, Adjustments::default());
         let (out, said, _) = relay_form(&open, piece, OLD, reply, true);
         assert_eq!((out, said), (open.clone(), vec!["eof 42".to_string()]));
     }
@@ -302,9 +307,9 @@ fn an_eof_packet_that_opens_a_cursor_ends_the_reply() {
 fn warnings_of_the_statement_before_are_the_clients_own() {
     let ok = |warnings: u8| packets(&[&[0, 0, 0, 2, 0, warnings, 0]]);
     let told = |warnings| {
-        let told = Told {
+        let told = Adjustments {
             warnings,
-            ..Told::default()
+            ..Adjustments::default()
         };
         relay_told(&ok(3), 99, MODERN, (ReplyShape::Status, told)).0
     };
@@ -320,9 +325,9 @@ fn changed_columns_are_told_by_what_the_client_knows() {
         packets(&[b"\x01", COLUMN, &end])
     };
     let results = |columns| {
-        let told = Told {
+        let told = Adjustments {
             columns,
-            ..Told::default()
+            ..Adjustments::default()
         };
         (ReplyShape::Results, told)
     };

@@ -14,7 +14,7 @@ use crate::own_ok::OwnOk;
 use crate::pair::prepared::put_closes;
 use crate::pair::previous::Previous;
 use crate::server::server_facts::ServerFacts;
-use crate::statement_commands::{Chosen, Told};
+use crate::statement_commands::{Chosen, CommandOutcome};
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of};
 use session::found::{Found, hides_reads};
@@ -77,7 +77,7 @@ impl<N: Net> Group<N> {
         let Some(mut commands) = self.statement_commands(key) else {
             return Handled::Used;
         };
-        let told = match command {
+        let outcome = match command {
             Command::StmtPrepare => {
                 let sql = &payload[1..];
                 let (client, server) = (&*commands.client, commands.server);
@@ -85,24 +85,24 @@ impl<N: Net> Group<N> {
                 let seen = self.in_hand.seen(message, sql, mode, false);
                 let commands = self.statement_commands(key);
                 let text = Text { sql, mode, seen };
-                commands.map_or(Told::Done, |mut commands| commands.prepare(&text))
+                commands.map_or(CommandOutcome::Done, |mut commands| commands.prepare(&text))
             }
             Command::StmtFetch => commands.fetch(&payload),
             Command::StmtReset => match commands.reset(&payload) {
-                Told::Done => {
+                CommandOutcome::Done => {
                     self.answers().ok(key, &OwnOk::PLAIN);
-                    Told::Done
+                    CommandOutcome::Done
                 }
-                told => told,
+                outcome => outcome,
             },
             _ if is_cut_short(command, &payload) => match commands.server.flavour.is_mysql() {
-                true => Told::Malformed,
-                false => Told::Done,
+                true => CommandOutcome::Malformed,
+                false => CommandOutcome::Done,
             },
             Command::StmtSendLongData => {
                 let (client, server) = (commands.client, commands.server);
                 (commands.kept).take_long_data(client, message, &payload, server);
-                Told::Done
+                CommandOutcome::Done
             }
             _ => {
                 if let Some((lease, definition, id)) = commands.close(&payload)
@@ -113,23 +113,25 @@ impl<N: Net> Group<N> {
                     }
                     self.settle(lease);
                 }
-                Told::Done
+                CommandOutcome::Done
             }
         };
-        self.go_on_told(key, message, told)
+        self.follow_outcome(key, message, outcome)
     }
 
     /// Does what is to become of a command about a prepared statement.
-    fn go_on_told(&mut self, key: Key, message: &[u8], told: Told) -> Handled {
-        match told {
-            Told::Sent(statement, instead) => {
+    fn follow_outcome(&mut self, key: Key, message: &[u8], outcome: CommandOutcome) -> Handled {
+        match outcome {
+            CommandOutcome::Sent(statement, instead) => {
                 return self.start(key, instead.as_deref().unwrap_or(message), statement);
             }
-            Told::Done => {}
-            Told::Malformed => self.answers().malformed(key),
-            Told::Raised(error, words) => return self.raise(key, error, &words),
-            Told::Full => return self.answers().refuse_to_prepare(key),
-            Told::Refused(refusal) => return self.answers().refuse_counted(key, &refusal),
+            CommandOutcome::Done => {}
+            CommandOutcome::Malformed => self.answers().malformed(key),
+            CommandOutcome::Raised(error, words) => return self.raise(key, error, &words),
+            CommandOutcome::Full => return self.answers().refuse_to_prepare(key),
+            CommandOutcome::Refused(refusal) => {
+                return self.answers().refuse_counted(key, &refusal);
+            }
         }
         Handled::Used
     }
@@ -151,7 +153,7 @@ impl<N: Net> Group<N> {
             kill,
         } = match commands.choose(command, message, payload) {
             Ok(chosen) => chosen,
-            Err(told) => return self.go_on_told(key, message, told),
+            Err(outcome) => return self.follow_outcome(key, message, outcome),
         };
         if definition.class.kills {
             let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
