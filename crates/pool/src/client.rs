@@ -32,10 +32,8 @@ use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
 use session::prepared::Statements;
-use session::read_back::{Ended, changed_by};
-use session::reply_summary::ReplySummary;
 use session::state::Session;
-use session::statement::{Explanation, Statement};
+use session::statement::Statement;
 use sql::classify::{PinCause, Reads};
 use sql::lex::LexMode;
 use sql::tracking::Retracked;
@@ -512,28 +510,6 @@ impl<S> Client<S> {
     pub(crate) fn is_being_read(&self) -> bool {
         let input = self.input.as_ref();
         input.is_some_and(|input| input.is_being_read())
-    }
-
-    /// Notes what a finished statement left for the next one to read.
-    pub(crate) fn note_result(&mut self, summary: &ReplySummary) {
-        let failed = summary.error.is_some();
-        if !self.pins.is_empty() {
-            self.pins.answered(summary);
-        }
-        if let Some(touched) = &mut self.touched {
-            touched.note_result(failed);
-        }
-        self.last.owed.failed = failed;
-        self.last.owed.explanation = match failed {
-            true => self.statement.explanation,
-            false => Explanation::None,
-        };
-        let ended = Ended {
-            statement: &self.statement,
-            summary,
-            session: &self.session,
-        };
-        self.last.owed.changed = self.last.owed.changed.union(changed_by(&ended));
     }
 
     /// Whether its login waits for a worker, or for the time at which it hears that it failed.

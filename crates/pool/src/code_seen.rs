@@ -26,7 +26,7 @@
 //! whether it still holds ([`Seen::short`]).
 
 use crate::watched::code_catalogue::{CodeCatalogue, Seen, object_of};
-use session::found::hides_reads;
+use session::beforehand::hides_reads;
 use session::known_code::Known;
 use session::state::Session;
 use session::statement::{LooksBack, Statement};

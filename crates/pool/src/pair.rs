@@ -13,22 +13,19 @@
 //! | `answers.rs` | properties of a session that were read back, one function for each |
 //! | `changes.rs` | what trackers report of a session and its transaction |
 //! | `passing.rs` | a reply that passes by, as its client is to be told it |
-//! | `left.rs` | what a statement has left: counts, conditions, FOUND_ROWS() |
+//! | `left.rs` | what a statement has left: counts, conditions, FOUND_ROWS(); whose stand where |
 //! | `restoring.rs` | the commands that bring a backend into its client's session |
 //! | `questions.rs` | what the pool asks behind a statement |
-//! | `conditions.rs` | whose conditions stand on a backend, and what clears them |
 //! | `reports.rs` | reports for which an EOF packet has no room |
 //! | `prepared.rs` | prepared statements of the client on its backend |
 //! | `unset.rs` | what a client's command must not find on a backend |
-//! | `roles.rs`, `found.rs`, `user_variables.rs`, `trackers.rs` | one property each |
+//! | `roles.rs`, `user_variables.rs`, `trackers.rs` | one property each |
 //!
 //! Invariant: a session that was read back or reported is that of both, or the pair says that the
 //! backend is to be closed.
 
 pub(crate) mod answers;
 pub(crate) mod changes;
-pub(crate) mod conditions;
-pub(crate) mod found;
 pub(crate) mod left;
 pub(crate) mod next;
 pub(crate) mod own_answers;

@@ -17,7 +17,7 @@ use crate::kept::Kept;
 use crate::pair::prepared::head_of;
 use crate::server::server_facts::ServerFacts;
 use reactor::Key;
-use session::diagnostics::area_of;
+use session::beforehand::area_of;
 use session::found::Found;
 use session::prepared::{Definition, Definitions, UnderWay};
 use session::standing::Standing;

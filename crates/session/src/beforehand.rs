@@ -1,19 +1,35 @@
 //! What is known of a statement before it runs, from its text or its command alone.
 //!
 //! The classification of a text (`sql`) says what it does; here follows what that means for the
-//! session that it runs in.
+//! session that it runs in: for FOUND_ROWS(), for the conditions of the statement before, for the
+//! reports that come. What is said of a text was compared with MariaDB 10.11 and MySQL 9.7,
+//! statement by statement.
 
-use crate::diagnostics::{Area, area_of};
-use crate::found::{Found, found_of, hides_reads};
+use crate::diagnostics::Area;
+use crate::found::Found;
 use crate::known_code::Known;
 use crate::shapes::Ride;
 use crate::standing::Standing;
 use crate::statement::{
     Code, Conditions, Explanation, Extent, LooksBack, NOT_JUDGED, Statement, Untracked,
 };
-use sql::classify::{self, Marks, Reads, Verb};
+use sql::classify::{self, Marks, PinCause, PinCauses, Reads, Verb};
 use sql::lex::Server;
 use wire::command::{Command, ReplyShape};
+
+/// Causes that stand for code whose text is not at hand.
+const HIDES: [PinCause; 3] = [
+    PinCause::StoredCode,
+    PinCause::TextPrepare,
+    PinCause::Unknown,
+];
+
+/// Whether a text runs such code, which may read what no text shows; it may pin for other causes
+/// too.
+#[must_use]
+pub fn hides_reads(class: &classify::Statement) -> bool {
+    HIDES.iter().any(|cause| class.causes.contains(*cause))
+}
 
 /// A text's class where all the stored code that it runs is known.
 #[must_use]
@@ -81,6 +97,72 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
     }
 }
 
+/// What a text does to FOUND_ROWS().
+#[must_use]
+pub fn found_of(class: &classify::Statement, server: Server) -> Found {
+    let replaces = class.replaces.contains(Reads::FOUND_ROWS);
+    // Functions are done when the query that calls them has counted its rows.
+    let calls_functions = class.causes == PinCauses::of(PinCause::StoredCode);
+    let hides = hides_reads(class);
+    if class.multi || hides {
+        let counts = replaces && (!hides || calls_functions);
+        return if counts { Found::Counts } else { Found::Unsure };
+    }
+    let marks = class.marks;
+    let mysql = server.is_mysql();
+    let selects = Marks::FROM
+        .union(Marks::FROM_INSIDE)
+        .union(Marks::SELECT_INSIDE);
+    let inside = Marks::FROM_INSIDE.union(Marks::SELECT_INSIDE);
+    match class.verb {
+        Verb::Select | Verb::Show if marks.contains(Marks::COUNTED) => {
+            let cut = marks.intersects(Marks::INTO.union(Marks::CUTS));
+            match marks.intersects(inside) {
+                _ if cut => Found::Counts,
+                true => Found::Nested,
+                false => Found::Rows,
+            }
+        }
+        // MariaDB's VALUES leaves it as it is.
+        Verb::Select if mysql || marks.contains(Marks::FROM) => Found::Counts,
+        Verb::Show if class.reads.intersects(Reads::DIAGNOSTICS) => Found::Keeps,
+        Verb::Show if marks.contains(Marks::NO_QUERY) => Found::Keeps,
+        Verb::Diagnostics | Verb::Use | Verb::Empty | Verb::Lock | Verb::Kill => Found::Keeps,
+        Verb::Begin | Verb::Commit | Verb::Rollback | Verb::Savepoint => Found::Keeps,
+        Verb::Do if mysql => Found::Counts,
+        Verb::Update if mysql && !marks.intersects(inside.union(Marks::TABLES)) => Found::Matched,
+        Verb::Update | Verb::Delete if !marks.intersects(inside.union(Marks::TABLES)) => {
+            Found::Keeps
+        }
+        Verb::Load | Verb::Admin if !marks.intersects(inside) => Found::Keeps,
+        Verb::Set | Verb::Ddl if mysql => Found::Keeps,
+        Verb::Set | Verb::Do | Verb::Insert | Verb::Replace | Verb::Ddl
+            if !marks.intersects(selects) =>
+        {
+            Found::Keeps
+        }
+        _ => Found::Unsure,
+    }
+}
+
+/// What a text does to the warnings before it.
+#[must_use]
+pub fn area_of(class: &classify::Statement, server: Server) -> Area {
+    if hides_reads(class) {
+        return Area::Unsure;
+    }
+    if class.replaces.contains(Reads::DIAGNOSTICS) {
+        return Area::Clears;
+    }
+    if class.keeps_warnings {
+        return Area::Keeps;
+    }
+    match class.multi {
+        false if server.is_mysql() => Area::Clears,
+        _ => Area::Unsure,
+    }
+}
+
 /// How much a text may do; `hides`: it may run what nobody has read.
 fn extent_of(found: &classify::Statement, hides: bool) -> Extent {
     use Verb::{Begin, Commit, Delete, Insert, Replace, Rollback, Savepoint, Set, Update};
@@ -121,4 +203,77 @@ pub fn statement_without_text(command: Command, server: Server) -> Statement {
         _ => {}
     }
     statement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sql::lex::LexMode;
+
+    fn of(sql: &str, server: Server) -> Found {
+        let mode = LexMode {
+            server,
+            ..LexMode::default()
+        };
+        found_of(&classify::classify(sql.as_bytes(), mode), server)
+    }
+
+    #[test]
+    fn a_text_tells_what_it_counts() {
+        use Found::{Counts, Keeps, Matched, Nested, Rows, Unsure};
+        let (mariadb, mysql) = (Server::MariaDb(101_100), Server::MySql(90_700));
+        for (sql, on_mariadb, on_mysql) in [
+            ("SELECT v FROM t LIMIT 2", Rows, Rows),
+            ("(SELECT v FROM t)", Nested, Nested),
+            ("SELECT v FROM t LIMIT 2 OFFSET 1", Counts, Counts),
+            (
+                "SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1",
+                Counts,
+                Counts,
+            ),
+            ("SELECT 1 UNION SELECT 2", Counts, Counts),
+            ("SELECT 1 INTO @a", Counts, Counts),
+            ("SELECT f()", Counts, Counts),
+            ("SELECT f(), GET_LOCK('a', 1)", Unsure, Unsure),
+            ("WITH x AS (SELECT 1) SELECT * FROM x", Counts, Counts),
+            ("VALUES (1)", Unsure, Counts),
+            (
+                "UPDATE t SET a = 1, b = 2 WHERE c IN (1, 2)",
+                Keeps,
+                Matched,
+            ),
+            ("UPDATE t, u SET t.a = 1", Unsure, Unsure),
+            ("UPDATE t JOIN u ON t.a = u.a SET t.a = 1", Unsure, Unsure),
+            ("UPDATE t SET a = (SELECT 1)", Unsure, Unsure),
+            ("UPDATE t SET a = 1 WHERE b IN (TABLE u)", Unsure, Unsure),
+            ("DELETE FROM t WHERE a IN (1, 2)", Keeps, Keeps),
+            ("DELETE QUICK FROM t", Keeps, Keeps),
+            ("DELETE t FROM t", Unsure, Unsure),
+            ("DELETE FROM t USING t, u", Unsure, Unsure),
+            ("DELETE FROM t WHERE a IN (SELECT 1)", Unsure, Unsure),
+            ("INSERT INTO t TABLE u", Unsure, Unsure),
+            ("SET @a = (SELECT 1)", Unsure, Keeps),
+            ("CREATE TABLE t SELECT 1 FROM u", Unsure, Keeps),
+            ("EXPLAIN SELECT 1", Unsure, Unsure),
+            ("CHECK TABLE t", Keeps, Keeps),
+            ("SHOW TABLES", Rows, Rows),
+            ("SHOW FULL COLUMNS FROM t", Rows, Rows),
+            ("SHOW CREATE TABLE t", Keeps, Keeps),
+            ("SHOW FULL PROCESSLIST", Keeps, Keeps),
+            ("SHOW WARNINGS", Keeps, Keeps),
+            ("SHOW BINARY LOGS", Unsure, Unsure),
+            ("DO 1", Keeps, Counts),
+            ("INSERT INTO t VALUES (1)", Keeps, Keeps),
+            ("INSERT INTO t SELECT 1", Unsure, Unsure),
+            ("CREATE TABLE t (a INT)", Keeps, Keeps),
+            ("CREATE TABLE t SELECT 1", Unsure, Keeps),
+            ("SELECT 1; DO 0", Counts, Counts),
+            ("DO 0; SELECT SQL_CALC_FOUND_ROWS 1", Counts, Counts),
+            ("SET @a = 1; COMMIT", Unsure, Unsure),
+            ("CALL p()", Unsure, Unsure),
+        ] {
+            assert_eq!(of(sql, mariadb), on_mariadb, "{sql} on MariaDB");
+            assert_eq!(of(sql, mysql), on_mysql, "{sql} on MySQL");
+        }
+    }
 }

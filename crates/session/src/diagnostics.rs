@@ -1,14 +1,12 @@
 //! What a statement leaves for questions about it: conditions, kept as a value.
 //!
 //! Most statements clear the warnings before them, some leave them, and whether one has tables
-//! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
-//! and MySQL 9.7, statement by statement.
+//! decides on MariaDB. [`Area`] says what is known of a text
+//! ([`area_of`](crate::beforehand::area_of)).
 
 use crate::conditions::{Items, has_rows, read_items};
-use crate::found::hides_reads;
 use crate::text::Text;
 use sql::asked::{Condition, Get, TEXTS, origins};
-use sql::classify::{self, Reads};
 use sql::lex::Server;
 use sql::sqlstate::state_of;
 use wire::command::ReplyShape;
@@ -50,23 +48,6 @@ pub fn is_raised(code: u16) -> bool {
 /// the statement before.
 pub fn is_counted_alone(code: u16) -> bool {
     is_raised(code) && code != UNKNOWN_COM.code && code != MALFORMED_PACKET.code
-}
-
-/// What a text does to the warnings before it.
-pub fn area_of(class: &classify::Statement, server: Server) -> Area {
-    if hides_reads(class) {
-        return Area::Unsure;
-    }
-    if class.replaces.contains(Reads::DIAGNOSTICS) {
-        return Area::Clears;
-    }
-    if class.keeps_warnings {
-        return Area::Keeps;
-    }
-    match class.multi {
-        false if server.is_mysql() => Area::Clears,
-        _ => Area::Unsure,
-    }
 }
 
 /// What a statement warned of, or why it failed, kept for its client.

@@ -1,21 +1,57 @@
-//! What a client's statement has left when its reply is complete: counts, conditions, FOUND_ROWS().
+//! What a client's statement has left when its reply is complete: counts, conditions, FOUND_ROWS();
+//! whose of these stand on a backend, and what clears them.
 //!
 //! The problem: the next statement may ask for any of it, and both ends have a part: the client
 //! what the reply told, its backend the rest, as long as nothing changes it there. The mechanism:
 //! [`session::last_statement::LastStatement`] says what a statement leaves; here the backend's part
 //! is brought to the same, and what it will not be able to tell is taken from the client.
 //!
-//! Invariant: a FOUND_ROWS() that is noted of a backend is what its server would tell there.
+//! Conditions (warnings, errors): a server session keeps those of its last statement, and SHOW
+//! WARNINGS, GET DIAGNOSTICS, or code that a text runs, would show those of the client before. A
+//! backend notes whose conditions it may hold; before another client's command goes out on it, a
+//! statement that clears them does, in the same write ([`Pair::put_clearing`]).
+//!
+//! FOUND_ROWS() is what the session's last query found, and the backend that ran it may have served
+//! others since. Most texts tell: the rows of the reply count, or the number stays
+//! ([`session::found::Found`]). Where a query counts otherwise than it sends (UNION, OFFSET, INTO,
+//! SQL_CALC_FOUND_ROWS), its backend is asked before it serves anybody else; no client pins for
+//! that (`lazy_readback.rs`). Where the text does not even tell whether it counts at all (CALL,
+//! EXPLAIN, an UPDATE of several tables), the backend knows it if it had the client's number
+//! before. Else it is asked as late as for the others, and what it had before tells whether the
+//! statement has counted; where that is the same number, a question is refused.
+//!
+//! A plain UPDATE leaves the number on MariaDB; on MySQL it is that of the rows that matched, as
+//! the OK tells, but where the condition can never be true it stays: behind one that matched
+//! nothing the backend is asked, and what it had before tells which it was.
+//!
+//! What is said here of a text was compared with MariaDB 10.11 and MySQL 9.7.
+//!
+//! Invariants: a FOUND_ROWS() that is noted of a backend is what its server would tell there; a
+//! client's number is known, or its backend has it, or it is neither and a question is refused; no
+//! client's statement runs where another client's conditions stand.
 
-use crate::backend::InFlight;
-use crate::client::Company;
+use crate::backend::{Backend, InFlight, Purpose};
+use crate::client::{Client, Company};
 use crate::pair::Pair;
+use crate::server::server_facts::ServerFacts;
+use reactor::Key;
+use session::diagnostics::Area;
 use session::last_gtid::doubt;
 use session::last_statement::{COUNTS, Finished};
-use session::read_back::Properties;
+use session::meter::Meter;
+use session::read_back::{Answer, Ended, Properties, changed_by};
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
+use session::statement::Explanation;
 use sql::classify::Reads;
+use sql::lex::Server;
+use wire::attributes::put_query;
+use wire::command::ReplyShape;
+
+/// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
+const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
+/// Clears MySQL's, as any statement does that does not ask for them.
+const CLEARS_MYSQL: &str = "DO 0";
 
 impl<S> Pair<'_, S> {
     /// Notes what the client's statement has left; `alone`: nothing of others stands behind it on
@@ -71,6 +107,143 @@ impl<S> Pair<'_, S> {
             false => backend.found.filter(|_| kept),
         };
     }
+}
+
+impl<S> Pair<'_, S> {
+    /// FOUND_ROWS() has come back.
+    pub(super) fn found_rows_told(&mut self, answer: &Answer) {
+        let Some(found) = answer.number(Properties::FOUND_ROWS) else {
+            return;
+        };
+        let last = &mut self.client.last;
+        let matched = last.owed.changed.intersects(Properties::FOUND_ROWS);
+        last.found_rows.set(match self.backend.unsettled.take() {
+            // What matched nothing and had another number before has left it.
+            Some((before, kept)) if matched && before == found && before > 0 => Some(kept),
+            unsettled => counted(found, unsettled),
+        });
+    }
+}
+
+impl<S> Client<S> {
+    /// Notes what a finished statement left for the next one to read.
+    fn note_result(&mut self, summary: &ReplySummary) {
+        let failed = summary.error.is_some();
+        if !self.pins.is_empty() {
+            self.pins.answered(summary);
+        }
+        if let Some(touched) = &mut self.touched {
+            touched.note_result(failed);
+        }
+        self.last.owed.failed = failed;
+        self.last.owed.explanation = match failed {
+            true => self.statement.explanation,
+            false => Explanation::None,
+        };
+        let ended = Ended {
+            statement: &self.statement,
+            summary,
+            session: &self.session,
+        };
+        self.last.owed.changed = self.last.owed.changed.union(changed_by(&ended));
+    }
+
+    /// SHOW WARNINGS on its behalf has been answered.
+    pub(crate) fn keep_warnings(
+        &mut self,
+        summary: &ReplySummary,
+        collected: Vec<u8>,
+        server: &ServerFacts,
+        meter: &Meter,
+    ) {
+        let answer = match summary.error {
+            Some(_) => Err(()),
+            None => Ok(collected),
+        };
+        let session = &self.session;
+        let stored_max = session.value(b"max_error_count");
+        let stored_max = stored_max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
+        let stored_max = stored_max.unwrap_or(server.conditions_max);
+        let charset = session.variable(b"character_set_results");
+        (self.last).keep_conditions(answer, charset, stored_max, meter);
+    }
+}
+
+impl<S> Backend<S> {
+    /// It has answered a command: notes whose conditions it may hold from now on. `area`: what the
+    /// statement of the command's owner does with those of before.
+    pub(crate) fn note_conditions_left(
+        &mut self,
+        command: &InFlight,
+        summary: &ReplySummary,
+        area: Option<Area>,
+    ) {
+        if !matches!(
+            command.purpose,
+            Purpose::Statement
+                | Purpose::Ahead
+                | Purpose::Joined(_)
+                | Purpose::Restore(_)
+                | Purpose::Schema
+        ) {
+            return;
+        }
+        if summary.error.is_some() || summary.warned {
+            self.conditions_of = command.owner.or(self.conditions_of);
+        } else if area == Some(Area::Clears) && command.purpose == Purpose::Statement {
+            self.conditions_of = None;
+        }
+    }
+
+    /// The pool asks it for FOUND_ROWS() on behalf of a client: on MySQL that leaves a warning,
+    /// which is no client's.
+    pub(crate) fn note_deprecation(&mut self, client: Key, server: Server) {
+        if server.is_mysql() {
+            self.conditions_of = Some(client);
+        }
+    }
+}
+
+impl<S> Pair<'_, S> {
+    /// Whether the backend may hold conditions that are not those of its client's statement before:
+    /// no client is to read another's, whatever its text, or code that it calls, asks for.
+    pub(super) fn has_conditions_of_others(&self) -> bool {
+        let Some(of) = self.backend.conditions_of else {
+            return false;
+        };
+        // What the last statement has left here, if with fewer conditions than are kept of it.
+        let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT];
+        let here = here.iter().any(|&what| self.client.last.is_native(what));
+        let own = of == self.owner && here;
+        // Within a transaction nobody else has been here.
+        !own && !self.backend.in_transaction()
+    }
+
+    /// Writes what clears them.
+    pub(super) fn put_clearing(&mut self, out: &mut Vec<u8>) {
+        let (client, backend) = (&mut *self.client, &mut *self.backend);
+        let sql = match self.context.server.flavour {
+            Server::MariaDb(_) => CLEARS_MARIADB,
+            _ => {
+                backend.found = None;
+                client.last.disown(Reads::FOUND_ROWS);
+                CLEARS_MYSQL
+            }
+        };
+        backend.conditions_of = None;
+        client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
+        let command = InFlight::own(Some(self.owner), Purpose::Clearing, ReplyShape::Results);
+        backend.expect(command);
+        put_query(out, backend.form, sql.as_bytes());
+    }
+}
+
+/// FOUND_ROWS() of a client behind its statement, whose backend has this; `unsettled` is what that
+/// had before, where the statement may have left it.
+pub(crate) fn counted(found: u64, unsettled: Option<(u64, u64)>) -> Option<u64> {
+    unsettled
+        .is_none_or(|(before, _)| before != found)
+        .then_some(found)
 }
 
 #[cfg(test)]

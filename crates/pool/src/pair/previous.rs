@@ -10,28 +10,67 @@
 //!
 //! Most statements clear the warnings before them, some leave them, and whether one has tables
 //! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
-//! and MySQL 9.7, statement by statement. FOUND_ROWS() has a file of its own,
-//! [`crate::pair::found`].
-//!
-//! Whose conditions a backend holds is noted in [`crate::pair::conditions`].
+//! and MySQL 9.7, statement by statement. What a statement makes of FOUND_ROWS(), and whose
+//! conditions a backend holds, is noted in [`crate::pair::left`].
 //!
 //! Invariant: what is not known for certain is [`Previous::Gone`], never a guess.
 
 use crate::client::Client;
-use crate::pair::conditions::is_refused_whole;
 use crate::pair::view::ClientView;
 use crate::server::server_facts::ServerFacts;
+use session::beforehand::area_of;
 use session::conditions::{absent_condition, number_in};
-use session::diagnostics::{Area, Diagnostics, area_of, in_binary};
+use session::diagnostics::{Area, Diagnostics, in_binary};
 use session::last_gtid::LastGtid;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::Definition;
+use session::state::Session;
 use sql::asked::{Question, Which, question};
 use sql::classify::{self, Marks, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server};
 use sql::own_id::{Values, with_values};
 
+/// From this version on a SHOW WARNINGS that MySQL refuses clears them as others do; earlier ones
+/// were not tried.
+const MYSQL_SHOWS_ALONE: u32 = 90_700;
+
+/// Whether a server refuses a text of several statements before it runs any of them, so that
+/// nothing in it asks: its client may send one statement only.
+pub(crate) fn is_refused_whole(found: &classify::Statement, session: &Session) -> bool {
+    let one = matches!(found.verb, Verb::Select | Verb::Show | Verb::Diagnostics);
+    found.multi && one && !session.multi_statements
+}
+
 impl<S> Client<S> {
+    /// Whether a text that begins with a question about conditions cannot have it answered from
+    /// what was kept, because of code that it runs behind, and there are some, elsewhere.
+    pub(crate) fn lacks_conditions(&self, found: &classify::Statement) -> bool {
+        let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
+        asks && !is_refused_whole(found, &self.session)
+            && self.last.has_conditions()
+            && found
+                .reads
+                .of(self.reads_lost())
+                .intersects(Reads::DIAGNOSTICS)
+    }
+
+    /// Whether the syntax error of a text that its server refuses whole comes behind the conditions
+    /// of before: to MySQL a text is a question about them as soon as GET DIAGNOSTICS stands there.
+    pub(crate) fn stacks_conditions(&self, found: &classify::Statement, server: Server) -> bool {
+        found.verb == Verb::Diagnostics && self.is_refused_behind_conditions(found, server)
+    }
+
+    /// The same of SHOW WARNINGS and the like, of which it is known of some versions only.
+    pub(crate) fn may_stack_conditions(&self, found: &classify::Statement, server: Server) -> bool {
+        let shows = found.verb == Verb::Show && found.reads.intersects(Reads::DIAGNOSTICS);
+        let seen = matches!(server, Server::MySql(MYSQL_SHOWS_ALONE..));
+        shows && !seen && self.is_refused_behind_conditions(found, server)
+    }
+
+    fn is_refused_behind_conditions(&self, found: &classify::Statement, server: Server) -> bool {
+        server.is_mysql() && is_refused_whole(found, &self.session) && self.last.has_conditions()
+    }
+
     /// Whether a text shows conditions where there are none: none stand on its backend either, once
     /// it is cleared of others'. On MySQL the pool's own question for FOUND_ROWS() leaves a
     /// warning.

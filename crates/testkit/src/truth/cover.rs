@@ -192,7 +192,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
                 || way == Way::Failing
                 || (name == "table locks given up" || name == "named lock given up")
                 || (name == "ROW_COUNT()" && way == Way::Function)
-                // `found.rs`: its backend is asked before it serves anybody else.
+                // `pair/left.rs`: its backend is asked before it serves anybody else.
                 || (name == "FOUND_ROWS()" && found.replaces.contains(Reads::FOUND_ROWS))
         }
         _ => false,

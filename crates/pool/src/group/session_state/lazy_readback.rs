@@ -22,7 +22,7 @@ use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::client::{Client, ClientState};
 use crate::group::Group;
-use crate::pair::found::counted;
+use crate::pair::left::counted;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::reply_summary::ReplySummary;
