@@ -269,40 +269,88 @@ impl<N: Net> Group<N> {
         Handled::Kept
     }
 
-    /// Whether names of code have changed since a client's command was judged by them.
-    fn is_outdated(&mut self, key: Key) -> bool {
-        let now = self.code().see();
-        let client = self.clients.get(key);
-        let judged = client.map_or(NOT_JUDGED, |client| client.statement.judged);
-        judged != NOT_JUDGED && judged != now
-    }
-
     /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
     /// brings the backend into the client's session.
     pub(crate) fn send_statement(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
-        let now = self.net.now();
-        // Who rides was chosen by the present names (`matching/riding.rs`).
-        let others = |c: &InFlight| c.purpose == Purpose::Statement;
+        self.judge_again(key, lease, message);
+        let runs = *front == Front::CannotFail;
+        let Some(waited) = self.note_sent(key, lease, runs) else {
+            return;
+        };
+        if self.settings.logs_statements() {
+            self.logs().note((key, lease), message, waited);
+        }
+        let Some(command) = self.in_flight(key, lease, message) else {
+            return;
+        };
+        let statement = self.clients.get(key).map(|client| client.statement);
+        let asks = |s: Statement| s.code == Code::Unread || s.looks_back == LooksBack::AtRowCount;
+        if statement.is_some_and(asks)
+            && let Some(mut pair) = self.pair(key, lease)
+        {
+            let out = pair.put_for_code();
+            self.backend_writer().send(lease, &out);
+        }
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(lease))
+        else {
+            return;
+        };
+        if let Front::Joined(joined) = front {
+            backend.expect_joined(key, joined);
+        }
+        backend.expect(command);
+        match client.statement.code {
+            Code::None => {}
+            Code::Unread => self.counts.code_unread += 1,
+            Code::Known | Code::Reported => self.counts.code_known += 1,
+        }
+        if runs && client.touching.is_some() {
+            client.note_touched(Some(backend), (command.sent, &mut self.counts));
+        }
+        match front {
+            Front::Joined(joined) => {
+                backend.put_joined(message, joined);
+                self.backend_writer().send(lease, b"");
+            }
+            _ => self.send_command(key, lease, message),
+        }
+        if let Some(backend) = self.backends.get_mut(lease) {
+            self.running.begins(backend, command.sent);
+        }
+    }
+
+    /// Judges a client's command again, where names of code have changed since it was judged. Who
+    /// rides was chosen by the present ones (`matching/riding.rs`).
+    fn judge_again(&mut self, key: Key, lease: Key, message: &[u8]) {
+        let others = |command: &InFlight| command.purpose == Purpose::Statement;
         let backend = self.backends.get(lease);
-        let rides = backend.is_some_and(|backend| backend.flight().iter().any(others));
-        if !rides
-            && self.is_outdated(key)
+        if backend.is_some_and(|backend| backend.flight().iter().any(others)) {
+            return;
+        }
+        let now = self.code().see();
+        let client = self.clients.get(key);
+        let judged = client.map_or(NOT_JUDGED, |client| client.statement.judged);
+        if judged != NOT_JUDGED
+            && judged != now
             && let Some(mut planning) = self.planning(key)
         {
             planning.judge_again(message);
         }
-        let runs = *front == Front::CannotFail;
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
+    }
+
+    /// A client's statement goes out: notes that it runs, with what it is pinned for where that is
+    /// certain (`runs`). Returns how long it has waited; `None` where it does not go out.
+    fn note_sent(&mut self, key: Key, lease: Key, runs: bool) -> Option<Duration> {
+        let now = self.net.now();
+        let client = self.clients.get_mut(key)?;
         if runs && !client.pins.is_empty() {
             client.note_pins(now, &mut self.counts);
         }
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return;
-        };
+        let backend = self.backends.get_mut(lease)?;
         if !client.change_state(ClientState::Running, now) {
-            return self.clients.close_later(key);
+            self.clients.close_later(key);
+            return None;
         }
         let waited = match client.place.is_held() {
             true => now.since(client.place.since()),
@@ -315,6 +363,13 @@ impl<N: Net> Group<N> {
         if client.statement.spoils {
             backend.reuse.end_with_client();
         }
+        Some(waited)
+    }
+
+    /// A client's statement as it stands among those in flight on its backend; says whether others
+    /// may ride behind it.
+    fn in_flight(&mut self, key: Key, lease: Key, message: &[u8]) -> Option<InFlight> {
+        let (client, backend) = (self.clients.get(key)?, self.backends.get_mut(lease)?);
         let first = backend.flight().is_empty();
         let behind = backend.flight().back().and_then(|command| command.owner);
         self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
@@ -327,59 +382,22 @@ impl<N: Net> Group<N> {
                 false => Riding::Closed,
             };
         }
-        let statement = client.statement;
-        if self.settings.logs_statements() {
-            self.logs().note((key, lease), message, waited);
-        }
-        let tells = statement.looks_back == LooksBack::AtRowCount;
-        if (statement.code == Code::Unread || tells)
-            && let Some(mut pair) = self.pair(key, lease)
-        {
-            let out = pair.put_for_code();
-            self.backend_writer().send(lease, &out);
-        }
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return;
-        };
-        if let Front::Joined(joined) = front {
-            backend.expect_joined(key, joined);
-        }
         let kept = match first || shape == 0 {
             true => 0,
             false => backend.riders.keep(message),
         };
-        backend.expect(InFlight {
+        Some(InFlight {
             owner: Some(key),
             purpose: Purpose::Statement,
-            reply: Reply::new(statement.shape),
+            reply: Reply::new(client.statement.shape),
             shape,
-            sent: now,
+            sent: self.net.now(),
             first,
             left: None,
             kept,
-        });
-        match statement.code {
-            Code::None => {}
-            Code::Unread => self.counts.code_unread += 1,
-            Code::Known | Code::Reported => self.counts.code_known += 1,
-        }
-        if runs
-            && let Some(client) = self.clients.get_mut(key)
-            && client.touching.is_some()
-        {
-            client.note_touched(Some(backend), (now, &mut self.counts));
-        }
-        match front {
-            Front::Joined(joined) => {
-                backend.put_joined(message, joined);
-                self.backend_writer().send(lease, b"");
-            }
-            _ => self.send_command(key, lease, message),
-        }
-        if let Some(backend) = self.backends.get_mut(lease) {
-            self.running.begins(backend, self.net.now());
-        }
+        })
     }
+
     /// Sends a client's command to its backend, in the words that the backend knows.
     pub(crate) fn send_command(&mut self, key: Key, lease: Key, message: &[u8]) {
         let prepared = (self.clients.get_mut(key)).and_then(|client| client.prepared.as_mut());
