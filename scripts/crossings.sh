@@ -51,7 +51,7 @@ CRATES = re.compile(r"crates/(wire|sql|session|pool)/src/(.*\.rs)$")
 # What a function does for a statement, by its file: the first that begins so counts.
 JOBS = {
     "a turn of the group: what is due, for whom, until when": [
-        "pool/src/group.rs", "pool/src/group/clients/memory_share", "pool/src/queue/running_limit",
+        "pool/src/group.rs", "pool/src/group/parts", "pool/src/queue/running_limit",
     ],
     "bytes from and to sockets, and what waits of them": [
         "pool/src/from_", "pool/src/to_", "pool/src/buffers", "pool/src/input_room",
@@ -63,8 +63,8 @@ JOBS = {
     "the text: its tokens, and its class": ["sql/src/lex", "sql/src/classify", "sql/src/text"],
     "digests and figures": ["sql/src/digest", "pool/src/figures", "session/src/shapes"],
     "what it needs, leaves and may ask, before it is sent": [
-        "session/src/beforehand", "session/src/found", "session/src/diagnostics",
-        "session/src/standing", "session/src/state", "pool/src/code_seen", "pool/src/pinning",
+        "session/src/beforehand", "session/src/found", "session/src/standing",
+        "session/src/state", "pool/src/code_seen", "pool/src/pinning",
         "pool/src/group/statements", "pool/src/group/session_state", "pool/src/naming",
     ],
     "the backend that it gets, and who gets that next": [
@@ -72,7 +72,7 @@ JOBS = {
         "pool/src/running", "pool/src/waiters", "pool/src/client/place", "pool/src/backend/",
     ],
     "client and backend: the session of both, before and behind it": [
-        "pool/src/pair", "pool/src/group/pairs", "pool/src/group/backends", "pool/src/client",
+        "pool/src/pair", "pool/src/group/backends", "pool/src/client",
         "pool/src/backend.rs", "pool/src/server", "session/src",
     ],
 }

@@ -1,5 +1,7 @@
-//! FOUND_ROWS() as a value, and what statements make of it
-//! ([`found_of`](crate::beforehand::found_of) says what a text does).
+//! FOUND_ROWS() as a value, and what may become of it.
+//!
+//! What a text does to it says [`found_of`](crate::beforehand::found_of); what a statement has left
+//! of it when it has ended, [`LastStatement::ended`](crate::last_statement::LastStatement::ended).
 
 /// What becomes of FOUND_ROWS().
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
