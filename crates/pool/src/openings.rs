@@ -2,14 +2,15 @@
 //!
 //! The problem: a session must be known before anything of a client's runs in it. The mechanism:
 //! after the server's OK the trackers are switched on and the session is read, in one write: its
-//! character sets, its role, and with `init_connect` all of its variables. [`Openings`] writes the
-//! questions and takes the answers; what becomes of the backend, it says ([`Opened`]).
+//! character sets, whether it commits by itself, its role, and with `init_connect` all of its
+//! variables. [`Openings`] writes the questions and takes the answers; what becomes of the backend,
+//! it says ([`Opened`]).
 //!
 //! Invariant: what began under other global values than those known now serves nobody.
 
 use crate::auth::account::Counted;
 use crate::backend::backend_pools::{BackendPools, DialEnd};
-use crate::backend::dial::{AUTOCOMMIT, ROLE, put_preparation};
+use crate::backend::dial::{ROLE, put_preparation};
 use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::server::rows::row_of;
 use crate::shared::Shared;
@@ -72,7 +73,6 @@ impl<S> Openings<'_, S> {
         if is_of_server {
             more.push_str(",CURRENT_USER()");
         }
-        more.push_str(AUTOCOMMIT);
         if !self.begun.init_connect().is_empty() {
             more.push(',');
             more.push_str(&self.begun.question());
@@ -97,8 +97,10 @@ impl<S> Openings<'_, S> {
             return Opened::Waits;
         }
         let server = &self.shared.server;
-        let mut row = row_of(collected).unwrap_or_default();
-        let more = row.split_off(CHARSET_VARIABLES.len().min(row.len()));
+        let Some((fresh, more)) = FreshSession::read(collected) else {
+            let why = "the server did not say what its session is like";
+            return Opened::Failed(why.into(), DialEnd::Answered);
+        };
         let mut more = more.into_iter().peekable();
         let role = more.next_if(|_| has_roles(server.flavour));
         let role = role.and_then(|role| argument_of(&role, server.flavour));
@@ -110,25 +112,20 @@ impl<S> Openings<'_, S> {
         {
             return Opened::Failed(other_account(&account, &current), DialEnd::Account);
         }
-        let autocommit = more.next();
         let values = more.next();
-        let charsets = <[Text; 4]>::try_from(row).ok();
-        let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
-            let why = "the server did not say what its session is like";
-            return Opened::Failed(why.into(), DialEnd::Answered);
+        let Some(backend) = self.backends.get_mut(key) else {
+            return Opened::Waits;
         };
         if backend.session.begun != *self.begun {
             return Opened::Outdated;
         }
         let pool = &mut self.pools.pools[backend.pool];
-        let mut session = Session::at_login(b"", true, &charsets, self.begun);
+        let mut session = Session::at_login(b"", true, &fresh.charsets, self.begun);
         session.begin_interactive(pool.key.capabilities);
         let results = results_collation(collected, pool.key.extended, &session);
         session.results_collation = server.results_in(results);
         pool.note_begins(&mut session, values.as_ref(), server);
-        if let Some(autocommit) = autocommit {
-            note_autocommit(&mut session, &autocommit);
-        }
+        fresh.note_autocommit(&mut session);
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
         backend.login_role.clone_from(&role);
@@ -143,13 +140,32 @@ impl<S> Openings<'_, S> {
     }
 }
 
-/// Takes what a session that has just begun says of `autocommit`: the global value may have changed
-/// since the last look. Where it is off, nothing would end the transaction of a client that commits
-/// by itself.
-pub(crate) fn note_autocommit(session: &mut Session, value: &[u8]) {
-    let commits = value != b"0";
-    if commits != session.commits() {
-        session.put(b"autocommit", if commits { b"ON" } else { b"OFF" });
+/// What a session that has just begun has said of itself ([`crate::backend::dial::FRESH`]).
+pub(crate) struct FreshSession {
+    /// In the order of [`session::state::CHARSET_VARIABLES`].
+    pub(crate) charsets: [Text; 4],
+    commits: bool,
+}
+
+impl FreshSession {
+    /// Reads it, and gives what was asked besides.
+    pub(crate) fn read(collected: &[u8]) -> Option<(FreshSession, Vec<Text>)> {
+        let mut row = row_of(collected)?;
+        let more = row.split_off((CHARSET_VARIABLES.len() + 1).min(row.len()));
+        let [client, connection, results, collation, autocommit] = row.try_into().ok()?;
+        let fresh = FreshSession {
+            charsets: [client, connection, results, collation],
+            commits: *autocommit != *b"0",
+        };
+        Some((fresh, more))
+    }
+
+    /// Notes whether it commits by itself: the global value may have changed since the last look.
+    /// Where it does not, nothing would end the transaction of a client that commits by itself.
+    pub(crate) fn note_autocommit(&self, session: &mut Session) {
+        if self.commits != session.commits() {
+            session.put(b"autocommit", if self.commits { b"ON" } else { b"OFF" });
+        }
     }
 }
 
@@ -260,8 +276,15 @@ mod tests {
         let summary = ReplySummary::default();
         let first = bench.openings().answered(key, false, &summary, b"");
         assert_eq!(first, Opened::Waits);
-        let charsets = ["latin1", "latin1", "latin1", "latin1_swedish_ci", "NONE"];
-        assert_eq!(bench.answers(&charsets), Opened::Idle);
+        let row = [
+            "latin1",
+            "latin1",
+            "latin1",
+            "latin1_swedish_ci",
+            "1",
+            "NONE",
+        ];
+        assert_eq!(bench.answers(&row), Opened::Idle);
         let backend = bench.backends.get(key).unwrap();
         assert_eq!(backend.state(), BackendState::Idle);
         let charset = backend.session.variable(b"character_set_client");
@@ -275,9 +298,9 @@ mod tests {
             let mut bench = Bench::new();
             let key = bench.key;
             let out = bench.openings().logged_in(key).unwrap();
-            assert!(String::from_utf8_lossy(&out).contains(AUTOCOMMIT));
+            assert!(String::from_utf8_lossy(&out).contains("@@autocommit"));
             let charsets = ["latin1", "latin1", "latin1", "latin1_swedish_ci"];
-            let row = [&charsets[..], &["NONE", value]].concat();
+            let row = [&charsets[..], &[value, "NONE"]].concat();
             assert_eq!(bench.answers(&row), Opened::Idle);
             let backend = bench.backends.get(key).unwrap();
             assert_eq!(backend.session.commits(), commits);
@@ -292,8 +315,15 @@ mod tests {
         bench.begun = Begun::default()
             .with(Vec::new(), b"SET @a=1"[..].into())
             .unwrap();
-        let charsets = ["latin1", "latin1", "latin1", "latin1_swedish_ci", "NONE"];
-        assert_eq!(bench.answers(&charsets), Opened::Outdated);
+        let row = [
+            "latin1",
+            "latin1",
+            "latin1",
+            "latin1_swedish_ci",
+            "1",
+            "NONE",
+        ];
+        assert_eq!(bench.answers(&row), Opened::Outdated);
         let backend = bench.backends.get(key).unwrap();
         assert_eq!(backend.state(), BackendState::Preparing);
     }

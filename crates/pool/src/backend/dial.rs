@@ -23,16 +23,13 @@ use wire::packet::put_short;
 pub(crate) const TRACKERS: &str = "SET session_track_system_variables='*',session_track_schema=ON,\
      session_track_state_change=ON,session_track_transaction_info='CHARACTERISTICS'";
 
-/// What a fresh session looks like, in the order of [`session::state::CHARSET_VARIABLES`].
+/// What a fresh session looks like: [`session::state::CHARSET_VARIABLES`], in their order, and
+/// whether it commits by itself. MySQL 9.7 does not tell that by the flag in its status.
 pub(crate) const FRESH: &str = "SELECT @@character_set_client,@@character_set_connection,\
-     IFNULL(@@character_set_results,''),@@collation_connection";
+     IFNULL(@@character_set_results,''),@@collation_connection,@@autocommit";
 
 /// The role of a fresh session, asked behind it where the server has roles.
 pub(crate) const ROLE: &str = ",CURRENT_ROLE()";
-
-/// Asked last of what is always asked: whether the session commits by itself. MySQL 9.7 does not
-/// tell it by the flag in its status.
-pub(crate) const AUTOCOMMIT: &str = ",@@autocommit";
 
 /// What a packet of the server led to.
 #[derive(Clone, Debug, PartialEq, Eq)]

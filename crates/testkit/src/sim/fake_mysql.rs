@@ -436,8 +436,8 @@ impl Seat {
         if sql.starts_with("SELECT @@character_set_client") {
             let charsets = DEFAULTS[..4].iter().map(|(name, _)| value(name));
             let role = sql.contains(",CURRENT_ROLE()").then_some(None);
-            let commits = sql.ends_with(",@@autocommit").then(|| Some("1".into()));
-            return Answer::row(charsets.chain(role).chain(commits).collect());
+            let commits = [Some("1".into())];
+            return Answer::row(charsets.chain(commits).chain(role).collect());
         }
         // A client's FOUND_ROWS(), put there in front of its statement.
         if sql == "SELECT 1 LIMIT 0" || sql.starts_with("SELECT 1 FROM (SELECT 1") {

@@ -200,7 +200,7 @@ fn a_fresh_backend_is_spoken_to_in_its_form() {
     let mut out = Vec::new();
     put_preparation(&mut out, Form::Plain, ROLE);
     assert_eq!(&out[4..8], b"\x03SET");
-    assert!(out.ends_with(b",@@collation_connection,CURRENT_ROLE()"));
+    assert!(out.ends_with(b",@@autocommit,CURRENT_ROLE()"));
     out.clear();
     put_preparation(&mut out, Form::Attributed, "");
     assert_eq!(&out[4..10], b"\x03\0\x01SET");

@@ -22,19 +22,17 @@
 //! Invariants: whatever a backend has had since its session began is in its [`Had`]; what was
 //! prepared on it is forgotten with the rest.
 
-use crate::backend::dial::{AUTOCOMMIT, ROLE, put_preparation};
+use crate::backend::dial::{ROLE, put_preparation};
 use crate::backend::{InFlight, Purpose, Riding};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
-use crate::openings::note_autocommit;
-use crate::server::rows::row_of;
+use crate::openings::FreshSession;
 use reactor::{Key, Net};
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::OnBackend;
 use session::reply_summary::ReplySummary;
 use session::roles::has_roles;
-use session::state::{CHARSET_VARIABLES, Session};
-use session::text::Text;
+use session::state::Session;
 use session::user_variables::results_collation;
 use session::variables_had::Had;
 use wire::command::{Command, ReplyShape, put_command};
@@ -98,7 +96,7 @@ impl<N: Net> Group<N> {
         }
         put_command(&mut out, Command::ResetConnection, b"");
         let role = if has_roles(flavour) { ROLE } else { "" };
-        put_preparation(&mut out, backend.form, &format!("{role}{AUTOCOMMIT}"));
+        put_preparation(&mut out, backend.form, role);
         self.counts.renewed += 1;
         self.backend_writer().ask(lease, &out);
         Some(Handled::Kept)
@@ -120,22 +118,19 @@ impl<N: Net> Group<N> {
         if !last {
             return;
         }
-        let mut row = row_of(collected).unwrap_or_default();
-        let autocommit = row.split_off(CHARSET_VARIABLES.len().min(row.len())).pop();
-        let charsets = <[Text; 4]>::try_from(row).ok();
-        let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(lease)) else {
+        let fresh = FreshSession::read(collected);
+        let (Some((fresh, _)), Some(backend)) = (fresh, self.backends.get_mut(lease)) else {
             return self.lose(lease, "the server did not say what its session is like");
         };
         let account = &self.backend_pools.pools[backend.pool].key;
         let stands = backend.session.begun == self.begun;
         let kept = backend.session.clone();
-        let mut session = Session::at_login(b"", kept.multi_statements, &charsets, &self.begun);
+        let mut session =
+            Session::at_login(b"", kept.multi_statements, &fresh.charsets, &self.begun);
         session.schema.clone_from(&kept.schema);
         session.forget_schema_charset();
         session.role.clone_from(&kept.role);
-        if let Some(autocommit) = autocommit {
-            note_autocommit(&mut session, &autocommit);
-        }
+        fresh.note_autocommit(&mut session);
         // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
         if self.shared.server.flavour.is_mysql() {
             session.begin_interactive(account.capabilities);
