@@ -257,32 +257,6 @@ const CLIENT_BYTES_MAX: usize = 256;
 const _: () = assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_MAX);
 const _: () = assert!(EXTENDED_OFFERED <= u8::MAX as u32);
 
-/// Boxes for the input of clients that wait, used over and over: a statement that has to wait its
-/// turn is the rule under load.
-#[derive(Debug, Default)]
-pub(crate) struct SpareInputs(
-    #[expect(clippy::vec_box, reason = "a client takes the box as it is")] Vec<Box<Received>>,
-);
-
-impl SpareInputs {
-    /// Boxes that a group keeps at most, and bytes of each.
-    const COUNT_MAX: usize = 64;
-    const BYTES_MAX: usize = 4096;
-
-    /// An empty one, if there is one.
-    pub(crate) fn take(&mut self) -> Option<Box<Received>> {
-        self.0.pop()
-    }
-
-    /// Takes one back that is needed no more.
-    pub(crate) fn put(&mut self, mut input: Box<Received>) {
-        if self.0.len() < Self::COUNT_MAX && input.capacity() <= Self::BYTES_MAX {
-            input.clear();
-            self.0.push(input);
-        }
-    }
-}
-
 impl<S> Client<S> {
     /// Its statement's shape; 0 of one that rides with nobody.
     pub(crate) fn shape(&self) -> u64 {

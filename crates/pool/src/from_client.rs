@@ -9,11 +9,11 @@
 //! more of an unfinished command is neither read nor unpacked; what may hold a password is wiped
 //! from what is lent.
 
-use crate::buffers::packing::Packing;
+use crate::buffers::lent::Lent;
 use crate::buffers::room::Inputs;
 use crate::client::clients::Clients;
 use crate::client::frames::PIECE;
-use crate::client::{Client, ClientState, SpareInputs};
+use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::figures::counts::Counts;
@@ -42,10 +42,7 @@ pub(crate) struct FromClient<'a, N: Net> {
     pub(crate) counts: &'a mut Counts,
     /// Unfinished commands.
     pub(crate) inputs: &'a mut Inputs,
-    pub(crate) spare_inputs: &'a mut SpareInputs,
-    pub(crate) packing: &'a mut Packing,
-    /// Lent; empty while somebody has it.
-    pub(crate) scratch: &'a mut Vec<u8>,
+    pub(crate) lent: &'a mut Lent,
     /// What TLS takes.
     pub(crate) tls_bytes: &'a mut usize,
     /// Steps of handshakes that may still be made in this turn.
@@ -119,7 +116,7 @@ impl<N: Net> FromClient<'_, N> {
             return self.read_behind(key);
         }
         let is_secret = client.is_logging_in();
-        let mut scratch = std::mem::take(self.scratch);
+        let mut scratch = std::mem::take(&mut self.lent.from_client);
         // Lent already when serving one client has led to serving another.
         scratch.resize(SCRATCH_LEN, 0);
         match self.read_into(key, &mut scratch) {
@@ -129,7 +126,7 @@ impl<N: Net> FromClient<'_, N> {
                 is_secret,
             }),
             Err(none) => {
-                *self.scratch = scratch;
+                self.lent.from_client = scratch;
                 none
             }
         }
@@ -170,7 +167,7 @@ impl<N: Net> FromClient<'_, N> {
             Takes::Later => return Got::Nothing,
             Takes::Never(refusal) => return Got::NoRoom(refusal),
         }
-        let mut scratch = std::mem::take(self.scratch);
+        let mut scratch = std::mem::take(&mut self.lent.from_client);
         scratch.resize(SCRATCH_LEN, 0);
         let read = self.read_into(key, &mut scratch[..step]);
         let got = match (read, self.clients.get_mut(key)) {
@@ -185,7 +182,7 @@ impl<N: Net> FromClient<'_, N> {
             (Ok(_), None) => Got::Nothing,
             (Err(none), _) => none,
         };
-        *self.scratch = scratch;
+        self.lent.from_client = scratch;
         got
     }
 
@@ -195,7 +192,7 @@ impl<N: Net> FromClient<'_, N> {
             let Some(client) = self.clients.get_mut(key) else {
                 return Got::Nothing;
             };
-            let lacking = match client.lacks_of_frame(self.packing, self.shared) {
+            let lacking = match client.lacks_of_frame(&mut self.lent.packing, self.shared) {
                 Ok(Some(lacking)) => lacking,
                 Ok(None) => return Got::Nothing,
                 Err(refusal) => return self.refuse_frame(key, refusal),
@@ -223,7 +220,7 @@ impl<N: Net> FromClient<'_, N> {
             let Some(client) = self.clients.get_mut(key) else {
                 return Got::More;
             };
-            match client.unpack(self.packing) {
+            match client.unpack(&mut self.lent.packing) {
                 Ok(true) => return Got::More,
                 Ok(false) => {}
                 Err(refusal) => return self.refuse_frame(key, refusal),
@@ -278,7 +275,7 @@ impl<N: Net> FromClient<'_, N> {
             && used < len
         {
             if client.input.is_none() {
-                client.input = self.spare_inputs.take();
+                client.input = self.lent.inputs.take();
             }
             client.keep_input(&scratch[used..len]);
             client.heard_from(self.net.now());
@@ -286,7 +283,7 @@ impl<N: Net> FromClient<'_, N> {
         if is_secret {
             wipe(&mut scratch[..len]);
         }
-        *self.scratch = scratch;
+        self.lent.from_client = scratch;
     }
 }
 
@@ -305,9 +302,7 @@ mod tests {
         settings: Arc<Settings>,
         counts: Counts,
         inputs: Inputs,
-        spare_inputs: SpareInputs,
-        packing: Packing,
-        scratch: Vec<u8>,
+        lent: Lent,
         tls_bytes: usize,
         handshakes_left: usize,
     }
@@ -330,9 +325,7 @@ mod tests {
                 shared,
                 counts: Counts::default(),
                 inputs: Inputs::default(),
-                spare_inputs: SpareInputs::default(),
-                packing: Packing::default(),
-                scratch: Vec::new(),
+                lent: Lent::default(),
                 tls_bytes: 0,
                 handshakes_left: 1,
             };
@@ -361,9 +354,7 @@ mod tests {
                 settings: &self.settings,
                 counts: &mut self.counts,
                 inputs: &mut self.inputs,
-                spare_inputs: &mut self.spare_inputs,
-                packing: &mut self.packing,
-                scratch: &mut self.scratch,
+                lent: &mut self.lent,
                 tls_bytes: &mut self.tls_bytes,
                 handshakes_left: &mut self.handshakes_left,
             }
@@ -382,9 +373,9 @@ mod tests {
             panic!("nothing came");
         };
         assert_eq!(fresh.bytes(), b"\x05\0\0\0\x03SE");
-        assert!(bench.scratch.is_empty(), "it is lent");
+        assert!(bench.lent.from_client.is_empty(), "it is lent");
         bench.from().give_back(key, fresh, 0);
-        assert_eq!(bench.scratch.len(), SCRATCH_LEN);
+        assert_eq!(bench.lent.from_client.len(), SCRATCH_LEN);
         assert_eq!(bench.input(key), Some(&b"\x05\0\0\0\x03SE"[..]));
         bench.comes(key, b"T");
         assert!(matches!(bench.from().read(key), Got::More));
@@ -410,7 +401,7 @@ mod tests {
             panic!("nothing came");
         };
         bench.from().give_back(key, fresh, 6);
-        assert_eq!(bench.scratch[..6], [0; 6]);
+        assert_eq!(bench.lent.from_client[..6], [0; 6]);
     }
 
     #[test]

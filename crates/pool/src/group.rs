@@ -34,19 +34,17 @@ use crate::auth::auth_delay::AuthDelays;
 use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
 use crate::backend::kill_jobs::{KillAsk, KillEnd};
+use crate::buffers::lent::Lent;
 use crate::buffers::memory::MemoryTold;
-use crate::buffers::packing::Packing;
 use crate::buffers::received::Handling;
 use crate::buffers::room::Inputs;
 use crate::buffers::spool::Spool;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
-use crate::client::SpareInputs;
 use crate::client::clients::Clients;
 use crate::config::Settings;
 use crate::figures::Figures;
 use crate::figures::counts::Counts;
 use crate::figures::digests::Digests;
-use crate::from_client::SCRATCH_LEN;
 use crate::group::clients::departing::Departures;
 use crate::kept::Kept;
 use crate::kill_connection::KillConnection;
@@ -153,16 +151,8 @@ pub struct Group<N: Net> {
     pub(crate) handshakes_left: usize,
     pub(crate) counts: Counts,
     pub(crate) figures: Figures,
-    /// Lent to whoever reads from a client.
-    pub(crate) scratch: Vec<u8>,
-    /// Boxes for what clients that wait have sent.
-    pub(crate) spare_inputs: SpareInputs,
-    /// Lent to whoever reads from a backend.
-    pub(crate) received: Vec<u8>,
-    /// Lent to whoever writes.
-    pub(crate) lent: Vec<u8>,
-    /// What compressed clients share.
-    pub(crate) packing: Packing,
+    /// Buffers that are lent for a moment.
+    pub(crate) lent: Lent,
     sweep_at: Time,
     /// How many sweeps there have been.
     pub(crate) sweeps: u32,
@@ -206,8 +196,6 @@ impl<N: Net> Group<N> {
             bulk: Bulk::default(),
             epoch: 1,
             in_hand: Handling::default(),
-            spare_inputs: SpareInputs::default(),
-            received: Vec::new(),
             arrivals: Arrivals::default(),
             departures: Departures::default(),
             aside: Aside::default(),
@@ -224,9 +212,7 @@ impl<N: Net> Group<N> {
             handshakes_left: HANDSHAKES_PER_TURN,
             counts: Counts::default(),
             figures,
-            scratch: vec![0; SCRATCH_LEN],
-            lent: Vec::new(),
-            packing: Packing::default(),
+            lent: Lent::default(),
             sweep_at,
             sweeps: 0,
             outlook: Outlook::default(),

@@ -85,7 +85,7 @@ impl<N: Net> Group<N> {
         if !self.backend_reader().takes_handshake(lease) {
             return;
         }
-        let mut buffer = std::mem::take(&mut self.received);
+        let mut buffer = std::mem::take(&mut self.lent.from_backend);
         let Pace { share, mut len } = self.backend_reader().pace(lease);
         let mut taken = 0;
         while taken < share {
@@ -110,7 +110,7 @@ impl<N: Net> Group<N> {
             }
             break;
         }
-        self.received = buffer;
+        self.lent.from_backend = buffer;
         if (self.backends.get(lease)).is_some_and(|backend| backend.transport.is_readable()) {
             self.backend_reader().put_off(lease);
         }
@@ -227,7 +227,7 @@ impl<N: Net> Group<N> {
         let is_relayed = command.purpose == Purpose::Statement;
         // Who has gone does not wait for it: it has been counted.
         let owner = command.owner.filter(|_| is_relayed);
-        let mut out = std::mem::take(&mut self.lent);
+        let mut out = std::mem::take(&mut self.lent.out);
         out.clear();
         let mut passing = Passing {
             client: owner.and_then(|owner| self.clients.get_mut(owner)),
@@ -242,7 +242,7 @@ impl<N: Net> Group<N> {
         if let Some(owner) = owner {
             self.client_writer().send(owner, &out);
         }
-        self.lent = out;
+        self.lent.out = out;
         let used = match fed.and_then(|fed| lengths.map(|()| fed)) {
             Ok((used, stop)) => {
                 match stop {
@@ -479,7 +479,7 @@ impl<N: Net> Group<N> {
         else {
             return false;
         };
-        let mut out = std::mem::take(&mut self.lent);
+        let mut out = std::mem::take(&mut self.lent.out);
         out.clear();
         let mut from = (*backend.session).clone();
         if from.role != client.session.role {
@@ -510,7 +510,7 @@ impl<N: Net> Group<N> {
         if moved && commands > 0 {
             self.backend_writer().ask(lease, &out);
         }
-        self.lent = out;
+        self.lent.out = out;
         if !moved {
             self.clients.close_later(key);
         }

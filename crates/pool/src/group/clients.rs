@@ -198,7 +198,7 @@ impl<N: Net> Group<N> {
                 if !input.is_empty() {
                     client.input = Some(input);
                 } else {
-                    self.spare_inputs.put(input);
+                    self.lent.inputs.put(input);
                 }
                 if !takes_input {
                     return;

@@ -275,7 +275,7 @@ impl<N: Net> Group<N> {
                 client.drop_input(len);
             } else {
                 client.place.give_up();
-                self.spare_inputs.put(input);
+                self.lent.inputs.put(input);
             }
         }
     }

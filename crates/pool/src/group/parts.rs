@@ -105,9 +105,7 @@ impl<N: Net> Group<N> {
             settings: &self.settings,
             counts: &mut self.counts,
             inputs: &mut self.inputs,
-            spare_inputs: &mut self.spare_inputs,
-            packing: &mut self.packing,
-            scratch: &mut self.scratch,
+            lent: &mut self.lent,
             tls_bytes: &mut self.kept.tls_bytes,
             handshakes_left: &mut self.handshakes_left,
         }
@@ -122,7 +120,7 @@ impl<N: Net> Group<N> {
             clients: &mut self.clients,
             outputs: &self.kept.outputs,
             slow_readers: &mut self.slow_readers,
-            packing: &mut self.packing,
+            packing: &mut self.lent.packing,
             bulk: &mut self.bulk,
         }
     }
@@ -137,7 +135,7 @@ impl<N: Net> Group<N> {
                 clients: &mut self.clients,
                 outputs: &self.kept.outputs,
                 slow_readers: &mut self.slow_readers,
-                packing: &mut self.packing,
+                packing: &mut self.lent.packing,
                 bulk: &mut self.bulk,
             },
             settings: &self.settings,
@@ -147,7 +145,7 @@ impl<N: Net> Group<N> {
             logs: &mut self.statement_logs,
             counts: &mut self.counts,
             long_data: &mut self.kept.long_data,
-            lent: &mut self.lent,
+            lent: &mut self.lent.out,
         }
     }
 

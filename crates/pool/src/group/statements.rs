@@ -237,7 +237,7 @@ impl<N: Net> Group<N> {
         if has_prepared && let Some(handled) = self.prepare_ahead(key, lease, message) {
             return handled;
         }
-        let mut out = std::mem::take(&mut self.lent);
+        let mut out = std::mem::take(&mut self.lent.out);
         out.clear();
         let text_here_max = self.shared.text_here_max;
         let pair = self.pair(key, lease);
@@ -251,7 +251,7 @@ impl<N: Net> Group<N> {
                 Handled::Used
             }
         };
-        self.lent = out;
+        self.lent.out = out;
         result
     }
 
