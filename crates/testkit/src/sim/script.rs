@@ -6,6 +6,7 @@
 //! Invariant: an error leaves the belief as it was, because the pool promises that a session whose
 //! statement failed with its connection is the one from before, or ends.
 
+use super::fake_mysql::TAGS_PER_CLIENT;
 use super::random::Random;
 use super::standing::Standing;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,8 @@ pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
 /// Of the statements that read poison, one in so many sets a variable, by stored code that no text
 /// shows; the others leave nothing, so that statements like it may ride.
 const POISON_EVERY: u64 = 11;
+/// So many statements of a client that read poison have one shape.
+const TAGS_PER_SHAPE: u64 = 6;
 
 /// Whether the statement with this tag is one of them, if it reads poison.
 pub(crate) fn is_poisoned(tag: u64) -> bool {
@@ -96,7 +99,12 @@ impl Kind {
     pub(crate) fn command(&self, tag: u64, belief: &Belief) -> (Command, Vec<u8>) {
         let text = match self {
             Kind::Point => format!("SELECT c FROM t WHERE id={tag}"),
-            Kind::Poison => format!("SELECT p FROM poison WHERE id={tag}"),
+            // A shape that has changed a session once does not ride again, so there are several.
+            // Clients that have come equally far use the same.
+            Kind::Poison => {
+                let shape = tag % TAGS_PER_CLIENT / TAGS_PER_SHAPE;
+                format!("SELECT p FROM poison WHERE id={tag} AND s{shape}=0")
+            }
             Kind::Big => format!("SELECT b FROM big WHERE id={tag}"),
             Kind::Warn => format!("SELECT w FROM warns WHERE id={tag}"),
             Kind::Fail => format!("SELECT e FROM fails WHERE id={tag}"),
