@@ -12,9 +12,9 @@
 
 mod checks;
 
-use super::fake_mysql::{Db, PASSWORD, TAGS_PER_CLIENT};
+use super::fake_mysql::{Db, PASSWORD};
 use super::random::Random;
-use super::script::{Belief, Held, Kind, PREPARED, USER, choose, is_poisoned};
+use super::script::{Belief, Held, Kind, PREPARED, TAGS_PER_CLIENT, USER, choose, is_poisoned};
 use super::settings::HASHED;
 use super::standing::Standing;
 use super::tls::{Heard, SimTls};

@@ -16,7 +16,7 @@ mod several;
 
 use super::answers::{Answer, Form, put_state, put_text, put_variable};
 use super::random::Random;
-use super::script::{SCHEMAS, is_poisoned, uses_tables};
+use super::script::{SCHEMAS, TAGS_PER_CLIENT, is_poisoned, uses_tables};
 use super::standing::{DEFAULTS, Standing};
 use prepared::PreparedText;
 use std::collections::{BTreeMap, HashMap};
@@ -34,8 +34,6 @@ use wire::packet::{Frame, HEADER_LEN, frame, put_short};
 use wire::reply::{OK, OkPacket};
 use wire::status;
 
-/// Tags of one client.
-pub(crate) const TAGS_PER_CLIENT: u64 = 100_000;
 /// So often a short answer is long: others ride behind a statement whose shape had short ones.
 const LONG_POINT_EVERY: u64 = 29;
 /// The account of the pool.

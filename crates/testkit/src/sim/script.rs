@@ -6,7 +6,6 @@
 //! Invariant: an error leaves the belief as it was, because the pool promises that a session whose
 //! statement failed with its connection is the one from before, or ends.
 
-use super::fake_mysql::TAGS_PER_CLIENT;
 use super::random::Random;
 use super::standing::Standing;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +14,8 @@ use wire::command::Command;
 /// Schemas that exist.
 pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
 
+/// Tags of one client.
+pub(crate) const TAGS_PER_CLIENT: u64 = 100_000;
 /// Of the statements that read poison, one in so many sets a variable, by stored code that no text
 /// shows; the others leave nothing, so that statements like it may ride.
 const POISON_EVERY: u64 = 11;
