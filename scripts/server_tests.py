@@ -294,7 +294,8 @@ class Place:
         shutil.rmtree(self.var, ignore_errors=True)
         for part in ("tmp/mysqld.1", "log", "run", "mysqld.1"):
             (self.var / part).mkdir(parents=True)
-        (self.var / "std_data").symlink_to(self.tree.root / "std_data")
+        # A copy: `secure_file_priv` is this folder, and a server follows links before it compares.
+        shutil.copytree(self.tree.root / "std_data", self.var / "std_data")
         run(["cp", "-a", "--reflink=auto", str(self.template), str(self.var / "mysqld.1" / "data")])
 
     def server_command(self, options, port, socket):
@@ -514,8 +515,8 @@ def compare(test, place, args):
 def known():
     """Tests that are known to differ, by the table of the page: a reason, and names behind it."""
     page = KNOWN.read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([^|]+) \| ((?:`[\w.-]+`(?:, )?)+) \|$", page, re.MULTILINE)
-    return {name: reason for reason, names in rows for name in re.findall(r"`([\w.-]+)`", names)}
+    rows = re.findall(r"^\| ([^|]+) \| ((?:`[\w./-]+`(?:, )?)+) \|$", page, re.MULTILINE)
+    return {name: reason for reason, names in rows for name in re.findall(r"`([\w./-]+)`", names)}
 
 
 def main():
@@ -552,7 +553,7 @@ def main():
             for name, became, why in workers.map(one, tests):
                 counts[became] += 1
                 if became == "differs":
-                    (OUT / f"{name}.diff").write_text(why, encoding="utf-8")
+                    (OUT / f"{name.replace('/', '_')}.diff").write_text(why, encoding="utf-8")
                     print(f"  {name} differs ({explained.get(name, 'not explained')})", flush=True)
                     if name not in explained:
                         wrong.append(name)
