@@ -659,3 +659,57 @@ fn who_has_to_send_a_password_after_a_restart_is_closed() {
     assert!(is_closed, "it is never told");
     assert!(client.query("SELECT 3").is_err(), "it is closed");
 }
+
+/// The pool's own questions are asked under the server's global values until it sets its own: a row
+/// limit would hide accounts and code, and padded names would be nobody's.
+fn global_values_hide_nothing_from_the_pool(real: &Real) {
+    let create = in_words(
+        real.flavour(),
+        "CREATE USER {}@'%' IDENTIFIED {NATIVE} 'pw'",
+    );
+    let names = ["u", "v", "w"];
+    let mut made = vec![SERVICE.to_string()];
+    made.push("GRANT ALL ON *.* TO watcher@'%'".into());
+    made.push("CREATE DATABASE code".into());
+    for name in names {
+        made.push(create.replace("{}", name));
+        made.push(format!("GRANT ALL ON code.* TO {name}@'%'"));
+        made.push(format!("CREATE TABLE code.{name} (n INT)"));
+        made.push(format!(
+            "CREATE TRIGGER code.{name} BEFORE INSERT ON code.{name} FOR EACH ROW SET @seen = 1"
+        ));
+    }
+    made.push(
+        "SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES', GLOBAL sql_select_limit = 1"
+            .into(),
+    );
+    real.execute(&made.iter().map(String::as_str).collect::<Vec<_>>());
+    let file = text(real, "").replace("groups = 2", "groups = 1");
+    let file = config_file(real, "global_values.toml", &file);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()])
+        .unwrap_or_else(|why| panic!("{why}"));
+    for name in names {
+        let who = Account::new(name, "pw");
+        let own = outcome(&real.address(), &who);
+        assert!(own.is_ok(), "{name}: {own:?}");
+        assert_eq!(outcome(&pool.address, &who), own, "{name}");
+        let [mut writer, mut other] =
+            [(); 2].map(|()| Client::connect(&pool.address, &who).unwrap());
+        writer.must(&format!("INSERT INTO code.{name} VALUES (1)"));
+        assert_eq!(other.value("SELECT IFNULL(@seen, 0)"), "0", "{name}");
+        assert_eq!(writer.value("SELECT IFNULL(@seen, 0)"), "1", "{name}");
+    }
+}
+
+#[test]
+fn global_values_hide_nothing_from_the_pool_on_both() {
+    let test = "global_values_hide_nothing_from_the_pool_on_both";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for started in [Real::start(&[]), Real::start_mysql(&[])] {
+        if let Some(real) = found(started, test) {
+            global_values_hide_nothing_from_the_pool(&real);
+        }
+    }
+}

@@ -47,6 +47,9 @@ const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
     @@global.net_write_timeout,\
     @@global.max_error_count,@@global.session_track_state_change,\
     @@global.session_track_transaction_info";
+/// The pool's own questions need all rows, and names as they are, whatever holds for new sessions.
+const OWN_SESSION: &str = "SET SESSION sql_mode='',SESSION sql_select_limit=18446744073709551615,\
+    SESSION sql_big_selects=1";
 const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
     FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 255";
 
@@ -149,6 +152,7 @@ pub(crate) fn probe(
             _ => error.about_header(),
         })?;
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
+    connection.query(OWN_SESSION)?;
     let settings = connection.query(SETTINGS)?;
     let settings = settings.first().filter(|row| row.len() == 16);
     let row = settings.ok_or(ProbeError::passing("the server did not tell its settings"))?;
@@ -310,7 +314,9 @@ fn into_stream(at: &Address, socket: OwnedFd, longest: Duration) -> io::Result<B
 /// [`ProbeError`]: that there is no server, or that it refuses the account.
 pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> {
     let (user, password) = shared.settings().monitor_account();
-    log_in_as(shared, user, password)
+    let mut connection = log_in_as(shared, user, password)?;
+    connection.query(OWN_SESSION)?;
+    Ok(connection)
 }
 
 /// A connection of any account, beside the backends.

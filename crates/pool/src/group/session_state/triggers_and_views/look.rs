@@ -24,8 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Schemata that are named when their triggers are not shown.
 const NAMED_MAX: usize = 5;
 
-const SETTINGS: &str = "SET NAMES utf8mb4, SESSION sql_mode='', SESSION sql_select_limit=DEFAULT, \
-     SESSION lock_wait_timeout=5";
+const SETTINGS: &str = "SET NAMES utf8mb4, SESSION lock_wait_timeout=5";
 const OWN: &str = "('information_schema','performance_schema','mysql','sys')";
 const TRIGGERS: &str = "SELECT EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,TRIGGER_NAME,\
      ACTION_STATEMENT,SQL_MODE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA NOT IN ";
