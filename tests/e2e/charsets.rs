@@ -1,9 +1,12 @@
 //! Clients that speak in character sets of several bytes: their texts are read like any others.
 
 use crate::compare::{Story, same, same_on, same_on_both};
-use crate::world::{HOLD, app, both_servers, fresh_schema, login, mysql, server, through};
+use crate::world::{
+    HOLD, app, both_servers, direct, found, fresh_schema, login, mysql, server, through,
+};
 use reactor::Address;
 use testkit::client::Client;
+use testkit::real::{Real, skipped};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::capabilities as cap;
@@ -545,4 +548,46 @@ fn a_schema_is_named_in_the_character_set_of_its_backend() {
         }
         story.sql(b, &format!("DROP DATABASE `{cyrillic}`"));
     });
+
+/// A server may give every client its own default, whatever collation the login names
+/// (`skip_character_set_client_handshake`, which MySQL 9 has no more). What is restored must be so,
+/// also where the default is what the pool's own logins name.
+#[test]
+fn a_server_that_heeds_no_collation_is_followed() {
+    let test = "heeds_no_collation";
+    if direct() {
+        return skipped(test, "it starts servers of its own");
+    }
+    for collation in ["utf8mb4_general_ci", "latin2_czech_cs"] {
+        let (charset, _) = collation.split_once('_').unwrap();
+        let options = [
+            "--skip-character-set-client-handshake",
+            &format!("--character-set-server={charset}"),
+            &format!("--collation-server={collation}"),
+        ];
+        let Some(real) = found(Real::start(&options), test) else {
+            continue;
+        };
+        real.create_user("app", "app");
+        same_on(&real, test, 1, tell_of_collations);
+    }
+}
+
+fn tell_of_collations(story: &mut Story) {
+    let asks = "SELECT @@character_set_client, @@character_set_connection, \
+                @@character_set_results, @@collation_connection, HEX('\u{e9}'), CHARSET('')";
+    for collation in [8, 45, 33, 63] {
+        let account = Account {
+            collation,
+            ..app().schema(&story.schema)
+        };
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.all(a, &[asks, "SET NAMES cp1251", asks]);
+        story.all(b, &[asks, "SET CHARACTER SET koi8r", asks]);
+        story.all(a, &[asks]);
+        story.command(a, Command::ResetConnection, b"");
+        story.change_user(b, &account);
+        story.all(a, &[asks]);
+        story.all(b, &[asks, "SET NAMES DEFAULT", asks]);
+    }
 }

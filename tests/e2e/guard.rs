@@ -418,6 +418,7 @@ fn log_in_by_pieces(socket: &Path, user: &str, password: &str, piece: usize) -> 
         wanted: cap::BACKEND_ALWAYS,
         extended: 0,
         required: 0,
+        collation: client_login::COLLATION,
     };
     let mut login = ClientLogin::new();
     loop {

@@ -553,6 +553,7 @@ fn log_in_to(
             | wire::capabilities::CONNECT_WITH_DB,
         extended: 0,
         required: 0,
+        collation: wire::client_login::COLLATION,
     };
     connection.log_in(&account).map(|_| connection)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use wire::auth::Credential;
 use wire::blocking::{self, Connection, values};
 use wire::capabilities as cap;
-use wire::client_login::{Account, LoginError};
+use wire::client_login::{Account, COLLATION, LoginError};
 use wire::dsn::Dsn;
 
 /// The longest wait for a connection, and for each answer.
@@ -95,6 +95,7 @@ impl Client {
             wanted: WANTED,
             extended: 0,
             required: REQUIRED,
+            collation: COLLATION,
         };
         client.connection.log_in(&account)?;
         Ok(client)

@@ -7,7 +7,7 @@ use crate::errors::Fault;
 use crate::transport::Security;
 use wire::auth::Credential;
 use wire::capabilities as cap;
-use wire::client_login::{Account, LoginError};
+use wire::client_login::{Account, COLLATION, LoginError};
 use wire::dsn::Dsn;
 use wire::reply::ErrPacket;
 
@@ -92,6 +92,7 @@ impl Credentials {
             wanted: WANTED | compress | wanted_tls,
             extended: 0,
             required: REQUIRED | compress | required_tls,
+            collation: COLLATION,
         }
     }
 }

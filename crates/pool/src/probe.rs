@@ -29,9 +29,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::blocking::{self, Failure};
 use wire::capabilities::DEPRECATE_EOF;
+use wire::client_login::{Account, COLLATION};
 use wire::handshake::{Greeting, own_version};
 use wire::track::{Transactions, Wanted};
 
+/// The collation of the probe's login. Hardly any server has it as its default, so that a session
+/// which has the default in spite of it is of a server that heeds no client's collation
+/// (`skip_character_set_client_handshake`), where `init_connect` has not set it.
+const BINARY: u8 = 63;
 /// Character sets that no client may speak; a server puts its default in their place.
 const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
 /// Bytes of an answer that are kept.
@@ -46,7 +51,8 @@ const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
     @@global.wait_timeout,@@global.interactive_timeout,@@global.net_read_timeout,\
     @@global.net_write_timeout,\
     @@global.max_error_count,@@global.session_track_state_change,\
-    @@global.session_track_transaction_info";
+    @@global.session_track_transaction_info,\
+    IF(@@init_connect='',@@character_set_client,'binary')";
 /// The pool's own questions need all rows, and names as they are, whatever holds for new sessions.
 const OWN_SESSION: &str = "SET SESSION sql_mode='',SESSION sql_select_limit=18446744073709551615,\
     SESSION sql_big_selects=1";
@@ -145,16 +151,17 @@ pub(crate) fn probe(
     settings: &Settings,
 ) -> Result<ServerFacts, ProbeError> {
     let mut connection = connect(upstream, settings)?;
-    let greeting = connection
-        .log_in(key)
-        .map_err(|error| match settings.backend_proxy {
-            ProxyProtocol::Off => error,
-            _ => error.about_header(),
-        })?;
+    let greeting =
+        connection
+            .log_in(key, BINARY)
+            .map_err(|error| match settings.backend_proxy {
+                ProxyProtocol::Off => error,
+                _ => error.about_header(),
+            })?;
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
     connection.query(OWN_SESSION)?;
     let settings = connection.query(SETTINGS)?;
-    let settings = settings.first().filter(|row| row.len() == 16);
+    let settings = settings.first().filter(|row| row.len() == 17);
     let row = settings.ok_or(ProbeError::passing("the server did not tell its settings"))?;
     let text = |i: usize| String::from_utf8_lossy(&row[i]).into_owned();
     let default_charsets = [
@@ -163,6 +170,7 @@ pub(crate) fn probe(
         row[6].clone(),
         row[7].clone(),
     ];
+    let heeds_collations = *row[16] == *b"binary" || row[16] != row[4];
     let collations = connection.query(COLLATIONS)?;
     let schema = matches!(text(3).as_str(), "1" | "ON");
     let flavour = flavour_of(&version);
@@ -188,7 +196,11 @@ pub(crate) fn probe(
             wanted: trackers,
         },
         charsets: charsets_by_collation(&collations),
-        refused_charsets: refused_charsets(&collations),
+        heeds_collations,
+        refused_charsets: match heeds_collations {
+            true => refused_charsets(&collations),
+            false => HashMap::new(),
+        },
         default_results: results_by_default(&collations, &default_charsets),
         default_charsets,
         flavour,
@@ -338,7 +350,7 @@ pub(crate) fn log_in_as(
         privileges: 0,
     };
     let mut connection = connect(&shared.upstream, &shared.settings())?;
-    let logged_in = connection.log_in(&key);
+    let logged_in = connection.log_in(&key, COLLATION);
     if let Err(error) = &logged_in {
         let (at, now) = (&connection.at, Time::now());
         match error.fault {
@@ -353,9 +365,12 @@ pub(crate) fn log_in_as(
 
 impl Connection {
     /// Logs in; returns the server's greeting.
-    pub(crate) fn log_in(&mut self, key: &PoolKey) -> Result<Greeting, ProbeError> {
+    fn log_in(&mut self, key: &PoolKey, collation: u8) -> Result<Greeting, ProbeError> {
         let asking = (self.tls.as_ref()).map_or(Asking::Off, |tls| tls.asking(&self.at));
-        let account = account_of(key, matches!(*self.at, Address::Unix(_)), asking);
+        let account = Account {
+            collation,
+            ..account_of(key, matches!(*self.at, Address::Unix(_)), asking)
+        };
         let tls = self.tls.clone().filter(|_| asking != Asking::Off);
         let mut secure = tls.map(|tls| move |stream: &mut _| begin_tls(stream, &tls));
         let secure = (secure.as_mut()).map(|secure| secure as &mut dyn FnMut(&mut _) -> _);

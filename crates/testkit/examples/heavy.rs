@@ -164,6 +164,7 @@ fn log_in(address: &Address) -> Connection<TcpStream> {
         wanted,
         extended: 0,
         required: cap::PROTOCOL_41,
+        collation: wire::client_login::COLLATION,
     };
     connection.log_in(&account).unwrap();
     connection

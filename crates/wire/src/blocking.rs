@@ -279,6 +279,7 @@ pub fn values(row: &[u8]) -> impl Iterator<Item = &[u8]> {
 mod tests {
     use super::*;
     use crate::auth::Credential;
+    use crate::client_login::COLLATION;
     use crate::packet::{put_lenenc, put_packet};
 
     /// A server that has said all this, and keeps what it hears.
@@ -406,6 +407,7 @@ mod tests {
             wanted: 0,
             extended: 0,
             required: 0,
+            collation: COLLATION,
         };
         let error = refused.log_in(&account).unwrap_err();
         assert!(matches!(

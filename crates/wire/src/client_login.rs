@@ -43,6 +43,9 @@ pub struct Account<'a> {
     pub extended: u32,
     /// Capabilities without which there is no login.
     pub required: u32,
+    /// Whose character set the session begins with, where the server heeds it; [`COLLATION`] as a
+    /// rule.
+    pub collation: u8,
 }
 
 /// What a packet brought about.
@@ -226,7 +229,7 @@ impl ClientLogin {
         let login = Login {
             capabilities,
             extended,
-            collation: COLLATION,
+            collation: who.collation,
             user: who.user,
             answer: &self.answer(who)?,
             schema: who.schema,

@@ -14,7 +14,7 @@ use crate::backend::backend_pools::PoolKey;
 use crate::server::backend_tls::Asking;
 use wire::attributes::{Form, put_query};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES, SSL};
-use wire::client_login::{Account, ClientLogin, LoginError, Progress, put_tls_request};
+use wire::client_login::{Account, COLLATION, ClientLogin, LoginError, Progress, put_tls_request};
 use wire::command::Command;
 use wire::handshake::Greeting;
 use wire::packet::put_short;
@@ -155,6 +155,7 @@ pub(crate) fn account_of(key: &PoolKey, secure: bool, asking: Asking) -> Account
         wanted: BACKEND_ALWAYS | key.capabilities | CONNECT_ATTRS | wanted_tls,
         extended: key.extended,
         required: (BACKEND_REQUIRED.iter()).fold(offered | required_tls, |all, (bit, _)| all | bit),
+        collation: COLLATION,
     }
 }
 

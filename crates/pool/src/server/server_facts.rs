@@ -29,9 +29,12 @@ pub struct ServerFacts {
     /// Character sets of a client that logs in with a collation id, in the order of
     /// [`session::state::CHARSET_VARIABLES`].
     pub charsets: HashMap<u8, [Text; 4]>,
+    /// Whether it heeds them; or gives each client its defaults
+    /// (`skip_character_set_client_handshake`).
+    pub heeds_collations: bool,
     /// Character sets that no client may speak, by the collations that mean them.
     pub refused_charsets: HashMap<u8, Text>,
-    /// The same for an id that the server does not know, and after a reset.
+    /// The same for an id that the server does not know or heed, and after a reset.
     pub default_charsets: [Text; 4],
     /// The number of the collation in which results are described then, if it is known.
     pub default_results: Option<u16>,
@@ -61,6 +64,7 @@ impl ServerFacts {
             extended: 0,
             max_allowed_packet: 1 << 20,
             charsets: HashMap::new(),
+            heeds_collations: true,
             refused_charsets: HashMap::new(),
             default_charsets,
             default_results: None,
@@ -87,7 +91,8 @@ impl ServerFacts {
     /// in which its results are described, as it is restored.
     #[must_use]
     pub fn charsets_at_login(&self, collation: u8) -> (&[Text; 4], Option<Text>) {
-        match self.charsets.get(&collation) {
+        let named = self.charsets.get(&collation);
+        match named.filter(|_| self.heeds_collations) {
             Some(charsets) => (charsets, self.results_in(Some(collation.into()))),
             None => self.usual_charsets(),
         }

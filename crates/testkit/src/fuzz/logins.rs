@@ -6,7 +6,7 @@
 use wire::auth::Credential;
 use wire::auth::{NONCE_LEN, Nonce, Plugin, native};
 use wire::capabilities as cap;
-use wire::client_login::{Account, ClientLogin, Progress};
+use wire::client_login::{Account, COLLATION, ClientLogin, Progress};
 use wire::handshake::{AuthSwitch, ChangeUser, Greeting, Login, put_auth_switch};
 use wire::packet::{Frame, HEADER_LEN, frame, join_payload};
 
@@ -75,6 +75,7 @@ pub(super) fn client_login(data: &[u8]) {
         wanted: cap::OFFERED,
         extended: 0,
         required: if how & 4 == 0 { cap::PROTOCOL_41 } else { 0 },
+        collation: COLLATION,
     };
     proofs(stream);
     let mut login = ClientLogin::new();

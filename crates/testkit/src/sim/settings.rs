@@ -92,6 +92,7 @@ pub fn facts() -> ServerFacts {
         extended: 0,
         max_allowed_packet: 1 << 20,
         charsets: [(8, latin1)].into(),
+        heeds_collations: true,
         default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),
         refused_charsets: std::collections::HashMap::new(),
         default_results: None,

@@ -17,6 +17,7 @@ fn who(password: &'static str, private: bool) -> Account<'static> {
         wanted: REQUIRED | cap::LONG_PASSWORD | cap::CONNECT_WITH_DB | cap::FOUND_ROWS,
         extended: 0,
         required: REQUIRED,
+        collation: COLLATION,
     }
 }
 
