@@ -548,6 +548,7 @@ fn a_schema_is_named_in_the_character_set_of_its_backend() {
         }
         story.sql(b, &format!("DROP DATABASE `{cyrillic}`"));
     });
+}
 
 /// A server may give every client its own default, whatever collation the login names
 /// (`skip_character_set_client_handshake`, which MySQL 9 has no more). What is restored must be so,

@@ -540,3 +540,50 @@ fn a_procedure_gives_its_callers_name_to_something_else() {
         }
     });
 }
+
+/// Behind an EXECUTE that nobody can read to its end, names are the server's to know: what the
+/// client takes away and prepares again is not taken away once more.
+#[test]
+fn names_behind_an_unread_execution_are_the_servers() {
+    let test = "named_unread";
+    same_on_both(test, 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(b, "PREPARE q FROM 'SELECT 3'");
+        story.all(
+            a,
+            &[
+                "CREATE FUNCTION f() RETURNS INT NO SQL RETURN 7",
+                "PREPARE p FROM 'SELECT ?'",
+                "PREPARE r FROM 'SELECT 2'",
+                "EXECUTE p USING (SELECT 1)",
+                "EXECUTE p USING f()",
+                "DEALLOCATE PREPARE p",
+                "PREPARE p FROM 'SELECT 1 + ?'",
+                "EXECUTE p USING 1",
+                "EXECUTE p USING (SELECT 1)",
+                "SET @x = 1",
+                "EXECUTE p USING @x",
+                "EXECUTE r",
+                "PREPARE r FROM 'SELECT 4'",
+                "EXECUTE p USING f()",
+                "EXECUTE r",
+                "DEALLOCATE PREPARE r",
+                "EXECUTE r",
+                "EXECUTE p USING (SELECT 1)",
+                "EXECUTE p USING @x",
+            ],
+        );
+        story.sql(b, "EXECUTE q");
+        let several = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let c = story.join_as(&several);
+        story.all(
+            c,
+            &[
+                "CREATE PROCEDURE u() BEGIN PREPARE z FROM 'SELECT 1'; EXECUTE z; END",
+                "SELECT 8; PREPARE q FROM 'SELECT 5'",
+                "CALL u()",
+                "EXECUTE q",
+            ],
+        );
+    });
+}

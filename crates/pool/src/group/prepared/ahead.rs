@@ -86,10 +86,13 @@ impl<N: Net> Group<N> {
     /// what it prepares itself is not overwritten later by what the client had under that name.
     fn note_lacking_name(&mut self, key: Key, lease: Key, message: &[u8]) -> Option<()> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
-        let prepared = client.prepared.as_ref()?;
+        let prepared = client.prepared.as_ref();
+        let under_way = prepared.is_some_and(|prepared| prepared.under_way.is_some());
         let uses = client.is_pinned_for(PinReason::Text(PinCause::TextPrepare));
         let unread = client.statement.code == Code::Unread;
-        if prepared.named.is_empty() || prepared.under_way.is_some() || !(uses || unread) {
+        let own = prepared.filter(|prepared| !prepared.named.is_empty());
+        let gives = uses && !backend.prepared.named.is_empty();
+        if under_way || !(own.is_some() && (uses || unread) || gives) {
             return None;
         }
         let payload = payload_of(message);
@@ -103,21 +106,32 @@ impl<N: Net> Group<N> {
             true => names_in(sql, mode),
             false => NamesIn::default(),
         };
-        if unread && may_prepare(&classify(sql, mode)) {
-            let own = prepared.named.iter().map(|(name, _)| name.clone());
+        if unread
+            && let Some(own) = own
+            && may_prepare(&classify(sql, mode))
+        {
+            let own = own.named.iter().map(|(name, _)| name.clone());
             names.used = own.take(USED_MAX).collect();
         }
-        let Some((name, definition)) = prepared.lacking(&names.used, &backend.prepared) else {
-            let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
-            for name in &names.given {
-                prepared.forget_name(name);
+        let lacking = own.and_then(|own| own.lacking(&names.used, &backend.prepared));
+        if let Some((name, definition)) = lacking {
+            let named = Named::Execute(name.clone());
+            let under_way = UnderWay::named(Command::StmtExecute, definition.clone(), named);
+            self.clients.get_mut(key)?.prepared.as_mut()?.under_way = Some(under_way);
+            return Some(());
+        }
+        // What the backend has under these names is the client's own from here on, whatever that
+        // is.
+        let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
+        for name in &names.given {
+            if let Some(own) = &mut client.prepared {
+                own.forget_name(name);
             }
-            return None;
-        };
-        let named = Named::Execute(name.clone());
-        let under_way = UnderWay::named(Command::StmtExecute, definition.clone(), named);
-        self.clients.get_mut(key)?.prepared.as_mut()?.under_way = Some(under_way);
-        Some(())
+            if backend.prepared.has_name(name) {
+                backend.prepared.set_named(name, Some(None));
+            }
+        }
+        None
     }
 
     /// Keeps a command until the session that it needs to be known has been read back.
