@@ -245,8 +245,8 @@ impl Code<'_> {
         match self.kind(at) {
             // The row of a trigger in Oracle's mode: `:NEW.x`.
             Some(Kind::Punct(b':')) => {}
-            // MySQL reports it even of code that fails.
-            Some(Kind::UserVariable) if self.is_mysql() && self.names_set(at, out) => {}
+            // MySQL says that something has changed, even of code that fails. It says so as well
+            // of each return from code of another schema, which tells the default schema again.
             Some(Kind::UserVariable) => self.sets(at, format!("SET {}", self.shown(at)), out),
             Some(Kind::SystemVariable) => match set::split(self.text(at)) {
                 Some((Scope::Global, _)) => {}
