@@ -249,7 +249,7 @@ class Tree:
 CONNECT = re.compile(
     r"^((?:[ \t]*(?:--)?[ \t]*(?:error|replace_\w+)\b[^\n]*\n)*)"
     r"([ \t]*(?:--[ \t]*)?(?:connect(?:\s*\(\s*|\s+)\$?\w+\s*,[^,\n]*,\s*(?!root\b)[^,\n]*"
-    r"|change_user\s+(?!root\b)\w+))", re.M | re.I)
+    r"|change_user\s+['\"]?(?!['\"]|root\b)\w+))", re.M | re.I)
 
 
 def patient(file):
