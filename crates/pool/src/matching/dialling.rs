@@ -125,12 +125,20 @@ impl<S> Matching<'_, S> {
     /// nowhere else.
     pub(crate) fn wants_spare(&self, pool: usize) -> bool {
         let kept = &self.pools.pools[pool];
-        let may = self.line.is_empty()
+        self.line.is_empty()
             && !self.drains
             && kept.dialling == 0
             && self.pools.dialling < self.settings.dials_max
             && self.now >= kept.dial_at
-            && (self.running).has_room(kept.idle.len(), self.shared, self.settings);
+            && (self.running).has_room(kept.idle.len(), self.shared, self.settings)
+            && self.shared.budget.by_right(self.index) > 0
+            && self.shared.budget.has_room(self.index)
+            // Looking at each backend comes last: it is done each time that one becomes free.
+            && self.keeps_all_idle(pool)
+    }
+
+    /// Whether each idle backend of a pool is kept for the client that it served last.
+    fn keeps_all_idle(&self, pool: usize) -> bool {
         // Where triggers or views ask, every count may be asked for in a form that only the backend
         // of its statement can answer.
         let kept_for = match self.code.names.any_asks(false) {
@@ -141,11 +149,8 @@ impl<S> Matching<'_, S> {
             let backend = self.backends.get(*lease);
             backend.is_some_and(|b| self.affinity(b) >= kept_for)
         };
-        // Looking at each backend comes last: it is done each time that one becomes free.
-        let lacks = || !kept.idle.is_empty() && kept.idle.iter().all(is_kept);
-        may && self.shared.budget.by_right(self.index) > 0
-            && self.shared.budget.has_room(self.index)
-            && lacks()
+        let idle = &self.pools.pools[pool].idle;
+        !idle.is_empty() && idle.iter().all(is_kept)
     }
 
     /// When the next dial that somebody waits for may be tried.

@@ -42,7 +42,7 @@ use session::meter::Meter;
 use session::read_back::{Answer, Ended, Properties, changed_by};
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
-use session::statement::Explanation;
+use session::statement::{Code, Explanation};
 use sql::classify::Reads;
 use sql::lex::Server;
 use wire::attributes::put_query;
@@ -60,7 +60,9 @@ impl<S> Pair<'_, S> {
         let client = &mut *self.client;
         client.company = Company::Any;
         client.note_result(summary);
-        self.leave_names_to_server();
+        if self.client.statement.code == Code::Unread {
+            self.leave_names_to_server();
+        }
         if let Some((code, _)) = &summary.error {
             doubt(self.context.gtids, self.owner, *code);
         }

@@ -21,7 +21,6 @@ use session::prepared::{Definition, Definitions, Held, How, Statements, UnderWay
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::state::{Interner, Session};
-use session::statement::Code;
 use session::text::mentions;
 use sql::classify::{self, Verb};
 use sql::text_prepared::put_prepare;
@@ -533,10 +532,7 @@ impl<S> Pair<'_, S> {
     /// its backend under a name may be another text now, or nothing. The server knows.
     pub(crate) fn leave_names_to_server(&mut self) {
         let client = &mut *self.client;
-        if client.statement.code != Code::Unread || !client.pins.is_unread() {
-            return;
-        }
-        let Some(prepared) = &mut client.prepared else {
+        let Some(prepared) = client.prepared.as_mut().filter(|_| client.pins.is_unread()) else {
             return;
         };
         for entry in &mut self.backend.prepared.named {
