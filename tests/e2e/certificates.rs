@@ -13,7 +13,7 @@ use testkit::certificates::{Authority, Valid, put};
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
 use wire::capabilities as cap;
-use wire::client_login::put_tls_request;
+use wire::client_login::{COLLATION, put_tls_request};
 use wire::packet::HEADER_LEN;
 
 /// A folder that goes away with its test.
@@ -254,8 +254,7 @@ fn certificate_of(address: &Address) -> Vec<u8> {
     let mut request = Vec::new();
     assert!(
         put_tls_request(
-            testkit::talk::USUAL | cap::SSL,
-            0,
+            (testkit::talk::USUAL | cap::SSL, 0, COLLATION),
             0,
             &greeting,
             &mut request

@@ -19,7 +19,7 @@ use testkit::real::{Real, skipped};
 use testkit::talk::Account;
 use wire::auth::{Plugin, native};
 use wire::capabilities as cap;
-use wire::client_login::put_tls_request;
+use wire::client_login::{COLLATION, put_tls_request};
 use wire::command::Command;
 use wire::handshake::{Greeting, Login};
 use wire::packet::HEADER_LEN;
@@ -271,7 +271,7 @@ impl Raw {
         let greeting = Greeting::read(&payload).unwrap();
         let mut request = Vec::new();
         let wanted = testkit::talk::USUAL | cap::SSL;
-        assert!(put_tls_request(wanted, 0, 0, &payload, &mut request).unwrap());
+        assert!(put_tls_request((wanted, 0, COLLATION), 0, &payload, &mut request).unwrap());
         Raw {
             stream,
             greeting,

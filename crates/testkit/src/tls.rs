@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wire::client_login::put_tls_request;
+use wire::client_login::{COLLATION, put_tls_request};
 use wire::packet::{HEADER_LEN, Header};
 use wire::reply::ERR;
 
@@ -94,7 +94,13 @@ pub(crate) fn begin(
     let refused = payload.first() == Some(&ERR);
     let malformed = |error| io::Error::other(format!("{error}"));
     if refused
-        || !put_tls_request(capabilities, extended, 0, payload, &mut request).map_err(malformed)?
+        || !put_tls_request(
+            (capabilities, extended, COLLATION),
+            0,
+            payload,
+            &mut request,
+        )
+        .map_err(malformed)?
     {
         return Ok((greeting, Begun::Plain(stream)));
     }

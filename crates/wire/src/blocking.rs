@@ -141,7 +141,7 @@ impl<S: Read + Write> Connection<S> {
             out.clear();
             if let Some(secure) = secure.take()
                 && self.payload.first() != Some(&ERR)
-                && put_tls_request(account.wanted, account.extended, seq, &self.payload, out)?
+                && put_tls_request(account.first(), seq, &self.payload, out)?
             {
                 self.begin_tls(out, secure)?;
                 seq = seq.wrapping_add(1);

@@ -48,6 +48,14 @@ pub struct Account<'a> {
     pub collation: u8,
 }
 
+impl Account<'_> {
+    /// What a request for TLS says of the login behind it.
+    #[must_use]
+    pub fn first(&self) -> (u32, u32, u8) {
+        (self.wanted, self.extended, self.collation)
+    }
+}
+
 /// What a packet brought about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -328,13 +336,13 @@ fn agreed(wanted: u32, extended: u32, greeting: &Greeting) -> (u32, u32) {
 /// in answer to the greeting numbered `seq`; what comes under TLS goes on behind its number. False,
 /// and nothing, where the server does not offer TLS.
 ///
-/// Both must be what the login behind it asks for: servers go by what stands here.
+/// All three must be what the login behind it asks for: servers go by what stands here, and MySQL
+/// refuses a login with another collation.
 ///
 /// # Errors
 /// The greeting is cut or garbled.
 pub fn put_tls_request(
-    wanted: u32,
-    extended: u32,
+    (wanted, extended, collation): (u32, u32, u8),
     seq: u8,
     greeting: &[u8],
     out: &mut Vec<u8>,
@@ -345,7 +353,7 @@ pub fn put_tls_request(
     }
     let (capabilities, extended) = agreed(wanted | cap::SSL, extended, &greeting);
     put_short(out, seq.wrapping_add(1), |out| {
-        put_login_start(out, capabilities, extended, COLLATION);
+        put_login_start(out, capabilities, extended, collation);
     });
     Ok(true)
 }

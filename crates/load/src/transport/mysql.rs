@@ -16,7 +16,7 @@ use rustls::StreamOwned;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use wire::client_login::put_tls_request;
+use wire::client_login::{COLLATION, put_tls_request};
 use wire::packet::HEADER_LEN;
 use wire::reply::ERR;
 
@@ -80,7 +80,7 @@ fn request(wanted: u32, kept: &mut [u8]) -> Result<Option<Vec<u8>>, Fault> {
     let mut out = Vec::new();
     let (header, payload) = kept.split_at_mut(HEADER_LEN);
     let is_refusal = payload.first() == Some(&ERR);
-    if is_refusal || !put_tls_request(wanted, 0, header[3], payload, &mut out)? {
+    if is_refusal || !put_tls_request((wanted, 0, COLLATION), header[3], payload, &mut out)? {
         return Ok(None);
     }
     header[3] = header[3].wrapping_add(1);

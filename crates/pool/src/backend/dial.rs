@@ -100,8 +100,7 @@ impl Dial {
             self.thread = Some(greeting.connection_id);
             let mut request = Vec::new();
             if self.asking != Asking::Off
-                && put_tls_request(account.wanted, account.extended, seq, payload, &mut request)
-                    == Ok(true)
+                && put_tls_request(account.first(), seq, payload, &mut request) == Ok(true)
             {
                 self.greeted = Some((seq.wrapping_add(1), payload.to_vec()));
                 return DialStep::BeginTls(request);

@@ -10,7 +10,7 @@
 use crate::tls::client;
 use rustls::ClientConnection;
 use std::io::{ErrorKind, Read as _, Write as _};
-use wire::client_login::put_tls_request;
+use wire::client_login::{COLLATION, put_tls_request};
 use wire::packet::{HEADER_LEN, Header};
 use wire::reply::ERR;
 
@@ -80,7 +80,7 @@ impl SimTls {
                     total,
                     "something stands behind the greeting"
                 );
-                let offered = put_tls_request(self.capabilities, 0, 0, payload, out);
+                let offered = put_tls_request((self.capabilities, 0, COLLATION), 0, payload, out);
                 assert!(offered.expect("a greeting"), "the pool does not offer TLS");
                 let mut connection = client(rustls::DEFAULT_VERSIONS);
                 put_records(&mut connection, out);

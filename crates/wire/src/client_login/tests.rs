@@ -236,7 +236,7 @@ fn a_request_for_tls_says_what_the_login_behind_it_says() {
         who.wanted |= cap::SSL;
         who.extended = asked;
         let mut request = Vec::new();
-        let offers = put_tls_request(who.wanted, who.extended, 0, &payload, &mut request);
+        let offers = put_tls_request(who.first(), 0, &payload, &mut request);
         assert_eq!(offers, Ok(true));
         assert_eq!(request[..HEADER_LEN], [32, 0, 0, 1]);
         let (_, login) = step(&mut ClientLogin::new(), &who, 1, &payload);
