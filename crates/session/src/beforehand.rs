@@ -197,6 +197,10 @@ pub fn statement_without_text(command: Command, server: Server) -> Statement {
         statement.area = Area::Keeps;
         statement.counts_before = server.is_mysql();
     }
+    if command == Command::FieldList && server.is_mysql() {
+        // That it is deprecated (1287); its EOF packet counts no warnings.
+        statement.area = Area::Warns;
+    }
     match command {
         Command::Statistics => statement.conditions = Conditions::Counts,
         Command::Debug => statement.conditions = Conditions::Uncounted,

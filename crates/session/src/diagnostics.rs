@@ -29,6 +29,8 @@ pub enum Area {
     Keeps,
     /// Nobody can tell from the text.
     Unsure,
+    /// The same, and a warning that the reply does not count comes behind them.
+    Warns,
 }
 
 /// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier

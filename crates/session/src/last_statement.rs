@@ -595,7 +595,7 @@ impl LastStatement {
                 self.set_native(Reads::DIAGNOSTICS, alone);
             }
             Area::Keeps => self.set_native(Reads::DIAGNOSTICS, native),
-            Area::Unsure => {
+            Area::Unsure | Area::Warns => {
                 // Where the backend still has them, it can be asked whether it has.
                 self.set_native(Reads::DIAGNOSTICS, native);
                 self.owed.warnings = some && native;

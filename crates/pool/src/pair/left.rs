@@ -190,7 +190,7 @@ impl<S> Backend<S> {
         ) {
             return;
         }
-        if summary.error.is_some() || summary.warned {
+        if summary.error.is_some() || summary.warned || area == Some(Area::Warns) {
             self.conditions_of = command.owner.or(self.conditions_of);
         } else if area == Some(Area::Clears) && command.purpose == Purpose::Statement {
             self.conditions_of = None;
@@ -253,10 +253,11 @@ mod tests {
     use super::*;
     use crate::backend::Purpose;
     use crate::pair::tests::{Parts, owner};
+    use session::beforehand::statement_without_text;
     use session::found::Found;
     use session::state::Session;
     use std::rc::Rc;
-    use wire::command::ReplyShape;
+    use wire::command::{Command, ReplyShape};
 
     fn ends(parts: &mut Parts, summary: &ReplySummary, alone: bool) {
         let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Results);
@@ -268,6 +269,17 @@ mod tests {
         let mut session = (*parts.client.session).clone();
         change(&mut session);
         parts.backend.session = Rc::new(session);
+    }
+
+    #[test]
+    fn a_warning_that_no_reply_counts_is_its_clients_too() {
+        let mysql = Server::MySql(90_700);
+        let statement = statement_without_text(Command::FieldList, mysql);
+        let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Rows);
+        let mut parts = Parts::leased();
+        let summary = ReplySummary::default();
+        (parts.backend).note_conditions_left(&command, &summary, Some(statement.area));
+        assert_eq!(parts.backend.conditions_of, Some(owner()));
     }
 
     #[test]
