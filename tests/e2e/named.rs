@@ -587,3 +587,55 @@ fn names_behind_an_unread_execution_are_the_servers() {
         );
     });
 }
+
+/// What a text gives a name to is not run where another client has something under that name.
+#[test]
+fn a_name_that_a_text_gives_away_is_not_another_clients() {
+    same_on_both("named_given", 2, |story| {
+        let b = story.join();
+        let several = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let c = story.join_as(&several);
+        for text in [
+            "EXECUTE q; PREPARE q FROM 'SELECT 5'",
+            "SELECT nosuch; PREPARE q FROM 'SELECT 5'",
+            "EXECUTE q; PREPARE q FROM 'SELECT 6'",
+        ] {
+            story.sql(b, "PREPARE q FROM 'SELECT 3'");
+            story.sql(b, "EXECUTE q");
+            story.sql(c, "PREPARE z FROM 'SELECT 1'");
+            story.sql(c, text);
+            story.sql(c, "EXECUTE q");
+            story.sql(b, "EXECUTE q");
+        }
+    });
+}
+
+/// A name whose text cannot be prepared any more stops no text that does not name it.
+#[test]
+fn a_name_that_cannot_be_prepared_any_more_stops_no_other_text() {
+    same_on_both("named_stale", 3, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE gone (id INT)",
+                "CREATE TABLE kept (id INT)",
+                "CREATE PROCEDURE u() BEGIN PREPARE z FROM 'SELECT 1'; EXECUTE z; END",
+                "PREPARE p FROM 'SELECT * FROM gone'",
+            ],
+        );
+        story.all(
+            b,
+            &["BEGIN", "SELECT * FROM kept", "COMMIT", "DROP TABLE gone"],
+        );
+        story.all(
+            a,
+            &[
+                "LOCK TABLES kept WRITE",
+                "SELEC",
+                "UNLOCK TABLES",
+                "CALL u()",
+            ],
+        );
+    });
+}

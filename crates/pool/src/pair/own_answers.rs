@@ -20,7 +20,7 @@ use session::read_back::{Answer, Asked, Properties};
 use session::reply_summary::ReplySummary;
 use session::standing::{Behind, Standing};
 use session::statement::{Code, Explanation};
-use sql::classify::Reads;
+use sql::classify::{PinCause, Reads};
 use wire::capabilities::SESSION_TRACK;
 use wire::status;
 use wire::track::{Change, changes, keep};
@@ -189,6 +189,16 @@ impl<S> Pair<'_, S> {
             return After::CloseClient;
         }
         if summary.error.is_none() {
+            return After::Ready;
+        }
+        // A procedure that may use it runs all the same.
+        if let Some(Named::Execute(name)) = &named
+            && client.statement.code == Code::Unread
+            && !client.is_pinned_for(PinReason::Text(PinCause::TextPrepare))
+            && let Some(prepared) = &mut client.prepared
+        {
+            prepared.forget_name(name);
+            prepared.under_way = None;
             return After::Ready;
         }
         *self.context.long_data -= client.drop_command();

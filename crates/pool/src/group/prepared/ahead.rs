@@ -12,7 +12,8 @@
 //! A text of several statements may execute some by name, and so may SET STATEMENT on MariaDB. What
 //! the client has under these names is prepared in the same way, one after the other. A name that
 //! the text gives to something else is the server's to know from then on. A procedure that nobody
-//! has read may use any of its caller's names: so all of these are prepared in front of its CALL.
+//! has read may use any of its caller's names: so all of these are prepared in front of its CALL,
+//! but for those that cannot be prepared any more. They are gone then.
 
 use crate::buffers::message::payload_of;
 use crate::client::Handled;
@@ -89,7 +90,7 @@ impl<N: Net> Group<N> {
         let prepared = client.prepared.as_ref();
         let under_way = prepared.is_some_and(|prepared| prepared.under_way.is_some());
         let uses = client.is_pinned_for(PinReason::Text(PinCause::TextPrepare));
-        let unread = client.statement.code == Code::Unread;
+        let unread = client.statement.code == Code::Unread && client.pins.is_unread();
         let own = prepared.filter(|prepared| !prepared.named.is_empty());
         let gives = uses && !backend.prepared.named.is_empty();
         if under_way || !(own.is_some() && (uses || unread) || gives) {
@@ -113,6 +114,9 @@ impl<N: Net> Group<N> {
             let own = own.named.iter().map(|(name, _)| name.clone());
             names.used = own.take(USED_MAX).collect();
         }
+        names
+            .used
+            .truncate(self.shared.prepared_of_backend(&self.settings));
         let lacking = own.and_then(|own| own.lacking(&names.used, &backend.prepared));
         if let Some((name, definition)) = lacking {
             let named = Named::Execute(name.clone());
@@ -120,16 +124,16 @@ impl<N: Net> Group<N> {
             self.clients.get_mut(key)?.prepared.as_mut()?.under_way = Some(under_way);
             return Some(());
         }
-        // What the backend has under these names is the client's own from here on, whatever that
-        // is.
+        // What the backend has of the client under these names is for the server to know from here
+        // on. What it has there of others is taken away in front of the text.
         let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
+        let own = client.prepared.as_mut()?;
         for name in &names.given {
-            if let Some(own) = &mut client.prepared {
-                own.forget_name(name);
-            }
-            if backend.prepared.has_name(name) {
+            let there = own.named(name);
+            if there.is_some_and(|there| backend.prepared.has_named(name, there)) {
                 backend.prepared.set_named(name, Some(None));
             }
+            own.forget_name(name);
         }
         None
     }
@@ -180,10 +184,5 @@ impl<N: Net> Group<N> {
 
 /// Whether code that a text runs may prepare statements by name: functions and triggers may not.
 fn may_prepare(class: &classify::Statement) -> bool {
-    use Verb::{Delete, Do, Explain, Insert, Load, Replace, Select, Set, Show, Update};
-    let calls_functions_alone = matches!(
-        class.verb,
-        Delete | Do | Explain | Insert | Load | Replace | Select | Set | Show | Update
-    );
-    class.multi || !calls_functions_alone
+    class.multi || matches!(class.verb, Verb::Call | Verb::Prepare)
 }
