@@ -151,9 +151,12 @@ pub(crate) fn probe(
     settings: &Settings,
 ) -> Result<ServerFacts, ProbeError> {
     let mut connection = connect(upstream, settings)?;
+    // A server reads the account's name in the login's character set.
+    let is_ascii = key.user.is_ascii();
+    let collation = if is_ascii { BINARY } else { COLLATION };
     let greeting =
         connection
-            .log_in(key, BINARY)
+            .log_in(key, collation)
             .map_err(|error| match settings.backend_proxy {
                 ProxyProtocol::Off => error,
                 _ => error.about_header(),
@@ -170,7 +173,7 @@ pub(crate) fn probe(
         row[6].clone(),
         row[7].clone(),
     ];
-    let heeds_collations = *row[16] == *b"binary" || row[16] != row[4];
+    let heeds_collations = !is_ascii || *row[16] == *b"binary" || row[16] != row[4];
     let collations = connection.query(COLLATIONS)?;
     let schema = matches!(text(3).as_str(), "1" | "ON");
     let flavour = flavour_of(&version);
