@@ -451,7 +451,7 @@ impl<S> Backend<S> {
     /// them.
     pub(crate) fn part_riders(&mut self, but: Option<Key>) -> Vec<(Key, Parted)> {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();
-        let mut riders = Vec::new();
+        let mut riders: Vec<(Key, Parted)> = Vec::new();
         for (place, command) in self.flight.iter_mut().enumerate() {
             let sent = self.riders.take_oldest(std::mem::take(&mut command.kept));
             let Some(rider) = command.owner.take_if(|rider| Some(*rider) != but) else {
@@ -462,7 +462,12 @@ impl<S> Backend<S> {
                 false if sent.is_empty() => Parted::OwnsSession,
                 false => Parted::RunsAgain(sent),
             };
-            riders.push((rider, parted));
+            // What the pool has sent for a client goes with the client's statement.
+            match riders.iter_mut().find(|(known, _)| *known == rider) {
+                Some(known) if command.purpose == Purpose::Statement => known.1 = parted,
+                Some(_) => {}
+                None => riders.push((rider, parted)),
+            }
         }
         riders
     }

@@ -109,6 +109,10 @@ impl KillAsk {
         };
         match backend.kill_job(self, victim, Some(aim)) {
             Some(job) => Fate::Interrupt { lease, job },
+            // It stands behind a reply of nobody; its session is on this backend alone.
+            None if client.is_held() || client.is_left_there() || backend.in_transaction() => {
+                Fate::Close(victim)
+            }
             None => Fate::LeaveRide { victim, lease },
         }
     }
@@ -119,6 +123,7 @@ mod tests {
     use super::*;
     use crate::backend::backend_pools::PoolKey;
     use crate::client::{Client, Proof};
+    use crate::errors::reasons::PinReason;
     use reactor::Time;
     use std::rc::Rc;
     use wire::command::ReplyShape;
@@ -238,5 +243,14 @@ mod tests {
         assert!(matches!(fate, Fate::LeaveRide { victim, lease: there }
             if victim == key && there == lease));
         assert!(matches!(bench.fate(false, None), Fate::Close(_)));
+    }
+
+    #[test]
+    fn who_keeps_its_session_behind_a_reply_of_nobody_is_closed() {
+        let (mut bench, key) = Bench::new();
+        bench.runs(key, &[Key::from_parts(9, 0)]);
+        let client = bench.clients.get_mut(key).unwrap();
+        client.pins.add(PinReason::FailedCode, None, NOW.0);
+        assert!(matches!(bench.fate(true, None), Fate::Close(victim) if victim == key));
     }
 }

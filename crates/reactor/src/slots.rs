@@ -25,7 +25,7 @@ impl Key {
 
     /// A key again from its parts.
     #[must_use]
-    pub fn from_parts(index: u32, generation: u32) -> Key {
+    pub const fn from_parts(index: u32, generation: u32) -> Key {
         Key {
             index,
             generation: generation & GENERATION_MASK,

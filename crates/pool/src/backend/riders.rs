@@ -112,6 +112,18 @@ mod tests {
     }
 
     #[test]
+    fn who_has_several_commands_in_flight_is_parted_once_by_its_statement() {
+        let (mut backend, keys) = (backend(), keys());
+        sends(&mut backend, keys[0], b"");
+        let own = InFlight::own(Some(keys[1]), Purpose::Clearing, ReplyShape::Results);
+        backend.expect(own);
+        sends(&mut backend, keys[1], b"statement");
+        backend.take_answered().unwrap();
+        let again = Parted::RunsAgain(b"statement".to_vec());
+        assert_eq!(backend.part_riders(None), [(keys[1], again)]);
+    }
+
+    #[test]
     fn what_needs_the_session_of_this_backend_is_not_run_again() {
         let (mut backend, keys) = (backend(), keys());
         sends(&mut backend, keys[0], b"rides");

@@ -53,6 +53,9 @@ const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
 /// Clears MySQL's, as any statement does that does not ask for them.
 const CLEARS_MYSQL: &str = "DO 0";
 
+/// Whose conditions those are that a statement has left for which nobody waits.
+const NOBODY: Key = Key::from_parts(u32::MAX, 0);
+
 impl<S> Pair<'_, S> {
     /// Notes what the client's statement has left; `alone`: nothing of others stands behind it on
     /// the backend.
@@ -191,7 +194,7 @@ impl<S> Backend<S> {
             return;
         }
         if summary.error.is_some() || summary.warned || area == Some(Area::Warns) {
-            self.conditions_of = command.owner.or(self.conditions_of);
+            self.conditions_of = Some(command.owner.unwrap_or(NOBODY));
         } else if area == Some(Area::Clears) && command.purpose == Purpose::Statement {
             self.conditions_of = None;
         }

@@ -68,7 +68,11 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        let contaminated = backend.has_changed(summary);
+        // What a client that keeps the backend has left there is no change by a reply of nobody.
+        let contaminated = match backend.lease() {
+            Some(_) if command.owner.is_none() => !summary.changes.is_empty(),
+            _ => backend.has_changed(summary),
+        };
         backend.pass_lease_on();
         let alone = backend.flight().is_empty();
         let ending = command.ending(summary, contaminated, self.net.now());
@@ -162,6 +166,14 @@ impl<N: Net> Group<N> {
             return;
         };
         backend.riding = Riding::Closed;
+        if owner.is_some() {
+            // What their statements do to the session, which was not theirs, is not known.
+            backend.reuse.end_with_client();
+        }
+        let changed = Loss {
+            in_transaction: backend.in_transaction(),
+            ..CHANGED
+        };
         let keeper = backend.lease().filter(|_| owner.is_none());
         let riders = backend.part_riders(owner);
         let keeper = keeper.filter(|keeper| riders.iter().all(|(rider, _)| rider != keeper));
@@ -172,11 +184,27 @@ impl<N: Net> Group<N> {
             match parted {
                 Parted::RunsAgain(command) => self.run_again(rider, &command),
                 Parted::HasBegun => self.backend_lost(rider, PARTED),
-                Parted::OwnsSession => self.backend_lost(rider, CHANGED),
+                Parted::OwnsSession => self.backend_lost(rider, changed),
             }
         }
         if let Some(keeper) = keeper {
-            self.backend_lost(keeper, CHANGED);
+            self.keeper_lost(keeper, changed);
+        }
+    }
+
+    /// A client that has nothing in flight loses the backend that it has had. Who keeps nothing
+    /// there goes on without it.
+    fn keeper_lost(&mut self, key: Key, loss: Loss<'_>) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let owed = client.last.owed.failed || client.last.owed.warnings;
+        let keeps = loss.in_transaction || client.is_held() || client.is_left_there() || owed;
+        match client.state() {
+            ClientState::Idle if !keeps => {
+                self.clients.unbind(key, &mut self.backends);
+            }
+            _ => self.backend_lost(key, loss),
         }
     }
 
@@ -197,17 +225,16 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
+        let keeper = backend.lease();
+        let is_kept = keeper.is_some_and(|owner| self.clients.get(owner).is_some());
+        if contaminated && (is_kept || !backend.flight().is_empty()) {
+            self.part_riders(lease, None);
+            return self.retire(lease);
+        }
         if !backend.flight().is_empty() {
-            if contaminated {
-                self.part_riders(lease, None);
-                return self.retire(lease);
-            }
             return self.take_riders(lease);
         }
-        if backend
-            .lease()
-            .is_some_and(|owner| self.clients.get(owner).is_some())
-        {
+        if is_kept {
             return self.settle(lease);
         }
         let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
@@ -294,14 +321,66 @@ mod tests {
 
     #[test]
     fn who_keeps_a_session_that_a_reply_of_nobody_has_changed_is_closed() {
+        // The first of the replies, and the last.
+        for before in [0, 1] {
+            let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+            for _ in 0..before {
+                answered(&mut group, lease, &ReplySummary::default());
+            }
+            let changed = ReplySummary {
+                changes: vec![0, 1, 0],
+                ..ReplySummary::default()
+            };
+            answered(&mut group, lease, &changed);
+            assert!(group.backends.get(lease).is_none());
+            assert!(group.clients.get(key).is_none_or(|client| client.closing));
+        }
+    }
+
+    #[test]
+    fn who_keeps_nothing_goes_on_without_a_backend_that_a_reply_of_nobody_has_changed() {
         let (mut group, key, lease) = pinned_behind_replies_of_nobody();
-        let changed = ReplySummary {
-            changes: vec![0, 1, 0],
+        group.clients.get_mut(key).unwrap().pins = Default::default();
+        group.part_riders(lease, None);
+        group.retire(lease);
+        let client = group.clients.get(key).unwrap();
+        assert_eq!((client.closing, client.lease()), (false, None));
+    }
+
+    #[test]
+    fn a_backend_where_riders_were_parted_serves_its_client_and_nobody_else() {
+        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+        group.part_riders(lease, Some(key));
+        let reuse = group.backends.get(lease).unwrap().reuse;
+        assert!(!reuse.is_for_others() && !reuse.is_frozen());
+    }
+
+    #[test]
+    fn conditions_of_a_reply_of_nobody_are_no_clients() {
+        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+        let backend = group.backends.get_mut(lease).unwrap();
+        let command = backend.take_answered().unwrap();
+        let warned = ReplySummary {
+            warned: true,
             ..ReplySummary::default()
         };
-        answered(&mut group, lease, &changed);
-        assert!(group.backends.get(lease).is_none());
-        assert!(group.clients.get(key).is_none_or(|client| client.closing));
+        backend.note_conditions_left(&command, &warned, None);
+        assert!(backend.conditions_of.is_some_and(|of| of != key));
+    }
+
+    #[test]
+    fn the_session_of_who_owns_it_is_lost_with_its_transaction() {
+        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+        group.clients.get_mut(key).unwrap().pins = Default::default();
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.transaction.note_begin_sent();
+        let client = group.clients.get_mut(key).unwrap();
+        assert!(client.change_state(ClientState::Running, NOW));
+        let statement = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results);
+        group.backends.get_mut(lease).unwrap().expect(statement);
+        group.part_riders(lease, None);
+        let client = group.clients.get(key);
+        assert!(client.is_none_or(|client| client.state() == ClientState::Leaving));
     }
 
     #[test]
