@@ -327,7 +327,7 @@ impl SimClient {
                 Kind::Ping
             }
             None if manners.readers_stop && random.chance(150) => Kind::Big,
-            _ if manners.uniform && random.chance(600) => Kind::Poison,
+            _ if manners.uniform && random.chance(200) => Kind::Poison,
             _ if manners.uniform && random.chance(600) => Kind::Point,
             _ => choose(random, &self.belief, behind, manners.tame),
         };
