@@ -87,13 +87,10 @@ impl<N: Net> Group<N> {
     /// what it prepares itself is not overwritten later by what the client had under that name.
     fn note_lacking_name(&mut self, key: Key, lease: Key, message: &[u8]) -> Option<()> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
-        let prepared = client.prepared.as_ref();
-        let under_way = prepared.is_some_and(|prepared| prepared.under_way.is_some());
+        let own = client.prepared.as_ref()?;
         let uses = client.is_pinned_for(PinReason::Text(PinCause::TextPrepare));
         let unread = client.statement.code == Code::Unread && client.pins.is_unread();
-        let own = prepared.filter(|prepared| !prepared.named.is_empty());
-        let gives = uses && !backend.prepared.named.is_empty();
-        if under_way || !(own.is_some() && (uses || unread) || gives) {
+        if own.named.is_empty() || own.under_way.is_some() || !(uses || unread) {
             return None;
         }
         let payload = payload_of(message);
@@ -107,18 +104,14 @@ impl<N: Net> Group<N> {
             true => names_in(sql, mode),
             false => NamesIn::default(),
         };
-        if unread
-            && let Some(own) = own
-            && may_prepare(&classify(sql, mode))
-        {
+        if unread && may_prepare(&classify(sql, mode)) {
             let own = own.named.iter().map(|(name, _)| name.clone());
             names.used = own.take(USED_MAX).collect();
         }
         names
             .used
             .truncate(self.shared.prepared_of_backend(&self.settings));
-        let lacking = own.and_then(|own| own.lacking(&names.used, &backend.prepared));
-        if let Some((name, definition)) = lacking {
+        if let Some((name, definition)) = own.lacking(&names.used, &backend.prepared) {
             let named = Named::Execute(name.clone());
             let under_way = UnderWay::named(Command::StmtExecute, definition.clone(), named);
             self.clients.get_mut(key)?.prepared.as_mut()?.under_way = Some(under_way);
