@@ -59,6 +59,14 @@ impl<S> Client<S> {
         !there.is_empty() || self.touched.is_some()
     }
 
+    /// Whether anything of it goes with its backend, between two statements: what holds it there,
+    /// what is still to be read back, or a transaction, if it is `in_transaction`.
+    pub(crate) fn loses_with_backend(&self, in_transaction: bool) -> bool {
+        let two = self.last.owed.changed.intersects(Properties::FOUND_ROWS);
+        let owed = self.last.owed.failed || self.last.owed.warnings || two;
+        in_transaction || self.is_held() || owed || self.is_left_there()
+    }
+
     /// Its backend has refused its state, and is gone. It is no client that logs in.
     pub(crate) fn unrestored(
         &mut self,

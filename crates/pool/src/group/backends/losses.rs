@@ -19,7 +19,6 @@ use crate::time_limits::Limits;
 use reactor::{Key, Net};
 use session::last_statement::Owed;
 use session::own_commands::OWN_COMMANDS_MAX;
-use session::read_back::Properties;
 use session::standing::Behind;
 use sql::classify::PinCause;
 use sql::sqlstate::state_of;
@@ -197,10 +196,7 @@ impl<N: Net> Group<N> {
         if let Some(owner) = lent_to.copied()
             && let Some(client) = self.clients.get(owner)
         {
-            let two = client.last.owed.changed.intersects(Properties::FOUND_ROWS);
-            let owed = client.last.owed.failed || client.last.owed.warnings || two;
-            let held = loss.in_transaction || client.is_held();
-            let left = held || owed || client.is_left_there();
+            let left = client.loses_with_backend(loss.in_transaction);
             if client.state() == ClientState::Idle && !left {
                 self.clients.unbind(owner, &mut self.backends);
                 return;

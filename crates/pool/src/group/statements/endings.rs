@@ -198,14 +198,11 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let owed = client.last.owed.failed || client.last.owed.warnings;
-        let keeps = loss.in_transaction || client.is_held() || client.is_left_there() || owed;
-        match client.state() {
-            ClientState::Idle if !keeps => {
-                self.clients.unbind(key, &mut self.backends);
-            }
-            _ => self.backend_lost(key, loss),
+        if client.state() == ClientState::Idle && !client.loses_with_backend(loss.in_transaction) {
+            self.clients.unbind(key, &mut self.backends);
+            return;
         }
+        self.backend_lost(key, loss);
     }
 
     /// Runs a statement of a client once more, as if it had come just now.
@@ -225,16 +222,17 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        let keeper = backend.lease();
-        let is_kept = keeper.is_some_and(|owner| self.clients.get(owner).is_some());
-        if contaminated && (is_kept || !backend.flight().is_empty()) {
+        if contaminated {
             self.part_riders(lease, None);
             return self.retire(lease);
         }
         if !backend.flight().is_empty() {
             return self.take_riders(lease);
         }
-        if is_kept {
+        if backend
+            .lease()
+            .is_some_and(|owner| self.clients.get(owner).is_some())
+        {
             return self.settle(lease);
         }
         let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
