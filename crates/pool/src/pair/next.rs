@@ -99,13 +99,14 @@ impl<S> Pair<'_, S> {
             return self.read_back(found);
         }
         let fetches = stay == Stay::Leaves && reports;
-        if client.is_held() && !asks && !untracked && !fetches {
+        // Its backend has the last of its conditions alone where the others were read back before.
+        let partly = owed.warnings && !client.last.is_native(Reads::DIAGNOSTICS);
+        if client.is_held() && !asks && !untracked && !fetches && !partly {
             return Next::Keep;
         }
         let in_transaction = backend.in_transaction();
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it. In a
-        // transaction the backend answers for itself, unless it has only the last condition.
-        let partly = !client.last.is_native(Reads::DIAGNOSTICS);
+        // transaction the backend answers for itself.
         if owed.warnings && (!in_transaction || owed.failed || untracked || partly) {
             return Next::Ask(self.ask_for_conditions());
         }
@@ -258,6 +259,20 @@ mod tests {
         parts.client.last.disown(Reads::DIAGNOSTICS);
         parts.client.last.owed.warnings = true;
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
+    }
+
+    #[test]
+    fn who_keeps_a_backend_with_some_of_its_conditions_has_them_read_back() {
+        let mut parts = Parts::leased();
+        parts.client.pins.add(PinReason::FailedCode, None, NOW.0);
+        parts.client.last.own(Reads::DIAGNOSTICS);
+        parts.client.last.owed.warnings = true;
+        assert_eq!(parts.pair().next(), Next::Keep, "its backend has them all");
+        // A question about what it holds has come behind the others.
+        parts.client.last.disown(Reads::DIAGNOSTICS);
+        assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
+        answer(&mut parts);
+        assert_eq!(parts.pair().next(), Next::Keep);
     }
 
     #[test]
