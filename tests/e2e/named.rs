@@ -611,6 +611,37 @@ fn a_name_that_a_text_gives_away_is_not_another_clients() {
 }
 
 /// A name whose text cannot be prepared any more stops no text that does not name it.
+/// MariaDB prepares no INSERT in a read-only transaction: who executes it behind that still has it.
+#[test]
+fn a_name_that_cannot_be_prepared_now_is_its_clients_later() {
+    same_on_both("named_read_only", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT)",
+                "CREATE PROCEDURE u() BEGIN PREPARE z FROM 'SELECT 1'; EXECUTE z; END",
+                "PREPARE p FROM 'INSERT INTO t VALUES (1)'",
+            ],
+        );
+        story.all(b, &["BEGIN", "SELECT * FROM t"]);
+        story.all(
+            a,
+            &[
+                "START TRANSACTION READ ONLY",
+                "SELECT * FROM t",
+                "PREPARE q FROM @nothing; COMMIT",
+                "CALL u()",
+                "EXECUTE p",
+                "COMMIT",
+                "EXECUTE p",
+                "SELECT * FROM t",
+            ],
+        );
+        story.sql(b, "COMMIT");
+    });
+}
+
 #[test]
 fn a_name_that_cannot_be_prepared_any_more_stops_no_other_text() {
     same_on_both("named_stale", 3, |story| {

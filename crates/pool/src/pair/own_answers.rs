@@ -20,7 +20,7 @@ use session::read_back::{Answer, Asked, Properties};
 use session::reply_summary::ReplySummary;
 use session::standing::{Behind, Standing};
 use session::statement::{Code, Explanation};
-use sql::classify::{PinCause, Reads};
+use sql::classify::Reads;
 use wire::capabilities::SESSION_TRACK;
 use wire::status;
 use wire::track::{Change, changes, keep};
@@ -176,9 +176,11 @@ impl<S> Pair<'_, S> {
         let under_way = self.client.under_way();
         let named = under_way.and_then(|under_way| under_way.named.clone());
         match (preparing, summary.prepared, &named) {
-            (Some(definition), _, Some(Named::Execute(name))) if summary.error.is_none() => {
-                let prepared = &mut self.backend.prepared;
-                prepared.set_named(name, Some(Some(definition)));
+            (Some(definition), None, Some(named)) if summary.error.is_none() => {
+                if let Some(name) = named.executed() {
+                    let prepared = &mut self.backend.prepared;
+                    prepared.set_named(name, Some(Some(definition)));
+                }
             }
             (Some(definition), Some(header), _) => self.backend.prepared.add(definition, header.id),
             _ => {}
@@ -191,13 +193,12 @@ impl<S> Pair<'_, S> {
         if summary.error.is_none() {
             return After::Ready;
         }
-        // A procedure that may use it runs all the same.
-        if let Some(Named::Execute(name)) = &named
-            && client.statement.code == Code::Unread
-            && !client.is_pinned_for(PinReason::Text(PinCause::TextPrepare))
+        // A procedure that may use it runs all the same, and the client keeps the name: a read-only
+        // transaction may be what MariaDB refuses it for.
+        if let Some(Named::MayExecute(name)) = named
             && let Some(prepared) = &mut client.prepared
         {
-            prepared.forget_name(name);
+            prepared.unprepared.push(name);
             prepared.under_way = None;
             return After::Ready;
         }

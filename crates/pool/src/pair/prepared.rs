@@ -123,7 +123,10 @@ impl<S> Client<S> {
     pub(crate) fn drop_command(&mut self) -> usize {
         let len = self.command_len();
         self.drop_input(len);
-        let under_way = self.prepared.as_mut().and_then(|p| p.under_way.take());
+        let under_way = self.prepared.as_mut().and_then(|prepared| {
+            prepared.unprepared.clear();
+            prepared.under_way.take()
+        });
         under_way.map_or(0, |under_way| self.drop_long_data(under_way.id))
     }
 
@@ -144,7 +147,7 @@ impl<S> Client<S> {
             under_way.command,
             Command::StmtExecute | Command::StmtBulkExecute
         );
-        if let Some(Named::Execute(name)) = &under_way.named {
+        if let Some(name) = under_way.named.as_ref().and_then(Named::executed) {
             return backend.prepared.has_named(name, &under_way.definition);
         }
         let Some(held) = prepared.get(under_way.id).filter(|_| executes) else {
@@ -222,7 +225,7 @@ impl<S> Backend<S> {
     /// Gives how many commands with a reply were written for that.
     fn make_room_for(&mut self, under_way: &UnderWay, share: usize, out: &mut Vec<u8>) -> usize {
         self.prepared.preparing = Some(under_way.definition.clone());
-        if let Some(Named::Execute(name)) = &under_way.named {
+        if let Some(name) = under_way.named.as_ref().and_then(Named::executed) {
             self.prepared.set_named(name, None);
         } else {
             // The same text again: what it means may have changed since.
@@ -238,7 +241,7 @@ impl<S> Backend<S> {
         let (name, prepares) = match named {
             Named::Prepare(name) | Named::PrepareUnread(name) => (name, true),
             Named::Absent(name) => (name, false),
-            Named::Execute(_) | Named::Deallocate(_) => return 0,
+            Named::Execute(_) | Named::MayExecute(_) | Named::Deallocate(_) => return 0,
         };
         let had = self.prepared.has_name(name);
         // A PREPARE takes the old one away itself, even if it fails.
@@ -341,7 +344,7 @@ impl<S> Pair<'_, S> {
     /// Writes the command that prepares a definition; gives how it is answered.
     fn put_ahead(&self, under_way: &UnderWay, out: &mut Vec<u8>) -> ReplyShape {
         let definition = &under_way.definition;
-        let Some(Named::Execute(name)) = &under_way.named else {
+        let Some(name) = under_way.named.as_ref().and_then(Named::executed) else {
             put_command(out, Command::StmtPrepare, &definition.sql);
             return ReplyShape::Prepared;
         };

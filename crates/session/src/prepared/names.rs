@@ -24,10 +24,23 @@ pub enum Named {
     PrepareUnread(Name),
     /// Executes the definition under it.
     Execute(Name),
+    /// May execute it, in code that the text calls.
+    MayExecute(Name),
     /// Uses it though the client has no such statement.
     Absent(Name),
     /// Takes away one whose text is not known.
     Deallocate(Name),
+}
+
+impl Named {
+    /// The name whose definition its backend is to have.
+    #[must_use]
+    pub fn executed(&self) -> Option<&Name> {
+        match self {
+            Named::Execute(name) | Named::MayExecute(name) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 /// A definition that a backend has under a name.
@@ -54,14 +67,17 @@ impl Statements {
         self.named.retain(|(known, _)| **known != *name);
     }
 
-    /// The first of these names under which a backend does not have what the client has.
+    /// The first of these names under which a backend does not have what the client has, of those
+    /// that can be prepared in front of the text under way.
     pub fn lacking<'a>(
         &'a self,
         used: &'a [Name],
         on: &OnBackend,
     ) -> Option<(&'a Name, &'a Rc<Definition>)> {
-        let mut known =
-            (used.iter().take(USED_MAX)).filter_map(|name| Some((name, self.named(name)?)));
+        let used = used.iter().take(USED_MAX);
+        let mut known = used
+            .filter(|name| !self.unprepared.contains(name))
+            .filter_map(|name| Some((name, self.named(name)?)));
         known.find(|(name, definition)| !on.has_named(name, definition))
     }
 

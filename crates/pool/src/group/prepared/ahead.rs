@@ -13,7 +13,8 @@
 //! the client has under these names is prepared in the same way, one after the other. A name that
 //! the text gives to something else is the server's to know from then on. A procedure that nobody
 //! has read may use any of its caller's names: so all of these are prepared in front of its CALL,
-//! but for those that cannot be prepared any more. They are gone then.
+//! but for those that the server does not prepare now: their tables are gone, or a transaction is
+//! read-only.
 
 use crate::buffers::message::payload_of;
 use crate::client::Handled;
@@ -100,19 +101,30 @@ impl<N: Net> Group<N> {
         }
         let sql = client.text_in(arguments).ok()?;
         let mode = client.lex_mode(&self.shared.server);
+        let class = classify(sql, mode);
+        // The server refuses it whole, and runs nothing of it.
+        if class.multi && !client.session.multi_statements {
+            return None;
+        }
         let mut names = match uses {
             true => names_in(sql, mode),
             false => NamesIn::default(),
         };
-        if unread && may_prepare(&classify(sql, mode)) {
-            let own = own.named.iter().map(|(name, _)| name.clone());
-            names.used = own.take(USED_MAX).collect();
+        let named = names.used.len();
+        if unread && may_prepare(&class) {
+            let all = own.named.iter().map(|(name, _)| name.clone());
+            let others: Vec<_> = all.filter(|name| !names.used.contains(name)).collect();
+            names.used.extend(others);
+            names.used.truncate(USED_MAX);
         }
         names
             .used
             .truncate(self.shared.prepared_of_backend(&self.settings));
         if let Some((name, definition)) = own.lacking(&names.used, &backend.prepared) {
-            let named = Named::Execute(name.clone());
+            let named = match names.used.iter().take(named).any(|one| one == name) {
+                true => Named::Execute(name.clone()),
+                false => Named::MayExecute(name.clone()),
+            };
             let under_way = UnderWay::named(Command::StmtExecute, definition.clone(), named);
             self.clients.get_mut(key)?.prepared.as_mut()?.under_way = Some(under_way);
             return Some(());
@@ -121,6 +133,7 @@ impl<N: Net> Group<N> {
         // on. What it has there of others is taken away in front of the text.
         let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
         let own = client.prepared.as_mut()?;
+        own.unprepared.clear();
         for name in &names.given {
             let there = own.named(name);
             if there.is_some_and(|there| backend.prepared.has_named(name, there)) {
