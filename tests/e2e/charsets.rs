@@ -128,7 +128,7 @@ fn a_backend_that_begins_anew_has_the_character_set_of_its_schema() {
                     "SET NAMES utf8mb4",
                 ],
             );
-            story.all(b, &[OF_SCHEMA, "USE mysql", OF_SCHEMA]);
+            story.all(b, &[OF_SCHEMA, "USE information_schema", OF_SCHEMA]);
             story.all(a, &[&format!("SELECT @n{round}"), OF_SCHEMA]);
         }
     });
@@ -590,5 +590,43 @@ fn tell_of_collations(story: &mut Story) {
         story.change_user(b, &account);
         story.all(a, &[asks]);
         story.all(b, &[asks, "SET NAMES DEFAULT", asks]);
+    }
+}
+
+/// MariaDB reports changes otherwise where the default schema is in such a character set.
+#[test]
+fn sessions_are_followed_in_schemas_of_wide_character_sets() {
+    for set in ["ucs2", "utf16", "utf16le", "utf32"] {
+        same_on_both("wide_schemas", 2, |story| {
+            let (a, b) = (story.join(), story.join());
+            let schema = story.schema.clone();
+            story.all(
+                a,
+                &[
+                    "CREATE TABLE kept (id INT)",
+                    &format!("ALTER DATABASE `{schema}` CHARACTER SET {set}"),
+                    &format!("USE `{schema}`"),
+                    "SET sql_mode = 'ANSI_QUOTES'",
+                    "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+                    "BEGIN",
+                    "SELECT \"id\" FROM kept",
+                    "COMMIT",
+                    "USE information_schema",
+                    &format!("USE `{schema}`"),
+                ],
+            );
+            // The backend that has seen this is another client's.
+            story.all(b, &["BEGIN", "SELECT * FROM kept FOR UPDATE"]);
+            story.all(
+                a,
+                &[
+                    "SELECT \"id\" FROM kept",
+                    "SELECT @@sql_mode, DATABASE()",
+                    "CREATE TABLE another (name CHAR(3))",
+                    "SHOW CREATE TABLE another",
+                ],
+            );
+            story.sql(b, "COMMIT");
+        });
     }
 }

@@ -24,6 +24,10 @@ pub const OK: u8 = 0x00;
 pub const END: u8 = 0xFE;
 /// Bytes of an EOF packet's payload.
 pub const EOF_LEN: usize = 5;
+/// Zeros that MariaDB writes in front of session changes, at most: where the default schema is in
+/// ucs2, utf16 or utf32, it gives the length of the info text in as many bytes as a character has
+/// there.
+const PADDING_MAX: usize = 3;
 /// First byte of an ERR packet.
 pub const ERR: u8 = 0xFF;
 /// First byte of a request for a local file.
@@ -78,6 +82,11 @@ impl<'a> OkPacket<'a> {
             ok.info = reader.lenenc_bytes("an info text")?;
             if ok.status & status::SESSION_STATE_CHANGED != 0 && !reader.is_empty() {
                 ok.changes = reader.lenenc_bytes("session changes")?;
+                for _ in 0..PADDING_MAX {
+                    if ok.changes.is_empty() && !reader.is_empty() {
+                        ok.changes = reader.lenenc_bytes("session changes")?;
+                    }
+                }
             }
         }
         Ok(ok)

@@ -48,6 +48,27 @@ fn an_info_text_has_its_length_in_front_with_and_without_tracking() {
 }
 
 #[test]
+fn changes_are_found_behind_the_zeros_of_a_wide_default_schema() {
+    // What MariaDB 10.11 answers to USE of a schema in ucs2, and in utf32.
+    let changes = b"\x01\x03\x02d1\x02\x011";
+    for zeros in 0..=PADDING_MAX {
+        let payload = [
+            &b"\0\0\0\x02\x40\0\0\0"[..],
+            &vec![0; zeros],
+            b"\x08",
+            changes,
+        ]
+        .concat();
+        let ok = OkPacket::read(&payload, true).unwrap();
+        assert_eq!((ok.info, ok.changes), (&b""[..], &changes[..]), "{zeros}");
+    }
+    let more = b"\0\0\0\x02\x40\0\0\0\0\0\0\0\x08";
+    assert_eq!(OkPacket::read(more, true).unwrap().changes, b"");
+    let none = b"\0\0\0\x02\x40\0\0\0\0";
+    assert_eq!(OkPacket::read(none, true).unwrap().changes, b"");
+}
+
+#[test]
 fn an_eof_packet_is_five_bytes() {
     let ok = OkPacket::read(b"\xfe\x01\0\x22\0", true).unwrap();
     assert_eq!((ok.warnings, ok.status), (1, 0x22));
