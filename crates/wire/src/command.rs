@@ -69,6 +69,30 @@ pub enum ReplyShape {
     Text,
 }
 
+/// All of them, those first that are sent most.
+const ALL: [Command; 20] = [
+    Command::Query,
+    Command::StmtExecute,
+    Command::StmtClose,
+    Command::StmtPrepare,
+    Command::StmtReset,
+    Command::StmtFetch,
+    Command::StmtSendLongData,
+    Command::StmtBulkExecute,
+    Command::Ping,
+    Command::Quit,
+    Command::InitDb,
+    Command::ResetConnection,
+    Command::ChangeUser,
+    Command::SetOption,
+    Command::FieldList,
+    Command::Statistics,
+    Command::Refresh,
+    Command::ProcessInfo,
+    Command::ProcessKill,
+    Command::Debug,
+];
+
 impl Command {
     /// Its name, for logs.
     #[must_use]
@@ -102,30 +126,7 @@ impl Command {
     /// (replication, server-internal and withdrawn commands).
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Command> {
-        use Command::*;
-        Some(match byte {
-            0x01 => Quit,
-            0x02 => InitDb,
-            0x03 => Query,
-            0x04 => FieldList,
-            0x07 => Refresh,
-            0x09 => Statistics,
-            0x0A => ProcessInfo,
-            0x0C => ProcessKill,
-            0x0D => Debug,
-            0x0E => Ping,
-            0x11 => ChangeUser,
-            0x16 => StmtPrepare,
-            0x17 => StmtExecute,
-            0x18 => StmtSendLongData,
-            0x19 => StmtClose,
-            0x1A => StmtReset,
-            0x1B => SetOption,
-            0x1C => StmtFetch,
-            0x1F => ResetConnection,
-            0xFA => StmtBulkExecute,
-            _ => return None,
-        })
+        ALL.into_iter().find(|command| command.byte() == byte)
     }
 
     /// How this command is answered.
