@@ -9,7 +9,7 @@
 //! Invariants: nothing is allocated, however long the text is; what is said of it is what
 //! [`classify`], [`digest`] and [`hides_kill`] say.
 
-use crate::classify::{Statement, classify, classify_with};
+use crate::classify::{Statement, classify_with};
 use crate::digest::{Digesting, digest};
 use crate::lex::LexMode;
 use crate::nested_kill::hides_kill;
@@ -29,18 +29,16 @@ impl Seen {
     /// Reads a text; `digested`: its digest is going to be asked for.
     #[must_use]
     pub fn read(sql: &[u8], mode: LexMode, digested: bool) -> Seen {
-        let (class, digest) = match digested {
-            true => {
-                let mut digesting = Digesting::new(sql);
-                let class = classify_with(sql, mode, |token| digesting.token(token));
-                (class, Some(digesting.finish()))
+        let mut digesting = digested.then(|| Digesting::new(sql));
+        let class = classify_with(sql, mode, |token| {
+            if let Some(digesting) = &mut digesting {
+                digesting.token(token);
             }
-            false => (classify(sql, mode), None),
-        };
+        });
         Seen {
             class,
             hides_kill: hides_kill(sql, mode, &class),
-            digest,
+            digest: digesting.map(Digesting::finish),
         }
     }
 
@@ -75,6 +73,7 @@ impl Text<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::classify;
     use crate::lex::Server;
 
     #[test]
