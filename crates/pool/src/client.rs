@@ -41,7 +41,7 @@ use std::rc::Rc;
 use wire::auth::NONCE_LEN;
 use wire::capabilities::EXTENDED_OFFERED;
 use wire::command::ReplyShape;
-use wire::packet::{Frame, HEADER_LEN, Header, frame};
+use wire::packet::{Frame, frame, one_packet};
 
 /// Where a client stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,18 +81,9 @@ impl ClientState {
     /// The message at the front. File contents are single packets, an empty one of which is their
     /// end; everything else may go on over several packets.
     pub(crate) fn next_message(self, bytes: &[u8]) -> Frame {
-        if self != ClientState::Feeding {
-            return frame(bytes);
-        }
-        match Header::read(bytes) {
-            Some(header) if bytes.len() >= HEADER_LEN + header.len => Frame::Whole {
-                total: HEADER_LEN + header.len,
-                last_seq: header.seq,
-            },
-            Some(header) => Frame::Partial {
-                total: HEADER_LEN + header.len,
-            },
-            None => Frame::Partial { total: HEADER_LEN },
+        match self {
+            ClientState::Feeding => one_packet(bytes),
+            _ => frame(bytes),
         }
     }
 }
