@@ -374,6 +374,7 @@ impl Connection {
                 return Ok(false);
             }
             Step::Middle
+            | Step::Columns(_)
             | Step::DefinitionsDone
             | Step::DefinitionsEnd(_)
             | Step::CursorOpen(_) => return Ok(false),

@@ -266,6 +266,8 @@ impl Role {
 pub enum Step<'a> {
     /// It is in the middle of something.
     Middle,
+    /// A result begins, of so many columns.
+    Columns(u64),
     /// It was the last definition of a list: here a peer without CLIENT_DEPRECATE_EOF expects an
     /// EOF packet.
     DefinitionsDone,
@@ -289,20 +291,40 @@ pub enum Step<'a> {
 enum State {
     /// The next packet opens a result.
     Start,
-    /// So many definitions are still to come, then rows.
-    Columns(u64),
+    /// So many definitions of columns or parameters are still to come, one at least.
+    Definitions {
+        left: u64,
+        then: Then,
+    },
+    /// The EOF packet behind them.
+    DefinitionsEof(Then),
     /// Rows up to the end packet.
     Rows,
-    /// Definitions of a prepared statement: parameters, then columns.
-    Params(u16, u16),
-    PreparedColumns(u16),
-    /// The EOF packet behind columns, then rows.
-    ColumnsEof,
-    /// The EOF packet behind parameters, then so many columns.
-    ParamsEof(u16),
-    /// The EOF packet behind the columns of a prepared statement.
-    PreparedEof,
     Done,
+}
+
+/// What follows a list of definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// The rows of a result.
+    Rows,
+    /// Behind the parameters of a prepared statement: so many columns.
+    Columns(u16),
+    /// Nothing: behind its columns.
+    Nothing,
+}
+
+impl Then {
+    fn state(self) -> State {
+        match self {
+            Then::Rows => State::Rows,
+            Then::Columns(0) | Then::Nothing => State::Done,
+            Then::Columns(columns) => State::Definitions {
+                left: u64::from(columns),
+                then: Then::Nothing,
+            },
+        }
+    }
 }
 
 /// Follows one command's reply to its last packet.
@@ -377,16 +399,9 @@ impl Reply {
                 (_, Some(LOCAL_INFILE)) => Role::File,
                 _ => Role::ColumnCount,
             },
-            (State::Columns(_) | State::Params(..) | State::PreparedColumns(_), Some(ERR)) => {
-                Role::Err
-            }
-            (State::Columns(_) | State::Params(..) | State::PreparedColumns(_), _) => {
-                Role::Definition
-            }
-            (State::ColumnsEof | State::ParamsEof(_) | State::PreparedEof, Some(ERR)) => Role::Err,
-            (State::ColumnsEof | State::ParamsEof(_) | State::PreparedEof, _) => {
-                Role::DefinitionsEnd
-            }
+            (State::Definitions { .. } | State::DefinitionsEof(_), Some(ERR)) => Role::Err,
+            (State::Definitions { .. }, _) => Role::Definition,
+            (State::DefinitionsEof(_), _) => Role::DefinitionsEnd,
             (State::Done, _) => Role::Text,
         }
     }
@@ -428,13 +443,15 @@ impl Reply {
             Role::File => Ok(Step::File),
             Role::ColumnCount => {
                 let columns = Reader::new(payload).lenenc("a column count")?;
-                self.state = if columns == 0 {
-                    State::Rows
-                } else {
-                    State::Columns(columns)
+                self.state = match columns {
+                    0 => State::Rows,
+                    left => State::Definitions {
+                        left,
+                        then: Then::Rows,
+                    },
                 };
                 self.rows = 0;
-                Ok(Step::Middle)
+                Ok(Step::Columns(columns))
             }
             Role::Prepared => self.on_prepared(payload),
             Role::Definition => Ok(self.on_definition()),
@@ -460,10 +477,13 @@ impl Reply {
 
     fn on_prepared<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
         let prepared = Prepared::read(payload)?;
-        self.state = match (prepared.params, prepared.columns) {
-            (0, 0) => State::Done,
-            (0, columns) => State::PreparedColumns(columns),
-            (params, columns) => State::Params(params, columns),
+        let then = Then::Columns(prepared.columns);
+        self.state = match prepared.params {
+            0 => then.state(),
+            params => State::Definitions {
+                left: u64::from(params),
+                then,
+            },
         };
         Ok(Step::Prepared(prepared))
     }
@@ -478,40 +498,32 @@ impl Reply {
         }
         let eof = OkPacket::read(payload, true)?;
         self.out_params = eof.status & status::PS_OUT_PARAMS != 0;
+        let State::DefinitionsEof(then) = self.state else {
+            return Ok(Step::DefinitionsEnd(eof));
+        };
         // A procedure that has opened a cursor of its own leaves the flag to the results behind.
         let opens = self.shape == ReplyShape::Cursor && eof.status & status::CURSOR_EXISTS != 0;
-        self.state = match self.state {
-            State::ParamsEof(0) | State::PreparedEof => State::Done,
-            State::ParamsEof(columns) => State::PreparedColumns(columns),
-            _ if opens => {
-                self.state = State::Done;
-                return Ok(Step::CursorOpen(eof));
-            }
-            _ => State::Rows,
-        };
+        if opens && then == Then::Rows {
+            self.state = State::Done;
+            return Ok(Step::CursorOpen(eof));
+        }
+        self.state = then.state();
         Ok(Step::DefinitionsEnd(eof))
     }
 
     fn on_definition<'a>(&mut self) -> Step<'a> {
-        let (state, last) = match self.state {
-            State::Columns(1) if self.eofs => (State::ColumnsEof, false),
-            State::Params(1, columns) if self.eofs => (State::ParamsEof(columns), false),
-            State::PreparedColumns(1) if self.eofs => (State::PreparedEof, false),
-            State::Columns(1) => (State::Rows, true),
-            State::Columns(left) => (State::Columns(left - 1), false),
-            State::Params(1, 0) => (State::Done, true),
-            State::Params(1, columns) => (State::PreparedColumns(columns), true),
-            State::Params(left, columns) => (State::Params(left - 1, columns), false),
-            State::PreparedColumns(1) => (State::Done, true),
-            State::PreparedColumns(left) => (State::PreparedColumns(left - 1), false),
-            other => (other, false),
-        };
-        self.state = state;
-        if last {
-            Step::DefinitionsDone
-        } else {
-            Step::Middle
+        match self.state {
+            State::Definitions { ref mut left, .. } if *left > 1 => *left -= 1,
+            State::Definitions { then, .. } if self.eofs => {
+                self.state = State::DefinitionsEof(then)
+            }
+            State::Definitions { then, .. } => {
+                self.state = then.state();
+                return Step::DefinitionsDone;
+            }
+            _ => {}
         }
+        Step::Middle
     }
 }
 

@@ -524,6 +524,7 @@ impl Client {
                 });
             }
             Step::Middle
+            | Step::Columns(_)
             | Step::DefinitionsDone
             | Step::DefinitionsEnd(_)
             | Step::CursorOpen(_) => {}

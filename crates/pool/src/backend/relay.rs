@@ -16,7 +16,7 @@
 use session::reply_summary::Notice;
 use wire::capabilities::{DEPRECATE_EOF, SESSION_TRACK};
 use wire::execution::set_statement_id;
-use wire::packet::{HEADER_LEN, Header, Malformed, Reader, put_short};
+use wire::packet::{HEADER_LEN, Header, Malformed, put_short};
 use wire::reply::{END, EOF_LEN, OK, OkPacket, Reply, Role, Step};
 use wire::status;
 use wire::track::{self, Bound, Transactions, Wanted};
@@ -303,8 +303,7 @@ impl Relay<'_> {
             self.open_cursor(eof, out, notice)?;
             return Ok(Stop::Hungry);
         }
-        if role == Role::ColumnCount {
-            let count = Reader::new(payload).lenenc("a column count")?;
+        if let Step::Columns(count) = step {
             let known = self.adjustments.columns;
             self.middle.changed = known.is_some_and(|known| u64::from(known) != count);
             notice(Notice::Columns(count));

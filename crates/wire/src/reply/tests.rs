@@ -94,7 +94,7 @@ fn an_err_packet_has_a_number_a_state_and_words() {
 #[test]
 fn a_result_set_ends_at_its_end_packet() {
     let mut reply = Reply::new(ReplyShape::Results);
-    assert_eq!(feed(&mut reply, b"\x02"), Step::Middle);
+    assert_eq!(feed(&mut reply, b"\x02"), Step::Columns(2));
     assert_eq!(feed(&mut reply, COLUMN), Step::Middle);
     assert_eq!(feed(&mut reply, COLUMN), Step::DefinitionsDone);
     assert_eq!(feed(&mut reply, b"\x01a\x01b"), Step::Middle);
