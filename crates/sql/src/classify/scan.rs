@@ -359,6 +359,7 @@ impl<'a> Scan<'a> {
     fn word(&mut self, token: Token) {
         self.out.user_variables |= lists_user_variables(self.text(token));
         self.keyword(token);
+        self.table_word(token);
         match self.stage {
             Stage::Body | Stage::Accounts | Stage::Rest | Stage::View | Stage::Routine => {}
             Stage::First => self.first_word(token),
@@ -372,50 +373,48 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Words that mean something wherever they stand.
+    /// Words that mean something wherever they stand; most of them tell where a query takes its
+    /// rows from, where they go, and which of them.
     fn keyword(&mut self, token: Token) {
         let [before, earlier, _] = self.last;
-        self.mark(token);
-        self.table_word(token);
-        match token.end - token.start {
+        let mark = match token.end - token.start {
+            3 if self.is(token, b"SET") && self.stage != Stage::First => Marks::SET_INSIDE,
             3 if self.is(token, b"FOR")
                 && self.is(before, b"VALUE")
                 && self.is(earlier, b"NEXT") =>
             {
-                self.pin(PinCause::Sequence);
+                return self.pin(PinCause::Sequence);
             }
-            4 if self.is(token, b"WITH") && self.depth < u64::BITS => self.with |= 1 << self.depth,
-            6 if !self.calls && self.is(token, b"SELECT") => self.calls = true,
-            // An item of GET DIAGNOSTICS; elsewhere it is a function.
-            9 if self.current == Verb::Diagnostics && self.is(token, b"ROW_COUNT") => {
-                self.read(Reads::ROW_COUNT);
-            }
-            _ => {}
-        }
-    }
-
-    /// Words that tell where a query takes its rows from, where they go, and which of them.
-    fn mark(&mut self, token: Token) {
-        let mark = match token.end - token.start {
-            3 if self.is(token, b"SET") && self.stage != Stage::First => Marks::SET_INSIDE,
             4 if self.is(token, b"FROM") && self.depth == 0 => match self.names_several() {
                 true => Marks::FROM.union(Marks::TABLES),
                 false => Marks::FROM,
             },
+            4 if self.is_any(token, &[b"FROM", b"DUAL"]) => Marks::FROM_INSIDE,
             4 if self.is(token, b"JOIN") => Marks::TABLES,
-            13 if self.is(token, b"STRAIGHT_JOIN") => Marks::TABLES,
+            4 if self.is(token, b"INTO") => Marks::INTO,
+            4 if self.is(token, b"WITH") && self.depth < u64::BITS => {
+                self.with |= 1 << self.depth;
+                return;
+            }
             5 if self.depth == 0 && self.is(token, b"USING") => Marks::TABLES,
             5 if self.is(token, b"TABLE") && self.changes_rows() => Marks::SELECT_INSIDE,
-            6 if self.is(token, b"VALUES") && self.removes_rows() => Marks::SELECT_INSIDE,
-            4 if self.is(token, b"FROM") => Marks::FROM_INSIDE,
-            4 if self.is(token, b"DUAL") => Marks::FROM_INSIDE,
-            4 if self.is(token, b"INTO") => Marks::INTO,
             5 if self.is(token, b"LIMIT") => Marks::LIMIT,
             5 if self.is_any(token, &[b"FETCH", b"UNION"]) => Marks::CUTS,
-            6 if self.is(token, b"SELECT") && self.stage == Stage::First => Marks::COUNTED,
-            6 if self.is(token, b"SELECT") => Marks::SELECT_INSIDE,
+            6 if self.is(token, b"VALUES") && self.removes_rows() => Marks::SELECT_INSIDE,
+            6 if self.is(token, b"SELECT") => {
+                self.calls = true;
+                match self.stage {
+                    Stage::First => Marks::COUNTED,
+                    _ => Marks::SELECT_INSIDE,
+                }
+            }
             6 if self.is_any(token, &[b"OFFSET", b"EXCEPT"]) => Marks::CUTS,
             9 if self.is_any(token, &[b"INTERSECT", b"PROCEDURE"]) => Marks::CUTS,
+            // An item of GET DIAGNOSTICS; elsewhere it is a function.
+            9 if self.current == Verb::Diagnostics && self.is(token, b"ROW_COUNT") => {
+                return self.read(Reads::ROW_COUNT);
+            }
+            13 if self.is(token, b"STRAIGHT_JOIN") => Marks::TABLES,
             19 if self.is(token, b"SQL_CALC_FOUND_ROWS") => Marks::CUTS,
             _ => return,
         };
