@@ -58,12 +58,6 @@ impl Properties {
     /// The version of the server from which it comes last.
     pub const IMMEDIATE_VERSION: Self = Self(1 << 10);
 
-    /// These where `wanted`, else none.
-    #[must_use]
-    pub const fn when(self, wanted: bool) -> Self {
-        if wanted { self } else { Self::NONE }
-    }
-
     /// How many there are.
     #[must_use]
     pub const fn count(self) -> u32 {

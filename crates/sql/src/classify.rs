@@ -272,6 +272,12 @@ macro_rules! set_of_bits {
                 Self(self.0 & !other.0)
             }
 
+            /// These where `wanted`, else none.
+            #[must_use]
+            pub const fn when(self, wanted: bool) -> Self {
+                if wanted { self } else { Self::NONE }
+            }
+
             /// Whether no bit is in the set.
             #[must_use]
             pub const fn is_empty(self) -> bool {

@@ -203,37 +203,30 @@ impl<'a> Scan<'a> {
         if self.out.multi && self.current == Verb::Diagnostics {
             self.marked(Marks::DIAGNOSTICS_BEHIND);
         }
-        self.out.replaces = self.out.replaces.union(self.replaced());
-        self.out.keeps_warnings &= self.keeps_warnings();
+        self.replace();
     }
 
-    /// Whether the statement at hand leaves earlier warnings, if it has none of its own.
-    fn keeps_warnings(&self) -> bool {
-        match self.current {
-            Verb::Show if self.asks.intersects(Reads::DIAGNOSTICS) => true,
-            Verb::Diagnostics => true,
-            _ => self.clears_warnings() == Some(false),
+    /// Notes what the statement at hand has replaced of what those before it have left, when it has
+    /// succeeded (seen on MariaDB 10.11 and MySQL 9.7), and whether it leaves their warnings, if it
+    /// has none of its own.
+    fn replace(&mut self) {
+        let asks = match self.current {
+            Verb::Show => self.asks.intersects(Reads::DIAGNOSTICS),
+            verb => verb == Verb::Diagnostics,
+        };
+        let clears = self.clears_warnings();
+        self.out.keeps_warnings &= asks || clears == Some(false);
+        use Verb::{Call, Empty, Other, Prepare};
+        if asks || matches!(self.current, Call | Prepare | Other | Empty) {
+            return;
         }
-    }
-
-    /// What the statement at hand has replaced when it has succeeded (seen on MariaDB 10.11 and
-    /// MySQL 9.7).
-    fn replaced(&self) -> Reads {
-        let mysql = self.mode.server.is_mysql();
-        let shows = self.current == Verb::Show && self.asks.intersects(Reads::DIAGNOSTICS);
-        let hides = matches!(self.current, Verb::Call | Verb::Prepare | Verb::Other);
-        if shows || hides || matches!(self.current, Verb::Diagnostics | Verb::Empty) {
-            return Reads::NONE;
-        }
-        let mut out = Reads::ROW_COUNT;
-        let query = self.current == Verb::Select && self.marks.contains(Marks::COUNTED);
-        if query || (mysql && self.current == Verb::Do) {
-            out = out.union(Reads::FOUND_ROWS);
-        }
-        if self.clears_warnings() == Some(true) {
-            out = out.union(Reads::DIAGNOSTICS);
-        }
-        out
+        let counts = match self.current {
+            Verb::Select => self.marks.contains(Marks::COUNTED),
+            verb => verb == Verb::Do && self.mode.server.is_mysql(),
+        };
+        self.out.replaces = (self.out.replaces.union(Reads::ROW_COUNT))
+            .union(Reads::FOUND_ROWS.when(counts))
+            .union(Reads::DIAGNOSTICS.when(clears == Some(true)));
     }
 
     fn next_statement(&mut self, token: Token) {
