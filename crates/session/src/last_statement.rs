@@ -14,7 +14,7 @@ mod recorded;
 use crate::diagnostics::{Area, Diagnostics, Told, is_counted_alone, is_raised};
 use crate::found::{Found, FoundRows};
 use crate::meter::{Charged, Meter};
-use crate::read_back::Properties;
+use crate::read_back::{Ended, Properties, changed_by};
 use crate::reply_summary::ReplySummary;
 use crate::statement::{Conditions, Explanation, Statement};
 use sql::classify::Reads;
@@ -132,21 +132,6 @@ impl RowCount {
     pub fn get(self) -> Option<i64> {
         (self != Self::UNKNOWN).then_some(self.0)
     }
-}
-
-/// A client's statement that has ended.
-#[derive(Clone, Copy, Debug)]
-pub struct Finished<'a> {
-    /// What was known of it before.
-    pub statement: &'a Statement,
-    /// What its reply has said.
-    pub summary: &'a ReplySummary,
-    /// Rows of its last result.
-    pub rows: u64,
-    /// Nothing of others stands behind it on its backend.
-    pub alone: bool,
-    /// Its server is MySQL.
-    pub mysql: bool,
 }
 
 /// What a client's last statement has left.
@@ -493,15 +478,22 @@ impl LastStatement {
     }
 
     /// A statement has ended; returns whether FOUND_ROWS() stays for certain.
-    pub fn ended(&mut self, finished: &Finished<'_>) -> bool {
-        let Finished {
+    pub fn ended(&mut self, ended: &Ended<'_>) -> bool {
+        let Ended {
             statement,
             summary,
             alone,
             ..
-        } = *finished;
-        self.count_rows(statement, summary);
+        } = *ended;
         let failed = summary.error.is_some();
+        self.owed.failed = failed;
+        self.owed.explanation = match failed {
+            true => statement.explanation,
+            false => Explanation::None,
+        };
+        self.owed.changed = self.owed.changed.union(changed_by(ended));
+        let after = counts_after(statement, summary);
+        self.count_rows(statement, summary, after);
         if failed || !statement.counts_before {
             // How many the error brought with it is known once they have been read.
             self.conditions = match failed {
@@ -515,10 +507,10 @@ impl LastStatement {
         } else {
             self.note_clean(statement.area, alone);
         }
-        let kept = self.count_found(finished);
+        let kept = self.count_found(ended);
         // A backend that knows nothing of the statement before does not learn it by this one.
         let own = self.is_native(Reads::ROW_COUNT);
-        let counts = alone && (own || counts_after(statement, summary) == Counts::New);
+        let counts = alone && (own || after == Counts::New);
         self.set_native(COUNTS, counts);
         kept
     }
@@ -530,9 +522,8 @@ impl LastStatement {
         };
     }
 
-    fn count_rows(&mut self, statement: &Statement, summary: &ReplySummary) {
+    fn count_rows(&mut self, statement: &Statement, summary: &ReplySummary, after: Counts) {
         let conditions = statement.conditions;
-        let after = counts_after(statement, summary);
         // GET DIAGNOSTICS with a warning is one that asked for what there is not.
         let in_vain = conditions == Conditions::Asks && summary.warnings > 0;
         if after == Counts::Stay && !in_vain {
@@ -608,14 +599,15 @@ impl LastStatement {
     }
 
     /// Notes what a finished statement did to FOUND_ROWS(); returns whether it stays for certain.
-    fn count_found(&mut self, finished: &Finished<'_>) -> bool {
-        let Finished {
+    fn count_found(&mut self, ended: &Ended<'_>) -> bool {
+        let Ended {
             statement,
             summary,
             rows,
             alone,
             mysql,
-        } = *finished;
+            ..
+        } = *ended;
         let found = match summary.error {
             Some((code, _)) => found_after_error(statement, code, summary, mysql),
             None => statement.found,

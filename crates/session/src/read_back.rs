@@ -83,8 +83,14 @@ pub struct Ended<'a> {
     pub statement: &'a Statement,
     /// What its reply has said.
     pub summary: &'a ReplySummary,
+    /// Rows of its last result.
+    pub rows: u64,
     /// With the changes that were reported.
     pub session: &'a Session,
+    /// Nothing of others stands behind it on its backend.
+    pub alone: bool,
+    /// Its server is MySQL.
+    pub mysql: bool,
 }
 
 /// Who takes the answer about a property.

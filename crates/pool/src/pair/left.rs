@@ -37,12 +37,12 @@ use crate::server::server_facts::ServerFacts;
 use reactor::Key;
 use session::diagnostics::Area;
 use session::last_gtid::doubt;
-use session::last_statement::{COUNTS, Finished};
+use session::last_statement::COUNTS;
 use session::meter::Meter;
-use session::read_back::{Answer, Ended, Properties, changed_by};
+use session::read_back::{Answer, Ended, Properties};
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
-use session::statement::{Code, Explanation};
+use session::statement::Code;
 use sql::classify::Reads;
 use sql::lex::Server;
 use wire::attributes::put_query;
@@ -62,8 +62,13 @@ impl<S> Pair<'_, S> {
     pub(crate) fn note_left(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let client = &mut *self.client;
         client.company = Company::Any;
-        client.note_result(summary);
-        if self.client.statement.code == Code::Unread {
+        if !client.pins.is_empty() {
+            client.pins.answered(summary);
+        }
+        if let Some(touched) = &mut client.touched {
+            touched.note_result(summary.error.is_some());
+        }
+        if client.statement.code == Code::Unread {
             self.leave_names_to_server();
         }
         if let Some((code, _)) = &summary.error {
@@ -92,10 +97,11 @@ impl<S> Pair<'_, S> {
     fn note_counts(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let (client, backend) = (&mut *self.client, &mut *self.backend);
         let found_before = client.last.found_rows.get();
-        let kept = client.last.ended(&Finished {
+        let kept = client.last.ended(&Ended {
             statement: &client.statement,
             summary,
             rows: command.reply.rows(),
+            session: &client.session,
             alone,
             mysql: self.context.server.flavour.is_mysql(),
         });
@@ -131,28 +137,6 @@ impl<S> Pair<'_, S> {
 }
 
 impl<S> Client<S> {
-    /// Notes what a finished statement left for the next one to read.
-    fn note_result(&mut self, summary: &ReplySummary) {
-        let failed = summary.error.is_some();
-        if !self.pins.is_empty() {
-            self.pins.answered(summary);
-        }
-        if let Some(touched) = &mut self.touched {
-            touched.note_result(failed);
-        }
-        self.last.owed.failed = failed;
-        self.last.owed.explanation = match failed {
-            true => self.statement.explanation,
-            false => Explanation::None,
-        };
-        let ended = Ended {
-            statement: &self.statement,
-            summary,
-            session: &self.session,
-        };
-        self.last.owed.changed = self.last.owed.changed.union(changed_by(&ended));
-    }
-
     /// SHOW WARNINGS on its behalf has been answered.
     pub(crate) fn keep_warnings(
         &mut self,

@@ -13,11 +13,12 @@ fn finished<'a>(
     summary: &'a ReplySummary,
     rows: u64,
     (alone, mysql): (bool, bool),
-) -> Finished<'a> {
-    Finished {
+) -> Ended<'a> {
+    Ended {
         statement,
         summary,
         rows,
+        session: Box::leak(Box::default()),
         alone,
         mysql,
     }

@@ -201,7 +201,10 @@ fn a_statement_says_what_it_may_have_changed_unreported() {
         changed_by(&Ended {
             statement,
             summary: &summary,
+            rows: 0,
             session: &session,
+            alone: true,
+            mysql: false,
         })
     };
     let mut statement = Statement::plain(ReplyShape::Results);
@@ -223,7 +226,10 @@ fn what_a_transaction_uses_up_is_read_behind_all_that_may_be_one_while_it_is_set
         changed_by(&Ended {
             statement,
             summary: &summary,
+            rows: 0,
             session,
+            alone: true,
+            mysql: false,
         })
     };
     assert_eq!(changed(&statement, &session), Properties::NONE, "not set");

@@ -166,7 +166,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
     let name = row.name.as_str();
     match reported {
         // `Group::settle` reads back what an OK tells of the insert id; warnings and counts are
-        // kept from each reply (`Client::note_result`).
+        // kept from each reply (`LastStatement::ended`).
         "ok" => !name.starts_with("LAST_INSERT_ID()") || found.insert_id != InsertId::Keeps,
         // `Session::set`: restored by difference; and a reader whose text says so reads back.
         "variable" => !is_passing(name) || way.hides() || is_asked_for(name, found),
