@@ -324,15 +324,11 @@ impl<N: Net> Group<N> {
     /// rides was chosen by the present ones (`matching/riding.rs`).
     fn judge_again(&mut self, key: Key, lease: Key, message: &[u8]) {
         let others = |command: &InFlight| command.purpose == Purpose::Statement;
-        let backend = self.backends.get(lease);
-        if backend.is_some_and(|backend| backend.flight().iter().any(others)) {
-            return;
-        }
-        let now = self.code().see();
+        let rides = (self.backends.get(lease)).is_some_and(|b| b.flight().iter().any(others));
         let client = self.clients.get(key);
         let judged = client.map_or(NOT_JUDGED, |client| client.statement.judged);
-        if judged != NOT_JUDGED
-            && judged != now
+        if !rides
+            && !self.shared.code_catalogue.holds(judged)
             && let Some(mut planning) = self.planning(key)
         {
             planning.judge_again(message);
