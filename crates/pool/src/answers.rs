@@ -245,7 +245,7 @@ impl<N: Net> Answers<'_, N> {
         client.last.row_count = RowCount::NONE;
         client.last.conditions = 0;
         // These bytes have been through a relay once, so they are a reply.
-        let fed = relay.feed(kept, &mut out, |_| {});
+        let fed = relay.feed(kept, &mut out, |_, _| {});
         debug_assert!(fed.is_ok());
         self.to.send(key, &out);
         *self.lent = out;

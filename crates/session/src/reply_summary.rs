@@ -5,32 +5,12 @@
 
 use crate::statement::{Explanation, Statement};
 use sql::classify::InsertId;
-use wire::reply::{ErrPacket, OkPacket, Prepared};
+use wire::reply::{Prepared, Step};
 use wire::status::MORE_RESULTS;
 use wire::track::{add_lasting, says_nothing};
 
 /// Bytes of notes for which a backend keeps room: many times what a transaction reports.
 const ROOM_MAX: usize = 1024;
-
-/// What the owner of a reply wants to know of it, in order.
-#[derive(Clone, Copy, Debug)]
-pub enum Notice<'a> {
-    /// A command succeeded, or a result set ended.
-    Ok {
-        /// What it says.
-        ok: OkPacket<'a>,
-        /// It ends a result set.
-        ends_rows: bool,
-        /// It was an EOF packet, which has no room for changes.
-        eof: bool,
-    },
-    /// The command failed.
-    Err(ErrPacket<'a>),
-    /// A statement is prepared.
-    Prepared(Prepared),
-    /// A result has so many columns.
-    Columns(u64),
-}
 
 /// Notes of one reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,10 +80,12 @@ impl ReplySummary {
         }
     }
 
-    /// Notes one thing.
-    pub fn notice(&mut self, notice: Notice<'_>) {
-        match notice {
-            Notice::Ok { ok, ends_rows, eof } => {
+    /// Notes what a packet of the reply says; `eof`: it is an EOF packet, which has no room for
+    /// changes.
+    pub fn notice(&mut self, step: &Step<'_>, eof: bool) {
+        match step {
+            Step::Ok(ok) | Step::End(ok) | Step::CursorOpen(ok) => {
+                let ends_rows = !matches!(step, Step::Ok(_));
                 self.eof = eof.then_some(ok.status);
                 self.status = Some(ok.status);
                 self.affected = (!ends_rows).then_some(ok.affected_rows);
@@ -121,20 +103,21 @@ impl ReplySummary {
                     }
                 }
             }
-            Notice::Columns(count) => {
-                self.columns
-                    .get_or_insert(u16::try_from(count).unwrap_or(u16::MAX));
+            Step::Columns(count) => {
+                let count = u16::try_from(*count).unwrap_or(u16::MAX);
+                self.columns.get_or_insert(count);
             }
-            Notice::Err(err) => {
+            Step::Err(err) => {
                 self.eof = None;
                 let text = String::from_utf8_lossy(err.message).into_owned();
                 self.error = Some((err.code, text));
                 self.state = err.state.try_into().unwrap_or(*b"HY000");
             }
-            Notice::Prepared(prepared) => {
+            Step::Prepared(prepared) => {
                 self.warnings = prepared.warnings;
-                self.prepared = Some(prepared);
+                self.prepared = Some(*prepared);
             }
+            Step::Middle | Step::DefinitionsDone | Step::DefinitionsEnd(_) | Step::File => {}
         }
     }
 }
@@ -153,6 +136,7 @@ mod tests {
     use super::*;
     use crate::statement::Extent;
     use wire::command::ReplyShape;
+    use wire::reply::{ErrPacket, OkPacket};
 
     #[test]
     fn rows_that_matched_are_counted_in_words() {
@@ -172,11 +156,7 @@ mod tests {
             changes: b"\x02\x011",
         };
         let mut summary = ReplySummary::default();
-        summary.notice(Notice::Ok {
-            ok,
-            ends_rows: false,
-            eof: false,
-        });
+        summary.notice(&Step::Ok(ok), false);
         assert_eq!(
             (summary.affected, summary.insert_id, summary.warnings),
             (Some(3), 7, 1)
@@ -186,21 +166,18 @@ mod tests {
             warnings: 0,
             ..ok
         };
-        summary.notice(Notice::Ok {
-            ok,
-            ends_rows: true,
-            eof: false,
-        });
+        summary.notice(&Step::End(ok), false);
         assert_eq!(
             (summary.affected, summary.insert_id, summary.warnings),
             (None, 7, 0)
         );
         assert_eq!(summary.changes, b"\x02\x011\x02\x011");
-        summary.notice(Notice::Err(ErrPacket {
+        let error = ErrPacket {
             code: 1064,
             state: b"42000",
             message: b"bad",
-        }));
+        };
+        summary.notice(&Step::Err(error), false);
         assert_eq!(summary.error, Some((1064, "bad".to_string())));
     }
 

@@ -13,7 +13,6 @@
 //! never half told; every other byte is forwarded at once, so a row may be larger than any buffer;
 //! nothing is allocated here but what the output needs to grow.
 
-use session::reply_summary::Notice;
 use wire::capabilities::{DEPRECATE_EOF, SESSION_TRACK};
 use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, put_short};
@@ -186,7 +185,8 @@ pub(crate) struct Adjustments {
 
 impl Relay<'_> {
     /// Takes what it can from `input`, appends to `out` what the client is to get, and tells
-    /// `notice` what the reply says. Returns the bytes used up and why it stopped.
+    /// `notice` what each packet that says something does, and whether it is an EOF packet. Returns
+    /// the bytes used up and why it stopped.
     ///
     /// # Errors
     /// [`Malformed`] when the server's bytes are no reply; the backend is of no use then.
@@ -194,7 +194,7 @@ impl Relay<'_> {
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-        mut notice: impl FnMut(Notice<'_>),
+        mut notice: impl FnMut(&Step<'_>, bool),
     ) -> Result<(usize, Stop), Malformed> {
         let mut at = 0;
         loop {
@@ -288,93 +288,50 @@ impl Relay<'_> {
         role: Role,
         payload: &[u8],
         out: &mut Vec<u8>,
-        notice: &mut impl FnMut(Notice<'_>),
+        notice: &mut impl FnMut(&Step<'_>, bool),
     ) -> Result<Stop, Malformed> {
-        let step = self.reply.advance(role, payload, payload.len())?;
+        let mut step = self.reply.advance(role, payload, payload.len())?;
         self.put_eof_due(out);
-        if let Step::DefinitionsEnd(eof) = &step {
-            if !self.shape.deprecate_eof {
-                let seq = self.take_seq();
-                self.put_ok(eof, END, seq, out)?;
-            }
-            return Ok(Stop::Hungry);
-        }
-        if let Step::CursorOpen(eof) = &step {
-            self.open_cursor(eof, out, notice)?;
-            return Ok(Stop::Hungry);
-        }
-        if let Step::Columns(count) = step {
-            let known = self.adjustments.columns;
-            self.middle.changed = known.is_some_and(|known| u64::from(known) != count);
-            notice(Notice::Columns(count));
-        }
-        let seq = self.take_seq();
-        let eof = payload.first() == Some(&END) && payload.len() == EOF_LEN;
-        match step {
+        match &mut step {
             Step::Ok(ok) => {
-                let counted = |warnings| OkPacket { warnings, ..ok };
+                self.status = ok.status;
                 let warnings = self.adjustments.warnings;
-                let told = counted(warnings.unwrap_or(ok.warnings));
-                self.put_ok(&told, payload[0], seq, out)?;
-                self.status = ok.status;
+                let told = OkPacket {
+                    warnings: warnings.unwrap_or(ok.warnings),
+                    ..*ok
+                };
+                self.put_ok(&told, payload[0], out)?;
                 // Warnings that it only counts are none of its own.
-                let own = counted(warnings.map_or(ok.warnings, |_| 0));
-                notice(Notice::Ok {
-                    ok: own,
-                    ends_rows: false,
-                    eof,
-                });
+                ok.warnings = warnings.map_or(ok.warnings, |_| 0);
             }
-            Step::End(ok) => {
-                self.put_ok(&ok, END, seq, out)?;
+            Step::End(ok) | Step::CursorOpen(ok) => {
                 self.status = ok.status;
-                notice(Notice::Ok {
-                    ok,
-                    ends_rows: true,
-                    eof,
-                });
+                self.put_ok(ok, END, out)?;
             }
+            Step::DefinitionsEnd(_) if self.shape.deprecate_eof => {}
+            Step::DefinitionsEnd(eof) => self.put_ok(eof, END, out)?,
             other => {
                 let start = out.len();
-                put_short(out, seq, |out| out.extend_from_slice(payload));
+                put_short(out, self.take_seq(), |out| out.extend_from_slice(payload));
                 if let (Step::Prepared(_), Some(id)) = (&other, self.adjustments.id) {
                     set_statement_id(&mut out[start..], id);
                 }
-                match other {
-                    Step::Err(err) => notice(Notice::Err(err)),
-                    Step::Prepared(prepared) => notice(Notice::Prepared(prepared)),
-                    Step::File => return Ok(Stop::File),
-                    _ => {}
+                if let Step::Columns(count) = other {
+                    let known = self.adjustments.columns;
+                    self.middle.changed = known.is_some_and(|known| u64::from(known) != *count);
                 }
             }
         }
-        Ok(Stop::Hungry)
+        let eof = payload.first() == Some(&END) && payload.len() == EOF_LEN;
+        notice(&step, eof);
+        Ok(match step {
+            Step::File => Stop::File,
+            _ => Stop::Hungry,
+        })
     }
 
-    /// The EOF packet behind the columns of a cursor, which ends the reply.
-    fn open_cursor(
-        &mut self,
-        eof: &OkPacket<'_>,
-        out: &mut Vec<u8>,
-        notice: &mut impl FnMut(Notice<'_>),
-    ) -> Result<(), Malformed> {
-        self.status = eof.status;
-        notice(Notice::Ok {
-            ok: *eof,
-            ends_rows: true,
-            eof: true,
-        });
+    fn put_ok(&mut self, ok: &OkPacket<'_>, first: u8, out: &mut Vec<u8>) -> Result<(), Malformed> {
         let seq = self.take_seq();
-        self.put_ok(eof, END, seq, out)
-    }
-
-    fn put_ok(
-        &mut self,
-        ok: &OkPacket<'_>,
-        first: u8,
-        seq: u8,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Malformed> {
         let mut changes = Vec::new();
         let mut changed = false;
         if let Some(wanted) = self.shape.track

@@ -81,7 +81,7 @@ impl<S> Passing<'_, S> {
             pending_changes,
             bound: &mut backend.bound,
         };
-        let fed = relay.feed(input, out, |notice| summary.notice(notice));
+        let fed = relay.feed(input, out, |step, eof| summary.notice(step, eof));
         summary.len += out.len();
         if let Some(front) = backend.flight_mut().next() {
             front.reply = reply;

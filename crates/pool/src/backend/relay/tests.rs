@@ -1,7 +1,6 @@
 //! What a client gets of a reply, byte by byte, in pieces of any length.
 
 use super::*;
-use session::reply_summary::Notice;
 use wire::command::ReplyShape;
 use wire::packet::put_packet;
 
@@ -72,15 +71,16 @@ fn relay_form(
             bound: &mut bound,
         };
         let (used, why) = relay
-            .feed(&kept, &mut out, |notice| {
-                said.extend(match notice {
-                    Notice::Ok { ok, eof: true, .. } => Some(format!("eof {:x}", ok.status)),
-                    Notice::Ok { ok, ends_rows, .. } => {
-                        Some(format!("ok {:x} {ends_rows}", ok.status))
+            .feed(&kept, &mut out, |step, eof| {
+                said.extend(match step {
+                    Step::Ok(ok) | Step::End(ok) | Step::CursorOpen(ok) if eof => {
+                        Some(format!("eof {:x}", ok.status))
                     }
-                    Notice::Err(err) => Some(format!("err {}", err.code)),
-                    Notice::Prepared(prepared) => Some(format!("prepared {}", prepared.id)),
-                    Notice::Columns(_) => None,
+                    Step::Ok(ok) => Some(format!("ok {:x} false", ok.status)),
+                    Step::End(ok) => Some(format!("ok {:x} true", ok.status)),
+                    Step::Err(err) => Some(format!("err {}", err.code)),
+                    Step::Prepared(prepared) => Some(format!("prepared {}", prepared.id)),
+                    _ => None,
                 });
             })
             .unwrap();
@@ -109,7 +109,7 @@ fn a_packet_that_must_be_whole_is_bounded() {
             pending_changes: &mut pending_changes,
             bound: &mut bound,
         };
-        let fed = relay.feed(&input, &mut Vec::new(), |_| {});
+        let fed = relay.feed(&input, &mut Vec::new(), |_, _| {});
         assert_eq!(fed.is_ok(), fits, "{len} bytes");
     }
 }
