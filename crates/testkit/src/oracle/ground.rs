@@ -18,8 +18,8 @@ pub const SCHEMAS: [&str; 2] = ["oracle_a", "oracle_b"];
 /// An empty schema whose name is not ASCII.
 const FOREIGN: &str = "oracle_\u{442}\u{435}\u{441}\u{442}";
 
-/// Objects besides the clients' tables: name, statement.
-const OBJECTS: [(&str, &str); 18] = [
+/// Objects besides the clients' tables: name, statement. What one uses stands before it.
+const OBJECTS: [(&str, &str); 22] = [
     (
         "kinds",
         "CREATE TABLE kinds (id INT PRIMARY KEY, tiny TINYINT UNSIGNED, big BIGINT, \
@@ -43,6 +43,22 @@ const OBJECTS: [(&str, &str); 18] = [
         "marking_function",
         "CREATE FUNCTION marking_function(x INT) RETURNS INT DETERMINISTIC BEGIN \
          SET @marked = x; RETURN x; END",
+    ),
+    (
+        "marking_view",
+        "CREATE VIEW marking_view AS SELECT marking_function(4) AS m",
+    ),
+    (
+        "marking_table",
+        "CREATE TABLE marking_table (x INT) ENGINE=InnoDB",
+    ),
+    (
+        "marking_table",
+        "CREATE TRIGGER marks BEFORE INSERT ON marking_table FOR EACH ROW SET @marked = NEW.x",
+    ),
+    (
+        "marking_procedure",
+        "CREATE PROCEDURE marking_procedure(IN x INT) INSERT INTO marking_table VALUES (x)",
     ),
     (
         "rows_procedure",
@@ -279,8 +295,13 @@ pub(crate) fn wanted(texts: &[Cow<'_, str>]) -> Vec<String> {
         .collect();
     let calls = (0..CLIENTS_MAX).filter(|client| named(&format!("adds{client}")));
     made.extend(calls.map(adds));
-    let objects = OBJECTS.iter().filter(|(name, _)| named(name));
-    made.extend(objects.map(|(_, sql)| (*sql).to_string()));
+    let mut objects: Vec<&str> = Vec::new();
+    for (name, sql) in OBJECTS.iter().rev() {
+        if named(name) || objects.iter().any(|later| mentions(later, name)) {
+            objects.push(sql);
+        }
+    }
+    made.extend(objects.iter().rev().map(|sql| (*sql).to_string()));
     made.extend(ROLES.into_iter().filter(|name| named(name)).flat_map(role));
     if !named(SCHEMAS[1]) {
         return made;
@@ -295,4 +316,19 @@ pub(crate) fn wanted(texts: &[Cow<'_, str>]) -> Vec<String> {
     all.push(format!("USE {first}"));
     all.append(&mut made);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_object_uses_is_made_before_it() {
+        let made = wanted(&["CALL marking_procedure(1)".into()]);
+        let begins: Vec<String> = made.iter().map(|sql| sql[..16].to_string()).collect();
+        assert_eq!(
+            begins,
+            ["CREATE TABLE mar", "CREATE TRIGGER m", "CREATE PROCEDURE"]
+        );
+    }
 }

@@ -84,6 +84,35 @@ pub(super) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
+        "code_that_marks",
+        3,
+        On::Both,
+        &[
+            "<pins>SELECT m FROM oracle_b.marking_view ;; SELECT @marked ;; <reset> ;; \
+             SELECT @marked",
+            "<pins>SELECT m FROM marking_view ;; SELECT @marked ;; <b>SELECT @marked",
+            "<pins>SELECT m FROM oracle_b.marking_view ;; <vanish> ;; <b>SELECT @marked",
+            // A READ ONLY transaction fires no trigger, so these set it first.
+            "SET @marked = {n} ;; <pins>INSERT INTO oracle_b.marking_table VALUES ({k}) ;; \
+             SELECT @marked ;; <reset> ;; SELECT @marked",
+            "SET @marked = {n} ;; <pins>INSERT INTO oracle_b.marking_table VALUES ({k}) ;; \
+             <b>SELECT @marked ;; SELECT @marked",
+            "SET @marked = {n} ;; <opens>BEGIN ;; \
+             <pins>INSERT INTO oracle_b.marking_table VALUES ({k}) ;; <closes>ROLLBACK ;; \
+             SELECT @marked ;; <b>SELECT @marked",
+            "<prepare=7>INSERT INTO oracle_b.marking_table VALUES (?) ;; SET @marked = {n} ;; \
+             <pins execute=7>{k} ;; SELECT @marked",
+            "SET @marked = {n} ;; <pins>INSERT INTO marking_table VALUES ({k}), ({n}) ;; \
+             SELECT @marked",
+            "SET @marked = {n} ;; <pins>CALL oracle_b.marking_procedure({k}) ;; SELECT @marked ;; \
+             <b>SELECT @marked",
+            "SET @marked = {n} ;; <pins>CALL marking_procedure({k}) ;; SELECT @marked ;; \
+             <reset> ;; SELECT @marked",
+            "SET @marked = {n} ;; UPDATE {t} SET name = '{w}' ;; \
+             SELECT oracle_b.marking_function({k}) ;; SELECT @marked ;; <b>SELECT @marked",
+        ],
+    ),
+    habit(
         "code_made",
         1,
         On::Both,
