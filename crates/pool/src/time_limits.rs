@@ -217,19 +217,15 @@ impl<N: Net> TimeLimits<'_, N> {
         if !backend.in_transaction() {
             backend.transaction_since = None;
         }
-        let running = backend
-            .flight()
-            .front()
-            .filter(|command| command.purpose == Purpose::Statement)
-            .map(|command| (command.owner, command.sent));
-        let owner = match running {
-            Some((owner, _)) => owner?,
-            None => backend.lease()?,
-        };
+        let flight = backend.flight();
+        let running = flight.front().filter(|c| c.purpose == Purpose::Statement);
+        // Behind a reply of nobody waits who keeps something there.
+        let owner = running.and_then(|c| c.owner).or(backend.lease())?;
+        let first = running.and_then(|_| flight.iter().find(|c| c.owner == Some(owner)));
         let client = self.clients.get(owner)?;
         let limits = &self.limits.settings.users[client.user as usize].limits;
-        if let (Some(max), Some((_, sent))) = (limits.statement_max, running)
-            && now.since(sent.max(backend.busy_since)) > max
+        if let (Some(max), Some(first)) = (limits.statement_max, first)
+            && now.since(first.sent.max(backend.busy_since)) > max
         {
             return Some((owner, Refusal::StatementTime { max }));
         }
@@ -403,6 +399,40 @@ mod tests {
         assert_eq!(bench.limits().overdue(lease), None);
         bench.net.now = busy_since + SECOND + MOMENT;
         let refusal = Refusal::StatementTime { max: SECOND };
+        assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
+    }
+
+    #[test]
+    fn who_waits_behind_a_reply_of_nobody_has_the_time_of_a_statement() {
+        let mut bench = Bench::new("", "statement_ms_max = 1000");
+        let (key, lease) = bench.running();
+        let backend = bench.backends.get_mut(lease).unwrap();
+        backend.flight_mut().next().unwrap().owner = None;
+        bench.net.now = NOW + 5 * SECOND;
+        assert_eq!(bench.limits().overdue(lease), None, "nobody waits for it");
+        let sent = bench.net.now;
+        let backend = bench.backends.get_mut(lease).unwrap();
+        backend.expect(InFlight {
+            sent,
+            ..InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results)
+        });
+        bench.net.now = sent + SECOND;
+        assert_eq!(bench.limits().overdue(lease), None);
+        bench.net.now = sent + SECOND + MOMENT;
+        let refusal = Refusal::StatementTime { max: SECOND };
+        assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
+    }
+
+    #[test]
+    fn a_transaction_counts_behind_a_reply_of_nobody_too() {
+        let mut bench = Bench::new("", "transaction_ms_max = 1000");
+        let (key, lease) = bench.running();
+        let backend = bench.backends.get_mut(lease).unwrap();
+        backend.flight_mut().next().unwrap().owner = None;
+        backend.transaction.note_status(wire::status::IN_TRANS);
+        assert_eq!(bench.limits().overdue(lease), None);
+        bench.net.now = NOW + SECOND + MOMENT;
+        let refusal = Refusal::TransactionTime { max: SECOND };
         assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
     }
 
