@@ -968,3 +968,26 @@ fn explanations_that_ask_of_the_statement_before_are_prepared_once() {
         }
     });
 }
+
+/// A pinned client's collation is not read back: its text is prepared again all the same, and what
+/// it meant before is not executed.
+#[test]
+fn a_text_that_is_prepared_in_another_collation_means_what_it_means_now() {
+    same("ps_collation", 1, |story| {
+        let a = story.join();
+        story.all(
+            a,
+            &[
+                "SET collation_connection = ucs2_czech_ci",
+                "SET NAMES utf8mb3 COLLATE utf8mb3_unicode_ci",
+                "SET @query = 'SELECT 1'",
+                "PREPARE stmt FROM @query",
+            ],
+        );
+        for collation in ["utf8mb3_german2_ci", "utf8mb3_bin"] {
+            story.sql(a, &format!("SET NAMES utf8mb3 COLLATE {collation}"));
+            let id = story.prepare(a, "SELECT COLLATION('x')").id;
+            story.execute(a, id, &[]);
+        }
+    });
+}

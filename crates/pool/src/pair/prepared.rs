@@ -197,19 +197,24 @@ pub(super) fn adjustments(prepared: &Statements) -> Adjustments {
 }
 
 impl<S> Backend<S> {
-    /// It has answered a command, and may have prepared what it was to: returns the definition.
+    /// It has answered a command, and may have prepared what it was to: returns the definition, and
+    /// the ids of what is of no use any more.
     pub(crate) fn take_prepared(
         &mut self,
         summary: &ReplySummary,
         definitions: &mut Definitions,
-    ) -> Option<Rc<Definition>> {
+    ) -> Option<(Rc<Definition>, Vec<u32>)> {
         let definition = self.prepared.preparing.take()?;
         // What was read back in front of it belongs to the session in which it was prepared.
         let definition = definitions.with_session(&definition, self.session.clone());
+        let mut old = Vec::new();
         if let Some(new) = summary.prepared {
+            // Of this session, which may be another than the one known in front of it. Where its
+            // collation is not read back, the same definition was prepared in another one.
+            old = self.prepared.take_all_of(&definition);
             self.prepared.add(definition.clone(), new.id);
         }
-        Some(definition)
+        Some((definition, old))
     }
 
     /// Its client has closed a statement whose cursor is open here: what closes that here.

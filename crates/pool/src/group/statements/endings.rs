@@ -128,12 +128,15 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        let preparing = backend.take_prepared(summary, &mut self.definitions);
+        let (preparing, mut closed) = backend
+            .take_prepared(summary, &mut self.definitions)
+            .unzip();
         let pair = command.owner.and_then(|owner| self.pair(owner, lease));
-        let closed = pair.and_then(|mut pair| pair.note_prepared(preparing, summary));
-        if let Some(id) = closed {
+        let left = pair.and_then(|mut pair| pair.note_prepared(preparing, summary));
+        closed.get_or_insert_default().extend(left);
+        if let Some(ids) = closed.filter(|ids| !ids.is_empty()) {
             let mut out = Vec::new();
-            put_closes(&mut out, &[id]);
+            put_closes(&mut out, &ids);
             self.backend_writer().send(lease, &out);
         }
     }
