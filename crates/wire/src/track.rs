@@ -38,6 +38,8 @@ pub enum Change<'a> {
 const SYSTEM_VARIABLES: u8 = 0;
 const SCHEMA: u8 = 1;
 const STATE_CHANGE: u8 = 2;
+/// The block that says that some state has changed.
+pub const STATE_CHANGED: [u8; 3] = [STATE_CHANGE, 1, b'1'];
 const GTIDS: u8 = 3;
 const TRX_CHARACTERISTICS: u8 = 4;
 const TRX_STATE: u8 = 5;
@@ -147,10 +149,14 @@ pub fn put_schema(out: &mut Vec<u8>, schema: &[u8]) {
 /// Appends the block that tells of a transaction's beginning or end, as a server does under
 /// [`Transactions::Bounds`].
 pub fn put_bound(out: &mut Vec<u8>, bound: Bound) {
-    let text = bound.text();
+    put_state(out, bound.text());
+}
+
+/// Appends the report of a transaction's state.
+fn put_state(out: &mut Vec<u8>, state: &[u8]) {
     out.push(TRX_STATE);
-    let mut body = Vec::with_capacity(text.len() + 1);
-    put_lenenc_bytes(&mut body, text);
+    let mut body = Vec::with_capacity(state.len() + 1);
+    put_lenenc_bytes(&mut body, state);
     put_lenenc_bytes(out, &body);
 }
 
@@ -202,6 +208,29 @@ pub fn join_transactions(older: &mut Vec<u8>, blocks: &mut Vec<u8>) -> Result<bo
     if joined && !take_out(older, &end)? {
         blocks.extend_from_slice(&beginning);
         return Ok(false);
+    }
+    Ok(joined)
+}
+
+/// For a client of [`Transactions::State`] or more: takes an implicit transaction out of the `older`
+/// blocks, which it has not been told of, where `blocks` tell its end, and that end too. Nothing has
+/// changed for it: what is told last in front of an implicit transaction is that there is none
+/// (seen on MySQL 9.7). Whether that is so.
+///
+/// # Errors
+/// [`Malformed`] as from [`changes`].
+pub fn join_implicit(older: &mut Vec<u8>, blocks: &mut Vec<u8>) -> Result<bool, Malformed> {
+    let (mut implicit, mut end) = (Vec::new(), Vec::new());
+    changes(older, |change| match change {
+        Change::TransactionState(state) if state.first() == Some(&b'I') => {
+            put_state(&mut implicit, state);
+        }
+        _ => {}
+    })?;
+    put_bound(&mut end, Bound::Outside);
+    let joined = !implicit.is_empty() && take_out(blocks, &end)?;
+    if joined {
+        take_out(older, &implicit)?;
     }
     Ok(joined)
 }
@@ -375,7 +404,7 @@ pub fn keep(
         Change::Schema(schema) if wanted.schema => {
             put_schema(out, schema);
         }
-        Change::State if wanted.state => out.extend_from_slice(&[STATE_CHANGE, 1, b'1']),
+        Change::State if wanted.state => out.extend_from_slice(&STATE_CHANGED),
         // A backend sends them only where `session_track_gtids` of its present client says so.
         Change::Gtids(body) => {
             out.push(GTIDS);
@@ -461,6 +490,33 @@ mod tests {
                 Change::Schema(b"test"),
                 Change::TransactionState(b"T_______"),
             ]
+        );
+    }
+
+    #[test]
+    fn an_implicit_transaction_that_was_not_told_and_its_end_are_no_change() {
+        const NONE: &[u8] = b"\x05\x09\x08________";
+        const IMPLICIT: &[u8] = b"\x05\x09\x08I___W___";
+        const EXPLICIT: &[u8] = b"\x05\x09\x08T___W___";
+        const SCHEMA: &[u8] = b"\x01\x05\x04test";
+        let join = |older: &[&[u8]], blocks: &[&[u8]]| {
+            let (mut older, mut blocks) = (older.concat(), blocks.concat());
+            let joined = join_implicit(&mut older, &mut blocks).unwrap();
+            (joined, older, blocks)
+        };
+        let (older, blocks) = ([SCHEMA, IMPLICIT], [NONE, SCHEMA]);
+        assert_eq!(join(&older, &blocks), (true, SCHEMA.into(), SCHEMA.into()));
+        assert_eq!(
+            join(&[EXPLICIT], &[NONE]),
+            (false, EXPLICIT.into(), NONE.into())
+        );
+        assert_eq!(
+            join(&[IMPLICIT], &[EXPLICIT]),
+            (false, IMPLICIT.into(), EXPLICIT.into())
+        );
+        assert_eq!(
+            join(&[SCHEMA], &[NONE]),
+            (false, SCHEMA.into(), NONE.into())
         );
     }
 

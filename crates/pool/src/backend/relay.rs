@@ -109,8 +109,11 @@ impl PendingChanges {
         let Some(mut older) = self.0.take() else {
             return Ok(false);
         };
-        let bounds = told == Transactions::Bounds;
-        let joined = bounds && track::join_transactions(&mut older, changes)?;
+        let joined = match told {
+            Transactions::Nothing => false,
+            Transactions::Bounds => track::join_transactions(&mut older, changes)?,
+            _ => mysql && track::join_implicit(&mut older, changes)?,
+        };
         track::add_older(&older, changes)?;
         Ok(joined)
     }

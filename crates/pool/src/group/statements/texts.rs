@@ -112,7 +112,15 @@ impl<N: Net> Group<N> {
                 statement.standing = Standing::Anywhere;
                 return self.start(key, instead.as_deref().unwrap_or(message), statement);
             }
-            Spoken::Deallocated => self.answers().ok(key, &OwnOk::PLAIN),
+            Spoken::Deallocated => {
+                let client = self.clients.get(key);
+                let reports = client.map_or(&b""[..], |c| c.told_of_state(&self.shared.server));
+                let ok = OwnOk {
+                    reports,
+                    ..OwnOk::PLAIN
+                };
+                self.answers().ok(key, &ok);
+            }
             Spoken::Waits => return self.waiters().wait_outside(key),
             Spoken::ReadsVariables => {
                 if let Some(lease) = self.clients.get(key).and_then(Client::lease) {
