@@ -354,6 +354,40 @@ fn triggers_ask_too() {
     });
 }
 
+/// The call of a routine asks what the triggers that it fires and the views that it reads ask.
+#[test]
+fn routines_ask_through_triggers_and_views() {
+    same_on_both("asks_through", 1, |story| {
+        begin(story);
+        story.all(
+            0,
+            &[
+                "CREATE TABLE counted_rows (a INT, c INT)",
+                "CREATE TRIGGER counts BEFORE INSERT ON counted_rows FOR EACH ROW \
+                 SET NEW.c = ROW_COUNT()",
+                "CREATE VIEW counting AS SELECT ROW_COUNT() AS c",
+                "CREATE PROCEDURE fires() INSERT INTO counted_rows (a) VALUES (1)",
+                "CREATE PROCEDURE looks() SELECT c + 0 FROM counting",
+                "CREATE PROCEDURE calls() CALL fires()",
+            ],
+        );
+        for call in ["CALL fires()", "CALL looks()", "CALL calls()"] {
+            story.sql(0, "INSERT INTO w VALUES (1), (2), (3)");
+            story.sql(1, "SELECT v FROM t WHERE id < 3");
+            assert_eq!(story.may_be_gone(0, call), story.pooled, "{call}");
+            story.command(0, Command::ResetConnection, b"");
+            story.sql(0, "TRUNCATE TABLE counted_rows");
+            story.sql(0, HOLD);
+            story.sql(0, "INSERT INTO w VALUES (1), (2), (3)");
+            story.sql(0, call);
+            story.sql(0, "SELECT * FROM counted_rows");
+            story.sql(0, "COMMIT");
+            story.command(0, Command::ResetConnection, b"");
+            story.sql(1, "TRUNCATE TABLE counted_rows");
+        }
+    });
+}
+
 /// On MariaDB a query of no table leaves the conditions before it to what stands behind.
 #[test]
 fn a_text_that_asks_in_its_second_statement_is_answered_or_refused() {

@@ -32,6 +32,14 @@ pub struct Object {
     pub judged: Judged,
 }
 
+impl Object {
+    /// Whether a table or view of this schema may be meant where its text has its name.
+    fn may_mean(&self, schema: &Folded) -> bool {
+        let near = schema.is_empty() || self.schema.is_empty() || *schema == self.schema;
+        near || self.judged.names.contains(schema)
+    }
+}
+
 /// Schemata by the names of tables and views in them.
 type Map = BTreeMap<Folded, BTreeSet<Folded>>;
 
@@ -153,18 +161,14 @@ impl Names {
     }
 
     fn hit<'a>(map: &Map, object: &'a Object) -> Option<&'a Folded> {
-        let names = &object.judged.names;
-        let near = |schema: &Folded| {
-            schema.is_empty() || object.schema.is_empty() || *schema == object.schema
-        };
         let reaches = |name: &&Folded| {
             let schemata = map.get(*name);
-            schemata.is_some_and(|all| all.iter().any(|s| near(s) || names.contains(s)))
+            schemata.is_some_and(|all| all.iter().any(|schema| object.may_mean(schema)))
         };
         if map.is_empty() {
             return None;
         }
-        names.iter().find(reaches)
+        object.judged.names.iter().find(reaches)
     }
 
     /// Notes what an object that leaves so much makes of its table or view; whether that is new.
@@ -344,15 +348,15 @@ impl Judging<'_> {
 
     /// Gives each object what it reaches; whether that was news.
     fn spread(&self, whole: &mut [(BTreeSet<Folded>, Reads)]) -> bool {
-        // Tables and views whose code sets some, and views that ask.
+        // Tables and views whose code sets some, or asks.
         let mut setting: HashMap<&[u8], Vec<usize>> = HashMap::new();
         for (i, object) in self.objects.iter().enumerate() {
             let of_a_table = matches!(
                 object.kind,
                 Defined::Trigger | Defined::View | Defined::Column
             );
-            let asks = object.kind == Defined::View && !whole[i].1.is_empty();
-            if asks || of_a_table && !whole[i].0.is_empty() {
+            let (sets, asks) = &whole[i];
+            if of_a_table && !(sets.is_empty() && asks.is_empty()) {
                 setting.entry(&object.name).or_default().push(i);
             }
         }
@@ -368,11 +372,15 @@ impl Judging<'_> {
                 let hits = names.filter_map(|name| setting.get(&**name));
                 reached.extend(hits.flatten());
             }
-            if object.kind == Defined::View {
-                let views = |j: &&usize| self.objects[**j].kind == Defined::View;
-                let views = reached.iter().filter(views).map(|&j| whole[j].1);
-                asks = views.fold(asks, Reads::union);
-            }
+            // Who reads from a view fires no triggers.
+            let asked = reached.iter().filter(|&&j| match self.objects[j].kind {
+                Defined::View => object.may_mean(&self.objects[j].schema),
+                Defined::Trigger => {
+                    object.kind != Defined::View && object.may_mean(&self.objects[j].schema)
+                }
+                _ => false,
+            });
+            asks = asked.map(|&j| whole[j].1).fold(asks, Reads::union);
             let mut sets = whole[i].0.clone();
             for j in reached {
                 sets.extend(whole[j].0.iter().cloned());
@@ -514,6 +522,35 @@ mod tests {
             reaches(&names, "INSERT INTO other VALUES (1)", "d"),
             "when in doubt"
         );
+    }
+
+    #[test]
+    fn code_asks_what_its_triggers_and_views_ask() {
+        let names = names(&[
+            object(Trigger, "d", "counted", "SET NEW.c = ROW_COUNT()"),
+            object(View, "d", "counting", "select row_count() AS `c`"),
+            object(View, "d", "plain", "select `c` from `d`.`counted`"),
+            object(Procedure, "d", "fires", "INSERT INTO counted VALUES (1)"),
+            object(Procedure, "d", "reads", "SELECT c FROM counting"),
+            object(Procedure, "d", "calls", "CALL fires()"),
+            object(Procedure, "d", "neither", "SELECT c FROM plain"),
+            object(
+                Procedure,
+                "e",
+                "of_its_own",
+                "INSERT INTO counted VALUES (1)",
+            ),
+        ]);
+        for (procedure, asks) in [
+            ("fires", Reads::ROW_COUNT),
+            ("reads", Reads::ROW_COUNT),
+            ("calls", Reads::ROW_COUNT),
+            ("neither", Reads::NONE),
+            ("of_its_own", Reads::NONE),
+        ] {
+            let routine = &names.routines[&(true, fold(procedure.as_bytes()))][0];
+            assert_eq!(routine.asks, asks, "{procedure}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub const SCHEMAS: [&str; 2] = ["oracle_a", "oracle_b"];
 const FOREIGN: &str = "oracle_\u{442}\u{435}\u{441}\u{442}";
 
 /// Objects besides the clients' tables: name, statement. What one uses stands before it.
-const OBJECTS: [(&str, &str); 22] = [
+const OBJECTS: [(&str, &str); 23] = [
     (
         "kinds",
         "CREATE TABLE kinds (id INT PRIMARY KEY, tiny TINYINT UNSIGNED, big BIGINT, \
@@ -114,6 +114,10 @@ const OBJECTS: [(&str, &str); 22] = [
         "counting_table",
         "CREATE TRIGGER counts BEFORE INSERT ON counting_table FOR EACH ROW \
          SET NEW.c = ROW_COUNT(), @counted = NEW.c",
+    ),
+    (
+        "firing_procedure",
+        "CREATE PROCEDURE firing_procedure(IN y INT) INSERT INTO counting_table (x) VALUES (y)",
     ),
     (
         "locking_procedure",

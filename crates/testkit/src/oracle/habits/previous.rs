@@ -144,6 +144,8 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CAST('{w}' AS SIGNED) ;; EXECUTE IMMEDIATE 'SHOW WARNINGS'",
             "SELECT CAST('{w}' AS SIGNED) ;; SELECT {n}; SHOW WARNINGS; \
              EXECUTE IMMEDIATE 'SELECT 1'",
+            "SET @counted = {n} ;; UPDATE {t} SET name = '{w}' ;; \
+             <pins>CALL firing_procedure({n}) ;; SELECT @counted",
             "SELECT id FROM oracle_a.kinds ;; SELECT f + 0 FROM oracle_a.counting_view",
             "UPDATE {t} SET name = '{w}' ;; SELECT c + 0 FROM oracle_a.counting_view",
             "UPDATE {t} SET name = '{w}' ;; PREPARE asks FROM 'SELECT ROW_COUNT(), ?' ;; \
