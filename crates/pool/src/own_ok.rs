@@ -52,8 +52,8 @@ impl OwnOk<'_> {
 pub(crate) struct Unreadable;
 
 impl<S> Client<S> {
-    /// What the server reports of a statement that changes some state, and nothing else: MySQL counts
-    /// the end of a prepared statement as such.
+    /// What the server reports of a statement that changes some state, and nothing else: MySQL
+    /// counts the end of a prepared statement as such.
     pub(crate) fn told_of_state(&self, server: &ServerFacts) -> &'static [u8] {
         match server.flavour.is_mysql() && wanted_by(self, server).state {
             true => &STATE_CHANGED,

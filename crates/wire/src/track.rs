@@ -212,10 +212,10 @@ pub fn join_transactions(older: &mut Vec<u8>, blocks: &mut Vec<u8>) -> Result<bo
     Ok(joined)
 }
 
-/// For a client of [`Transactions::State`] or more: takes an implicit transaction out of the `older`
-/// blocks, which it has not been told of, where `blocks` tell its end, and that end too. Nothing has
-/// changed for it: what is told last in front of an implicit transaction is that there is none
-/// (seen on MySQL 9.7). Whether that is so.
+/// For a client of [`Transactions::State`] or more: takes an implicit transaction out of the
+/// `older` blocks, which it has not been told of, where `blocks` tell its end, and that end too.
+/// Nothing has changed for it: what is told last in front of an implicit transaction is that there
+/// is none (seen on MySQL 9.7). Whether that is so.
 ///
 /// # Errors
 /// [`Malformed`] as from [`changes`].
