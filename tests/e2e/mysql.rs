@@ -340,29 +340,6 @@ fn transactions_are_reported_once_each() {
     });
 }
 
-/// What a statement that failed has begun is not told before it has ended.
-#[test]
-fn an_implicit_transaction_that_failed_is_not_reported() {
-    let test = "an_implicit_transaction_that_failed_is_not_reported";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, "implicit_failed", 2, |story| {
-        // MySQL sets the flag of a change where nothing is told, too.
-        story.changes_alone = true;
-        let a = story.join();
-        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY)");
-        for tracked in ["STATE", "CHARACTERISTICS", "OFF"] {
-            for end in ["SET autocommit = 1", "COMMIT", "SELECT 1", "ROLLBACK"] {
-                let b = story.join();
-                let set = format!("SET session_track_transaction_info = {tracked}");
-                let fails = "INSERT INTO t VALUES (1), (1)";
-                story.all(b, &[&set, "SET autocommit = 0", fails, end]);
-                story.all(b, &["DO 1", "COMMIT", "SET autocommit = 1"]);
-                story.command(b, Command::Quit, b"");
-            }
-        }
-    });
-}
-
 /// The end of a prepared statement is a change of some state.
 #[test]
 fn a_deallocation_is_reported_as_a_change_of_state() {

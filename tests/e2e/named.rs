@@ -610,17 +610,17 @@ fn a_name_that_a_text_gives_away_is_not_another_clients() {
     });
 }
 
-/// A name whose text cannot be prepared any more stops no text that does not name it.
-/// MariaDB prepares no INSERT in a read-only transaction: who executes it behind that still has it.
+/// MariaDB prepares no INSERT in a read-only transaction: that is no error of a text that does not
+/// name it. What the procedure gives the name to is what counts behind it.
 #[test]
-fn a_name_that_cannot_be_prepared_now_is_its_clients_later() {
+fn a_name_that_cannot_be_prepared_now_stops_no_text_without_it() {
     same_on_both("named_read_only", 2, |story| {
         let (a, b) = (story.join(), story.join());
         story.all(
             a,
             &[
                 "CREATE TABLE t (id INT)",
-                "CREATE PROCEDURE u() BEGIN PREPARE z FROM 'SELECT 1'; EXECUTE z; END",
+                "CREATE PROCEDURE u() BEGIN PREPARE p FROM 'SELECT 2'; EXECUTE p; END",
                 "PREPARE p FROM 'INSERT INTO t VALUES (1)'",
             ],
         );
@@ -642,6 +642,7 @@ fn a_name_that_cannot_be_prepared_now_is_its_clients_later() {
     });
 }
 
+/// A name whose text cannot be prepared any more stops no text that does not name it.
 #[test]
 fn a_name_that_cannot_be_prepared_any_more_stops_no_other_text() {
     same_on_both("named_stale", 3, |story| {

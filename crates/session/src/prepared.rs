@@ -364,9 +364,6 @@ pub struct Statements {
     cursors: Vec<(u32, Rc<Definition>)>,
     /// Those that it has prepared by name.
     pub named: Vec<(Name, Rc<Definition>)>,
-    /// Those of them that the server would not prepare in front of the text under way: at most
-    /// [`names::USED_MAX`].
-    pub unprepared: Vec<Name>,
 }
 
 impl Statements {

@@ -149,14 +149,10 @@ pub fn put_schema(out: &mut Vec<u8>, schema: &[u8]) {
 /// Appends the block that tells of a transaction's beginning or end, as a server does under
 /// [`Transactions::Bounds`].
 pub fn put_bound(out: &mut Vec<u8>, bound: Bound) {
-    put_state(out, bound.text());
-}
-
-/// Appends the report of a transaction's state.
-fn put_state(out: &mut Vec<u8>, state: &[u8]) {
+    let text = bound.text();
     out.push(TRX_STATE);
-    let mut body = Vec::with_capacity(state.len() + 1);
-    put_lenenc_bytes(&mut body, state);
+    let mut body = Vec::with_capacity(text.len() + 1);
+    put_lenenc_bytes(&mut body, text);
     put_lenenc_bytes(out, &body);
 }
 
@@ -208,29 +204,6 @@ pub fn join_transactions(older: &mut Vec<u8>, blocks: &mut Vec<u8>) -> Result<bo
     if joined && !take_out(older, &end)? {
         blocks.extend_from_slice(&beginning);
         return Ok(false);
-    }
-    Ok(joined)
-}
-
-/// For a client of [`Transactions::State`] or more: takes an implicit transaction out of the
-/// `older` blocks, which it has not been told of, where `blocks` tell its end, and that end too.
-/// Nothing has changed for it: what is told last in front of an implicit transaction is that there
-/// is none (seen on MySQL 9.7). Whether that is so.
-///
-/// # Errors
-/// [`Malformed`] as from [`changes`].
-pub fn join_implicit(older: &mut Vec<u8>, blocks: &mut Vec<u8>) -> Result<bool, Malformed> {
-    let (mut implicit, mut end) = (Vec::new(), Vec::new());
-    changes(older, |change| match change {
-        Change::TransactionState(state) if state.first() == Some(&b'I') => {
-            put_state(&mut implicit, state);
-        }
-        _ => {}
-    })?;
-    put_bound(&mut end, Bound::Outside);
-    let joined = !implicit.is_empty() && take_out(blocks, &end)?;
-    if joined {
-        take_out(older, &implicit)?;
     }
     Ok(joined)
 }
@@ -490,33 +463,6 @@ mod tests {
                 Change::Schema(b"test"),
                 Change::TransactionState(b"T_______"),
             ]
-        );
-    }
-
-    #[test]
-    fn an_implicit_transaction_that_was_not_told_and_its_end_are_no_change() {
-        const NONE: &[u8] = b"\x05\x09\x08________";
-        const IMPLICIT: &[u8] = b"\x05\x09\x08I___W___";
-        const EXPLICIT: &[u8] = b"\x05\x09\x08T___W___";
-        const SCHEMA: &[u8] = b"\x01\x05\x04test";
-        let join = |older: &[&[u8]], blocks: &[&[u8]]| {
-            let (mut older, mut blocks) = (older.concat(), blocks.concat());
-            let joined = join_implicit(&mut older, &mut blocks).unwrap();
-            (joined, older, blocks)
-        };
-        let (older, blocks) = ([SCHEMA, IMPLICIT], [NONE, SCHEMA]);
-        assert_eq!(join(&older, &blocks), (true, SCHEMA.into(), SCHEMA.into()));
-        assert_eq!(
-            join(&[EXPLICIT], &[NONE]),
-            (false, EXPLICIT.into(), NONE.into())
-        );
-        assert_eq!(
-            join(&[IMPLICIT], &[EXPLICIT]),
-            (false, IMPLICIT.into(), EXPLICIT.into())
-        );
-        assert_eq!(
-            join(&[SCHEMA], &[NONE]),
-            (false, SCHEMA.into(), NONE.into())
         );
     }
 

@@ -109,11 +109,8 @@ impl PendingChanges {
         let Some(mut older) = self.0.take() else {
             return Ok(false);
         };
-        let joined = match told {
-            Transactions::Nothing => false,
-            Transactions::Bounds => track::join_transactions(&mut older, changes)?,
-            _ => mysql && track::join_implicit(&mut older, changes)?,
-        };
+        let bounds = told == Transactions::Bounds;
+        let joined = bounds && track::join_transactions(&mut older, changes)?;
         track::add_older(&older, changes)?;
         Ok(joined)
     }

@@ -193,12 +193,12 @@ impl<S> Pair<'_, S> {
         if summary.error.is_none() {
             return After::Ready;
         }
-        // A procedure that may use it runs all the same, and the client keeps the name: a read-only
-        // transaction may be what MariaDB refuses it for.
-        if let Some(Named::MayExecute(name)) = named
+        // A procedure that may use it runs all the same. It may give the name to something else,
+        // which nobody would know: the name is not the client's any more.
+        if let Some(Named::MayExecute(name)) = &named
             && let Some(prepared) = &mut client.prepared
         {
-            prepared.unprepared.push(name);
+            prepared.forget_name(name);
             prepared.under_way = None;
             return After::Ready;
         }

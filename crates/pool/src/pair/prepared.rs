@@ -123,10 +123,7 @@ impl<S> Client<S> {
     pub(crate) fn drop_command(&mut self) -> usize {
         let len = self.command_len();
         self.drop_input(len);
-        let under_way = self.prepared.as_mut().and_then(|prepared| {
-            prepared.unprepared.clear();
-            prepared.under_way.take()
-        });
+        let under_way = self.prepared.as_mut().and_then(|p| p.under_way.take());
         under_way.map_or(0, |under_way| self.drop_long_data(under_way.id))
     }
 

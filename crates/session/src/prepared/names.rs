@@ -67,17 +67,14 @@ impl Statements {
         self.named.retain(|(known, _)| **known != *name);
     }
 
-    /// The first of these names under which a backend does not have what the client has, of those
-    /// that can be prepared in front of the text under way.
+    /// The first of these names under which a backend does not have what the client has.
     pub fn lacking<'a>(
         &'a self,
         used: &'a [Name],
         on: &OnBackend,
     ) -> Option<(&'a Name, &'a Rc<Definition>)> {
-        let used = used.iter().take(USED_MAX);
-        let mut known = used
-            .filter(|name| !self.unprepared.contains(name))
-            .filter_map(|name| Some((name, self.named(name)?)));
+        let mut known =
+            (used.iter().take(USED_MAX)).filter_map(|name| Some((name, self.named(name)?)));
         known.find(|(name, definition)| !on.has_named(name, definition))
     }
 

@@ -16,8 +16,10 @@
 //! or to STATE while it holds one for more than a transaction, or behind a SET TRANSACTION whose
 //! transaction has not ended; and, on MySQL, to CHARACTERISTICS behind a START
 //! TRANSACTION that said some while it was OFF; a LOCK TABLES that fails in a transaction whose
-//! states its client is told; and a COM_SET_OPTION behind a routine that has set `sql_mode` for
-//! itself on MariaDB, or behind a text of several that begins with GET DIAGNOSTICS on MySQL.
+//! states its client is told; a COM_SET_OPTION behind a routine that has set `sql_mode` for itself
+//! on MariaDB, or behind a text of several that begins with GET DIAGNOSTICS on MySQL; and, on MySQL,
+//! such a routine where its caller's mode has NO_BACKSLASH_ESCAPES, and `autocommit` switched off
+//! by a client that is told of its transaction's states.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -76,6 +78,8 @@ struct Held {
     said_untold: bool,
     /// The status that COM_SET_OPTION tells is not the pool's to know.
     unclear: bool,
+    /// Its `sql_mode` may have NO_BACKSLASH_ESCAPES.
+    no_escapes: bool,
     /// Its transactions may be READ ONLY: a statement that would commit one fails instead.
     read_only: bool,
     manual: bool,
@@ -110,7 +114,13 @@ impl Held {
         if early || unset || (self.blurred && OLDER.contains(&sql)) {
             return false;
         }
+        if of == Flavour::MySql && self.no_escapes && sql.contains("modal_procedure(") {
+            return false;
+        }
         self.named |= names;
+        if sql.contains("sql_mode") {
+            self.no_escapes = sql.contains("NO_BACKSLASH_ESCAPES");
+        }
         if sql.contains(TOLD) {
             let on = !sql.ends_with("OFF");
             let characteristics = sql.ends_with("CHARACTERISTICS");
@@ -248,6 +258,9 @@ impl Claims {
             Act::Sql(sql) if !held.note_text(sql, self.backends.of) => return false,
             Act::ChangeUser(_) if held.role => return false,
             Act::MultiStatements(_) if held.told && held.any() || held.unclear => return false,
+            _ if step.claim == Claim::Manual && held.told && self.backends.of == Flavour::MySql => {
+                return false;
+            }
             _ => {}
         }
         match step.claim {

@@ -13,8 +13,8 @@
 //! the client has under these names is prepared in the same way, one after the other. A name that
 //! the text gives to something else is the server's to know from then on. A procedure that nobody
 //! has read may use any of its caller's names: so all of these are prepared in front of its CALL,
-//! but for those that the server does not prepare now: their tables are gone, or a transaction is
-//! read-only.
+//! but for those that cannot be prepared any more, or not now: MariaDB prepares no INSERT in a
+//! read-only transaction. They are gone then.
 
 use crate::buffers::message::payload_of;
 use crate::client::Handled;
@@ -133,7 +133,6 @@ impl<N: Net> Group<N> {
         // on. What it has there of others is taken away in front of the text.
         let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
         let own = client.prepared.as_mut()?;
-        own.unprepared.clear();
         for name in &names.given {
             let there = own.named(name);
             if there.is_some_and(|there| backend.prepared.has_named(name, there)) {
