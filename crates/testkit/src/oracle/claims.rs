@@ -17,9 +17,9 @@
 //! transaction has not ended; and, on MySQL, to CHARACTERISTICS behind a START
 //! TRANSACTION that said some while it was OFF; a LOCK TABLES that fails in a transaction whose
 //! states its client is told; a COM_SET_OPTION behind a routine that has set `sql_mode` for itself
-//! on MariaDB, or behind a text of several that begins with GET DIAGNOSTICS on MySQL; and, on MySQL,
-//! such a routine where its caller's mode has NO_BACKSLASH_ESCAPES, and `autocommit` switched off
-//! by a client that is told of its transaction's states.
+//! on MariaDB, or behind a text of several that begins with GET DIAGNOSTICS on MySQL; and, on
+//! MySQL, such a routine where its caller's mode has NO_BACKSLASH_ESCAPES, and `autocommit`
+//! switched off by a client that is told of its transaction's states.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -418,6 +418,26 @@ mod tests {
         assert_eq!(legal(&steps, of_mariadb(3)), without(4));
         let of = Flavour::MySql;
         assert_eq!(legal(&steps, Backends { count: 3, of }), without(8));
+    }
+
+    #[test]
+    fn what_only_mysql_tells_otherwise_is_asked_of_mariadb_alone() {
+        let steps = [
+            join(0),
+            Step::sql(0, "SET sql_mode = 'NO_BACKSLASH_ESCAPES'"),
+            Step::sql(0, "CALL modal_procedure('ANSI_QUOTES')"),
+            Step::sql(0, "SET sql_mode = ''"),
+            Step::sql(0, "CALL modal_procedure('ANSI_QUOTES')"),
+            Step::sql(0, "SET session_track_transaction_info = STATE"),
+            claims(0, Claim::Manual),
+            Step::sql(0, "SET session_track_transaction_info = OFF"),
+            claims(0, Claim::Manual),
+        ];
+        let of = Flavour::MySql;
+        let left = legal(&steps, Backends { count: 3, of });
+        let kept = [0, 1, 3, 4, 5, 7, 8].map(|at| steps[at].clone());
+        assert_eq!(left, kept);
+        assert_eq!(legal(&steps[..7], of_mariadb(3)), steps[..7]);
     }
 
     #[test]
