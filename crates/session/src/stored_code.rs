@@ -373,14 +373,17 @@ impl Judging<'_> {
                 reached.extend(hits.flatten());
             }
             // Who reads from a view fires no triggers.
-            let asked = reached.iter().filter(|&&j| match self.objects[j].kind {
-                Defined::View => object.may_mean(&self.objects[j].schema),
-                Defined::Trigger => {
-                    object.kind != Defined::View && object.may_mean(&self.objects[j].schema)
+            for &j in &reached {
+                let other = &self.objects[j];
+                let runs = match other.kind {
+                    Defined::View => true,
+                    Defined::Trigger => object.kind != Defined::View,
+                    _ => false,
+                };
+                if runs && object.may_mean(&other.schema) {
+                    asks = asks.union(whole[j].1);
                 }
-                _ => false,
-            });
-            asks = asked.map(|&j| whole[j].1).fold(asks, Reads::union);
+            }
             let mut sets = whole[i].0.clone();
             for j in reached {
                 sets.extend(whole[j].0.iter().cloned());
