@@ -23,7 +23,7 @@ use crate::group::Group;
 use reactor::{Key, Net};
 use session::last_statement::COUNTS;
 use session::prepared::UnderWay;
-use session::prepared::names::{Named, USED_MAX};
+use session::prepared::names::Named;
 use session::read_back::Properties;
 use session::standing::Standing;
 use session::statement::Code;
@@ -115,7 +115,6 @@ impl<N: Net> Group<N> {
             let all = own.named.iter().map(|(name, _)| name.clone());
             let others: Vec<_> = all.filter(|name| !names.used.contains(name)).collect();
             names.used.extend(others);
-            names.used.truncate(USED_MAX);
         }
         names
             .used
