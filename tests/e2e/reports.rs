@@ -131,3 +131,65 @@ fn the_last_report_of_a_tracker_comes_as_from_a_server() {
     };
     same_on_both("last_report", 2, tell);
 }
+
+/// To the servers GET DIAGNOSTICS changes no state, wherever it is answered.
+#[test]
+fn a_question_about_diagnostics_reports_no_change_of_state() {
+    let tell = |story: &mut Story| {
+        let asks = [
+            "GET DIAGNOSTICS @r = ROW_COUNT",
+            "GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER",
+            "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT",
+            "GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT",
+            "EXECUTE asks",
+        ];
+        for caps in [cap::DEPRECATE_EOF, 0] {
+            let account = app().schema(&story.schema).without(caps);
+            let [a, b] = [0; 2].map(|_| story.join_as(&account));
+            story.all(
+                a,
+                &[
+                    "CREATE TABLE t (a INT)",
+                    "SET session_track_state_change = ON",
+                    "PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'",
+                ],
+            );
+            // MySQL prepares none.
+            let binary =
+                (!story.mysql()).then(|| story.prepare(a, "GET DIAGNOSTICS @r = ROW_COUNT").id);
+            for before in [
+                "INSERT INTO t VALUES (1), (2)",
+                "SELECT 1 / 0 FROM t",
+                "SELECT * FROM missing",
+                "SET time_zone = '+03:00'",
+            ] {
+                for asks in asks {
+                    for elsewhere in [false, true] {
+                        story.sql(a, before);
+                        if elsewhere {
+                            story.sql(b, "SELECT 1");
+                        }
+                        story.sql(a, asks);
+                        story.may_be_gone(a, "SELECT ROW_COUNT()");
+                        story.sql(a, "DO 1");
+                    }
+                }
+            }
+            for elsewhere in [false, true] {
+                story.sql(a, "INSERT INTO t VALUES (1), (2)");
+                if elsewhere {
+                    story.sql(b, "SELECT 1");
+                }
+                if let Some(binary) = binary {
+                    story.execution_may_be_gone(a, binary);
+                }
+                story.sql(a, "DO 1");
+            }
+            story.sql(a, "DROP TABLE t");
+            for who in [a, b] {
+                story.command(who, Command::Quit, b"");
+            }
+        }
+    };
+    same_on_both("state_of_diagnostics", 1, tell);
+}

@@ -179,6 +179,20 @@ fn extent_of(found: &classify::Statement, hides: bool) -> Extent {
     }
 }
 
+/// What is known of a text's statement where COM_STMT_BULK_EXECUTE executes it. MariaDB inserts all
+/// rows in one execution; everything else it executes once for each.
+#[must_use]
+pub fn in_bulk(statement: Statement, verb: Verb) -> Statement {
+    let inserts = matches!(verb, Verb::Insert | Verb::Replace) && statement.found == Found::Keeps;
+    match statement.conditions {
+        Conditions::Leaves if !inserts => Statement {
+            conditions: Conditions::CountsLast,
+            ..statement
+        },
+        _ => statement,
+    }
+}
+
 /// What is known of a command that has no text.
 #[must_use]
 pub fn statement_without_text(command: Command, server: Server) -> Statement {
@@ -220,6 +234,29 @@ mod tests {
             ..LexMode::default()
         };
         found_of(&classify::classify(sql.as_bytes(), mode), server)
+    }
+
+    #[test]
+    fn bulk_executions_count_as_one_where_rows_are_inserted_at_once() {
+        let server = Server::MariaDb(101_100);
+        let mode = LexMode {
+            server,
+            ..LexMode::default()
+        };
+        for (sql, conditions) in [
+            ("INSERT INTO t VALUES (?)", Conditions::Leaves),
+            ("REPLACE INTO t VALUES (?)", Conditions::Leaves),
+            (
+                "INSERT INTO t SELECT a FROM u WHERE b = ?",
+                Conditions::CountsLast,
+            ),
+            ("UPDATE t SET a = ?", Conditions::CountsLast),
+            ("DELETE FROM t WHERE a = ?", Conditions::CountsLast),
+        ] {
+            let class = classify::classify(sql.as_bytes(), mode);
+            let statement = in_bulk(statement_of(&class, server), class.verb);
+            assert_eq!(statement.conditions, conditions, "{sql}");
+        }
     }
 
     #[test]

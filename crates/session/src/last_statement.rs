@@ -525,16 +525,20 @@ impl LastStatement {
     fn count_rows(&mut self, statement: &Statement, summary: &ReplySummary, after: Counts) {
         let conditions = statement.conditions;
         // GET DIAGNOSTICS with a warning is one that asked for what there is not.
-        let in_vain = conditions == Conditions::Asks && summary.warnings > 0;
+        let in_vain = conditions.asks() && summary.warnings > 0;
         if after == Counts::Stay && !in_vain {
             return;
         }
         let failed = summary.error.is_some();
+        let may_differ = matches!(
+            (conditions, summary.affected),
+            (Conditions::RaisesOrAsks, Some(0)) | (Conditions::CountsLast, Some(1..))
+        );
         let odd = failed || conditions == Conditions::Uncounted || in_vain;
         self.row_count = match summary.affected {
             // Where it was the same before, it does not matter whether it stays.
             _ if after == Counts::MayStay && self.row_count != RowCount::NONE => RowCount::UNKNOWN,
-            Some(0) if conditions == Conditions::RaisesOrAsks && !odd => RowCount::UNKNOWN,
+            Some(_) if may_differ && !odd => RowCount::UNKNOWN,
             Some(rows) if !odd => RowCount(i64::try_from(rows).unwrap_or(i64::MAX)),
             _ => RowCount::NONE,
         };
@@ -542,7 +546,7 @@ impl LastStatement {
 
     fn note_conditions(&mut self, statement: &Statement, summary: &ReplySummary, alone: bool) {
         let failed = summary.error.is_some();
-        let asks = statement.conditions == Conditions::Asks;
+        let asks = statement.conditions.asks();
         if is_unlisted(statement, summary) {
             if !alone {
                 self.disown(Reads::DIAGNOSTICS);
@@ -643,7 +647,7 @@ impl LastStatement {
 
 /// Whether an error stands nowhere but in its packet.
 fn is_unlisted(statement: &Statement, summary: &ReplySummary) -> bool {
-    statement.conditions == Conditions::Asks && summary.is_error(NO_HANDLER_STACKED)
+    statement.conditions.asks() && summary.is_error(NO_HANDLER_STACKED)
 }
 
 /// What a finished statement makes of the counts.

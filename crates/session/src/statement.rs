@@ -28,11 +28,16 @@ pub enum Conditions {
     LooksUp,
     /// Nothing; and where it fails, ROW_COUNT() may stay.
     MayCount,
+    /// Nothing; and where its OK counts rows, they are those of several executions, and ROW_COUNT()
+    /// is that of the last one.
+    CountsLast,
     /// Nothing; and it counts no rows, so that ROW_COUNT() is -1 (a command without an OK).
     Uncounted,
     /// It asks for those of the statement before, or raises one behind them: GET DIAGNOSTICS,
     /// RESIGNAL. If it succeeds, ROW_COUNT() stays as well, unless it warns.
     Asks,
+    /// The same, where the server is sent a SET with the answers in its place.
+    AsksInWords,
     /// It may raise some by SIGNAL, with items of its own.
     Raises,
     /// The same of a text that may end with GET DIAGNOSTICS, so that an OK that counts no rows may
@@ -43,7 +48,22 @@ pub enum Conditions {
 impl Conditions {
     /// Whether ROW_COUNT() stays, if the statement succeeds.
     pub fn keep_counts(self) -> bool {
-        matches!(self, Conditions::Counts | Conditions::Asks)
+        self == Conditions::Counts || self.asks()
+    }
+
+    /// Whether it asks for those of the statement before, wherever the answer comes from.
+    #[must_use]
+    pub fn asks(self) -> bool {
+        matches!(self, Conditions::Asks | Conditions::AsksInWords)
+    }
+
+    /// The same where the server is sent other words, with the answers in them.
+    #[must_use]
+    pub fn in_words(self) -> Conditions {
+        match self {
+            Conditions::Asks => Conditions::AsksInWords,
+            other => other,
+        }
     }
 }
 

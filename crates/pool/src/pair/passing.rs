@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::pair::prepared;
 use crate::pair::trackers::{WantedBy, wanted_by};
 use crate::server::server_facts::ServerFacts;
-use session::statement::Extent;
+use session::statement::{Conditions, Extent};
 use wire::packet::Malformed;
 use wire::reply::Reply;
 
@@ -91,13 +91,18 @@ impl<S> Passing<'_, S> {
 }
 
 /// What a client wants to hear of the session on its backend. The schema of one that stands in
-/// another than its client's is not the client's.
+/// another than its client's is not the client's. GET DIAGNOSTICS changes no state, and the SET
+/// that is sent in its place does.
 fn wanted_of<'a, S>(
     client: &Client<S>,
     backend: &Backend<S>,
     server: &'a ServerFacts,
 ) -> WantedBy<'a> {
-    let wanted = wanted_by(client, server);
+    let mut wanted = wanted_by(client, server);
+    let sets = client.statement.conditions == Conditions::AsksInWords;
+    if sets && wanted.state {
+        wanted = wanted.without_state();
+    }
     match backend.schema {
         SchemaThere::Clients => wanted,
         SchemaThere::Another => wanted.without_schema(),

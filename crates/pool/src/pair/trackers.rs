@@ -56,6 +56,14 @@ impl<'a> WantedBy<'a> {
             ..self.clone()
         })
     }
+
+    /// The same, but for changes of some state.
+    pub(crate) fn without_state(self) -> WantedBy<'a> {
+        WantedBy::Made(Wanted {
+            state: false,
+            ..self.clone()
+        })
+    }
 }
 
 /// What the trackers of a client's session report.

@@ -195,6 +195,26 @@ fn a_question_that_keeps_the_counts_does_not_make_them_native() {
 }
 
 #[test]
+fn a_count_of_several_executions_is_that_of_the_last_only_if_it_is_none() {
+    let of = |conditions| Statement {
+        conditions,
+        ..statement(Area::Clears, Found::Keeps)
+    };
+    let (bulk, plain) = (Conditions::CountsLast, Conditions::Leaves);
+    for (conditions, summary, count) in [
+        (bulk, changed(0), Some(0)),
+        (bulk, changed(1), None),
+        (bulk, changed(3), None),
+        (bulk, failed(1146), Some(-1)),
+        (plain, changed(1), Some(1)),
+    ] {
+        let last = after(of(conditions), &summary);
+        assert_eq!(last.row_count.get(), count, "{conditions:?}");
+        assert!(last.is_native(COUNTS), "{conditions:?}");
+    }
+}
+
+#[test]
 fn an_uncounted_command_and_an_absent_condition_leave_minus_one() {
     let uncounted = Statement {
         conditions: Conditions::Uncounted,

@@ -16,7 +16,7 @@ use crate::pair::previous::Previous;
 use crate::server::server_facts::ServerFacts;
 use crate::statement_commands::{Chosen, CommandOutcome};
 use reactor::{Key, Net};
-use session::beforehand::{class_with, hides_reads, statement_of};
+use session::beforehand::{class_with, hides_reads, in_bulk, statement_of};
 use session::found::Found;
 use session::known_code::Known;
 use session::prepared::{Definition, UnderWay};
@@ -264,6 +264,9 @@ impl<N: Net> Group<N> {
             && class.verb != Verb::Call
             && wants_cursor(&payload_of(message));
         let mut statement = statement_of(&class, self.shared.server.flavour);
+        if command == Command::StmtBulkExecute {
+            statement = in_bulk(statement, class.verb);
+        }
         statement.standing = standing_of_execution(&definition.sql, &class);
         inside.mark(&mut statement);
         if cursor {

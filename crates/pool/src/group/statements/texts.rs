@@ -349,7 +349,10 @@ impl<N: Net> Group<N> {
         let before = self.survey().before(key);
         match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
             Previous::Same => Asks::There,
-            Previous::Text(text) => Asks::InWords(text),
+            Previous::Text(text) => {
+                statement.conditions = statement.conditions.in_words();
+                Asks::InWords(text)
+            }
             Previous::Rows(rows) => {
                 self.answers().show(key, &rows);
                 self.forget_command(key);
