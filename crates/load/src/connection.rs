@@ -28,7 +28,7 @@ use std::time::Duration;
 use wire::client_login::{ClientLogin, Progress};
 use wire::command::{Command, ReplyShape};
 use wire::packet::{HEADER_LEN, Header};
-use wire::reply::{ErrPacket, Reply, Role, Step};
+use wire::reply::{ErrPacket, Reply, Step};
 
 /// The size of a connection is the memory of a million of them.
 const _: () = assert!(size_of::<Connection>() <= 168);
@@ -280,9 +280,14 @@ impl Connection {
             if header.len > 0 && body.is_empty() {
                 return Ok(at);
             }
-            let role = self.reply.role(body.first().copied(), header.len);
-            if is_reply && !role.whole() {
-                self.pass_by(role, header)?;
+            let step = match is_reply {
+                true => self.reply.advance(header.len, body)?,
+                false => Step::Cut,
+            };
+            if step.passes_by() {
+                // Its bytes are not looked at.
+                self.skip = u32::try_from(header.len).unwrap_or(u32::MAX);
+                self.seq = header.seq.wrapping_add(1);
                 at += HEADER_LEN;
                 continue;
             }
@@ -298,7 +303,7 @@ impl Connection {
             self.seq = header.seq.wrapping_add(1);
             at += HEADER_LEN + header.len;
             if is_reply {
-                let has_ended = self.on_reply(context, role, payload)?;
+                let has_ended = self.on_reply(context, step)?;
                 // The next statement left only now, so this cannot be its reply.
                 let rest = bytes.len() - at + behind;
                 if has_ended && self.awaits_reply() && rest > 0 {
@@ -310,14 +315,6 @@ impl Connection {
                 self.on_other(context, header.seq, payload)?;
             }
         }
-    }
-
-    /// A definition or a row: its bytes are not looked at.
-    fn pass_by(&mut self, role: Role, header: Header) -> Result<(), Fault> {
-        self.reply.advance(role, b"", header.len)?;
-        self.skip = u32::try_from(header.len).unwrap_or(u32::MAX);
-        self.seq = header.seq.wrapping_add(1);
-        Ok(())
     }
 
     /// A packet that does not belong to a statement.
@@ -348,13 +345,7 @@ impl Connection {
     }
 
     /// A packet that decides something about the statement. True when its reply has ended.
-    fn on_reply(
-        &mut self,
-        context: &mut Context,
-        role: Role,
-        payload: &[u8],
-    ) -> Result<bool, Fault> {
-        let step = self.reply.advance(role, payload, payload.len())?;
+    fn on_reply(&mut self, context: &mut Context, step: Step<'_>) -> Result<bool, Fault> {
         let outcome = match step {
             // The last of several results, after rows: CALL ends like this.
             Step::Ok(_) if self.reply.rows() > 0 => Outcome::Succeeded(Class::Read),
@@ -373,9 +364,12 @@ impl Connection {
                 }
                 return Ok(false);
             }
-            Step::Middle
+            Step::Cut
+            | Step::Continuation
+            | Step::Text
+            | Step::Row
+            | Step::Definition { .. }
             | Step::Columns(_)
-            | Step::DefinitionsDone
             | Step::DefinitionsEnd(_)
             | Step::CursorOpen(_) => return Ok(false),
         };

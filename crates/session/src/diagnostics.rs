@@ -14,7 +14,7 @@ use wire::errors::{
     MALFORMED_PACKET, NO_OPEN_CURSOR, UNKNOWN_COM, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED,
 };
 use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_lenenc_bytes, put_short};
-use wire::reply::{END, OkPacket, Reply, Role};
+use wire::reply::{END, OkPacket, Reply, Step};
 use wire::status;
 
 /// Conditions whose items are asked for at most; each is a question of its own.
@@ -107,16 +107,18 @@ fn row_of(payload: &[u8]) -> Option<Row<'_>> {
     })
 }
 
-/// The packets of a reply, with what each is.
-fn packets_of(bytes: &[u8]) -> Vec<(Role, &[u8])> {
+/// The packets of a reply, with what each does; as many as fit.
+fn packets_of(bytes: &[u8]) -> Vec<(Step<'_>, &[u8])> {
     let mut reply = Reply::new(ReplyShape::Results);
     let mut found = Vec::new();
     let mut rest = bytes;
     while let Frame::Whole { total, .. } = frame(rest) {
         let payload = &rest[HEADER_LEN..total];
-        let role = reply.role(payload.first().copied(), payload.len());
-        found.push((role, &rest[..total]));
-        if reply.advance(role, payload, payload.len()).is_err() || reply.is_done() {
+        let Ok(step) = reply.advance(payload.len(), payload) else {
+            break;
+        };
+        found.push((step, &rest[..total]));
+        if reply.is_done() {
             break;
         }
         rest = &rest[total..];
@@ -127,8 +129,8 @@ fn packets_of(bytes: &[u8]) -> Vec<(Role, &[u8])> {
 /// The reply to SHOW WARNINGS as a prepared statement's: its rows in the binary protocol.
 pub fn in_binary(shown: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(shown.len());
-    for (role, packet) in packets_of(shown) {
-        let row = row_of(&packet[HEADER_LEN..]).filter(|_| role == Role::Row);
+    for (step, packet) in packets_of(shown) {
+        let row = row_of(&packet[HEADER_LEN..]).filter(|_| step == Step::Row);
         let errno = |row: &Row<'_>| std::str::from_utf8(row.errno).ok()?.parse().ok();
         match row.and_then(|row| Some((errno(&row)?, row))) {
             Some((errno, Row { level, message, .. })) => put_short(&mut out, packet[3], |out| {
@@ -145,8 +147,8 @@ pub fn in_binary(shown: &[u8]) -> Vec<u8> {
 }
 
 impl Diagnostics {
-    /// The packets of the reply, with what each is.
-    fn packets(&self) -> Vec<(Role, &[u8])> {
+    /// The packets of the reply, with what each does.
+    fn packets(&self) -> Vec<(Step<'_>, &[u8])> {
         packets_of(&self.reply)
     }
 
@@ -154,7 +156,7 @@ impl Diagnostics {
     #[must_use]
     pub fn rows(&self) -> Vec<Row<'_>> {
         let packets = self.packets();
-        let rows = packets.iter().filter(|(role, _)| *role == Role::Row);
+        let rows = packets.iter().filter(|(step, _)| *step == Step::Row);
         rows.filter_map(|(_, packet)| row_of(&packet[HEADER_LEN..]))
             .collect()
     }
@@ -168,9 +170,9 @@ impl Diagnostics {
     pub fn shown(&self, errors: bool, offset: u64, rows: u64, now: u16) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.reply.len());
         let mut at = 0;
-        for (role, packet) in self.packets() {
+        for (step, packet) in self.packets() {
             let mut shown = true;
-            if role == Role::Row {
+            if step == Step::Row {
                 let error = row_of(&packet[HEADER_LEN..]).is_some_and(|row| row.is_error());
                 shown = (error || !errors) && at >= offset && at - offset < rows;
                 at += u64::from(error || !errors);
@@ -178,9 +180,7 @@ impl Diagnostics {
             if shown {
                 out.extend_from_slice(packet);
             }
-            if role == Role::Ok
-                && let Ok(ok) = OkPacket::read(&packet[HEADER_LEN..], true)
-            {
+            if let Step::Ok(ok) | Step::End(ok) = step {
                 // It was read while a transaction was open, perhaps; what it said of the session
                 // was noted then.
                 let status = ok.status & status::OF_ONE_REPLY | now;
@@ -292,15 +292,15 @@ impl Diagnostics {
         let last = shown
             .packets()
             .into_iter()
-            .rfind(|(role, _)| *role == Role::Row);
-        for (role, packet) in shown.packets() {
-            if role == Role::Ok {
-                for (_, row) in self.packets().iter().filter(|(role, _)| *role == Role::Row) {
+            .rfind(|(step, _)| *step == Step::Row);
+        for (step, packet) in shown.packets() {
+            if matches!(step, Step::Ok(_) | Step::End(_)) {
+                for (_, row) in self.packets().iter().filter(|(step, _)| *step == Step::Row) {
                     reply.extend_from_slice(row);
                 }
                 reply.extend_from_slice(last.map_or(b"", |(_, row)| row));
             }
-            if role != Role::Row {
+            if step != Step::Row {
                 reply.extend_from_slice(packet);
             }
         }

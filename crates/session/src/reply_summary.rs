@@ -117,7 +117,13 @@ impl ReplySummary {
                 self.warnings = prepared.warnings;
                 self.prepared = Some(*prepared);
             }
-            Step::Middle | Step::DefinitionsDone | Step::DefinitionsEnd(_) | Step::File => {}
+            Step::Cut
+            | Step::Continuation
+            | Step::Text
+            | Step::Row
+            | Step::Definition { .. }
+            | Step::DefinitionsEnd(_)
+            | Step::File => {}
         }
     }
 }

@@ -11,7 +11,7 @@ use sql::classify::{Statement, Verb};
 use sql::lex::{Charset, Kind, LexMode, Lexer};
 use wire::capabilities::EXTENDED_METADATA;
 use wire::packet::{Frame, HEADER_LEN, Malformed, Reader, frame};
-use wire::reply::{Reply, Role};
+use wire::reply::{Reply, Step};
 
 /// Variables that a client may carry, and that are read back at once. Servers give as many columns
 /// as that takes.
@@ -262,10 +262,9 @@ pub fn collected_row(collected: &[u8], extended: u32) -> Option<Collected> {
     let mut rest = collected;
     while let Frame::Whole { total, .. } = frame(rest) {
         let payload = &rest[HEADER_LEN..total];
-        let role = reply.role(payload.first().copied(), payload.len());
-        match role {
-            Role::Definition => columns.push(column_of(payload, extended).ok()?),
-            Role::Row => {
+        match reply.advance(payload.len(), payload).ok()? {
+            Step::Definition { .. } => columns.push(column_of(payload, extended).ok()?),
+            Step::Row => {
                 let mut reader = Reader::new(payload);
                 while !reader.is_empty() {
                     // NULL is the byte 0xFB, which is no length.
@@ -274,7 +273,6 @@ pub fn collected_row(collected: &[u8], extended: u32) -> Option<Collected> {
             }
             _ => {}
         }
-        reply.advance(role, payload, payload.len()).ok()?;
         rest = &rest[total..];
         if reply.is_done() {
             break;

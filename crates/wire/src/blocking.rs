@@ -11,7 +11,7 @@ use crate::client_login::{Account, ClientLogin, LoginError, Progress, put_tls_re
 use crate::command::{Command, ReplyShape, put_command};
 use crate::handshake::Greeting;
 use crate::packet::{HEADER_LEN, Header, Malformed, PAYLOAD_MAX, Reader};
-use crate::reply::{ERR, Reply, Role, Step};
+use crate::reply::{ERR, Reply, Step};
 use crate::wiped::wipe_all;
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
@@ -201,10 +201,10 @@ impl<S: Read + Write> Connection<S> {
         let mut changed = 0;
         while !reply.is_done() {
             self.receive()?;
-            let role = reply.role(self.payload.first().copied(), self.payload.len());
-            // A message is whole here, however many packets it came in.
-            let len = self.payload.len().min(PAYLOAD_MAX - 1);
-            match reply.advance(role, &self.payload, len)? {
+            // A message is whole here, however many packets it came in: none goes on with it.
+            let mut len = self.payload.len();
+            len += usize::from(len == PAYLOAD_MAX);
+            match reply.advance(len, &self.payload)? {
                 Step::Ok(ok) => changed = ok.affected_rows,
                 Step::Err(err) => {
                     return Err(Failure::Server {
@@ -214,7 +214,11 @@ impl<S: Read + Write> Connection<S> {
                     });
                 }
                 Step::File => return Err(Failure::LocalFile),
-                _ if role == Role::Row => on_row(&self.payload),
+                Step::Row => on_row(&self.payload),
+                Step::Cut => {
+                    let what = "a shorter packet that decides something";
+                    return Err(Malformed { what, at: 0, len }.into());
+                }
                 _ => {}
             }
         }

@@ -2,9 +2,9 @@
 //!
 //! The problem: a pooler must know the last byte of a reply, because there the backend is free for
 //! somebody else, and must not keep the reply to find out. The mechanism: [`Reply`] is told the
-//! first byte and the length of each packet and names its [`Role`]; packets that carry a decision
-//! (OK, ERR, a column count, the header of a prepared statement) are handed over whole, all others
-//! may pass by in pieces.
+//! length of each packet and shown what is there of it, and says what it does ([`Step`]). Packets
+//! that carry a decision (OK, ERR, a column count, the header of a prepared statement) must be
+//! there whole ([`Step::Cut`]), all others may pass by in pieces.
 //!
 //! Invariants:
 //! - the other end negotiated CLIENT_PROTOCOL_41. With CLIENT_DEPRECATE_EOF no EOF packet stands
@@ -220,58 +220,26 @@ impl Prepared {
     }
 }
 
-/// What a packet of a reply is, as far as its first byte and its length tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// OK, or the end of a result set. Needed whole.
-    Ok,
-    /// ERR. Needed whole.
-    Err,
-    /// The number of columns. Needed whole.
-    ColumnCount,
-    /// The header of a prepared statement. Needed whole.
-    Prepared,
-    /// The server asks for a local file. Needed whole.
-    File,
-    /// A column's or parameter's definition.
-    Definition,
-    /// The EOF packet behind a list of definitions. Needed whole.
-    DefinitionsEnd,
-    /// A row.
-    Row,
-    /// A line of text.
-    Text,
-    /// The rest of a payload that began in an earlier packet.
-    Continuation,
-}
-
-impl Role {
-    /// Whether [`Reply::advance`] needs the packet's whole payload.
-    #[must_use]
-    pub fn whole(self) -> bool {
-        matches!(
-            self,
-            Role::Ok
-                | Role::Err
-                | Role::ColumnCount
-                | Role::Prepared
-                | Role::File
-                | Role::DefinitionsEnd
-        )
-    }
-}
-
 /// What a packet did to the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// It is in the middle of something.
-    Middle,
+    /// Nothing yet: all of it must be there.
+    Cut,
+    /// It goes on with a payload that began in an earlier packet.
+    Continuation,
+    /// It was a line of text.
+    Text,
+    /// It was a row.
+    Row,
+    /// It was the definition of a column or parameter; `ends`: the last one of a list, behind which
+    /// a peer without CLIENT_DEPRECATE_EOF expects an EOF packet.
+    Definition {
+        /// The other end sends no such packet.
+        ends: bool,
+    },
     /// A result begins, of so many columns.
     Columns(u64),
-    /// It was the last definition of a list: here a peer without CLIENT_DEPRECATE_EOF expects an
-    /// EOF packet.
-    DefinitionsDone,
-    /// It was that EOF packet.
+    /// It was the EOF packet behind a list of definitions.
     DefinitionsEnd(OkPacket<'a>),
     /// It was that EOF packet, and a cursor is open: the reply is over.
     CursorOpen(OkPacket<'a>),
@@ -285,6 +253,17 @@ pub enum Step<'a> {
     File,
     /// A statement is prepared; its definitions follow.
     Prepared(Prepared),
+}
+
+impl Step<'_> {
+    /// Whether the packet decides nothing, so that its payload may pass by in pieces.
+    #[must_use]
+    pub fn passes_by(&self) -> bool {
+        matches!(
+            self,
+            Step::Continuation | Step::Text | Step::Row | Step::Definition { .. }
+        )
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -382,41 +361,11 @@ impl Reply {
         self.rows
     }
 
-    /// What the next packet is. `first` is its first payload byte, `None` for an empty payload.
-    #[must_use]
-    pub fn role(&self, first: Option<u8>, len: usize) -> Role {
-        if self.continued {
-            return Role::Continuation;
-        }
-        match (self.state, first) {
-            (State::Start, Some(ERR)) | (State::Rows, Some(ERR)) => Role::Err,
-            (State::Rows, Some(END)) if len < PAYLOAD_MAX => Role::Ok,
-            (State::Rows, _) => Role::Row,
-            (State::Start, first) => match (self.shape, first) {
-                (ReplyShape::Text, _) => Role::Text,
-                (ReplyShape::Prepared, _) => Role::Prepared,
-                (_, Some(OK | END)) => Role::Ok,
-                (_, Some(LOCAL_INFILE)) => Role::File,
-                _ => Role::ColumnCount,
-            },
-            (State::Definitions { .. } | State::DefinitionsEof(_), Some(ERR)) => Role::Err,
-            (State::Definitions { .. }, _) => Role::Definition,
-            (State::DefinitionsEof(_), _) => Role::DefinitionsEnd,
-            (State::Done, _) => Role::Text,
-        }
-    }
-
-    /// Takes the next packet, of `len` payload bytes, whose role is `role`. `payload` is the whole
-    /// payload where the role needs it, else whatever is there.
+    /// Takes the next packet, of `len` payload bytes; `there` begins with those that have come.
     ///
     /// # Errors
     /// [`Malformed`] when a packet does not fit its place, or comes after the reply's end.
-    pub fn advance<'a>(
-        &mut self,
-        role: Role,
-        payload: &'a [u8],
-        len: usize,
-    ) -> Result<Step<'a>, Malformed> {
+    pub fn advance<'a>(&mut self, len: usize, there: &'a [u8]) -> Result<Step<'a>, Malformed> {
         if self.is_done() {
             return Err(Malformed {
                 what: "nothing after the reply's end",
@@ -424,39 +373,53 @@ impl Reply {
                 len,
             });
         }
-        self.continued = len == PAYLOAD_MAX;
-        match role {
-            Role::Continuation => Ok(Step::Middle),
-            Role::Row => {
+        let payload = &there[..len.min(there.len())];
+        let first = payload.first().copied();
+        if first.is_none() && len > 0 {
+            return Ok(Step::Cut);
+        }
+        let step = match (self.state, first) {
+            _ if self.continued => Ok(Step::Continuation),
+            (State::Definitions { left, then }, first) if first != Some(ERR) => {
+                Ok(self.on_definition(left, then))
+            }
+            (State::Rows, first)
+                if first != Some(ERR) && (first != Some(END) || len >= PAYLOAD_MAX) =>
+            {
                 self.rows += 1;
-                Ok(Step::Middle)
+                Ok(Step::Row)
             }
-            Role::Text => {
+            (State::Start, first) if first != Some(ERR) && self.shape == ReplyShape::Text => {
                 self.state = State::Done;
-                Ok(Step::Middle)
+                Ok(Step::Text)
             }
-            Role::Err => {
+            // What follows decides something.
+            _ if payload.len() < len => return Ok(Step::Cut),
+            (_, Some(ERR)) => {
                 self.state = State::Done;
                 ErrPacket::read(payload).map(Step::Err)
             }
-            Role::Ok => self.on_ok(payload),
-            Role::File => Ok(Step::File),
-            Role::ColumnCount => {
-                let columns = Reader::new(payload).lenenc("a column count")?;
-                self.state = match columns {
-                    0 => State::Rows,
-                    left => State::Definitions {
-                        left,
-                        then: Then::Rows,
-                    },
-                };
-                self.rows = 0;
-                Ok(Step::Columns(columns))
-            }
-            Role::Prepared => self.on_prepared(payload),
-            Role::Definition => Ok(self.on_definition()),
-            Role::DefinitionsEnd => self.on_definitions_end(payload),
-        }
+            (State::DefinitionsEof(then), _) => self.on_definitions_end(then, payload),
+            (State::Start, _) if self.shape == ReplyShape::Prepared => self.on_prepared(payload),
+            (State::Rows, _) | (State::Start, Some(OK | END)) => self.on_ok(payload),
+            (State::Start, Some(LOCAL_INFILE)) => Ok(Step::File),
+            _ => self.on_columns(payload),
+        };
+        self.continued = len == PAYLOAD_MAX;
+        step
+    }
+
+    fn on_columns<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
+        let columns = Reader::new(payload).lenenc("a column count")?;
+        self.state = match columns {
+            0 => State::Rows,
+            left => State::Definitions {
+                left,
+                then: Then::Rows,
+            },
+        };
+        self.rows = 0;
+        Ok(Step::Columns(columns))
     }
 
     fn on_ok<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
@@ -488,7 +451,11 @@ impl Reply {
         Ok(Step::Prepared(prepared))
     }
 
-    fn on_definitions_end<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
+    fn on_definitions_end<'a>(
+        &mut self,
+        then: Then,
+        payload: &'a [u8],
+    ) -> Result<Step<'a>, Malformed> {
         if payload.len() != EOF_LEN || payload[0] != END {
             return Err(Malformed {
                 what: "an EOF packet behind the definitions",
@@ -498,9 +465,6 @@ impl Reply {
         }
         let eof = OkPacket::read(payload, true)?;
         self.out_params = eof.status & status::PS_OUT_PARAMS != 0;
-        let State::DefinitionsEof(then) = self.state else {
-            return Ok(Step::DefinitionsEnd(eof));
-        };
         // A procedure that has opened a cursor of its own leaves the flag to the results behind.
         let opens = self.shape == ReplyShape::Cursor && eof.status & status::CURSOR_EXISTS != 0;
         if opens && then == Then::Rows {
@@ -511,19 +475,19 @@ impl Reply {
         Ok(Step::DefinitionsEnd(eof))
     }
 
-    fn on_definition<'a>(&mut self) -> Step<'a> {
-        match self.state {
-            State::Definitions { ref mut left, .. } if *left > 1 => *left -= 1,
-            State::Definitions { then, .. } if self.eofs => {
-                self.state = State::DefinitionsEof(then)
-            }
-            State::Definitions { then, .. } => {
-                self.state = then.state();
-                return Step::DefinitionsDone;
-            }
-            _ => {}
+    fn on_definition<'a>(&mut self, left: u64, then: Then) -> Step<'a> {
+        let ends = left <= 1;
+        self.state = match left {
+            2.. => State::Definitions {
+                left: left - 1,
+                then,
+            },
+            _ if self.eofs => State::DefinitionsEof(then),
+            _ => then.state(),
+        };
+        Step::Definition {
+            ends: ends && !self.eofs,
         }
-        Step::Middle
     }
 }
 

@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use wire::client_login::{ClientLogin, Progress};
 use wire::command::{Command, ReplyShape};
 use wire::packet::{HEADER_LEN, Header, put_packet};
-use wire::reply::{Reply, Role, Step};
+use wire::reply::{Reply, Step};
 
 /// Bytes of a reply's rows that are kept for a script, over all its results.
 const RESULT_MAX: usize = 64 * 1024 * 1024;
@@ -478,25 +478,20 @@ impl Client {
     }
 
     fn on_reply(&mut self, payload: &[u8]) -> Result<Option<Answer>, Fault> {
-        let role = self.reply.role(payload.first().copied(), payload.len());
         let is_binary = matches!(self.state, State::Executing);
         let is_prepare = matches!(self.state, State::Preparing(_));
-        match role {
-            Role::Row => self.keep_row(payload)?,
+        match self.reply.advance(payload.len(), payload)? {
+            Step::Row => self.keep_row(payload)?,
             // No script gets at so long a row; what would be kept of it counts all the same.
-            Role::Continuation => self.check_room(payload.len())?,
-            Role::Definition if is_binary => self.keep_type(payload)?,
-            Role::Definition if !is_prepare => self.rows.columns += 1,
-            Role::ColumnCount => {
+            Step::Continuation => self.check_room(payload.len())?,
+            Step::Definition { .. } if is_binary => self.keep_type(payload)?,
+            Step::Definition { .. } if !is_prepare => self.rows.columns += 1,
+            Step::Columns(_) => {
                 self.rows = Rows {
                     is_binary,
                     ..Rows::default()
                 };
             }
-            _ => {}
-        }
-        let step = self.reply.advance(role, payload, payload.len())?;
-        match step {
             Step::Ok(ok) => self.done.get_or_insert_default().affected_rows += ok.affected_rows,
             Step::End(_) => self.end_result()?,
             Step::Err(err) => {
@@ -523,9 +518,9 @@ impl Client {
                     values: prepared.params,
                 });
             }
-            Step::Middle
-            | Step::Columns(_)
-            | Step::DefinitionsDone
+            Step::Cut
+            | Step::Text
+            | Step::Definition { .. }
             | Step::DefinitionsEnd(_)
             | Step::CursorOpen(_) => {}
         }

@@ -16,7 +16,7 @@
 use wire::capabilities::{DEPRECATE_EOF, SESSION_TRACK};
 use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, put_short};
-use wire::reply::{END, EOF_LEN, OK, OkPacket, Reply, Role, Step};
+use wire::reply::{END, EOF_LEN, OK, OkPacket, Reply, Step};
 use wire::status;
 use wire::track::{self, Bound, Transactions, Wanted};
 
@@ -209,19 +209,16 @@ impl Relay<'_> {
             let Some(header) = Header::read(rest) else {
                 return Ok((at, Stop::Hungry));
             };
-            let first = rest.get(HEADER_LEN).copied();
-            if header.len > 0 && first.is_none() {
+            let there = &rest[HEADER_LEN..];
+            if header.len > 0 && there.is_empty() {
                 return Ok((at, Stop::Hungry));
             }
-            let role = self
-                .reply
-                .role(first.filter(|_| header.len > 0), header.len);
-            if !role.whole() {
-                self.begin(role, header.len, out)?;
+            let step = self.reply.advance(header.len, there)?;
+            if step.passes_by() {
+                self.begin(step, header.len, out);
                 at += HEADER_LEN;
                 continue;
             }
-            let total = HEADER_LEN + header.len;
             if header.len > WHOLE_MAX {
                 let what = "an OK, ERR or count packet of at most 1 MiB";
                 return Err(Malformed {
@@ -230,11 +227,12 @@ impl Relay<'_> {
                     len: header.len,
                 });
             }
-            let Some(payload) = rest.get(HEADER_LEN..total) else {
+            let Some(payload) = there.get(..header.len) else {
                 return Ok((at, Stop::Hungry));
             };
-            at += total;
-            if self.decide(role, payload, out, &mut notice)? == Stop::File {
+            at += HEADER_LEN + header.len;
+            self.decide(step, payload, out, &mut notice)?;
+            if step == Step::File {
                 return Ok((at, Stop::File));
             }
         }
@@ -272,25 +270,23 @@ impl Relay<'_> {
     }
 
     /// Begins a payload that may pass by in pieces.
-    fn begin(&mut self, role: Role, len: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
-        let step = self.reply.advance(role, b"", len)?;
+    fn begin(&mut self, step: Step<'_>, len: usize, out: &mut Vec<u8>) {
         self.put_eof_due(out);
         let seq = self.take_seq();
         out.extend_from_slice(&Header { len, seq }.bytes());
         self.middle.remaining = len;
-        self.middle.eof_due = step == Step::DefinitionsDone && !self.shape.deprecate_eof;
-        Ok(())
+        let ends = step == Step::Definition { ends: true };
+        self.middle.eof_due = ends && !self.shape.deprecate_eof;
     }
 
     /// Handles a packet that says something.
     fn decide(
         &mut self,
-        role: Role,
+        mut step: Step<'_>,
         payload: &[u8],
         out: &mut Vec<u8>,
         notice: &mut impl FnMut(&Step<'_>, bool),
-    ) -> Result<Stop, Malformed> {
-        let mut step = self.reply.advance(role, payload, payload.len())?;
+    ) -> Result<(), Malformed> {
         self.put_eof_due(out);
         match &mut step {
             Step::Ok(ok) => {
@@ -324,10 +320,7 @@ impl Relay<'_> {
         }
         let eof = payload.first() == Some(&END) && payload.len() == EOF_LEN;
         notice(&step, eof);
-        Ok(match step {
-            Step::File => Stop::File,
-            _ => Stop::Hungry,
-        })
+        Ok(())
     }
 
     fn put_ok(&mut self, ok: &OkPacket<'_>, first: u8, out: &mut Vec<u8>) -> Result<(), Malformed> {

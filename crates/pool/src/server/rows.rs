@@ -6,7 +6,7 @@ use session::text::Text;
 use wire::blocking;
 use wire::command::ReplyShape;
 use wire::packet::{Frame, HEADER_LEN, frame};
-use wire::reply::{Reply, Role};
+use wire::reply::{Reply, Step};
 
 /// The only row of a collected result set; NULL is an empty text.
 pub(crate) fn row_of(collected: &[u8]) -> Option<Vec<Text>> {
@@ -15,11 +15,9 @@ pub(crate) fn row_of(collected: &[u8]) -> Option<Vec<Text>> {
     let mut found = None;
     while let Frame::Whole { total, .. } = frame(rest) {
         let payload = &rest[HEADER_LEN..total];
-        let role = reply.role(payload.first().copied(), payload.len());
-        if role == Role::Row {
+        if reply.advance(payload.len(), payload).ok()? == Step::Row {
             found = Some(read_row(payload));
         }
-        reply.advance(role, payload, payload.len()).ok()?;
         rest = &rest[total..];
         if reply.is_done() {
             break;

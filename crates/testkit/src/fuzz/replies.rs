@@ -11,7 +11,7 @@ use wire::capabilities as cap;
 use wire::command::ReplyShape;
 use wire::errors;
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
-use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step, put_err};
+use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Step, put_err};
 use wire::track::{self, Bound, Change, Wanted};
 
 /// The payload of an OK, EOF or ERR packet, or of a prepared statement's header.
@@ -106,7 +106,7 @@ struct Followed {
     failed: Option<Malformed>,
 }
 
-/// Follows the packets; of those that need not be whole only `shown` of the bytes are shown.
+/// Follows the packets; of each only `shown` of the bytes are shown, unless it must be whole.
 fn follow(shape: ReplyShape, packets: &[&[u8]], mut shown: impl FnMut(usize) -> usize) -> Followed {
     let mut reply = Reply::new(shape);
     let mut followed = Followed {
@@ -117,20 +117,18 @@ fn follow(shape: ReplyShape, packets: &[&[u8]], mut shown: impl FnMut(usize) -> 
     };
     for (number, packet) in packets.iter().enumerate() {
         let was_over = reply.is_done();
-        let role = reply.role(packet.first().copied(), packet.len());
-        let some = if role.whole() {
-            packet
-        } else {
-            &packet[..shown(packet.len())]
-        };
-        let advanced = reply.advance(role, some, packet.len());
+        let mut advanced = reply.advance(packet.len(), &packet[..shown(packet.len())]);
+        if advanced == Ok(Step::Cut) {
+            advanced = reply.advance(packet.len(), packet);
+            assert!(advanced != Ok(Step::Cut), "it is there whole");
+        }
         assert!(!was_over || advanced.is_err(), "a packet after the end");
         match advanced {
             Ok(step) => {
                 let starts = matches!(step, Step::Ok(_) | Step::End(_)) && reply.is_at_start();
                 assert!(!starts || matches!(shape, ReplyShape::Results | ReplyShape::Cursor));
-                followed.steps.push(format!("{role:?} {step:?}"));
-                followed.rows += u64::from(role == Role::Row);
+                followed.steps.push(format!("{step:?}"));
+                followed.rows += u64::from(step == Step::Row);
             }
             Err(malformed) => {
                 followed.failed = Some(malformed);
@@ -166,8 +164,8 @@ pub(super) fn reply(data: &[u8]) {
     );
     agrees(shape, how & 0x80 != 0, &packets, &whole);
     if let Some(header) = Header::read(stream) {
-        // Its first bytes are here, its role must be told from them without a panic.
-        let _ = Reply::new(shape).role(stream.get(HEADER_LEN).copied(), header.len);
+        // Its first bytes are here, what it does must be told from them without a panic.
+        let _ = Reply::new(shape).advance(header.len, &stream[HEADER_LEN..]);
     }
 }
 

@@ -3,11 +3,12 @@ use super::*;
 
 /// Feeds whole payloads; panics in the test where one does not fit.
 fn feed<'a>(reply: &mut Reply, payload: &'a [u8]) -> Step<'a> {
-    let role = reply.role(payload.first().copied(), payload.len());
-    reply.advance(role, payload, payload.len()).unwrap()
+    reply.advance(payload.len(), payload).unwrap()
 }
 
 const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+const DEFINITION: Step<'_> = Step::Definition { ends: false };
+const LAST_DEFINITION: Step<'_> = Step::Definition { ends: true };
 const END_PLAIN: &[u8] = b"\xfe\0\0\x02\0\0\0";
 const END_MORE: &[u8] = b"\xfe\0\0\x0a\0\0\0";
 
@@ -95,24 +96,24 @@ fn an_err_packet_has_a_number_a_state_and_words() {
 fn a_result_set_ends_at_its_end_packet() {
     let mut reply = Reply::new(ReplyShape::Results);
     assert_eq!(feed(&mut reply, b"\x02"), Step::Columns(2));
-    assert_eq!(feed(&mut reply, COLUMN), Step::Middle);
-    assert_eq!(feed(&mut reply, COLUMN), Step::DefinitionsDone);
-    assert_eq!(feed(&mut reply, b"\x01a\x01b"), Step::Middle);
+    assert_eq!(feed(&mut reply, COLUMN), DEFINITION);
+    assert_eq!(feed(&mut reply, COLUMN), LAST_DEFINITION);
+    assert_eq!(feed(&mut reply, b"\x01a\x01b"), Step::Row);
     assert_eq!(
         feed(&mut reply, b"\xfb\xfb"),
-        Step::Middle,
+        Step::Row,
         "a row of NULLs is no file request"
     );
     assert_eq!(
         feed(&mut reply, b"\0\x01x"),
-        Step::Middle,
+        Step::Row,
         "an empty string first is no OK"
     );
     assert!(!reply.is_done());
     assert!(matches!(feed(&mut reply, END_PLAIN), Step::End(_)));
     assert!(reply.is_done());
     assert_eq!(reply.rows(), 3);
-    assert!(reply.advance(Role::Row, b"", 0).is_err());
+    assert!(reply.advance(0, b"").is_err());
 }
 
 #[test]
@@ -131,12 +132,31 @@ fn a_row_that_begins_with_fe_is_a_row_when_it_is_long() {
     let mut reply = Reply::new(ReplyShape::Results);
     feed(&mut reply, b"\x01");
     feed(&mut reply, COLUMN);
-    assert_eq!(reply.role(Some(END), PAYLOAD_MAX), Role::Row);
-    reply.advance(Role::Row, b"\xfe", PAYLOAD_MAX).unwrap();
-    assert_eq!(reply.role(Some(ERR), 10), Role::Continuation);
-    reply.advance(Role::Continuation, b"", 10).unwrap();
-    assert_eq!(reply.role(Some(ERR), 10), Role::Err);
+    assert_eq!(reply.advance(PAYLOAD_MAX, b"\xfe"), Ok(Step::Row));
+    assert_eq!(reply.advance(10, b"\xff"), Ok(Step::Continuation));
+    assert!(matches!(
+        feed(&mut reply, b"\xff\x25\x05#70100killed"),
+        Step::Err(_)
+    ));
     assert_eq!(reply.rows(), 1);
+}
+
+#[test]
+fn what_decides_must_be_there_whole_and_all_else_may_pass_by() {
+    let mut reply = Reply::new(ReplyShape::Results);
+    assert_eq!(reply.advance(3, b""), Ok(Step::Cut));
+    assert_eq!(reply.advance(3, b"\xfc\x01"), Ok(Step::Cut));
+    assert!(reply.is_at_start(), "nothing has happened");
+    assert_eq!(
+        reply.advance(3, b"\xfc\x01\0and more"),
+        Ok(Step::Columns(1))
+    );
+    assert_eq!(reply.advance(COLUMN.len(), b"\x03d"), Ok(LAST_DEFINITION));
+    assert_eq!(reply.advance(2, b"\x01"), Ok(Step::Row));
+    assert_eq!(reply.advance(7, b""), Ok(Step::Cut));
+    assert_eq!(reply.advance(7, b"\xfe"), Ok(Step::Cut));
+    assert_eq!(reply.rows(), 1);
+    assert!(matches!(feed(&mut reply, END_PLAIN), Step::End(_)));
 }
 
 #[test]
@@ -163,10 +183,10 @@ fn a_prepared_statement_brings_its_definitions() {
         warnings: 3,
     };
     assert_eq!(feed(&mut reply, header), Step::Prepared(prepared));
-    assert_eq!(feed(&mut reply, COLUMN), Step::Middle);
-    assert_eq!(feed(&mut reply, COLUMN), Step::DefinitionsDone);
+    assert_eq!(feed(&mut reply, COLUMN), DEFINITION);
+    assert_eq!(feed(&mut reply, COLUMN), LAST_DEFINITION);
     assert!(!reply.is_done());
-    assert_eq!(feed(&mut reply, COLUMN), Step::DefinitionsDone);
+    assert_eq!(feed(&mut reply, COLUMN), LAST_DEFINITION);
     assert!(reply.is_done());
     let mut empty = Reply::new(ReplyShape::Prepared);
     feed(&mut empty, b"\0\x07\0\0\0\0\0\0\0\0\0\0");
@@ -205,13 +225,13 @@ fn without_deprecate_eof_an_eof_packet_stands_behind_each_list_of_definitions() 
     let eof = |status: u8| [END, 2, 0, status, 0];
     let mut reply = Reply::new(ReplyShape::Cursor).with_eofs(true);
     feed(&mut reply, b"\x01");
-    assert_eq!(feed(&mut reply, COLUMN), Step::Middle);
+    assert_eq!(feed(&mut reply, COLUMN), DEFINITION);
     let said = eof(0x2A);
     let Step::DefinitionsEnd(ok) = feed(&mut reply, &said) else {
         panic!("an EOF packet behind the definitions");
     };
     assert_eq!((ok.status, ok.warnings), (0x2A, 2));
-    assert_eq!(feed(&mut reply, b"\x01a"), Step::Middle);
+    assert_eq!(feed(&mut reply, b"\x01a"), Step::Row);
     let said = eof(0x0A);
     assert!(matches!(feed(&mut reply, &said), Step::End(_)));
     assert!(reply.is_at_start(), "another result follows");
@@ -228,7 +248,7 @@ fn without_deprecate_eof_an_eof_packet_stands_behind_each_list_of_definitions() 
         let mut reply = Reply::new(ReplyShape::Prepared).with_eofs(true);
         feed(&mut reply, header);
         for definitions in lists {
-            (0..*definitions).for_each(|_| assert_eq!(feed(&mut reply, COLUMN), Step::Middle));
+            (0..*definitions).for_each(|_| assert_eq!(feed(&mut reply, COLUMN), DEFINITION));
             assert!(!reply.is_done());
             let said = eof(2);
             assert!(matches!(feed(&mut reply, &said), Step::DefinitionsEnd(_)));
@@ -243,8 +263,7 @@ fn rows_in_place_of_the_eof_packet_behind_definitions_are_malformed() {
         let mut reply = Reply::new(ReplyShape::Results).with_eofs(true);
         feed(&mut reply, b"\x01");
         feed(&mut reply, COLUMN);
-        let role = reply.role(payload.first().copied(), payload.len());
-        assert!(reply.advance(role, payload, payload.len()).is_err());
+        assert!(reply.advance(payload.len(), payload).is_err());
     }
 }
 
