@@ -122,7 +122,16 @@ impl<S> Pair<'_, S> {
         text_here_max: usize,
         out: &mut Vec<u8>,
     ) -> Front {
-        let session = self.session_to_restore();
+        // The schema is set now, by the pool or by the command itself.
+        self.backend.schema = SchemaThere::Clients;
+        let session = match self.client.statement.standing {
+            Standing::NewSchema => self.session_but_schema(),
+            _ => self.client.session.clone(),
+        };
+        debug_assert!(
+            can_restore(&self.backend.session, &session),
+            "no command takes a schema away"
+        );
         if self.has_conditions_of_others() {
             self.put_clearing(out);
         }
@@ -151,17 +160,11 @@ impl<S> Pair<'_, S> {
             && self.backend.insert_id == Some(self.client.last.insert_id)
     }
 
-    /// The session in which the backend is to stand for the client's command.
-    fn session_to_restore(&mut self) -> Rc<Session> {
-        let (client, backend) = (&*self.client, &mut *self.backend);
-        // The schema is set now, by the pool or by the command itself.
-        backend.schema = SchemaThere::Clients;
-        let (session, there) = (&client.session, &backend.session);
-        if client.statement.standing != Standing::NewSchema || session.schema == there.schema {
-            debug_assert!(
-                can_restore(there, session),
-                "no command takes a schema away"
-            );
+    /// The session in which the backend is to stand for a command that sets another schema: that
+    /// of the client, in whichever schema the backend is.
+    fn session_but_schema(&mut self) -> Rc<Session> {
+        let (session, there) = (&self.client.session, &self.backend.session);
+        if session.schema == there.schema {
             return session.clone();
         }
         let mut elsewhere = (**session).clone();
