@@ -274,15 +274,12 @@ impl<N: Net> Group<N> {
     pub(crate) fn send_statement(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
         self.judge_again(key, lease, message);
         let runs = *front == Front::CannotFail;
-        let Some(waited) = self.note_sent(key, lease, runs) else {
+        let Some((command, waited)) = self.note_sent((key, lease), message, runs) else {
             return;
         };
         if self.settings.logs_statements() {
             self.logs().note((key, lease), message, waited);
         }
-        let Some(command) = self.in_flight(key, lease, message) else {
-            return;
-        };
         let statement = self.clients.get(key).map(|client| client.statement);
         let asks = |s: Statement| s.code == Code::Unread || s.looks_back == LooksBack::AtRowCount;
         if statement.is_some_and(asks)
@@ -336,14 +333,19 @@ impl<N: Net> Group<N> {
     }
 
     /// A client's statement goes out: notes that it runs, with what it is pinned for where that is
-    /// certain (`runs`). Returns how long it has waited; `None` where it does not go out.
-    fn note_sent(&mut self, key: Key, lease: Key, runs: bool) -> Option<Duration> {
+    /// certain (`runs`), and whether others may ride behind it. Returns how it stands among those
+    /// in flight, and how long it has waited; `None` where it does not go out.
+    fn note_sent(
+        &mut self,
+        (key, lease): (Key, Key),
+        message: &[u8],
+        runs: bool,
+    ) -> Option<(InFlight, Duration)> {
         let now = self.net.now();
-        let client = self.clients.get_mut(key)?;
+        let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
         if runs && !client.pins.is_empty() {
             client.note_pins(now, &mut self.counts);
         }
-        let backend = self.backends.get_mut(lease)?;
         if !client.change_state(ClientState::Running, now) {
             self.clients.close_later(key);
             return None;
@@ -359,13 +361,6 @@ impl<N: Net> Group<N> {
         if client.statement.spoils {
             backend.reuse.end_with_client();
         }
-        Some(waited)
-    }
-
-    /// A client's statement as it stands among those in flight on its backend; says whether others
-    /// may ride behind it.
-    fn in_flight(&mut self, key: Key, lease: Key, message: &[u8]) -> Option<InFlight> {
-        let (client, backend) = (self.clients.get(key)?, self.backends.get_mut(lease)?);
         let first = backend.flight().is_empty();
         let behind = backend.flight().back().and_then(|command| command.owner);
         self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
@@ -382,16 +377,17 @@ impl<N: Net> Group<N> {
             true => 0,
             false => backend.riders.keep(message),
         };
-        Some(InFlight {
+        let command = InFlight {
             owner: Some(key),
             purpose: Purpose::Statement,
             reply: Reply::new(client.statement.shape),
             shape,
-            sent: self.net.now(),
+            sent: now,
             first,
             left: None,
             kept,
-        })
+        };
+        Some((command, waited))
     }
 
     /// Sends a client's command to its backend, in the words that the backend knows.
