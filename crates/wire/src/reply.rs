@@ -293,15 +293,14 @@ enum Then {
     Nothing,
 }
 
-impl Then {
-    fn state(self) -> State {
-        match self {
-            Then::Rows => State::Rows,
-            Then::Columns(0) | Then::Nothing => State::Done,
-            Then::Columns(columns) => State::Definitions {
-                left: u64::from(columns),
-                then: Then::Nothing,
-            },
+impl State {
+    /// So many definitions are still to come, and then this.
+    fn definitions(left: u64, then: Then) -> State {
+        match (left, then) {
+            (1.., then) => State::Definitions { left, then },
+            (0, Then::Rows) => State::Rows,
+            (0, Then::Columns(columns)) => State::definitions(columns.into(), Then::Nothing),
+            (0, Then::Nothing) => State::Done,
         }
     }
 }
@@ -411,13 +410,7 @@ impl Reply {
 
     fn on_columns<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
         let columns = Reader::new(payload).lenenc("a column count")?;
-        self.state = match columns {
-            0 => State::Rows,
-            left => State::Definitions {
-                left,
-                then: Then::Rows,
-            },
-        };
+        self.state = State::definitions(columns, Then::Rows);
         self.rows = 0;
         Ok(Step::Columns(columns))
     }
@@ -441,13 +434,7 @@ impl Reply {
     fn on_prepared<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
         let prepared = Prepared::read(payload)?;
         let then = Then::Columns(prepared.columns);
-        self.state = match prepared.params {
-            0 => then.state(),
-            params => State::Definitions {
-                left: u64::from(params),
-                then,
-            },
-        };
+        self.state = State::definitions(prepared.params.into(), then);
         Ok(Step::Prepared(prepared))
     }
 
@@ -471,23 +458,17 @@ impl Reply {
             self.state = State::Done;
             return Ok(Step::CursorOpen(eof));
         }
-        self.state = then.state();
+        self.state = State::definitions(0, then);
         Ok(Step::DefinitionsEnd(eof))
     }
 
     fn on_definition<'a>(&mut self, left: u64, then: Then) -> Step<'a> {
-        let ends = left <= 1;
         self.state = match left {
-            2.. => State::Definitions {
-                left: left - 1,
-                then,
-            },
-            _ if self.eofs => State::DefinitionsEof(then),
-            _ => then.state(),
+            1 if self.eofs => State::DefinitionsEof(then),
+            left => State::definitions(left - 1, then),
         };
-        Step::Definition {
-            ends: ends && !self.eofs,
-        }
+        let ends = left == 1 && !self.eofs;
+        Step::Definition { ends }
     }
 }
 
