@@ -195,6 +195,45 @@ fn who_rides_behind_a_statement_that_takes_too_long_is_answered() {
     }
 }
 
+/// The client of the statement in front has gone. It takes too long all the same, and those who
+/// ride behind it do not wait for ever.
+#[test]
+fn who_rides_behind_a_statement_of_nobody_is_answered() {
+    let test = "who_rides_behind_a_statement_of_nobody_is_answered";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in both_servers(test) {
+        const LOCKED: &str = "SELECT text FROM shop.riding_left_late";
+        let settings = "backends_max = 1\ngroups = 1\nstatement_ms_max = 2000";
+        let name = format!("riding_left_late_{:?}.toml", real.flavour());
+        let pool = start_pool(real, &name, settings);
+        real.execute(&[
+            "DROP TABLE IF EXISTS shop.riding_left_late",
+            "CREATE TABLE shop.riding_left_late (text LONGTEXT)",
+            "INSERT INTO shop.riding_left_late VALUES ('short')",
+        ]);
+        let [mut late, mut rider] = [(); 2].map(|()| login(&pool.address, &app()));
+        assert_eq!(late.value(LOCKED), "short");
+        assert_eq!(rider.value(TEXT), "3");
+        let mut locks = login(&real.address(), &app());
+        locks.must("LOCK TABLES shop.riding_left_late WRITE");
+        late.send(&[(Command::Query, LOCKED.as_bytes())]).unwrap();
+        let running =
+            format!("SELECT COUNT(*) FROM information_schema.processlist WHERE info = '{LOCKED}'");
+        let mut admin = real.admin();
+        while admin.value(&running) != "1" {}
+        rider.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
+        pool.wait_for_census(" ridden: 1,").unwrap();
+        drop(late);
+        let reply = rider.receive().unwrap();
+        assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
+        locks.must("UNLOCK TABLES");
+        pool.wait_for_census(" ridden: 1, ridden_again: 1,")
+            .unwrap();
+    }
+}
+
 /// With all variables tracked, MySQL 9 reports the number of each statement: no change of anything.
 #[test]
 fn statements_ride_on_mysql() {

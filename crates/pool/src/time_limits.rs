@@ -98,6 +98,15 @@ impl<S> Client<S> {
     }
 }
 
+/// What has taken longer on a backend than its user's may.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum OverTime {
+    /// A client's statement or transaction, as it is told.
+    Clients(Key, Refusal),
+    /// A statement whose client has left; those who ride behind it are of the same account.
+    Nobodys,
+}
+
 /// What limits of time go by.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'a> {
@@ -210,8 +219,8 @@ impl<N: Net> TimeLimits<'_, N> {
         silent.map(|(key, _)| key).collect()
     }
 
-    /// The client whose time on this backend is over, and why.
-    pub(crate) fn overdue(&mut self, lease: Key) -> Option<(Key, Refusal)> {
+    /// Whose time on this backend is over.
+    pub(crate) fn overdue(&mut self, lease: Key) -> Option<OverTime> {
         let now = self.net.now();
         let backend = self.backends.get_mut(lease)?;
         if !backend.in_transaction() {
@@ -219,22 +228,30 @@ impl<N: Net> TimeLimits<'_, N> {
         }
         let flight = backend.flight();
         let running = flight.front().filter(|c| c.purpose == Purpose::Statement);
-        // Behind a reply of nobody waits who keeps something there.
-        let owner = running.and_then(|c| c.owner).or(backend.lease())?;
+        let limits_of = |key| {
+            let client = self.clients.get(key)?;
+            Some(&self.limits.settings.users[client.user as usize].limits)
+        };
+        // Behind a reply of nobody waits who keeps something there, or who rides.
+        let Some(owner) = running.and_then(|c| c.owner).or(backend.lease()) else {
+            let limits = limits_of(flight.iter().find_map(|c| c.owner)?)?;
+            let since = running?.sent.max(backend.busy_since);
+            let late = limits.statement_max.is_some_and(|m| now.since(since) > m);
+            return late.then_some(OverTime::Nobodys);
+        };
         let first = running.and_then(|_| flight.iter().find(|c| c.owner == Some(owner)));
-        let client = self.clients.get(owner)?;
-        let limits = &self.limits.settings.users[client.user as usize].limits;
+        let limits = limits_of(owner)?;
         if let (Some(max), Some(first)) = (limits.statement_max, first)
             && now.since(first.sent.max(backend.busy_since)) > max
         {
-            return Some((owner, Refusal::StatementTime { max }));
+            return Some(OverTime::Clients(owner, Refusal::StatementTime { max }));
         }
         let max = limits
             .transaction_max
             .filter(|_| backend.in_transaction())?;
         let since = *backend.transaction_since.get_or_insert(now);
         let late = now.since(since) > max;
-        late.then_some((owner, Refusal::TransactionTime { max }))
+        late.then_some(OverTime::Clients(owner, Refusal::TransactionTime { max }))
     }
 }
 
@@ -399,7 +416,10 @@ mod tests {
         assert_eq!(bench.limits().overdue(lease), None);
         bench.net.now = busy_since + SECOND + MOMENT;
         let refusal = Refusal::StatementTime { max: SECOND };
-        assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
+        assert_eq!(
+            bench.limits().overdue(lease),
+            Some(OverTime::Clients(key, refusal))
+        );
     }
 
     #[test]
@@ -420,7 +440,32 @@ mod tests {
         assert_eq!(bench.limits().overdue(lease), None);
         bench.net.now = sent + SECOND + MOMENT;
         let refusal = Refusal::StatementTime { max: SECOND };
-        assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
+        assert_eq!(
+            bench.limits().overdue(lease),
+            Some(OverTime::Clients(key, refusal))
+        );
+    }
+
+    #[test]
+    fn who_rides_behind_a_reply_of_nobody_waits_as_long_as_that_statement_may_take() {
+        let mut bench = Bench::new("", "statement_ms_max = 1000");
+        let (key, lease) = bench.running();
+        let rider = bench.client(&[ClientState::Idle, ClientState::Running]);
+        let backend = bench.backends.get_mut(lease).unwrap();
+        backend.flight_mut().next().unwrap().owner = None;
+        backend.binding.forget(key);
+        bench.net.now = NOW + SECOND + MOMENT;
+        assert_eq!(bench.limits().overdue(lease), None, "nobody waits for it");
+        let sent = bench.net.now;
+        let backend = bench.backends.get_mut(lease).unwrap();
+        backend.expect(InFlight {
+            sent,
+            ..InFlight::own(Some(rider), Purpose::Statement, ReplyShape::Results)
+        });
+        assert_eq!(bench.limits().overdue(lease), Some(OverTime::Nobodys));
+        let backend = bench.backends.get_mut(lease).unwrap();
+        backend.busy_since = NOW + MOMENT;
+        assert_eq!(bench.limits().overdue(lease), None, "it began later");
     }
 
     #[test]
@@ -433,7 +478,10 @@ mod tests {
         assert_eq!(bench.limits().overdue(lease), None);
         bench.net.now = NOW + SECOND + MOMENT;
         let refusal = Refusal::TransactionTime { max: SECOND };
-        assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
+        assert_eq!(
+            bench.limits().overdue(lease),
+            Some(OverTime::Clients(key, refusal))
+        );
     }
 
     #[test]
@@ -454,6 +502,9 @@ mod tests {
         assert_eq!(bench.limits().overdue(lease), None, "another begins");
         bench.net.now = NOW + 6 * SECOND + MOMENT;
         let refusal = Refusal::TransactionTime { max: SECOND };
-        assert_eq!(bench.limits().overdue(lease), Some((key, refusal)));
+        assert_eq!(
+            bench.limits().overdue(lease),
+            Some(OverTime::Clients(key, refusal))
+        );
     }
 }

@@ -13,7 +13,12 @@ pub(crate) const NOW: Time = Time(1_000_000_000);
 
 /// A group with nobody in it.
 pub(crate) fn group() -> Group<Scripted> {
-    let mut group = Group::new(Scripted::default(), Arc::new(shared("")), 0);
+    group_with("")
+}
+
+/// The same, with settings of its own.
+pub(crate) fn group_with(settings: &str) -> Group<Scripted> {
+    let mut group = Group::new(Scripted::default(), Arc::new(shared(settings)), 0);
     group.backend_pools.add(PoolKey::of_user("app"), |_| true);
     group
 }

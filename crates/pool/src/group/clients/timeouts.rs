@@ -6,7 +6,7 @@
 
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::time_limits::Late;
+use crate::time_limits::{Late, OverTime};
 use reactor::{Key, Net};
 use sql::lex::Server;
 use wire::errors;
@@ -66,22 +66,69 @@ impl<N: Net> Group<N> {
             self.clients.close_later(key);
         }
         for lease in self.backends.keys() {
-            if let Some((owner, refusal)) = self.time_limits().overdue(lease) {
-                self.counts.too_slow += 1;
-                if let Some(client) = self.clients.get(owner) {
-                    let peer = client.transport.peer(&self.net);
-                    let user = &self.settings.users[client.user as usize].name;
-                    self.log.time_limit(self.net.now(), peer, user, &refusal);
+            match self.time_limits().overdue(lease) {
+                None => {}
+                Some(OverTime::Clients(owner, refusal)) => {
+                    self.end_overtime(lease, owner, &refusal);
                 }
-                // The client's end is closed, and with it whatever is left on the backend.
-                if let Some(client) = self.clients.get_mut(owner) {
-                    client.begin_unasked();
-                }
-                self.refuse_and_leave(owner, &refusal);
-                self.clients.close_later(owner);
-                self.abandon(lease, Some(owner));
-                self.clients.unbind(owner, &mut self.backends);
+                Some(OverTime::Nobodys) => self.abandon(lease, None),
             }
         }
+    }
+
+    /// Ends a client whose statement or transaction has taken too long.
+    fn end_overtime(&mut self, lease: Key, owner: Key, refusal: &Refusal) {
+        self.counts.too_slow += 1;
+        if let Some(client) = self.clients.get(owner) {
+            let peer = client.transport.peer(&self.net);
+            let user = &self.settings.users[client.user as usize].name;
+            self.log.time_limit(self.net.now(), peer, user, refusal);
+        }
+        // The client's end is closed, and with it whatever is left on the backend.
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.begin_unasked();
+        }
+        self.refuse_and_leave(owner, refusal);
+        self.clients.close_later(owner);
+        self.abandon(lease, Some(owner));
+        self.clients.unbind(owner, &mut self.backends);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::backend::{InFlight, Purpose};
+    use crate::client::ClientState;
+    use crate::group::tests::{NOW, group_with, leased};
+    use std::time::Duration;
+    use wire::command::ReplyShape;
+
+    #[test]
+    fn who_rides_behind_a_statement_of_nobody_that_takes_too_long_runs_again() {
+        let mut group = group_with("statement_ms_max = 1000");
+        let (rider, lease) = leased(&mut group);
+        let client = group.clients.get_mut(rider).unwrap();
+        assert!(client.change_state(ClientState::Running, NOW));
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.binding.forget(rider);
+        let sent = NOW;
+        let statement = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
+        backend.expect(InFlight { sent, ..statement });
+        let owner = Some(rider);
+        let kept = backend.riders.keep(b"\x09\0\0\0\x03SELECT 1");
+        backend.expect(InFlight {
+            owner,
+            kept,
+            ..statement
+        });
+        group.net.now = NOW + Duration::from_millis(1000);
+        group.keep_time_limits();
+        assert!(group.backends.get(lease).is_some(), "it has its time");
+        group.net.now = group.net.now + Duration::from_millis(1);
+        group.keep_time_limits();
+        assert!(group.backends.get(lease).is_none());
+        let client = group.clients.get(rider).unwrap();
+        assert_eq!((client.closing, client.lease()), (false, None));
+        assert_eq!((group.counts.ridden_again, group.counts.too_slow), (1, 0));
     }
 }
