@@ -369,9 +369,19 @@ fn routines_ask_through_triggers_and_views() {
                 "CREATE PROCEDURE fires() INSERT INTO counted_rows (a) VALUES (1)",
                 "CREATE PROCEDURE looks() SELECT c + 0 FROM counting",
                 "CREATE PROCEDURE calls() CALL fires()",
+                "CREATE VIEW rows_view AS SELECT a FROM counted_rows",
+                "CREATE VIEW over_rows AS SELECT a FROM rows_view WHERE a < 9",
+                "CREATE PROCEDURE through() INSERT INTO over_rows (a) VALUES (1)",
             ],
         );
-        for call in ["CALL fires()", "CALL looks()", "CALL calls()"] {
+        for call in [
+            "CALL fires()",
+            "CALL looks()",
+            "CALL calls()",
+            "CALL through()",
+            "INSERT INTO rows_view (a) VALUES (1)",
+            "REPLACE over_rows (a) VALUES (1)",
+        ] {
             story.sql(0, "INSERT INTO w VALUES (1), (2), (3)");
             story.sql(1, "SELECT v FROM t WHERE id < 3");
             assert_eq!(story.may_be_gone(0, call), story.pooled, "{call}");

@@ -53,10 +53,10 @@ pub struct Names {
     read: Map,
     /// Whose code runs when they are written to, and those that are read.
     written: Map,
-    /// Tables whose triggers read what the statement before left, by name: the schema, and what
-    /// they read.
+    /// Tables whose triggers read what the statement before left, and views that write to such
+    /// tables, by name: the schema, and what they read.
     asking: Asking,
-    /// Views that do so, in the same form.
+    /// Views that do so when they are read, in the same form.
     asking_views: Asking,
     /// Each of the objects behind them, for people.
     pub lines: Vec<String>,
@@ -139,8 +139,9 @@ impl Names {
         !self.asking_views.is_empty() || !reads && !self.asking.is_empty()
     }
 
-    /// What the triggers of the tables that a text names, and the views that it names, read of that
-    /// which the statement before left. `schema` and `reads` are as for [`Names::reached_by`].
+    /// What the triggers of the tables that a text names, or writes to through views, and the views
+    /// that it names, read of that which the statement before left. `schema` and `reads` are as
+    /// for [`Names::reached_by`].
     pub fn asked_by_named(
         &self,
         (sql, mode): (&[u8], LexMode),
@@ -228,6 +229,31 @@ pub fn resolve(objects: &[&Object]) -> Names {
     judging.names
 }
 
+/// An object with all that it calls, fires and reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Whole {
+    /// User variables that it may set.
+    sets: BTreeSet<Folded>,
+    /// What it may read of that which the statement before left.
+    asks: Reads,
+    /// The same of the triggers that fire where somebody writes through the views that it names,
+    /// or through itself.
+    written: Reads,
+}
+
+impl Whole {
+    fn is_empty(&self) -> bool {
+        self.sets.is_empty() && self.asks.is_empty() && self.written.is_empty()
+    }
+}
+
+fn put_asking(asking: &mut Asking, object: &Object, asks: Reads) {
+    if !asks.is_empty() {
+        let named = asking.entry(object.name.clone()).or_default();
+        named.push((object.schema.clone(), asks));
+    }
+}
+
 impl Judging<'_> {
     /// Looks at each object once; whether anything has got worse.
     fn go_round(&mut self) -> bool {
@@ -302,11 +328,16 @@ impl Judging<'_> {
         meant
     }
 
-    /// Notes every routine, with the user variables that it and what it reaches may set.
+    /// Notes every routine, with the user variables that it and what it reaches may set, and every
+    /// table and view whose code asks.
     fn set_routines(&mut self) {
-        let mut whole: Vec<(BTreeSet<Folded>, Reads)> = Vec::new();
+        let mut whole: Vec<Whole> = Vec::new();
         for object in self.objects {
-            whole.push((object.judged.sets.clone(), object.judged.asks));
+            whole.push(Whole {
+                sets: object.judged.sets.clone(),
+                asks: object.judged.asks,
+                written: Reads::NONE,
+            });
         }
         // Most code sets none, so one round is the rule.
         while self.spread(&mut whole) {}
@@ -314,19 +345,19 @@ impl Judging<'_> {
             let procedure = match object.kind {
                 Defined::Procedure => true,
                 Defined::Function => false,
-                Defined::Trigger | Defined::View if !whole[i].1.is_empty() => {
-                    let asking = match object.kind {
-                        Defined::View => &mut self.names.asking_views,
-                        _ => &mut self.names.asking,
-                    };
-                    let named = asking.entry(object.name.clone()).or_default();
-                    named.push((object.schema.clone(), whole[i].1));
+                Defined::Trigger => {
+                    put_asking(&mut self.names.asking, object, whole[i].asks);
+                    continue;
+                }
+                Defined::View => {
+                    put_asking(&mut self.names.asking_views, object, whole[i].asks);
+                    put_asking(&mut self.names.asking, object, whole[i].written);
                     continue;
                 }
                 _ => continue,
             };
             let (leaves, why) = &self.leaves[i];
-            let (sets, asks) = whole[i].clone();
+            let Whole { sets, asks, .. } = whole[i].clone();
             let uncounted = object.judged.uncounted;
             if !leaves.is_followed() {
                 self.names.unknown.push(format!("{} ({why})", object.title));
@@ -347,7 +378,7 @@ impl Judging<'_> {
     }
 
     /// Gives each object what it reaches; whether that was news.
-    fn spread(&self, whole: &mut [(BTreeSet<Folded>, Reads)]) -> bool {
+    fn spread(&self, whole: &mut [Whole]) -> bool {
         // Tables and views whose code sets some, or asks.
         let mut setting: HashMap<&[u8], Vec<usize>> = HashMap::new();
         for (i, object) in self.objects.iter().enumerate() {
@@ -355,8 +386,7 @@ impl Judging<'_> {
                 object.kind,
                 Defined::Trigger | Defined::View | Defined::Column
             );
-            let (sets, asks) = &whole[i];
-            if of_a_table && !(sets.is_empty() && asks.is_empty()) {
+            if of_a_table && !whole[i].is_empty() {
                 setting.entry(&object.name).or_default().push(i);
             }
         }
@@ -364,32 +394,47 @@ impl Judging<'_> {
         for (i, object) in self.objects.iter().enumerate() {
             let calls = object.judged.calls.iter();
             let called: Vec<usize> = calls.flat_map(|call| self.meant(object, call)).collect();
-            let all = called.iter().map(|&j| whole[j].1);
-            let mut asks = all.fold(whole[i].1, Reads::union);
+            let all = called.iter().map(|&j| whole[j].asks);
+            let mut asks = all.fold(whole[i].asks, Reads::union);
+            let mut written = whole[i].written;
             let mut reached = called;
             if !setting.is_empty() {
                 let names = object.judged.names.iter();
                 let hits = names.filter_map(|name| setting.get(&**name));
                 reached.extend(hits.flatten());
             }
+            let is_view = object.kind == Defined::View;
             // Who reads from a view fires no triggers.
+            let writes = !is_view && object.judged.leaves >= Leaves::Rows;
             for &j in &reached {
-                let other = &self.objects[j];
-                let runs = match other.kind {
-                    Defined::View => true,
-                    Defined::Trigger => object.kind != Defined::View,
-                    _ => false,
-                };
-                if runs && object.may_mean(&other.schema) {
-                    asks = asks.union(whole[j].1);
+                let (other, its) = (&self.objects[j], &whole[j]);
+                if !object.may_mean(&other.schema) {
+                    continue;
+                }
+                match other.kind {
+                    Defined::View => {
+                        asks = asks.union(its.asks);
+                        written = written.union(its.written);
+                    }
+                    Defined::Trigger if is_view => written = written.union(its.asks),
+                    Defined::Trigger => asks = asks.union(its.asks),
+                    _ => {}
                 }
             }
-            let mut sets = whole[i].0.clone();
-            for j in reached {
-                sets.extend(whole[j].0.iter().cloned());
+            if writes {
+                asks = asks.union(written);
             }
-            news |= sets.len() > whole[i].0.len() || asks != whole[i].1;
-            whole[i] = (sets, asks);
+            let mut sets = whole[i].sets.clone();
+            for j in reached {
+                sets.extend(whole[j].sets.iter().cloned());
+            }
+            let now = Whole {
+                sets,
+                asks,
+                written,
+            };
+            news |= now != whole[i];
+            whole[i] = now;
         }
         news
     }
@@ -537,6 +582,9 @@ mod tests {
             object(Procedure, "d", "reads", "SELECT c FROM counting"),
             object(Procedure, "d", "calls", "CALL fires()"),
             object(Procedure, "d", "neither", "SELECT c FROM plain"),
+            object(View, "d", "over", "select `c` from `d`.`plain`"),
+            object(Procedure, "d", "through", "UPDATE over SET c = 1"),
+            object(Trigger, "d", "further", "INSERT INTO plain VALUES (1)"),
             object(
                 Procedure,
                 "e",
@@ -549,10 +597,24 @@ mod tests {
             ("reads", Reads::ROW_COUNT),
             ("calls", Reads::ROW_COUNT),
             ("neither", Reads::NONE),
+            ("through", Reads::ROW_COUNT),
             ("of_its_own", Reads::NONE),
         ] {
             let routine = &names.routines[&(true, fold(procedure.as_bytes()))][0];
             assert_eq!(routine.asks, asks, "{procedure}");
+        }
+        for (sql, asks) in [
+            ("INSERT INTO counted VALUES (1)", Reads::ROW_COUNT),
+            ("INSERT INTO plain VALUES (1)", Reads::ROW_COUNT),
+            ("DELETE FROM over", Reads::ROW_COUNT),
+            ("INSERT INTO further VALUES (1)", Reads::ROW_COUNT),
+            ("INSERT INTO other SELECT 1", Reads::NONE),
+            ("SELECT c FROM over", Reads::NONE),
+            ("SELECT c FROM counting", Reads::ROW_COUNT),
+        ] {
+            let reads = sql.starts_with("SELECT");
+            let asked = names.asked_by_named((sql.as_bytes(), mode()), Some(b"d"), reads);
+            assert_eq!(asked, asks, "{sql}");
         }
     }
 
