@@ -1,6 +1,6 @@
 //! What servers report of a session's changes, and when: the trackers, told through the pool.
 
-use crate::compare::{Story, same_on_both};
+use crate::compare::{Story, same, same_on_both};
 use crate::world::app;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -192,4 +192,29 @@ fn a_question_about_diagnostics_reports_no_change_of_state() {
         }
     };
     same_on_both("state_of_diagnostics", 1, tell);
+}
+
+/// A client that hears of every variable hears of the trackers' own, too. MySQL has among all of
+/// them `statement_id`, which is each connection's.
+#[test]
+fn a_tracker_that_is_set_is_reported_to_who_is_told_of_all() {
+    let tell = |story: &mut Story| {
+        for set in [
+            "SET session_track_schema = OFF",
+            "SET session_track_schema = ON",
+            "SET session_track_state_change = OFF",
+            "SET session_track_transaction_info = 'OFF'",
+            "SET time_zone = '+02:00', session_track_schema = OFF",
+            "SET session_track_system_variables = '*'",
+            "SET session_track_system_variables = '*', session_track_schema = OFF",
+        ] {
+            for list in ["*", "autocommit"] {
+                let a = story.join();
+                let list = format!("SET session_track_system_variables = '{list}'");
+                story.all(a, &[&list, set, "SET time_zone = '+01:00'", "DO 1", set]);
+                story.command(a, Command::Quit, b"");
+            }
+        }
+    };
+    same("told_of_all", 2, tell);
 }

@@ -26,6 +26,11 @@ pub struct Tracked {
 }
 
 impl Tracked {
+    /// Whether every variable is told of, these as well.
+    fn is_all(&self) -> bool {
+        &*self.variables == b"*"
+    }
+
     /// An expression that has the value of this variable, its type and its length, where the
     /// connection has all of them on. MariaDB gives a text the length of its value, and a switch
     /// inside of IF() one more; MySQL gives a variable its own length, also inside of IF().
@@ -140,6 +145,10 @@ pub fn retracked(
         match tracks {
             true => {
                 any = true;
+                // What the server is sent does not set it, and so does not report it either.
+                if name != VARIABLES && (own.is_all() || then.is_all()) {
+                    return None;
+                }
                 if name == VARIABLES {
                     if std::mem::replace(&mut listed, true) {
                         return None;
@@ -167,7 +176,7 @@ pub fn retracked(
         told.retain(|name| wanted.tells_of(name));
         // A list that names itself is reported, and the server's is another one than the client's,
         // but for that of all.
-        if &*then.variables == b"*" {
+        if then.is_all() {
             told.push(VARIABLES.into());
         } else if wanted.tells_of(VARIABLES) {
             return None;
@@ -466,9 +475,9 @@ mod tests {
             let own = Tracked {
                 wanted: Wanted {
                     state: was_on,
-                    ..tracked("*").wanted
+                    ..tracked("autocommit").wanted
                 },
-                ..tracked("*")
+                ..tracked("autocommit")
             };
             for (is_mysql, expected) in [(false, mariadb), (true, mysql)] {
                 let (text, mode) = (sql.as_bytes(), LexMode::default());
@@ -525,8 +534,13 @@ mod tests {
             "SET session_track_system_variables = 'session_track_system_variables'",
             "SET session_track_transaction_info = 1, session_track_transaction_info = 0",
             "SET /*! session_track_schema = 1 */",
+            "SET session_track_system_variables = '*', session_track_schema = 0",
         ] {
             assert_eq!(taken(sql), None, "{sql}");
         }
+        let own = tracked("*");
+        let sql = b"SET session_track_schema = 0";
+        let found = retracked(sql, LexMode::default(), &tracked(""), &own, false);
+        assert_eq!(found, None, "it is told of the switch itself");
     }
 }
