@@ -4,7 +4,7 @@
 //! One backend for two clients: nobody may be pinned, or the other would wait in vain. Where stored
 //! code pins, there are two.
 
-use crate::compare::{Story, same_on_both};
+use crate::compare::{Story, same, same_on_both};
 use crate::world::{app, both_servers, fresh_schema, login, start_pool};
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
@@ -406,6 +406,32 @@ fn names_like_those_of_the_questions_are_no_questions() {
                     story.sql(b, "COMMIT");
                 }
             }
+        }
+    });
+}
+
+/// What the pool puts in place of a question has the name of the question, in RETURNING too.
+#[test]
+fn a_column_of_returning_is_named_as_on_the_server() {
+    same("returning_named", 1, |story| {
+        story.columns = true;
+        let (a, other) = (story.join(), story.join());
+        story.sql(
+            a,
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        );
+        let asks = "INSERT INTO t (v) VALUES (1), (2) RETURNING id, ROW_COUNT(), FOUND_ROWS() + 1";
+        let prepared = story.prepare(a, asks).id;
+        for _ in 0..2 {
+            story.sql(other, "SELECT 1");
+            story.may_be_gone(a, asks);
+            story.sql(other, "SELECT 1");
+            story.execution_may_be_gone(a, prepared);
+            story.sql(other, "SELECT 1");
+            story.sql(
+                a,
+                "DELETE FROM t WHERE v = 1 RETURNING id, ROW_COUNT() AS n",
+            );
         }
     });
 }

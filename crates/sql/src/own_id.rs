@@ -5,8 +5,8 @@
 //! server would answer CONNECTION_ID() with the id of whichever connection runs the statement. The
 //! mechanism: [`with_own_id`] puts the client's id into the text, as an expression of the same
 //! type, length and flags (compared on MariaDB 10.11 and MySQL 9.7, for ids of ten digits), and
-//! gives a column of a SELECT list that has no alias the name that the server would have made of
-//! the text. [`with_values`] does the same for ROW_COUNT(), FOUND_ROWS(), `@@warning_count` and
+//! gives a column of a list of SELECT or RETURNING that has no alias the name that the server would
+//! have made of the text. [`with_values`] does the same for ROW_COUNT(), FOUND_ROWS(), `@@warning_count` and
 //! `@@error_count`, all of them or none.
 //!
 //! What is left alone, because the server's own id is what is meant or what must be kept: texts
@@ -241,6 +241,8 @@ impl<'a> Edits<'a> {
             }
             if first && token.kind != Kind::Punct(b'(') {
                 computes = self.is(token, &COMPUTES);
+                // MariaDB names a column of VALUES after its text, and takes no alias there.
+                self.named &= self.server.is_mysql() || !self.is(token, &["VALUES"]);
                 first = false;
             }
             first |= token.kind == Kind::Semicolon;
@@ -342,6 +344,11 @@ impl<'a> Edits<'a> {
             .any(|(from, to, _)| *from == start && from < to)
     }
 
+    /// Whether a list of columns begins behind a token. MySQL knows no RETURNING but JSON_VALUE()'s.
+    fn begins_list(&self, token: Token) -> bool {
+        self.is(token, &["SELECT"]) || !self.server.is_mysql() && self.is(token, &["RETURNING"])
+    }
+
     /// Gives columns that were touched the names that they would have had.
     fn name_columns(&mut self, tokens: &[Token]) {
         let mut levels = vec![Level::default()];
@@ -375,7 +382,8 @@ impl<'a> Edits<'a> {
                     level.any |= level.touched;
                     (level.from, level.touched) = (None, false);
                 }
-                Kind::Word if self.is(token, &["SELECT"]) => {
+                Kind::Word if self.begins_list(token) => {
+                    self.name_column(tokens, *level, at, deep > 1);
                     level.any |= level.touched;
                     (level.list, level.from, level.touched) = (true, None, false);
                 }

@@ -19,6 +19,15 @@ fn the_id_takes_the_place_of_the_call_and_the_column_keeps_its_name() {
             "select ID AS `connection_id()` ;",
         ),
         ("SELECT CONNECTION_ID() AS me", "SELECT ID AS me"),
+        (
+            "INSERT INTO t SELECT CONNECTION_ID() RETURNING id, CONNECTION_ID(), a + 1",
+            "INSERT INTO t SELECT ID AS `CONNECTION_ID()` \
+             RETURNING id, ID AS `CONNECTION_ID()`, a + 1",
+        ),
+        (
+            "DELETE FROM t WHERE a = CONNECTION_ID() RETURNING CONNECTION_ID() AS me",
+            "DELETE FROM t WHERE a = ID RETURNING ID AS me",
+        ),
         ("SELECT CONNECTION_ID() me, 1", "SELECT ID me, 1"),
         (
             "SELECT DISTINCT 1, CONNECTION_ID() + 1 FROM t",
@@ -120,6 +129,7 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
         "SELECT s.row_count()",
         "SELECT @@global.warning_count",
         "SELECT CONCAT('\u{1F600}', ROW_COUNT())",
+        "VALUES (ROW_COUNT() IS NULL)",
     ] {
         assert_eq!(put(sql), None, "{sql}");
     }
