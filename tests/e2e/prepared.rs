@@ -4,7 +4,7 @@
 //! client has used it before, or where nobody has prepared it yet.
 
 use crate::compare::{Story, same, same_on, same_on_both};
-use crate::world::{app, direct, login, mysql, own_server, server, start_pool};
+use crate::world::{app, direct, login, mysql, own_server, server, start_pool, through};
 use testkit::client::{Client, ClientError, execution};
 use testkit::real::{Flavour, skipped};
 use testkit::reply::{Column, Outcome};
@@ -720,6 +720,38 @@ fn cursors_of_others_do_not_spoil_a_statement() {
             story.say(&format!("{round}"));
         }
     });
+}
+
+/// On MySQL 9.7 itself the client would wait for ever, and whoever reads the reply.
+#[test]
+fn ones_own_cursor_does_not_spoil_an_execution_without_one() {
+    let test = "ones_own_cursor_does_not_spoil_an_execution_without_one";
+    if direct() {
+        return skipped(test, "MySQL does not end its reply");
+    }
+    let Some(real) = crate::world::mysql(test) else {
+        return;
+    };
+    let pool = through(real, 1);
+    for account in [app(), app().without(cap::DEPRECATE_EOF)] {
+        let (mut client, mut other) = (login(&pool, &account), login(&pool, &app()));
+        let id = client.prepare("SELECT 7 UNION SELECT 8").id;
+        for _ in 0..2 {
+            let opened = client.execute(id, &[], true).unwrap();
+            let Some(Outcome::Rows(rows)) = opened.first() else {
+                panic!("{opened:?}");
+            };
+            let columns = rows.columns.clone();
+            for _ in 0..2 {
+                let outcomes = client.execute(id, &[], false).unwrap();
+                assert_eq!(outcomes[0].rows().texts(), [["7"], ["8"]]);
+            }
+            let fetched = client.fetch(id, 1, &columns);
+            assert!(format!("{fetched:?}").contains("1421"), "{fetched:?}");
+        }
+        assert_eq!(client.value("SELECT 9"), "9");
+        assert_eq!(other.value("SELECT 9"), "9");
+    }
 }
 
 /// Commands without an answer: where they are too short, MySQL has one, which comes first.

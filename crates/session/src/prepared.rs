@@ -548,8 +548,9 @@ impl OnBackend {
     /// What this statement of a client can run on. On MySQL earlier executions rule it out: with
     /// other types, since it derives parameters' types from them for good, from 8.0.22 (its manual
     /// on PREPARE); and when the first of all opened a cursor, for those without one, which MySQL
-    /// 9.7 then answers with columns, no row and a packet that reads as one, so that a client waits
-    /// for ever.
+    /// 9.7 then answers with columns, no row and a packet that reads as one, so that whoever reads
+    /// it waits for ever. That is so for the client's own cursor, too, and there the pool answers
+    /// what MySQL does not.
     pub fn find(&mut self, what: What<'_>, wanted: Wanted<'_>, how: How) -> Option<&mut Entry> {
         let found = self.place(what, wanted, how)?;
         self.entries.get_mut(&what.0.address())?.get_mut(found)
@@ -567,11 +568,8 @@ impl OnBackend {
             (Wanted::Types(types), Some(sent)) => !how.mysql || types.is(sent),
             (Wanted::Types(_), None) => true,
         };
-        let broken = |entry: &Entry| {
-            how.mysql && !how.cursor && entry.began_with_cursor == Some(true)
-                // Its own client would find the same on a server.
-                && entry.cursor_of.is_none()
-        };
+        let broken =
+            |entry: &Entry| how.mysql && !how.cursor && entry.began_with_cursor == Some(true);
         let fits = |entry: &Entry| by_types(entry) && !broken(entry);
         let with = |cursor_of: Option<u32>| {
             let mut entries = entries.iter();

@@ -465,21 +465,21 @@ impl<S> Pair<'_, S> {
             held.columns = columns;
         }
         let what = (&under_way.definition, under_way.id);
-        // One that is open on another text, with other counts in it, is executed no more.
-        let other = prepared.cursor_of(under_way.id).cloned();
-        let other = other.filter(|other| !Rc::ptr_eq(other, what.0));
-        let other = other.and_then(|other| {
-            let id = backend.prepared.with_cursor((&other, what.1))?;
-            backend.prepared.take(&other, id);
-            Some(id)
-        });
+        // One that is open on something else, as on another text with other counts in it, is fetched
+        // from no more.
+        let open = prepared.cursor_of(under_way.id).cloned();
+        let open = open.and_then(|on| Some((backend.prepared.with_cursor((&on, what.1))?, on)));
+        let other = open.filter(|(id, _)| *id != under_way.sent_to);
+        if let Some((id, on)) = &other {
+            backend.prepared.take(on, *id);
+        }
         backend
             .prepared
             .set_cursor(what, is_open.then_some(under_way.sent_to));
         if prepared.set_cursor(under_way.id, is_open.then_some(what.0)) && is_open {
             *self.context.counts.pins.entry("cursor").or_default() += 1;
         }
-        other
+        other.map(|(id, _)| id)
     }
 
     /// The reply to a command about a name is complete.

@@ -269,6 +269,8 @@ fn what_began_with_a_cursor_is_not_run_without_one_on_mysql() {
     assert!(backend.find(mine, INT, ON_MYSQL).is_none());
     assert!(backend.find(mine, INT, cursor).is_some());
     assert!(backend.find(mine, INT, PLAIN).is_some());
+    backend.set_cursor(mine, Some(10));
+    assert!(backend.find(mine, INT, ON_MYSQL).is_none(), "nor by itself");
     backend.add(shared.clone(), 11);
     backend.entries.values_mut().flatten().for_each(|entry| {
         entry.began_with_cursor.get_or_insert(false);
