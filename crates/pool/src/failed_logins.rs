@@ -20,6 +20,8 @@ use crate::limited_log::LimitedLog;
 use crate::pool_members::Bar;
 use crate::shared::Shared;
 use reactor::{Key, Net};
+use rustls::Error;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 use wire::errors::{ACCESS_DENIED, ErrorCode, WRONG_VALUE_FOR_VAR};
 use wire::reply::put_err;
@@ -84,6 +86,16 @@ impl<N: Net> FailedLogins<'_, N> {
     pub(crate) fn count_refused(&mut self, key: Key, refusal: &Refusal) {
         self.count(refusal);
         self.note_refused(key, refusal);
+    }
+
+    /// A connection cannot go on for what came under TLS. The alert has told the client.
+    pub(crate) fn tls_failed(&mut self, key: Key, error: &io::Error) {
+        let is_known = self.clients.get(key).is_none_or(|client| client.is_known());
+        if error.kind() == ErrorKind::InvalidData && !is_known {
+            let refusal = Refusal::Tls(words_of(error));
+            self.count_refused(key, &refusal);
+        }
+        self.clients.close_later(key);
     }
 
     /// Has a worker decrypt what a client sent for its password, or says why not. One of whom
@@ -235,6 +247,33 @@ impl<N: Net> FailedLogins<'_, N> {
             }
             return Some(delayed);
         }
+    }
+}
+
+/// Why a handshake has failed, and whose fault it is.
+fn words_of(error: &io::Error) -> String {
+    let inner = error.get_ref();
+    match inner.and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(Error::AlertReceived(alert)) => format!(
+            "the client refused it with the alert {alert:?}; look at what the client verifies \
+             (CA, host name), and whether tls.cert has the whole chain"
+        ),
+        Some(Error::InvalidCertificate(why)) => format!(
+            "the client's certificate is not accepted ({why}); look at its authority in \
+             tls.client_ca, its validity, and whether it may be used by clients"
+        ),
+        Some(Error::NoCertificatesPresented) => "the client has shown no certificate, which \
+             tls.client_cert requires; give it one (--ssl-cert, --ssl-key)"
+            .into(),
+        Some(Error::PeerIncompatible(what)) => format!(
+            "the client and the pool have no way in common ({what:?}); the pool speaks TLS 1.2 \
+             with ECDHE and AEAD, and TLS 1.3"
+        ),
+        Some(Error::InvalidMessage(what)) => {
+            format!("what the client sent is no TLS ({what:?})")
+        }
+        Some(error) => error.to_string(),
+        None => error.to_string(),
     }
 }
 

@@ -83,6 +83,19 @@ impl Fresh {
 }
 
 impl<N: Net> FromClient<'_, N> {
+    /// A client has closed its connection while it waits for something.
+    pub(crate) fn hung_up(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let in_lane = client.place.is_in_lane();
+        if in_lane || client.waits_to_log_in() {
+            // Nothing of its statement has been executed, and nobody is there for the reply.
+            self.counts.gave_up += u64::from(in_lane);
+            self.clients.close_later(key);
+        }
+    }
+
     fn room(&mut self) -> InputRoom<'_, N::Sock> {
         InputRoom {
             inputs: self.inputs,

@@ -350,7 +350,7 @@ impl<N: Net> Group<N> {
             .min(self.memory_told.next_look(&self.shared.memory))
             .min(self.bulk.next(self.inputs.has_line()));
         if waits {
-            next = next.min(self.next_for_waiting());
+            next = next.min(self.matching().next_for_waiting());
         }
         if !self.slow_readers.is_at_rest() {
             next = next.min((self.slow_readers).next_relief(&self.backends, waits, now));
@@ -359,20 +359,6 @@ impl<N: Net> Group<N> {
             next = next.min(since + self.settings.drain_max);
         }
         next
-    }
-
-    /// When something is due for those who wait in lanes.
-    fn next_for_waiting(&mut self) -> Time {
-        let mut matching = self.matching();
-        let next = matching.next_expiry().min(matching.next_dial());
-        let (shared, settings, running) = (&self.shared, &self.settings, &self.running);
-        let next = next.min(running.next_stall(&self.backends, shared, settings));
-        // At the limit it could start nothing even if it did not yield, and looks when something
-        // ends.
-        match running.has_room(0, shared, settings) {
-            true => next.min(running.look.get().next()),
-            false => next,
-        }
     }
 
     /// The group's world.

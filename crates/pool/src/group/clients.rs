@@ -139,20 +139,7 @@ impl<N: Net> Group<N> {
         if self.clients.get(key).is_some_and(Client::takes_input) {
             self.pump(key);
         } else if event.closed {
-            self.hung_up(key);
-        }
-    }
-
-    /// A client has closed its connection while it waits for something.
-    fn hung_up(&mut self, key: Key) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let in_lane = client.place.is_in_lane();
-        if in_lane || client.waits_to_log_in() {
-            // Nothing of its statement has been executed, and nobody is there for the reply.
-            self.counts.gave_up += u64::from(in_lane);
-            self.clients.close_later(key);
+            self.client_reader().hung_up(key);
         }
     }
 
@@ -238,7 +225,7 @@ impl<N: Net> Group<N> {
             }
             Got::Refused(refusal) => self.refuse_and_leave(key, &refusal),
             Got::NoRoom(refusal) => self.refuse_input(key, &refusal),
-            Got::Failed(error) => self.tls_failed(key, &error),
+            Got::Failed(error) => self.failed_logins().tls_failed(key, &error),
         }
         false
     }

@@ -22,7 +22,6 @@ use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports, Riding};
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
 use crate::tokens::BACKEND;
 use reactor::{Key, Net, Token};
@@ -198,32 +197,24 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Gives idle backends of a pool to those who wait for it, in order.
+    /// Gives idle backends of a pool to those who wait for it, in order. Who has a backend can go on
+    /// even when there is none for those in front.
     fn serve(&mut self, pool: usize) {
         while self.running.has_room(0, &self.shared, &self.settings) && !self.matching().yields() {
-            let mut matching = self.matching();
-            let Some(waiting) = matching.front_to_serve(pool) else {
+            let Some((waiting, lease)) = self.matching().next_to_serve(pool) else {
                 return;
             };
-            let Some(client) = matching.clients.get(waiting.client) else {
-                return;
-            };
-            let lease = match client.lease() {
-                Some(_) => None,
-                None => matching.pick_idle(pool, waiting.client),
-            };
+            self.waiters().pop(pool, waiting);
+            self.shared.fronts.gets_on(self.index, self.net.now());
             match lease {
                 Some(lease) => {
-                    self.waiters().pop(pool, waiting);
-                    self.shared.fronts.gets_on(self.index, self.net.now());
                     self.grant(waiting.client, lease);
                     self.take_riders(lease);
                 }
-                // Who has a backend can go on even when there is none for those in front.
-                None => match matching.front_in(pool, LaneName::Held) {
-                    Some(held) => self.go_on_held(pool, held),
-                    None => return,
-                },
+                None => {
+                    self.waiters().forget(waiting.client);
+                    self.return_to_idle(waiting.client);
+                }
             }
         }
     }

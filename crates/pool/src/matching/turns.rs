@@ -84,11 +84,39 @@ impl<S> Matching<'_, S> {
         (self.pools).oldest_wait(lanes, |waiting| stands(clients, waiting))
     }
 
+    /// Who of a pool gets on now, and with which idle backend; `None` for one who has had a backend
+    /// all the while.
+    pub(crate) fn next_to_serve(&mut self, pool: usize) -> Option<(Waiting, Option<Key>)> {
+        let waiting = self.front_to_serve(pool)?;
+        let client = self.clients.get(waiting.client)?;
+        let idle = match client.lease() {
+            Some(_) => None,
+            None => self.pick_idle(pool, waiting.client),
+        };
+        match idle {
+            Some(lease) => Some((waiting, Some(lease))),
+            None => Some((self.front_in(pool, LaneName::Held)?, None)),
+        }
+    }
+
     /// When the first waiting client's time is up.
     pub(crate) fn next_expiry(&mut self) -> Time {
         let clients = self.clients;
         let oldest = (self.pools).oldest_wait(&REFUSABLE, |waiting| stands(clients, waiting));
         oldest.map_or(Time::NEVER, |since| since + self.settings.wait_max)
+    }
+
+    /// When something is due for those who wait in lanes.
+    pub(crate) fn next_for_waiting(&mut self) -> Time {
+        let next = self.next_expiry().min(self.next_dial());
+        let (shared, settings, running) = (self.shared, self.settings, self.running);
+        let next = next.min(running.next_stall(self.backends, shared, settings));
+        // At the limit it could start nothing even if it did not yield, and looks when something
+        // ends.
+        match running.has_room(0, shared, settings) {
+            true => next.min(running.look.get().next()),
+            false => next,
+        }
     }
 
     /// Whether slow readers keep their share of the backends, or more, from others.

@@ -77,13 +77,12 @@ impl<N: Net> Group<N> {
         line.iter().for_each(|(key, _)| self.pump(*key));
     }
 
-    /// Whether a client's next command is not looked at here.
+    /// Whether a client's next command is not looked at here: while the group hands over, it is put
+    /// in line, if it may go and there is room.
     pub(crate) fn departs(&mut self, key: Key) -> bool {
-        self.departures.is_open && self.lines_up_to_go(key)
-    }
-
-    /// Puts a client in line, if it may go and there is room. Whether it stands there.
-    fn lines_up_to_go(&mut self, key: Key) -> bool {
+        if !self.departures.is_open {
+            return false;
+        }
         if self.departures.has(key) {
             return true;
         }

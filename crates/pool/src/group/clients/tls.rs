@@ -16,11 +16,8 @@
 
 use crate::client::Client;
 use crate::client::ClientState;
-use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use reactor::{Key, Net, Tls};
-use rustls::Error;
-use std::io::{self, ErrorKind};
 use wire::stranger::Stranger;
 
 impl<S> Client<S> {
@@ -54,44 +51,7 @@ impl<N: Net> Group<N> {
         let gap = self.shared.login_gap(&self.settings, now);
         self.arrivals.handshake_began(now, gap);
         if let Err(error) = begun {
-            self.tls_failed(key, &error);
+            self.failed_logins().tls_failed(key, &error);
         }
-    }
-
-    /// The connection cannot go on for what came under TLS. The alert has told the client.
-    pub(crate) fn tls_failed(&mut self, key: Key, error: &io::Error) {
-        let is_known = self.clients.get(key).is_none_or(|client| client.is_known());
-        if error.kind() == ErrorKind::InvalidData && !is_known {
-            let refusal = Refusal::Tls(words_of(error));
-            self.failed_logins().count_refused(key, &refusal);
-        }
-        self.clients.close_later(key);
-    }
-}
-
-/// Why a handshake has failed, and whose fault it is.
-fn words_of(error: &io::Error) -> String {
-    let inner = error.get_ref();
-    match inner.and_then(|inner| inner.downcast_ref::<Error>()) {
-        Some(Error::AlertReceived(alert)) => format!(
-            "the client refused it with the alert {alert:?}; look at what the client verifies \
-             (CA, host name), and whether tls.cert has the whole chain"
-        ),
-        Some(Error::InvalidCertificate(why)) => format!(
-            "the client's certificate is not accepted ({why}); look at its authority in \
-             tls.client_ca, its validity, and whether it may be used by clients"
-        ),
-        Some(Error::NoCertificatesPresented) => "the client has shown no certificate, which \
-             tls.client_cert requires; give it one (--ssl-cert, --ssl-key)"
-            .into(),
-        Some(Error::PeerIncompatible(what)) => format!(
-            "the client and the pool have no way in common ({what:?}); the pool speaks TLS 1.2 \
-             with ECDHE and AEAD, and TLS 1.3"
-        ),
-        Some(Error::InvalidMessage(what)) => {
-            format!("what the client sent is no TLS ({what:?})")
-        }
-        Some(error) => error.to_string(),
-        None => error.to_string(),
     }
 }

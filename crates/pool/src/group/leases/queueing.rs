@@ -18,7 +18,6 @@ use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::matching::turns::REFUSABLE;
-use crate::queue::lane::Waiting;
 use crate::waiters::Entered;
 use reactor::{Key, Net};
 
@@ -35,14 +34,6 @@ impl<N: Net> Group<N> {
                 Handled::Used
             }
         }
-    }
-
-    /// The turn of a client has come that had a backend all the while.
-    pub(crate) fn go_on_held(&mut self, pool: usize, held: Waiting) {
-        self.waiters().pop(pool, held);
-        self.shared.fronts.gets_on(self.index, self.net.now());
-        self.waiters().forget(held.client);
-        self.return_to_idle(held.client);
     }
 
     /// Refuses those who have waited too long for a backend.

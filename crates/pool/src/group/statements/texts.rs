@@ -246,7 +246,7 @@ impl<N: Net> Group<N> {
         // It can be said as it is, unless there are values in it, or it is of another session.
         let as_it_is = Rc::ptr_eq(&text.session, &session) && !sql.contains(&b'?');
         if instead.is_some() && text.immediate && !as_it_is {
-            self.forget_command(key);
+            self.clients.forget_command(key);
             return self.previous_gone(key);
         }
         if text.immediate {
@@ -268,20 +268,13 @@ impl<N: Net> Group<N> {
             }
             return self.start(key, message, statement);
         }
-        self.forget_command(key);
+        self.clients.forget_command(key);
         statement.standing = standing_of(found);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
         let message = client.reworded(message, &instead);
         self.start(key, &message, statement)
-    }
-
-    /// Forgets a client's command about a statement by name, which is not sent.
-    fn forget_command(&mut self, key: Key) {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.forget_command();
-        }
     }
 
     /// Whether a text, or code that it runs, may ask about the statement before, as far as `words`
@@ -355,11 +348,11 @@ impl<N: Net> Group<N> {
             }
             Previous::Rows(rows) => {
                 self.answers().show(key, &rows);
-                self.forget_command(key);
+                self.clients.forget_command(key);
                 Asks::Not(Handled::Used)
             }
             Previous::Gone => {
-                self.forget_command(key);
+                self.clients.forget_command(key);
                 Asks::Not(self.previous_gone(key))
             }
         }
