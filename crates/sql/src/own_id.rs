@@ -6,8 +6,8 @@
 //! mechanism: [`with_own_id`] puts the client's id into the text, as an expression of the same
 //! type, length and flags (compared on MariaDB 10.11 and MySQL 9.7, for ids of ten digits), and
 //! gives a column of a list of SELECT or RETURNING that has no alias the name that the server would
-//! have made of the text. [`with_values`] does the same for ROW_COUNT(), FOUND_ROWS(), `@@warning_count` and
-//! `@@error_count`, all of them or none.
+//! have made of the text. [`with_values`] does the same for ROW_COUNT(), FOUND_ROWS(),
+//! `@@warning_count` and `@@error_count`, all of them or none.
 //!
 //! What is left alone, because the server's own id is what is meant or what must be kept: texts
 //! that name the server's lists of connections or IS_USED_LOCK(), definitions (CREATE and the
@@ -344,7 +344,8 @@ impl<'a> Edits<'a> {
             .any(|(from, to, _)| *from == start && from < to)
     }
 
-    /// Whether a list of columns begins behind a token. MySQL knows no RETURNING but JSON_VALUE()'s.
+    /// Whether a list of columns begins behind a token. MySQL knows no RETURNING but that of
+    /// JSON_VALUE().
     fn begins_list(&self, token: Token) -> bool {
         self.is(token, &["SELECT"]) || !self.server.is_mysql() && self.is(token, &["RETURNING"])
     }

@@ -197,8 +197,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Gives idle backends of a pool to those who wait for it, in order. Who has a backend can go on
-    /// even when there is none for those in front.
+    /// Gives idle backends of a pool to those who wait for it, in order. Who has a backend can go
+    /// on even when there is none for those in front.
     fn serve(&mut self, pool: usize) {
         while self.running.has_room(0, &self.shared, &self.settings) && !self.matching().yields() {
             let Some((waiting, lease)) = self.matching().next_to_serve(pool) else {

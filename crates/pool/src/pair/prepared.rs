@@ -465,8 +465,8 @@ impl<S> Pair<'_, S> {
             held.columns = columns;
         }
         let what = (&under_way.definition, under_way.id);
-        // One that is open on something else, as on another text with other counts in it, is fetched
-        // from no more.
+        // One that is open on something else, as on another text with other counts in it, is
+        // fetched from no more.
         let open = prepared.cursor_of(under_way.id).cloned();
         let open = open.and_then(|on| Some((backend.prepared.with_cursor((&on, what.1))?, on)));
         let other = open.filter(|(id, _)| *id != under_way.sent_to);
