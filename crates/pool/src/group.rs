@@ -111,8 +111,6 @@ pub struct Group<N: Net> {
     pub(crate) shapes: Shapes,
     /// What it knows of code in triggers and views.
     pub(crate) code_seen: Seen,
-    /// How many definitions of schemata it knows of.
-    pub(crate) schemas_seen: u64,
     /// What sessions begin with.
     pub(crate) begun: Begun,
     /// Backends that something is to be written to at the end of the turn.
@@ -174,7 +172,6 @@ impl<N: Net> Group<N> {
         let (settings_epoch, settings) = (shared.settings_epoch(), shared.settings());
         let digests = Digests::of_group(settings.digests_max, shared.groups);
         let figures = Figures::new(settings.users.len(), digests);
-        let schemas_seen = shared.schemas_defined.count();
         Group {
             net,
             shared,
@@ -194,7 +191,6 @@ impl<N: Net> Group<N> {
             nonce_key,
             shapes: Shapes::default(),
             code_seen: Seen::default(),
-            schemas_seen,
             begun: Begun::default(),
             dirty: Vec::new(),
             bulk: Bulk::default(),
@@ -246,7 +242,6 @@ impl<N: Net> Group<N> {
         if self.shared.globals.version() != self.begun.version() {
             self.take_globals();
         }
-        self.take_schemas(None);
         let changed = self.outlook.changes(&self.shared.upstream);
         if changed.is_back || changed.has_moved {
             self.notice_upstream(changed);
@@ -382,7 +377,7 @@ impl<N: Net> Group<N> {
                 self.outbox.put_report(lines);
             }
             Order::Ask(question) => self.on_question(question),
-            Order::Reconnect => self.leave_backends(|_, _| true),
+            Order::Reconnect => self.leave_backends(|_| true),
             Order::Kill(ask) => {
                 if let Some(end) = self.kill(&ask) {
                     self.answer_asker(ask.asker, end);

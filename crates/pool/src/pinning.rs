@@ -8,7 +8,7 @@
 
 use crate::buffers::message::payload_of;
 use crate::client::Client;
-use crate::client::guards::{Changing, Coming, DefiningSchema};
+use crate::client::guards::{Changing, Coming};
 use crate::code_seen::{CodeSeen, SchemaText};
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
@@ -18,7 +18,6 @@ use session::holds::void::{Void, void_of};
 use session::known_code::Known;
 use session::shapes::Ride;
 use session::statement::Code;
-use sql::classify::stored::{Schema, definitions, fold};
 use sql::classify::{PinCause, Statement, Verb, classify};
 use sql::holdings::{Ended, Holdings, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
@@ -179,37 +178,16 @@ impl<S> Planning<'_, S> {
     /// Plans what is watched, and changes with a statement: code that it defines, a global value,
     /// an account.
     fn plan_definitions(&mut self, text: SchemaText<'_>) {
-        if text.found.verb == Verb::Ddl || text.found.multi {
-            let mut defined = definitions(text.sql, text.mode);
-            self.plan_schemas(text, std::mem::take(&mut defined.schemas));
-            if let Some(number) = self.code.defines(text, defined) {
-                let shared = self.shared.clone();
-                let coming = Coming { shared, number };
-                let plan = self.client.pins.plan(text.sql);
-                plan.guards.push(Box::new(coming));
-            }
+        if let Some(number) = self.code.defines(text) {
+            let shared = self.shared.clone();
+            let coming = Coming { shared, number };
+            let plan = self.client.pins.plan(text.sql);
+            plan.guards.push(Box::new(coming));
         }
         if text.found.changes_watched {
             let changing = Changing(self.shared.clone());
             let plan = self.client.pins.plan(text.sql);
             plan.guards.push(Box::new(changing));
-        }
-    }
-
-    /// Plans that backends which stand in these schemata are left.
-    fn plan_schemas(&mut self, text: SchemaText<'_>, schemas: Vec<Schema>) {
-        let among_several = text.found.multi;
-        // Texts of many statements, which applications send at their start, create few.
-        let changes = |schema: &Schema| !(among_several && schema.unless_there);
-        for schema in schemas.into_iter().filter(changes) {
-            let defining = DefiningSchema {
-                shared: self.shared.clone(),
-                name: schema.name.or_else(|| text.schema.map(fold)),
-                unless_there: schema.unless_there,
-                among_several,
-            };
-            let plan = self.client.pins.plan(text.sql);
-            plan.guards.push(Box::new(defining));
         }
     }
 

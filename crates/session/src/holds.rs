@@ -118,10 +118,7 @@ impl PinReason {
 
 /// Something that is dropped when the statement has ended for which it was made, however that ends:
 /// with an answer, with its client, or with its backend.
-pub trait Guard: fmt::Debug {
-    /// The statement has been answered so.
-    fn answered(&mut self, _summary: &ReplySummary) {}
-}
+pub trait Guard: fmt::Debug {}
 
 /// One reason.
 #[derive(Debug)]
@@ -315,10 +312,7 @@ impl Holds {
     /// The statement is answered: what it gave back has ended.
     pub fn answered(&mut self, summary: &ReplySummary) {
         let Some(pins) = &mut self.0 else { return };
-        if let Some(mut plan) = pins.running.take() {
-            for guard in &mut plan.guards {
-                guard.answered(summary);
-            }
+        if let Some(plan) = pins.running.take() {
             // What has run may have failed for any reason, and of its own choice.
             let hidden = plan.reasons.contains(&PinReason::TriggersAndViews);
             if !hidden && plan.void.is_so(summary) {

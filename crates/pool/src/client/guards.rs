@@ -5,8 +5,6 @@
 
 use crate::shared::Shared;
 use session::holds::Guard;
-use session::reply_summary::ReplySummary;
-use sql::classify::stored::Folded;
 use std::sync::Arc;
 
 /// Held while a statement that sets a global variable, or changes accounts, is under way.
@@ -34,35 +32,6 @@ impl Drop for Coming {
     fn drop(&mut self) {
         self.shared.code_catalogue.is_defined(self.number);
         self.shared.bell.ring();
-    }
-}
-
-/// Held while a statement that alters or creates a schema is under way.
-#[derive(Debug)]
-pub(crate) struct DefiningSchema {
-    pub(crate) shared: Arc<Shared>,
-    /// `None`: it has changed nothing.
-    pub(crate) name: Option<Folded>,
-    /// IF NOT EXISTS: a warning says that it has changed nothing.
-    pub(crate) unless_there: bool,
-    /// It is one of several in its text, whose answer need not be its own.
-    pub(crate) among_several: bool,
-}
-
-impl Guard for DefiningSchema {
-    fn answered(&mut self, summary: &ReplySummary) {
-        let failed = summary.error.is_some() || self.unless_there && summary.warnings > 0;
-        if failed && !self.among_several {
-            self.name = None;
-        }
-    }
-}
-
-impl Drop for DefiningSchema {
-    fn drop(&mut self) {
-        if let Some(name) = self.name.take() {
-            self.shared.schemas_defined.note(name);
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 use super::*;
 use session::statement::NOT_JUDGED;
 use sql::classify::classify;
-use sql::classify::stored::definitions;
 
 /// A group's view, and the catalogue that it sees.
 struct Bench {
@@ -45,9 +44,7 @@ impl Bench {
     }
 
     fn defines(&mut self, sql: &str) -> Option<u64> {
-        self.with(sql, |code, text| {
-            code.defines(text, definitions(text.sql, text.mode))
-        })
+        self.with(sql, |code, text| code.defines(text))
     }
 
     fn reaches(&mut self, sql: &str) -> bool {

@@ -9,7 +9,7 @@
 //! Invariant: who is refused has a dial made on its behalf, unless one is under way, so that a
 //! group finds the server's return even where nothing else looks for it.
 
-use crate::backend::{Backend, BackendState, Riding};
+use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::server::outlook::Changed;
@@ -33,22 +33,18 @@ impl<N: Net> Group<N> {
             // Backends elsewhere serve their clients to the end of their leases, and nobody else.
             self.epoch += 1;
             let upstream = self.shared.upstream.clone();
-            self.leave_backends(|_, backend| !upstream.means(&backend.at));
+            self.leave_backends(|backend| !upstream.means(&backend.at));
         }
     }
 
     /// These backends serve their clients to the end of their leases, and nobody else.
-    pub(crate) fn leave_backends(&mut self, which: impl Fn(Key, &Backend<N::Sock>) -> bool) {
-        let left = self
-            .backends
-            .iter()
-            .filter(|(key, backend)| which(*key, backend));
+    pub(crate) fn leave_backends(&mut self, which: impl Fn(&Backend<N::Sock>) -> bool) {
+        let left = self.backends.iter().filter(|(_, backend)| which(backend));
         let left: Vec<Key> = left.map(|(key, _)| key).collect();
         for key in left {
             match self.backends.get_mut(key) {
                 Some(backend) if backend.state() == BackendState::Leased => {
                     backend.reuse.end_with_client();
-                    backend.riding = Riding::Closed;
                 }
                 _ => self.retire(key),
             }

@@ -113,8 +113,6 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Idle, now) {
             return self.clients.close_later(owner);
         }
-        // What it sends next may be here already.
-        self.take_schemas(Some(lease));
         self.settle(lease);
         if !self.line.is_empty() {
             self.take_riders(lease);

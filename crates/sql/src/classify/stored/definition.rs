@@ -47,29 +47,7 @@ pub struct Definitions {
     pub code: bool,
     /// Tables are renamed, copied or taken away.
     pub tables: bool,
-    /// Schemata that are altered, or created.
-    pub schemas: Vec<Schema>,
 }
-
-/// A schema that a text alters or creates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Schema {
-    /// Its name; `None` for the default schema.
-    pub name: Option<Folded>,
-    /// It stays as it is where it is there.
-    pub unless_there: bool,
-}
-
-/// What may follow ALTER DATABASE in place of a name.
-const SCHEMA_OPTIONS: [&[u8]; 7] = [
-    b"CHARACTER",
-    b"CHARSET",
-    b"COLLATE",
-    b"COMMENT",
-    b"DEFAULT",
-    b"ENCRYPTION",
-    b"READ",
-];
 
 const OBJECTS: [&[u8]; 16] = [
     b"TRIGGER",
@@ -135,14 +113,6 @@ impl Code<'_> {
         let Some((path, end)) = self.path(name) else {
             return;
         };
-        if is(b"DATABASE") || is(b"SCHEMA") {
-            let names_none = !makes && self.is(name, &SCHEMA_OPTIONS);
-            out.schemas.push(Schema {
-                name: (!names_none).then_some(path.name),
-                unless_there: self.is(object + 1, &[b"IF"]),
-            });
-            return;
-        }
         let view = is(b"VIEW") && !self.is(verb, &[b"RENAME"]);
         let body = makes && (is(b"TRIGGER") || is(b"FUNCTION") || is(b"PROCEDURE"));
         if !(view || body || tables) {
@@ -282,33 +252,6 @@ impl Definitions {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn schemata_that_are_defined_are_named() {
-        let defined = |sql: &str| {
-            let schemas = definitions(sql.as_bytes(), LexMode::default()).schemas;
-            let shown = |schema: Schema| {
-                let name = schema.name.as_deref().map(String::from_utf8_lossy);
-                let name = name.map_or("-".to_string(), |name| name.to_string());
-                format!("{name}{}", if schema.unless_there { "?" } else { "" })
-            };
-            schemas.into_iter().map(shown).collect::<Vec<_>>().join(" ")
-        };
-        for (sql, expected) in [
-            ("ALTER DATABASE Shop CHARACTER SET greek", "shop"),
-            ("ALTER SCHEMA `a b` COLLATE greek_bin", "a b"),
-            ("ALTER DATABASE DEFAULT CHARACTER SET greek", "-"),
-            ("alter schema collate = greek_bin", "-"),
-            ("ALTER DATABASE `default` CHARACTER SET greek", "default"),
-            ("CREATE DATABASE charset", "charset"),
-            ("CREATE OR REPLACE DATABASE shop; CREATE SCHEMA b", "shop b"),
-            ("CREATE DATABASE IF NOT EXISTS shop", "shop?"),
-            ("DROP DATABASE shop", ""),
-            ("CREATE TABLE database_of (a INT)", ""),
-        ] {
-            assert_eq!(defined(sql), expected, "{sql}");
-        }
-    }
 
     fn found(text: &str) -> Vec<Definition> {
         definitions(text.repeat(3000).as_bytes(), LexMode::default()).list
