@@ -47,9 +47,11 @@ const MODIFIERS: [&str; 11] = [
     "SQL_CALC_FOUND_ROWS",
 ];
 /// Words that end a list of columns.
-const ENDS_LIST: [&str; 16] = [
+const ENDS_LIST: [&str; 17] = [
     "FROM",
     "INTO",
+    // ON DUPLICATE KEY UPDATE behind a SELECT without a table.
+    "ON",
     "WHERE",
     "GROUP",
     "HAVING",

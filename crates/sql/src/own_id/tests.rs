@@ -25,6 +25,14 @@ fn the_id_takes_the_place_of_the_call_and_the_column_keeps_its_name() {
              RETURNING id, ID AS `CONNECTION_ID()`, a + 1",
         ),
         (
+            "INSERT INTO t SELECT 1, CONNECTION_ID() ON DUPLICATE KEY UPDATE c = CONNECTION_ID()",
+            "INSERT INTO t SELECT 1, ID AS `CONNECTION_ID()` ON DUPLICATE KEY UPDATE c = ID",
+        ),
+        (
+            "INSERT INTO t SELECT 1 ON DUPLICATE KEY UPDATE c = CONNECTION_ID() RETURNING id",
+            "INSERT INTO t SELECT 1 ON DUPLICATE KEY UPDATE c = ID RETURNING id",
+        ),
+        (
             "DELETE FROM t WHERE a = CONNECTION_ID() RETURNING CONNECTION_ID() AS me",
             "DELETE FROM t WHERE a = ID RETURNING ID AS me",
         ),
