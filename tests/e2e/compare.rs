@@ -135,6 +135,18 @@ impl Story {
         self.note(&format!("client {who}: {command:?}"), reply);
     }
 
+    /// The same of what asks for what its backend may not know any more; see
+    /// [`Story::may_be_gone`].
+    pub(crate) fn command_may_be_gone(
+        &mut self,
+        who: usize,
+        command: Command,
+        arguments: &[u8],
+    ) -> bool {
+        let reply = self.clients[who].run(command, arguments);
+        self.note_unless_gone(&format!("client {who}: {command:?}"), reply)
+    }
+
     /// A client runs a command whose reply depends on the clock.
     pub(crate) fn unheard(&mut self, who: usize, command: Command) {
         let reply = self.clients[who].run(command, b"");

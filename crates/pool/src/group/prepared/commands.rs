@@ -198,6 +198,8 @@ impl<N: Net> Group<N> {
             }
             let cursor = wants_cursor(&payload_of(message));
             let before = self.survey().before(key);
+            // Each execution of a bulk asks anew, so that no text has all the answers.
+            let before = before.filter(|_| command == Command::StmtExecute);
             match before.map_or(Previous::Gone, |b| b.execution(&definition, cursor)) {
                 Previous::Text(sql) => {
                     let client = self.clients.get(key);
