@@ -23,6 +23,9 @@ const LIMIT: Duration = Duration::from_secs(40);
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 const ASKED_MAX: u32 = 800;
 
+/// What the program said last, as far as a test that fails shows it.
+const LINES_SHOWN: usize = 60;
+
 /// Ports for servers of tests lie below those that the kernel gives to outgoing connections: one of
 /// those could be taken between the moment when it was found free and that when it is listened on.
 const PORTS: std::ops::Range<u16> = 10_000..32_000;
@@ -102,6 +105,15 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        // Before it is killed: a test that fails by the pool's fault shows what the pool said.
+        if std::thread::panicking() {
+            let end = match self.child.try_wait() {
+                Ok(Some(status)) => format!("had ended ({status})"),
+                _ => "ran".to_string(),
+            };
+            let (said, left_out) = self.stderr.last(LINES_SHOWN);
+            eprintln!("the program {end}; {left_out} lines, and then it said:\n{said}");
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.guard.watch(0);

@@ -41,6 +41,14 @@ impl Output {
         self.0.0.lock().unwrap().lines.join("\n")
     }
 
+    /// The last lines so far, `most` of them at most, and how many stand before them.
+    #[must_use]
+    pub fn last(&self, most: usize) -> (String, usize) {
+        let lines = &self.0.0.lock().unwrap().lines;
+        let left_out = lines.len().saturating_sub(most);
+        (lines[left_out..].join("\n"), left_out)
+    }
+
     /// Lines so far.
     #[must_use]
     pub fn count(&self) -> usize {
