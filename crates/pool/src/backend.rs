@@ -556,6 +556,12 @@ impl<S> Backend<S> {
         self.transaction.is_open()
     }
 
+    /// Whether others may ride behind what is in flight. Behind the last client of a backend
+    /// nobody may: it would not come to its end.
+    pub(crate) fn takes_riders(&self) -> bool {
+        self.riding == Riding::Open && self.reuse.is_for_others()
+    }
+
     /// Counts what it keeps of commands and replies.
     pub(crate) fn count_kept(&mut self, in_transit: &Meter) {
         let reply = self.collected.capacity() + self.summary.changes.capacity();

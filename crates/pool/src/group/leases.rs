@@ -18,7 +18,7 @@ pub(crate) mod waiting;
 
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::lazy_readback::LastClient;
-use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports, Riding};
+use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -236,7 +236,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn take_riders(&mut self, lease: Key) {
         while !self.line.is_empty()
             && let Some(backend) = self.backends.get(lease)
-            && backend.riding == Riding::Open
+            && backend.takes_riders()
             && let pool = backend.pool
             && !self.matching().yields()
             && !self

@@ -3,8 +3,8 @@
 //! A statement that is known to be short, and leaves nothing, need not wait for a backend: it goes
 //! out behind others of its kind, and the server answers in order ([`session::shapes`]).
 
+use crate::backend::Backend;
 use crate::backend::riders::Riders;
-use crate::backend::{Backend, Riding};
 use crate::client::ClientState;
 use crate::matching::Matching;
 use reactor::Key;
@@ -47,7 +47,7 @@ impl<S> Matching<'_, S> {
         else {
             return false;
         };
-        backend.riding == Riding::Open
+        backend.takes_riders()
             && Riders::takes(message.len())
             && backend.flight().len() < self.settings.ride_max
             && backend.pool == client.pool as usize

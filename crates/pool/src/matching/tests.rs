@@ -3,6 +3,7 @@
 use super::*;
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::lazy_readback::LastClient;
+use crate::backend::reuse::Reuse;
 use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
 use crate::buffers::spool::Spool;
 use crate::client::ClientState;
@@ -293,6 +294,17 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
     bench.runs(other, leases[0]);
     let place = bench.matching().place_to_ride(rider, &message);
     assert_eq!(place, Some(leases[1]), "the other one is full");
+    let last_client = |bench: &mut Bench, is_last: bool| {
+        let backend = bench.backends.get_mut(leases[1]).unwrap();
+        backend.reuse = Reuse::default();
+        if is_last {
+            backend.reuse.end_with_client();
+        }
+    };
+    last_client(&mut bench, true);
+    let place = bench.matching().place_to_ride(rider, &message);
+    assert_eq!(place, None, "nobody comes behind its client");
+    last_client(&mut bench, false);
     bench.runs(other, leases[1]);
     assert_eq!(bench.matching().place_to_ride(rider, &message), None);
     let _ = bench.backends.get_mut(leases[1]).unwrap().take_answered();
