@@ -214,8 +214,11 @@ fn who_rides_behind_a_statement_of_nobody_is_answered() {
             "INSERT INTO shop.riding_left_late VALUES ('short')",
         ]);
         let [mut late, mut rider] = [(); 2].map(|()| login(&pool.address, &app()));
-        assert_eq!(late.value(LOCKED), "short");
-        assert_eq!(rider.value(TEXT), "3");
+        // A shape is trusted though one run of it in 32 was late, on a machine that is busy.
+        for _ in 0..64 {
+            assert_eq!(late.value(LOCKED), "short");
+            assert_eq!(rider.value(TEXT), "3");
+        }
         let mut locks = login(&real.address(), &app());
         locks.must("LOCK TABLES shop.riding_left_late WRITE");
         late.send(&[(Command::Query, LOCKED.as_bytes())]).unwrap();

@@ -24,7 +24,7 @@ const ASKED_EVERY: Duration = Duration::from_millis(50);
 const ASKED_MAX: u32 = 800;
 
 /// What the program said last, as far as a test that fails shows it.
-const LINES_SHOWN: usize = 60;
+const LINES_SHOWN: usize = 20;
 
 /// Ports for servers of tests lie below those that the kernel gives to outgoing connections: one of
 /// those could be taken between the moment when it was found free and that when it is listened on.
