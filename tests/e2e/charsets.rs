@@ -630,3 +630,54 @@ fn sessions_are_followed_in_schemas_of_wide_character_sets() {
         });
     }
 }
+
+/// Every backend that stood in a schema when it was altered, or created again, has its new
+/// character set. Who has not said USE since keeps the old one on a server: it is not asked.
+#[test]
+fn a_schema_that_is_defined_anew_has_its_character_set_on_every_backend() {
+    same_on_both("schemas_charset_anew", 2, |story| {
+        let (a, b, c) = (story.join(), story.join(), story.join());
+        let name = story.schema.clone();
+        let ask = |story: &mut Story| {
+            let makes = "CREATE TABLE of_charset (v TEXT)";
+            let shows = "SHOW CREATE TABLE of_charset";
+            story.all(a, &[OF_SCHEMA, makes, shows, "DROP TABLE of_charset"]);
+        };
+        for begins in [b, c] {
+            story.sql(begins, HOLD);
+        }
+        for begins in [b, c] {
+            story.sql(begins, "COMMIT");
+        }
+        for anew in [
+            vec![format!("ALTER DATABASE {name} CHARACTER SET greek")],
+            vec!["ALTER DATABASE CHARACTER SET hebrew".to_string()],
+            vec![
+                format!("DROP DATABASE {name}"),
+                format!("CREATE SCHEMA IF NOT EXISTS `{name}` CHARACTER SET cp1251"),
+                format!("USE {name}"),
+            ],
+            vec![
+                // MySQL warns of this name, though it creates.
+                format!("DROP DATABASE {name}"),
+                format!("CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8"),
+                format!("USE {name}"),
+            ],
+            vec![
+                format!("PREPARE anew FROM 'ALTER SCHEMA {name} COLLATE greek_bin'"),
+                "EXECUTE anew".to_string(),
+            ],
+        ] {
+            for sql in &anew {
+                story.sql(a, sql);
+            }
+            // One backend is b's, the other answers; then it is c's, and the first answers.
+            story.sql(b, HOLD);
+            ask(story);
+            story.sql(c, HOLD);
+            story.sql(b, "COMMIT");
+            ask(story);
+            story.sql(c, "COMMIT");
+        }
+    });
+}

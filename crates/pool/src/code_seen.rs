@@ -30,7 +30,7 @@ use session::beforehand::hides_reads;
 use session::known_code::Known;
 use session::state::Session;
 use session::statement::{LooksBack, Statement};
-use sql::classify::stored::{definitions, run_by};
+use sql::classify::stored::{Definitions, run_by};
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer};
 use std::sync::atomic::Ordering;
@@ -109,15 +109,13 @@ impl CodeSeen<'_> {
         !names.is_empty() && names.reached_by((text.sql, text.mode), text.schema, reads(text.found))
     }
 
-    /// Notes what a text defines, if it defines code; from here on that counts. Gives its number,
+    /// Notes what a text defines, if that is code; from here on it counts. Gives its number,
     /// for [`CodeCatalogue::is_defined`].
-    pub(crate) fn defines(&mut self, text: SchemaText<'_>) -> Option<u64> {
-        let found = text.found;
-        if !self.catalogue.on || !(found.verb == Verb::Ddl || found.multi) {
+    pub(crate) fn defines(&mut self, text: SchemaText<'_>, defined: Definitions) -> Option<u64> {
+        if !self.catalogue.on {
             return None;
         }
         self.see();
-        let defined = definitions(text.sql, text.mode);
         let tables = defined.tables && !self.seen.names.is_empty();
         if !defined.code && !tables && defined.list.is_empty() {
             return None;

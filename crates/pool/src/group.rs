@@ -111,6 +111,8 @@ pub struct Group<N: Net> {
     pub(crate) shapes: Shapes,
     /// What it knows of code in triggers and views.
     pub(crate) code_seen: Seen,
+    /// How many definitions of schemata it knows of.
+    pub(crate) schemas_seen: u64,
     /// What sessions begin with.
     pub(crate) begun: Begun,
     /// Backends that something is to be written to at the end of the turn.
@@ -172,6 +174,7 @@ impl<N: Net> Group<N> {
         let (settings_epoch, settings) = (shared.settings_epoch(), shared.settings());
         let digests = Digests::of_group(settings.digests_max, shared.groups);
         let figures = Figures::new(settings.users.len(), digests);
+        let schemas_seen = shared.schemas_defined.count();
         Group {
             net,
             shared,
@@ -191,6 +194,7 @@ impl<N: Net> Group<N> {
             nonce_key,
             shapes: Shapes::default(),
             code_seen: Seen::default(),
+            schemas_seen,
             begun: Begun::default(),
             dirty: Vec::new(),
             bulk: Bulk::default(),
@@ -242,6 +246,7 @@ impl<N: Net> Group<N> {
         if self.shared.globals.version() != self.begun.version() {
             self.take_globals();
         }
+        self.take_schemas();
         let changed = self.outlook.changes(&self.shared.upstream);
         if changed.is_back || changed.has_moved {
             self.notice_upstream(changed);

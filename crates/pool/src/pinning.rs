@@ -8,7 +8,7 @@
 
 use crate::buffers::message::payload_of;
 use crate::client::Client;
-use crate::client::guards::{Changing, Coming};
+use crate::client::guards::{Changing, Coming, DefiningSchemas};
 use crate::code_seen::{CodeSeen, SchemaText};
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
@@ -18,6 +18,7 @@ use session::holds::void::{Void, void_of};
 use session::known_code::Known;
 use session::shapes::Ride;
 use session::statement::Code;
+use sql::classify::stored::{Schema, definitions, fold};
 use sql::classify::{PinCause, Statement, Verb, classify};
 use sql::holdings::{Ended, Holdings, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
@@ -178,11 +179,29 @@ impl<S> Planning<'_, S> {
     /// Plans what is watched, and changes with a statement: code that it defines, a global value,
     /// an account.
     fn plan_definitions(&mut self, text: SchemaText<'_>) {
-        if let Some(number) = self.code.defines(text) {
-            let shared = self.shared.clone();
-            let coming = Coming { shared, number };
-            let plan = self.client.pins.plan(text.sql);
-            plan.guards.push(Box::new(coming));
+        if text.found.verb == Verb::Ddl || text.found.multi {
+            let mut defined = definitions(text.sql, text.mode);
+            // Of the default schema where the text names none.
+            let name = |schema: Schema| {
+                let name = schema.name.or_else(|| text.schema.map(fold));
+                name.map(|name| (name, schema.change))
+            };
+            let schemas: Vec<_> = defined.schemas.drain(..).filter_map(name).collect();
+            if !schemas.is_empty() {
+                let defining = DefiningSchemas {
+                    shared: self.shared.clone(),
+                    schemas,
+                    several: text.found.multi,
+                };
+                let plan = self.client.pins.plan(text.sql);
+                plan.guards.push(Box::new(defining));
+            }
+            if let Some(number) = self.code.defines(text, defined) {
+                let shared = self.shared.clone();
+                let coming = Coming { shared, number };
+                let plan = self.client.pins.plan(text.sql);
+                plan.guards.push(Box::new(coming));
+            }
         }
         if text.found.changes_watched {
             let changing = Changing(self.shared.clone());

@@ -32,6 +32,7 @@ use crate::watched::bell::Bell;
 use crate::watched::code_catalogue::CodeCatalogue;
 use crate::watched::global_values::Watch;
 use crate::watched::privileges::Privileges;
+use crate::watched::schemas_defined::SchemasDefined;
 use reactor::handover::Peer;
 use reactor::{Key, Sender};
 use std::sync::atomic::Ordering::Acquire;
@@ -114,6 +115,8 @@ pub struct Shared {
     pub(crate) memory: ClientMemory,
     /// Triggers, views and columns that may change a session unseen.
     pub(crate) code_catalogue: CodeCatalogue,
+    /// Schemata that have other character sets than before.
+    pub(crate) schemas_defined: SchemasDefined,
     /// What sessions begin with.
     pub(crate) globals: Watch,
     /// Which accounts and privileges the server has.
@@ -176,6 +179,7 @@ impl Shared {
             offered,
             extended,
             code_catalogue: CodeCatalogue::new(&settings),
+            schemas_defined: SchemasDefined::default(),
             accounts: Accounts::new(accounts_of(&settings.users)),
             checks: PasswordChecks::default(),
             texts: TextJobs::default(),

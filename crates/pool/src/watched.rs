@@ -7,4 +7,5 @@ pub(crate) mod bell;
 pub(crate) mod code_catalogue;
 pub(crate) mod global_values;
 pub(crate) mod privileges;
+pub(crate) mod schemas_defined;
 pub(crate) mod server_accounts;

@@ -118,7 +118,10 @@ impl PinReason {
 
 /// Something that is dropped when the statement has ended for which it was made, however that ends:
 /// with an answer, with its client, or with its backend.
-pub trait Guard: fmt::Debug {}
+pub trait Guard: fmt::Debug {
+    /// The statement has been answered so; that of several, its last one has.
+    fn answered(&mut self, _summary: &ReplySummary) {}
+}
 
 /// One reason.
 #[derive(Debug)]
@@ -312,7 +315,10 @@ impl Holds {
     /// The statement is answered: what it gave back has ended.
     pub fn answered(&mut self, summary: &ReplySummary) {
         let Some(pins) = &mut self.0 else { return };
-        if let Some(plan) = pins.running.take() {
+        if let Some(mut plan) = pins.running.take() {
+            for guard in &mut plan.guards {
+                guard.answered(summary);
+            }
             // What has run may have failed for any reason, and of its own choice.
             let hidden = plan.reasons.contains(&PinReason::TriggersAndViews);
             if !hidden && plan.void.is_so(summary) {

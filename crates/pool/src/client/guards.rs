@@ -5,6 +5,8 @@
 
 use crate::shared::Shared;
 use session::holds::Guard;
+use session::reply_summary::ReplySummary;
+use sql::classify::stored::{Folded, SchemaChange};
 use std::sync::Arc;
 
 /// Held while a statement that sets a global variable, or changes accounts, is under way.
@@ -32,6 +34,27 @@ impl Drop for Coming {
     fn drop(&mut self) {
         self.shared.code_catalogue.is_defined(self.number);
         self.shared.bell.ring();
+    }
+}
+
+/// Held while a text that alters, creates or drops schemata is under way.
+#[derive(Debug)]
+pub(crate) struct DefiningSchemas {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) schemas: Vec<(Folded, SchemaChange)>,
+    /// It is of several statements: which of them have failed or warned is not known.
+    pub(crate) several: bool,
+}
+
+impl Guard for DefiningSchemas {
+    fn answered(&mut self, summary: &ReplySummary) {
+        if summary.error.is_some() && !self.several {
+            return;
+        }
+        let certain = summary.warnings == 0 && !self.several;
+        for (name, change) in self.schemas.drain(..) {
+            self.shared.schemas_defined.note(name, change, certain);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use session::statement::NOT_JUDGED;
 use sql::classify::classify;
+use sql::classify::stored::definitions;
 
 /// A group's view, and the catalogue that it sees.
 struct Bench {
@@ -44,7 +45,9 @@ impl Bench {
     }
 
     fn defines(&mut self, sql: &str) -> Option<u64> {
-        self.with(sql, |code, text| code.defines(text))
+        self.with(sql, |code, text| {
+            code.defines(text, definitions(text.sql, text.mode))
+        })
     }
 
     fn reaches(&mut self, sql: &str) -> bool {

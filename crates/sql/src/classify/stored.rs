@@ -22,7 +22,7 @@ mod tests;
 use super::Reads;
 use super::names::{self, Effect as Builtin};
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
-pub use definition::{Defined, Definition, Definitions, definitions};
+pub use definition::{Defined, Definition, Definitions, Schema, SchemaChange, definitions};
 pub use run::run_by;
 use std::collections::BTreeSet;
 

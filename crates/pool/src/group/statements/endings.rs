@@ -113,6 +113,8 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Idle, now) {
             return self.clients.close_later(owner);
         }
+        // What it sends next may be here already.
+        self.take_schemas();
         self.settle(lease);
         if !self.line.is_empty() {
             self.take_riders(lease);

@@ -47,7 +47,42 @@ pub struct Definitions {
     pub code: bool,
     /// Tables are renamed, copied or taken away.
     pub tables: bool,
+    /// Schemata that are altered, created or dropped.
+    pub schemas: Vec<Schema>,
 }
+
+/// A schema that a text alters, creates or drops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// Its name; `None` for the default schema.
+    pub name: Option<Folded>,
+    /// What becomes of it.
+    pub change: SchemaChange,
+}
+
+/// What a statement makes of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaChange {
+    /// ALTER.
+    Altered,
+    /// CREATE.
+    Created,
+    /// CREATE IF NOT EXISTS.
+    CreatedUnlessThere,
+    /// DROP.
+    Dropped,
+}
+
+/// What may follow ALTER DATABASE in place of a name.
+const SCHEMA_OPTIONS: [&[u8]; 7] = [
+    b"CHARACTER",
+    b"CHARSET",
+    b"COLLATE",
+    b"COMMENT",
+    b"DEFAULT",
+    b"ENCRYPTION",
+    b"READ",
+];
 
 const OBJECTS: [&[u8]; 16] = [
     b"TRIGGER",
@@ -107,12 +142,28 @@ impl Code<'_> {
         out.tables |= tables;
         out.code |= is(b"TRIGGER") || is(b"VIEW") || is(b"FUNCTION") || is(b"PROCEDURE");
         out.code |= is(b"PACKAGE") || is(b"DATABASE") || is(b"SCHEMA");
-        if self.is(verb, &[b"DROP"]) {
+        let schema = is(b"DATABASE") || is(b"SCHEMA");
+        let drops = self.is(verb, &[b"DROP"]);
+        if drops && !schema {
             return;
         }
         let Some((path, end)) = self.path(name) else {
             return;
         };
+        if schema {
+            let change = match makes {
+                _ if drops => SchemaChange::Dropped,
+                true if self.is(object + 1, &[b"IF"]) => SchemaChange::CreatedUnlessThere,
+                true => SchemaChange::Created,
+                false => SchemaChange::Altered,
+            };
+            let named = change != SchemaChange::Altered || !self.is(name, &SCHEMA_OPTIONS);
+            out.schemas.push(Schema {
+                name: named.then_some(path.name),
+                change,
+            });
+            return;
+        }
         let view = is(b"VIEW") && !self.is(verb, &[b"RENAME"]);
         let body = makes && (is(b"TRIGGER") || is(b"FUNCTION") || is(b"PROCEDURE"));
         if !(view || body || tables) {
@@ -252,6 +303,41 @@ impl Definitions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn schemata_that_are_defined_are_named() {
+        let defined = |sql: &str| {
+            let schemas = definitions(sql.as_bytes(), LexMode::default()).schemas;
+            let shown = |schema: Schema| {
+                let name = schema.name.as_deref().map(String::from_utf8_lossy);
+                let name = name.map_or("-".to_string(), |name| name.to_string());
+                let change = match schema.change {
+                    SchemaChange::Altered => "~",
+                    SchemaChange::Created => "",
+                    SchemaChange::CreatedUnlessThere => "?",
+                    SchemaChange::Dropped => "!",
+                };
+                name + change
+            };
+            schemas.into_iter().map(shown).collect::<Vec<_>>().join(" ")
+        };
+        for (sql, expected) in [
+            ("ALTER DATABASE Shop CHARACTER SET greek", "shop~"),
+            ("ALTER SCHEMA `a b` COLLATE greek_bin", "a b~"),
+            ("ALTER DATABASE DEFAULT CHARACTER SET greek", "-~"),
+            ("alter schema collate = greek_bin", "-~"),
+            ("ALTER DATABASE `default` CHARACTER SET greek", "default~"),
+            ("CREATE DATABASE charset", "charset"),
+            ("CREATE OR REPLACE DATABASE shop; CREATE SCHEMA b", "shop b"),
+            ("CREATE DATABASE IF NOT EXISTS shop", "shop?"),
+            ("DROP DATABASE shop", "shop!"),
+            ("DROP SCHEMA IF EXISTS `Collate`", "collate!"),
+            ("DROP TABLE database_of", ""),
+            ("CREATE TABLE database_of (a INT)", ""),
+        ] {
+            assert_eq!(defined(sql), expected, "{sql}");
+        }
+    }
 
     fn found(text: &str) -> Vec<Definition> {
         definitions(text.repeat(3000).as_bytes(), LexMode::default()).list

@@ -1,0 +1,85 @@
+//! Schemata that are defined anew: backends that stand in one are left
+//! ([`crate::watched::schemas_defined`]).
+//!
+//! Groups look at the begin of a turn, and behind each statement of a client, whose next one may be
+//! here already.
+
+use crate::backend::BackendState;
+use crate::group::Group;
+use reactor::{Key, Net};
+use session::text::Text;
+use sql::classify::stored::fold;
+
+impl<N: Net> Group<N> {
+    /// Leaves the backends that stand in schemata which have been defined anew, if there are some:
+    /// they serve their clients to the end of their leases, and nobody else.
+    pub(crate) fn take_schemas(&mut self) {
+        if self.shared.schemas_defined.count() == self.schemas_seen {
+            return;
+        }
+        let (count, names) = self.shared.schemas_defined.since(self.schemas_seen);
+        self.schemas_seen = count;
+        let is_one = |schema: &Text| names.as_ref().is_none_or(|n| n.contains(&fold(schema)));
+        let stands_there = |key: &Key| {
+            let backend = self.backends.get(*key);
+            backend.is_some_and(|backend| backend.session.schema.as_ref().is_some_and(is_one))
+        };
+        let left: Vec<Key> = self
+            .backends
+            .keys()
+            .into_iter()
+            .filter(stands_there)
+            .collect();
+        for key in left {
+            let Some(backend) = self.backends.get_mut(key) else {
+                continue;
+            };
+            match backend.state() {
+                BackendState::Leased => backend.reuse.end_with_client(),
+                BackendState::Idle => {
+                    // Its last client may have to be asked for first.
+                    backend.reuse.end_with_client();
+                    self.let_go(key);
+                }
+                BackendState::Dialling | BackendState::Preparing => self.retire(key),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::group::tests::{backend, group, leased};
+    use session::state::Session;
+    use sql::classify::stored::SchemaChange::Altered;
+    use std::rc::Rc;
+
+    #[test]
+    fn backends_in_a_schema_that_is_defined_anew_serve_nobody_else() {
+        let mut group = group();
+        let (_, theirs) = leased(&mut group);
+        let (_, apart) = leased(&mut group);
+        let (idle, elsewhere) = (backend(&mut group), backend(&mut group));
+        for (lease, schema) in [
+            (theirs, "Shop"),
+            (apart, "other"),
+            (idle, "shop"),
+            (elsewhere, "other"),
+        ] {
+            let mut session = Session::default();
+            session.use_schema(Some(schema.as_bytes().into()));
+            let backend = group.backends.get_mut(lease).unwrap();
+            backend.session = Rc::new(session);
+        }
+        group.take_schemas();
+        assert_eq!(group.backends.keys().len(), 4, "nothing is defined");
+        let shop = b"shop"[..].into();
+        group.shared.schemas_defined.note(shop, Altered, true);
+        group.take_schemas();
+        assert!(group.backends.get(idle).is_none());
+        for (lease, is_for_others) in [(theirs, false), (apart, true), (elsewhere, true)] {
+            let backend = group.backends.get(lease).unwrap();
+            assert_eq!(backend.reuse.is_for_others(), is_for_others);
+        }
+    }
+}
