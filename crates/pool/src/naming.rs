@@ -28,7 +28,7 @@
 use crate::backend::{Backend, Purpose};
 use crate::client::Client;
 use crate::errors::reasons::{PinReason, Refusal};
-use crate::pair::prepared::hides;
+use crate::pair::names::hides;
 use crate::pair::view::ClientView;
 use crate::server::server_facts::ServerFacts;
 use reactor::Key;

@@ -18,6 +18,7 @@
 //! | `questions.rs` | what the pool asks behind a statement |
 //! | `reports.rs` | reports for which an EOF packet has no room |
 //! | `prepared.rs` | prepared statements of the client on its backend |
+//! | `names.rs` | those that have names, as texts use them |
 //! | `unset.rs` | what a client's command must not find on a backend |
 //! | `roles.rs`, `user_variables.rs`, `trackers.rs` | one property each |
 //!
@@ -27,6 +28,7 @@
 pub(crate) mod answers;
 pub(crate) mod changes;
 pub(crate) mod left;
+pub(crate) mod names;
 pub(crate) mod next;
 pub(crate) mod own_answers;
 pub(crate) mod passing;

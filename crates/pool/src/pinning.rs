@@ -224,6 +224,18 @@ impl<S> Planning<'_, S> {
         }
     }
 
+    /// Whether a text, or code that it runs, may ask about the statement before, as far as `words`
+    /// tell; or whether that has left conditions, which a text may keep.
+    pub(crate) fn may_look_back(&mut self, words: &Statement) -> bool {
+        !words.asks_nothing() || self.client.last.has_conditions() || self.code.any_asks()
+    }
+
+    /// Whether names of code have changed since the client's command was judged.
+    pub(crate) fn is_outdated(&self) -> bool {
+        let judged = self.client.statement.judged;
+        !self.shared.code_catalogue.holds(judged)
+    }
+
     /// Judges a command again that is about to be sent: the names have changed since it was judged.
     /// It has waited for a backend, and code in triggers and views has come into being meanwhile.
     pub(crate) fn judge_again(&mut self, message: &[u8]) {

@@ -12,7 +12,7 @@ pub(crate) mod endings;
 pub(crate) mod kills;
 pub(crate) mod texts;
 
-use crate::backend::{InFlight, Purpose, Riding};
+use crate::backend::{Backend, InFlight, Purpose, Riding};
 use crate::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
@@ -24,7 +24,7 @@ use reactor::{Key, Net};
 use session::beforehand::statement_without_text;
 use session::read_back::Properties;
 use session::standing::Front;
-use session::statement::{Code, LooksBack, NOT_JUDGED, Statement};
+use session::statement::{Code, LooksBack, Statement};
 use std::borrow::Cow;
 use std::time::Duration;
 use wire::command::Command;
@@ -272,7 +272,16 @@ impl<N: Net> Group<N> {
     /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
     /// brings the backend into the client's session.
     pub(crate) fn send_statement(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
-        self.judge_again(key, lease, message);
+        // Who rides was chosen by the present names of code (`matching/riding.rs`).
+        let rides = self
+            .backends
+            .get(lease)
+            .is_some_and(Backend::runs_statement);
+        if !rides
+            && let Some(mut planning) = self.planning(key).filter(|planning| planning.is_outdated())
+        {
+            planning.judge_again(message);
+        }
         let runs = *front == Front::CannotFail;
         let Some((command, waited)) = self.note_sent((key, lease), message, runs) else {
             return;
@@ -314,21 +323,6 @@ impl<N: Net> Group<N> {
         }
         if let Some(backend) = self.backends.get_mut(lease) {
             self.running.begins(backend, command.sent);
-        }
-    }
-
-    /// Judges a client's command again, where names of code have changed since it was judged. Who
-    /// rides was chosen by the present ones (`matching/riding.rs`).
-    fn judge_again(&mut self, key: Key, lease: Key, message: &[u8]) {
-        let others = |command: &InFlight| command.purpose == Purpose::Statement;
-        let rides = (self.backends.get(lease)).is_some_and(|b| b.flight().iter().any(others));
-        let client = self.clients.get(key);
-        let judged = client.map_or(NOT_JUDGED, |client| client.statement.judged);
-        if !rides
-            && !self.shared.code_catalogue.holds(judged)
-            && let Some(mut planning) = self.planning(key)
-        {
-            planning.judge_again(message);
         }
     }
 

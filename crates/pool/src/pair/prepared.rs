@@ -14,9 +14,10 @@ use crate::buffers::message::payload_of;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
+use crate::pair::names::put_deallocate;
 use crate::server::server_facts::ServerFacts;
 use reactor::Key;
-use session::prepared::names::{Named, NamedEntry};
+use session::prepared::names::Named;
 use session::prepared::{Definition, Definitions, Held, How, Statements, UnderWay, Wanted};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
@@ -25,7 +26,7 @@ use session::text::mentions;
 use sql::classify::{self, Verb};
 use sql::text_prepared::put_prepare;
 use std::rc::Rc;
-use wire::attributes::{Form, put_query};
+use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::execution::{LAST_PREPARED, TypeList, Types, put_with_types, set_statement_id, types};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
@@ -281,7 +282,7 @@ impl<S> Backend<S> {
 
     /// Notes commands that were written in front of one whose place in the queue is `before` from
     /// its end.
-    fn note_deallocations(&mut self, owner: Key, count: usize, before: usize) {
+    pub(super) fn note_deallocations(&mut self, owner: Key, count: usize, before: usize) {
         for _ in 0..count {
             let command = InFlight::own(Some(owner), Purpose::Restore(false), ReplyShape::Status);
             self.expect_before(before, command);
@@ -481,71 +482,6 @@ impl<S> Pair<'_, S> {
         }
         other.map(|(id, _)| id)
     }
-
-    /// The reply to a command about a name is complete.
-    fn note_named(
-        &mut self,
-        under_way: &UnderWay,
-        definition: Option<Rc<Definition>>,
-        summary: &ReplySummary,
-    ) {
-        let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let went = summary.error.is_none();
-        if let Some(Named::Prepare(name) | Named::PrepareUnread(name)) = &under_way.named
-            && let Some(prepared) = &mut client.prepared
-        {
-            // A PREPARE that has run takes the old one away, even if it fails.
-            prepared.forget_name(name);
-            client.forget_command();
-        }
-        match &under_way.named {
-            Some(Named::Prepare(name)) if went => {
-                let definition = definition.unwrap_or_else(|| under_way.definition.clone());
-                let entry = Some(definition.clone());
-                backend.prepared.set_named(name, Some(entry));
-                let prepared = client.prepared.get_or_insert_default();
-                prepared.named.push((name.clone(), definition));
-            }
-            Some(Named::PrepareUnread(name)) if went => {
-                backend.prepared.set_named(name, Some(None));
-            }
-            Some(Named::Deallocate(name)) if went => backend.prepared.set_named(name, None),
-            Some(Named::Execute(name)) => backend.prepared.use_named(name),
-            _ => {}
-        }
-    }
-
-    /// Takes from the backend the names that code which nobody has read could meet there, or take
-    /// away itself: others', and the client's own unless it stays. Returns the commands for that.
-    pub(crate) fn hide_names(&mut self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut count = 0;
-        let (client, form) = (&*self.client, self.backend.form);
-        self.backend.prepared.named.retain(|entry| {
-            let keep = !hides(client, entry);
-            if !keep {
-                put_deallocate(&mut out, form, &entry.name);
-                count += 1;
-            }
-            keep
-        });
-        self.backend.note_deallocations(self.owner, count, 0);
-        out
-    }
-
-    /// Code that nobody has read has run, and its client stays where it is: what the client has on
-    /// its backend under a name may be another text now, or nothing. The server knows.
-    pub(crate) fn leave_names_to_server(&mut self) {
-        let client = &mut *self.client;
-        let Some(prepared) = client.prepared.as_mut().filter(|_| client.pins.is_unread()) else {
-            return;
-        };
-        for entry in &mut self.backend.prepared.named {
-            if entry.definition.take().is_some() {
-                prepared.forget_name(&entry.name);
-            }
-        }
-    }
 }
 
 /// Whether a server still has the long data of an execution that failed: one that it did not read,
@@ -572,20 +508,6 @@ fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
         (Types::Earlier | Types::Unreadable, Some(types)) => Wanted::Types(TypeList::plain(types)),
         (Types::Earlier | Types::Unreadable, None) => Wanted::Untouched,
     }
-}
-
-/// Whether a name must not be there while code runs for a client that nobody has read: all but the
-/// client's own, and these too unless it stays.
-pub(crate) fn hides<S>(client: &Client<S>, entry: &NamedEntry) -> bool {
-    let own = client.prepared.as_ref().filter(|_| client.pins.is_unread());
-    let known = own.and_then(|own| own.named(&entry.name));
-    let there = entry.definition.as_ref();
-    there.is_some_and(|there| known.is_none_or(|known| *there != *known))
-}
-
-fn put_deallocate(out: &mut Vec<u8>, form: Form, name: &[u8]) {
-    let text = [b"DEALLOCATE PREPARE `", name, b"`"].concat();
-    put_query(out, form, &text);
 }
 
 /// Appends COM_STMT_CLOSE for each id.

@@ -8,13 +8,12 @@
 //!
 //! Invariant: a backend that serves several clients tells everything, whatever any of them has set.
 
-use crate::backend::SchemaThere;
+use crate::backend::{Backend, SchemaThere};
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair};
 use crate::server::server_facts::ServerFacts;
 use session::reply_summary::ReplySummary;
-use session::transaction::Transaction;
 use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::LexMode;
 use sql::tracking::{Tracked, retracked};
@@ -121,13 +120,13 @@ impl<S> Client<S> {
 }
 
 impl<S> Client<S> {
-    /// The text to run instead of a SET that says what it is told; its settings count once
-    /// the server has answered. `transaction` is that of its backend.
+    /// The text to run instead of a SET that says what it is told: it does not pin the client any
+    /// more, and its settings count once the server has answered.
     pub(crate) fn retrack(
         &mut self,
         (sql, mode): (&[u8], LexMode),
-        found: &Statement,
-        transaction: Transaction,
+        found: &mut Statement,
+        backend: Option<&Backend<S>>,
         server: &ServerFacts,
     ) -> Option<Vec<u8>> {
         let sets = found.verb == Verb::Set && !found.multi && !found.passing;
@@ -135,13 +134,16 @@ impl<S> Client<S> {
             return None;
         }
         let mysql = mode.server.is_mysql();
-        let found = retracked(sql, mode, &server.trackers, self.tracks(server)?, mysql)?;
+        let retracked = retracked(sql, mode, &server.trackers, self.tracks(server)?, mysql)?;
         // Of such a transaction nothing else tells, and the tracker is about to begin anew.
-        if found.begins_anew && transaction.is_known_by_tracker_alone() {
+        let alone = |backend: &Backend<S>| backend.transaction.is_known_by_tracker_alone();
+        if retracked.begins_anew && backend.is_some_and(alone) {
             return None;
         }
-        let sql = found.sql.clone();
-        self.retracking = Some(Box::new(found));
+        found.causes.remove(PinCause::SessionTracking);
+        found.pin = found.causes.iter().next();
+        let sql = retracked.sql.clone();
+        self.retracking = Some(Box::new(retracked));
         Some(sql)
     }
 }

@@ -16,21 +16,23 @@
 //! but for those that cannot be prepared any more, or not now: MariaDB prepares no INSERT in a
 //! read-only transaction. They are gone then.
 
-use crate::buffers::message::payload_of;
-use crate::client::Handled;
-use crate::errors::reasons::{PinReason, Refusal, Unprepared};
+use crate::client::{Client, Handled};
+use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::last_statement::COUNTS;
-use session::prepared::UnderWay;
-use session::prepared::names::Named;
 use session::read_back::Properties;
 use session::standing::Standing;
-use session::statement::Code;
-use sql::classify::{self, PinCause, Verb, classify};
-use sql::text_prepared::{NamesIn, names_in};
 use std::rc::Rc;
-use wire::command::Command;
+
+impl<S> Client<S> {
+    /// Notes whether something is read back for the sake of its execution; gives whether it was.
+    pub(crate) fn mark_read_back(&mut self, is_under_way: bool) -> bool {
+        let prepared = self.prepared.as_mut();
+        let under_way = prepared.and_then(|prepared| prepared.under_way.as_mut());
+        under_way.is_some_and(|one| std::mem::replace(&mut one.reads_back, is_under_way))
+    }
+}
 
 impl<N: Net> Group<N> {
     /// Prepares what a client's execution needs and its backend lacks; `None` when that is nothing.
@@ -40,7 +42,8 @@ impl<N: Net> Group<N> {
         lease: Key,
         message: &[u8],
     ) -> Option<Handled> {
-        self.note_lacking_name(key, lease, message);
+        let share = self.shared.prepared_of_backend(&self.settings);
+        self.pair(key, lease)?.note_lacking_name(message, share);
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
         if client.prepares_unread() {
             return Some(self.read_back_ahead(key, lease));
@@ -48,7 +51,6 @@ impl<N: Net> Group<N> {
         if client.is_prepared_on(backend, message, &self.shared.server) {
             return None;
         }
-        let share = self.shared.prepared_of_backend(&self.settings);
         if backend.prepared.is_full(share) {
             return Some(self.answers().refuse_to_prepare(key));
         }
@@ -83,72 +85,10 @@ impl<N: Net> Group<N> {
         Some(self.send_restore(key, lease, &out))
     }
 
-    /// Where a client's text uses statements by name and is more than that, the first that its
-    /// backend lacks is what is to be prepared there. Where it lacks none, the text goes out, and
-    /// what it prepares itself is not overwritten later by what the client had under that name.
-    fn note_lacking_name(&mut self, key: Key, lease: Key, message: &[u8]) -> Option<()> {
-        let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
-        let own = client.prepared.as_ref()?;
-        let uses = client.is_pinned_for(PinReason::Text(PinCause::TextPrepare));
-        let unread = client.statement.code == Code::Unread && client.pins.is_unread();
-        if own.named.is_empty() || own.under_way.is_some() || !(uses || unread) {
-            return None;
-        }
-        let payload = payload_of(message);
-        let (command, arguments) = payload.split_first()?;
-        if *command != Command::Query.byte() {
-            return None;
-        }
-        let sql = client.text_in(arguments).ok()?;
-        let mode = client.lex_mode(&self.shared.server);
-        let class = classify(sql, mode);
-        // The server refuses it whole, and runs nothing of it.
-        if class.multi && !client.session.multi_statements {
-            return None;
-        }
-        let mut names = match uses {
-            true => names_in(sql, mode),
-            false => NamesIn::default(),
-        };
-        let named = names.used.len();
-        if unread && may_prepare(&class) {
-            let all = own.named.iter().map(|(name, _)| name.clone());
-            let others: Vec<_> = all.filter(|name| !names.used.contains(name)).collect();
-            names.used.extend(others);
-        }
-        names
-            .used
-            .truncate(self.shared.prepared_of_backend(&self.settings));
-        if let Some((name, definition)) = own.lacking(&names.used, &backend.prepared) {
-            let named = match names.used.iter().take(named).any(|one| one == name) {
-                true => Named::Execute(name.clone()),
-                false => Named::MayExecute(name.clone()),
-            };
-            let under_way = UnderWay::named(Command::StmtExecute, definition.clone(), named);
-            self.clients.get_mut(key)?.prepared.as_mut()?.under_way = Some(under_way);
-            return Some(());
-        }
-        // What the backend has of the client under these names is for the server to know from here
-        // on. What it has there of others is taken away in front of the text.
-        let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
-        let own = client.prepared.as_mut()?;
-        for name in &names.given {
-            let there = own.named(name);
-            if there.is_some_and(|there| backend.prepared.has_named(name, there)) {
-                backend.prepared.set_named(name, Some(None));
-            }
-            own.forget_name(name);
-        }
-        None
-    }
-
     /// Keeps a command until the session that it needs to be known has been read back.
     fn read_back_ahead(&mut self, key: Key, lease: Key) -> Handled {
-        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
-        if let Some(Some(prepared)) = prepared
-            && let Some(under_way) = &mut prepared.under_way
-        {
-            under_way.reads_back = true;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.mark_read_back(true);
         }
         self.wait_for_property(key, lease, Properties::COLLATION)
     }
@@ -172,21 +112,4 @@ impl<N: Net> Group<N> {
         }
         handled
     }
-
-    /// What was read back for the sake of an execution is there: it goes on.
-    pub(crate) fn go_on(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let under_way = client.prepared.as_mut().and_then(|p| p.under_way.as_mut());
-        if !under_way.is_some_and(|under_way| std::mem::take(&mut under_way.reads_back)) {
-            return;
-        }
-        self.return_to_idle(key);
-    }
-}
-
-/// Whether code that a text runs may prepare statements by name: functions and triggers may not.
-fn may_prepare(class: &classify::Statement) -> bool {
-    class.multi || matches!(class.verb, Verb::Call | Verb::Prepare)
 }

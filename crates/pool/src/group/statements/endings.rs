@@ -270,7 +270,11 @@ impl<N: Net> Group<N> {
                 self.ask_for(owner, lease);
             }
             Next::GoOn => {
-                self.go_on(owner);
+                // What was read back for the sake of its execution is there.
+                let client = self.clients.get_mut(owner);
+                if client.is_some_and(|client| client.mark_read_back(false)) {
+                    self.return_to_idle(owner);
+                }
                 self.settle(lease);
             }
             Next::Free => self.release(lease),

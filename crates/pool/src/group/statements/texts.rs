@@ -34,7 +34,6 @@ use session::standing::{Standing, standing_of, standing_of_execution};
 use session::statement::Statement;
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::kill::Kill;
-use sql::lex::LexMode;
 use sql::text::Text;
 use std::rc::Rc;
 use wire::command::ReplyShape;
@@ -156,13 +155,18 @@ impl<N: Net> Group<N> {
         };
         let mut class = class_with(words, known.as_ref());
         let mut statement = statement_of(&class, mode.server);
-        let mut instead = match class.causes.contains(PinCause::SessionTracking) {
-            true => self.retracked(key, (sql, mode), &mut class),
-            false => None,
-        };
+        let mut instead = None;
+        if class.causes.contains(PinCause::SessionTracking)
+            && let Some(client) = self.clients.get_mut(key)
+        {
+            let backend = client.lease().and_then(|lease| self.backends.get(lease));
+            let server = &self.shared.server;
+            instead = client.retrack((sql, mode), &mut class, backend, server);
+        }
         let found = &class;
         let judged = SchemaText { found, ..judged };
-        if self.may_look_back(key, words) {
+        let planning = self.planning(key);
+        if planning.is_some_and(|mut planning| planning.may_look_back(words)) {
             match self.look_back(key, judged, words, &mut statement) {
                 Asks::There => {}
                 Asks::InWords(text) => instead = Some(text),
@@ -195,23 +199,6 @@ impl<N: Net> Group<N> {
         self.start(key, &message, statement)
     }
 
-    /// The text that a client's SET of its trackers comes to: what it names is carried out here,
-    /// and does not pin the client any more.
-    fn retracked(
-        &mut self,
-        key: Key,
-        text: (&[u8], LexMode),
-        class: &mut classify::Statement,
-    ) -> Option<Vec<u8>> {
-        let client = self.clients.get_mut(key)?;
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
-        let transaction = backend.map_or_else(Default::default, |b| b.transaction);
-        let instead = client.retrack(text, class, transaction, &self.shared.server)?;
-        class.causes.remove(PinCause::SessionTracking);
-        class.pin = class.causes.iter().next();
-        Some(instead)
-    }
-
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
     /// client's command does.
     fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
@@ -236,7 +223,8 @@ impl<N: Net> Group<N> {
         let mut statement = statement_of(found, self.shared.server.flavour);
         statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
         let mut instead = None;
-        if self.may_look_back(key, words) {
+        let planning = self.planning(key);
+        if planning.is_some_and(|mut planning| planning.may_look_back(words)) {
             match self.look_back(key, judged, words, &mut statement) {
                 Asks::There => {}
                 Asks::InWords(text) => instead = Some(text),
@@ -275,15 +263,6 @@ impl<N: Net> Group<N> {
         };
         let message = client.reworded(message, &instead);
         self.start(key, &message, statement)
-    }
-
-    /// Whether a text, or code that it runs, may ask about the statement before, as far as `words`
-    /// tell; or whether that has left conditions, which a text may keep.
-    fn may_look_back(&mut self, key: Key, words: &classify::Statement) -> bool {
-        let client = self.clients.get(key);
-        !words.asks_nothing()
-            || client.is_some_and(|client| client.last.has_conditions())
-            || self.code().any_asks()
     }
 
     /// Finds who answers what a text, or code that it runs, asks about the statement before. The
