@@ -54,7 +54,6 @@ use crate::listing::{Answer, Question, Said, Wanted};
 use crate::outbox::Outbox;
 use crate::queue::admission::Arrivals;
 use crate::queue::bulk::Bulk;
-use crate::queue::running_limit::{Oversubscribe, Turn};
 use crate::running::Running;
 use crate::server::outlook::Outlook;
 use crate::server::schemas::Schemas;
@@ -302,7 +301,9 @@ impl<N: Net> Group<N> {
         self.flush_dirty();
         self.close_marked();
         self.flush_dirty();
-        self.publish();
+        let statements = self.counts.statements;
+        self.matching().publish(statements);
+        self.room().publish();
         let held = self.survey().held_for_clients();
         if self
             .memory_told
@@ -310,25 +311,6 @@ impl<N: Net> Group<N> {
         {
             self.close_who_holds_most();
         }
-    }
-
-    /// Tells the other groups how this one stands at the end of its turn.
-    fn publish(&mut self) {
-        self.matching().publish_front();
-        if self.settings.oversubscribe == Oversubscribe::Auto {
-            let turn = Turn {
-                statements: self.counts.statements,
-                is_limited: !self.line.is_empty()
-                    && !self.running.has_room(0, &self.shared, &self.settings),
-                backends_max: self.settings.backends_max,
-                now: self.net.now(),
-            };
-            self.shared.running_limit.turn_ended(self.index, turn);
-        }
-        self.shared
-            .budget
-            .note_idle(self.index, self.backend_pools.unused());
-        self.room().publish();
     }
 
     /// When [`Group::turn`] must be called at the latest, events or not.

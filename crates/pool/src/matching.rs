@@ -15,7 +15,7 @@
 //! | `dialling.rs` | whether a backend is to be opened, lent, or closed for another |
 //!
 //! Invariants: nothing is changed but entries of lanes that stand no more, and what a group tells
-//! others of its front and has seen of theirs; what is answered holds until the next change of what
+//! others of itself and has seen of theirs; what is answered holds until the next change of what
 //! is borrowed.
 
 pub(crate) mod choice;

@@ -168,7 +168,13 @@ impl<N: Net> Group<N> {
                 return input.len();
             };
             let used = match backend.state() {
-                BackendState::Dialling => self.digest_login(lease, &input[at..]),
+                BackendState::Dialling => {
+                    let tls = self.settings.backend_tls.as_deref();
+                    let of = (&self.backend_pools.pools[backend.pool].key, tls);
+                    let (used, step) = backend.take_login(&mut self.net, of, &input[at..]);
+                    self.login_step(lease, step);
+                    used
+                }
                 _ => self.digest_reply(lease, &input[at..]),
             };
             if used == 0 {
@@ -177,18 +183,6 @@ impl<N: Net> Group<N> {
             at += used;
         }
         at
-    }
-
-    /// Takes what has come of a backend's login; returns the bytes used.
-    fn digest_login(&mut self, lease: Key, input: &[u8]) -> usize {
-        let Some(backend) = self.backends.get_mut(lease) else {
-            return 0;
-        };
-        let tls = self.settings.backend_tls.as_deref();
-        let of = (&self.backend_pools.pools[backend.pool].key, tls);
-        let (used, step) = backend.take_login(&mut self.net, of, input);
-        self.login_step(lease, step);
-        used
     }
 
     /// Goes on with the login of a backend.

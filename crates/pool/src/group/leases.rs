@@ -33,8 +33,14 @@ impl<N: Net> Group<N> {
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let (mut pool, priority) = (client.pool as usize, client.place.priority);
-        if self.backend_pools.pools[pool].count == 0 {
-            pool = self.pool_of_now(key, pool);
+        // A pool of older privileges that has no backend is left for that of now. Who waits in its
+        // lane is served in order first.
+        if self.backend_pools.pools[pool].count == 0
+            && self.members().outdated(key).is_some()
+            && self.matching().front_of(pool).is_none()
+        {
+            self.members().move_on(key, pool);
+            pool = self.clients.get(key)?.pool as usize;
         }
         let mut matching = self.matching();
         let is_held_back = priority != Some(Priority::High)
@@ -52,15 +58,6 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         self.line.place_of(self.clients.get_mut(key)?, now);
         self.bind(key, found).then_some(found)
-    }
-
-    /// The pool of a client whose pool `old` has no backend: one of an older version of the
-    /// privileges is left for that of now. Who waits in its lane is served in order first.
-    fn pool_of_now(&mut self, key: Key, old: usize) -> usize {
-        if self.members().outdated(key).is_some() && self.matching().front_of(old).is_none() {
-            self.members().move_on(key, old);
-        }
-        self.clients.get(key).map_or(old, |c| c.pool as usize)
     }
 
     /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.

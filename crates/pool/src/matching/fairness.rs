@@ -22,6 +22,7 @@
 
 use crate::matching::Matching;
 use crate::queue::fronts::{LOOK_EVERY, Look};
+use crate::queue::running_limit::{Oversubscribe, Turn};
 use reactor::Time;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,8 +57,29 @@ impl<S> Matching<'_, S> {
         });
     }
 
+    /// Tells the other groups how this one stands at the end of its turn; `statements`: how many
+    /// it has had.
+    pub(crate) fn publish(&mut self, statements: u64) {
+        self.publish_front();
+        if self.settings.oversubscribe == Oversubscribe::Auto {
+            let turn = Turn {
+                statements,
+                is_limited: self.is_limited(),
+                backends_max: self.settings.backends_max,
+                now: self.now,
+            };
+            self.shared.running_limit.turn_ended(self.index, turn);
+        }
+        (self.shared.budget).note_idle(self.index, self.pools.unused());
+    }
+
+    /// Whether somebody waits while as many statements run as may.
+    fn is_limited(&self) -> bool {
+        !self.line.is_empty() && !self.running.has_room(0, self.shared, self.settings)
+    }
+
     /// Tells the others since when this group's front waits.
-    pub(crate) fn publish_front(&mut self) -> Time {
+    fn publish_front(&mut self) -> Time {
         let since = match self.line.is_empty() {
             true => None,
             false => self.oldest_wait_to_serve(),

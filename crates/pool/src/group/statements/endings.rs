@@ -192,22 +192,16 @@ impl<N: Net> Group<N> {
                 Parted::OwnsSession => self.backend_lost(rider, changed),
             }
         }
-        if let Some(keeper) = keeper {
-            self.keeper_lost(keeper, changed);
-        }
-    }
-
-    /// A client that has nothing in flight loses the backend that it has had. Who keeps nothing
-    /// there goes on without it.
-    fn keeper_lost(&mut self, key: Key, loss: Loss<'_>) {
-        let Some(client) = self.clients.get(key) else {
+        let Some((key, client)) = keeper.and_then(|key| Some((key, self.clients.get(key)?))) else {
             return;
         };
-        if client.state() == ClientState::Idle && !client.loses_with_backend(loss.in_transaction) {
+        // Who keeps nothing there goes on without it.
+        let is_idle = client.state() == ClientState::Idle;
+        if is_idle && !client.loses_with_backend(changed.in_transaction) {
             self.clients.unbind(key, &mut self.backends);
-            return;
+        } else {
+            self.backend_lost(key, changed);
         }
-        self.backend_lost(key, loss);
     }
 
     /// Runs a statement of a client once more, as if it had come just now.
