@@ -372,7 +372,12 @@ impl<N: Net> Group<N> {
             }
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
             Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
-            Order::TextRead(key, read) => self.on_text_read(key, read),
+            Order::TextRead(key, read) => {
+                let (client, now) = (self.clients.get_mut(key), self.net.now());
+                if client.is_some_and(|client| client.takes_from_reader(read, now)) {
+                    self.pump(key);
+                }
+            }
             Order::Spool(done) => self.unread().spooled(done),
             // The thread of the group knows of these.
             Order::Look | Order::Give(_) | Order::Keep | Order::Leave => {}

@@ -13,7 +13,9 @@
 //! The mechanism: the pool looks at the same things in the same order, and answers in the server's
 //! words ([`PoolMembers::bar_of`]): `REQUIRE`, the lock, the expiry, the number of clients.
 //!
-//! Invariants: who belongs to a pool is counted once, by its account; a pool's number is another
+//! Invariants: who belongs to a pool is counted once, by its account; whoever is counted among a
+//! user's clients ([`Client::is_known`]) is taken off that count once, when it is closed or becomes
+//! another user's; a pool's number is another
 //! one's only when no client belongs to it, nor would go back to it.
 
 use crate::auth::account::{Account, ClientsMax, Counted, Unusable};
@@ -159,6 +161,34 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> PoolMembers<'_, N> {
+    /// Counts a client that has proven its name among its user's, and no more among another's.
+    ///
+    /// # Errors
+    /// [`Refusal::UserClients`]: there are too many of them, this one not counted.
+    pub(crate) fn count(&mut self, key: Key, user: usize) -> Result<(), Refusal> {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Ok(());
+        };
+        if client.is_known() {
+            let before = &self.settings.users[client.user as usize].usage.clients;
+            before.fetch_sub(1, Relaxed);
+        }
+        client.user = u16::try_from(user).unwrap_or(u16::MAX);
+        if client.proof == Proof::Missing {
+            client.proof = Proof::Given;
+        }
+        let user = &self.settings.users[user];
+        client.place.give_tickets(user.limits.high_prio_tickets);
+        let others = user.usage.clients.fetch_add(1, Relaxed);
+        match user.limits.clients_max {
+            Some(max) if others >= max => Err(Refusal::UserClients {
+                user: user.name.clone(),
+                max,
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Counts a client of this user that has come from another process, which has let it in.
     pub(crate) fn joins(&mut self, key: Key, user: usize) {
         let Some(client) = self.clients.get_mut(key) else {
@@ -551,6 +581,26 @@ mod tests {
         let pool = bench.clients.get(key).unwrap().pool as usize;
         assert_ne!(pool, old);
         assert_eq!(bench.pools.pools[pool].key.user, "one");
+    }
+
+    #[test]
+    fn who_proves_another_name_is_counted_among_those_of_that_alone() {
+        const OTHER: &str = "[[user]]\nname = \"other\"\npassword = \"secret\"\nclients_max = 1";
+        let mut bench = Bench::new();
+        bench.shared = shared(OTHER);
+        bench.settings = bench.shared.settings();
+        let counted = |bench: &Bench| {
+            let users = &bench.settings.users;
+            [0, 1].map(|user| users[user].usage.clients.load(Relaxed))
+        };
+        let (first, second) = (bench.client(), bench.client());
+        assert_eq!(bench.members().count(first, 1), Ok(()));
+        assert_eq!(counted(&bench), [0, 1]);
+        assert_eq!(bench.members().count(first, 0), Ok(()));
+        assert_eq!(counted(&bench), [1, 0]);
+        let refused = bench.members().count(second, 0);
+        assert!(matches!(refused, Err(Refusal::UserClients { max: 1, .. })));
+        assert_eq!(counted(&bench), [2, 0], "until it is closed");
     }
 
     #[test]

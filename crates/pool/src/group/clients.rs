@@ -8,7 +8,6 @@
 pub(crate) mod arrivals;
 pub(crate) mod departing;
 pub(crate) mod input;
-pub(crate) mod limits;
 pub(crate) mod login;
 pub(crate) mod long_texts;
 pub(crate) mod memory_share;
@@ -376,7 +375,12 @@ impl<N: Net> Group<N> {
         self.logs().closed(key);
         self.waiters().forget(key);
         self.room().uncount(key);
-        self.drop_aside(key);
+        // Where the other process has its backend, this one forgets that, and says nothing on it.
+        if let Some((lease, backend)) = self.aside.forget(key) {
+            self.shared.forget_thread(backend.thread);
+            self.backend_pools.leaves(backend.pool, lease);
+            (self.outbox).give_slot_back(&self.shared.budget, self.index);
+        }
         self.leave_amid_file(key);
         let Some(mut client) = self.clients.remove(key) else {
             return;

@@ -54,6 +54,12 @@ impl Departures {
         };
     }
 
+    /// They do not any more; those in line are to be served on.
+    pub(crate) fn end(&mut self) -> Vec<Key> {
+        let line = std::mem::take(self).line;
+        line.into_iter().map(|(key, _)| key).collect()
+    }
+
     /// One that was taken out of the line goes with the next batch.
     pub(crate) fn put_back(&mut self, departure: (Key, Time)) {
         self.line.insert(0, departure);
@@ -71,12 +77,6 @@ impl Departures {
 }
 
 impl<N: Net> Group<N> {
-    /// They do not any more: those in line are served on.
-    pub(crate) fn end_departures(&mut self) {
-        let line = std::mem::take(&mut self.departures).line;
-        line.iter().for_each(|(key, _)| self.pump(*key));
-    }
-
     /// Whether a client's next command is not looked at here: while the group hands over, it is put
     /// in line, if it may go and there is room.
     pub(crate) fn departs(&mut self, key: Key) -> bool {
@@ -347,7 +347,7 @@ mod tests {
         let clients: Vec<Key> = (0..=BATCH_CLIENTS).map(|_| client(&mut group)).collect();
         let departing = clients.iter().filter(|key| group.departs(**key)).count();
         assert_eq!(departing, BATCH_CLIENTS);
-        group.end_departures();
+        assert_eq!(group.departures.end(), clients[..BATCH_CLIENTS]);
         assert!(!group.departs(clients[0]), "nobody goes any more");
     }
 }

@@ -214,8 +214,13 @@ impl<N: Net> Group<N> {
         }
         let pool = self.members().pool_of(capabilities, onward, place.told);
         self.members().put_in_pool(key, pool);
-        if !self.count_user(key, user) {
-            return;
+        // An account may be newer than this turn.
+        self.take_settings();
+        self.room().uncount(key);
+        let counted = self.members().count(key, user);
+        self.room().count(key);
+        if let Err(refusal) = counted {
+            return self.refuse_and_leave(key, &refusal);
         }
         let before = login.before.as_ref();
         let role = before.and_then(|b| {

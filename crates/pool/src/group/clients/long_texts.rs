@@ -12,7 +12,7 @@ use crate::buffers::text_reading::{TextJob, TextRead};
 use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::shared::Shared;
-use reactor::{Key, Net};
+use reactor::{Key, Net, Time};
 use wire::attributes::Form;
 use wire::command::Command;
 use wire::packet::{Frame, HEADER_LEN, frame, payload_len};
@@ -66,22 +66,19 @@ impl<S> Client<S> {
         }
         taken
     }
+
+    /// A reader has read the text of its command; `false` where that is not waited for any more.
+    pub(crate) fn takes_from_reader(&mut self, read: Box<TextRead>, now: Time) -> bool {
+        let taken = (self.input.as_mut()).is_some_and(|input| input.take(read));
+        if taken {
+            // Its silence was not its own.
+            self.heard_from(now);
+        }
+        taken
+    }
 }
 
 impl<N: Net> Group<N> {
-    /// A reader has read the text of a client's command.
-    pub(crate) fn on_text_read(&mut self, key: Key, read: Box<TextRead>) {
-        let now = self.net.now();
-        if let Some(client) = self.clients.get_mut(key)
-            && let Some(input) = &mut client.input
-            && input.take(read)
-        {
-            // Its silence was not its own.
-            client.heard_from(now);
-            self.pump(key);
-        }
-    }
-
     /// Handles the whole messages at the front of a client's input, and drops those that are used.
     pub(crate) fn consume_input(&mut self, key: Key, input: &mut Received) {
         if input.len() <= self.shared.text_here_max {

@@ -11,18 +11,59 @@
 //! reply cannot be told; the log says why it was closed.
 //!
 //! Not counted: the first 4 KiB of each command, sockets, and what belongs to no client, as known
-//! shapes and stored code. The resident memory of the process bounds newcomers besides
-//! ([`Shared::look_at_memory`]).
+//! shapes and stored code. The resident memory of the process bounds newcomers besides: it is
+//! looked at off the statement path ([`Shared::look_at_memory`]), and while memory is short nobody
+//! is let in; those inside go on.
 //!
 //! [`ClientMemory`]: crate::buffers::memory::ClientMemory
-//! [`Shared::look_at_memory`]: crate::Shared
 
+use crate::buffers::memory::{meminfo, memory_of};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, note_of};
+use crate::shared::Shared;
 use reactor::{Key, Net};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// With less available memory than this on the machine nobody is let in.
+const AVAILABLE_MIN: u64 = 64 << 20;
+
+impl Shared {
+    /// Looks whether there is memory for more clients. Reads three files, so it is called now and
+    /// then by one group. What cannot be read limits nothing.
+    pub(crate) fn look_at_memory(&self) {
+        let used = measure::process::own().map_or(0, |sample| sample.rss_bytes);
+        let limit = memory_of(self.settings().memory_bytes_max);
+        let available = meminfo("MemAvailable").unwrap_or(u64::MAX);
+        let why = if used > limit {
+            Some(format!("{used} bytes are resident, the limit is {limit}"))
+        } else if available < AVAILABLE_MIN {
+            Some(format!(
+                "the machine has {available} bytes left, fewer than {AVAILABLE_MIN}"
+            ))
+        } else {
+            None
+        };
+        self.is_memory_full.store(why.is_some(), Relaxed);
+        *self
+            .memory_full
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// The error for one that is not let in for want of memory.
+    pub(crate) fn memory_refusal(&self) -> Refusal {
+        let words = self
+            .memory_full
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Refusal::Memory {
+            detail: words.clone().unwrap_or_default(),
+        }
+    }
+}
 
 impl<S> Client<S> {
     /// Bytes that are kept for this client and no other.

@@ -50,21 +50,6 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// The other process has a client's backend: this one forgets it, and says nothing on it.
-    pub(crate) fn drop_aside(&mut self, key: Key) {
-        if let Some((lease, backend)) = self.aside.forget(key) {
-            self.shared.forget_thread(backend.thread);
-            self.backend_pools.leaves(backend.pool, lease);
-            (self.outbox).give_slot_back(&self.shared.budget, self.index);
-        }
-    }
-
-    /// The other process does not have it: it goes on here.
-    pub(crate) fn comes_back(&mut self, key: Key) {
-        (self.aside).take_back(key, &mut self.clients, &mut self.backends);
-        self.let_in(key);
-    }
-
     /// A client that another process sends, which is not served yet.
     ///
     /// # Errors
@@ -189,9 +174,10 @@ impl<N: Net> Group<N> {
         Aside::bind(key, backend, &mut self.clients, &mut self.backends);
     }
 
-    /// It is this process that serves it from now on.
+    /// It is this process that serves it from now on, on its backend if that was aside.
     pub(crate) fn let_in(&mut self, key: Key) {
         let now = self.net.now();
+        (self.aside).take_back(key, &mut self.clients, &mut self.backends);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

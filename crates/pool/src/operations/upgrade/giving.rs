@@ -205,7 +205,7 @@ impl Giving {
                 Some(why) => {
                     (group.departures).refuse(*key, &group.clients, &group.aside);
                     self.progress.steps().refusal = Some(why);
-                    group.comes_back(*key);
+                    group.let_in(*key);
                 }
             }
         }
@@ -334,7 +334,8 @@ impl Giving {
 
     /// The hand-over has failed: what was acknowledged has gone, everything else goes on here.
     pub(crate) fn give_up(mut self, group: &mut Group<RealNet>) {
-        group.end_departures();
+        let served_on = group.departures.end();
+        served_on.into_iter().for_each(|key| group.pump(key));
         let last = self.channel.last_word();
         let sent = std::mem::replace(&mut self.sent, Sent::Nothing);
         if let Sent::Clients(keys) = sent {
@@ -342,7 +343,7 @@ impl Giving {
                 Some(Frame::Taken(verdicts)) if verdicts.len() == keys.len() => {
                     self.apply(group, &keys, verdicts);
                 }
-                _ => keys.iter().for_each(|key| group.comes_back(*key)),
+                _ => keys.iter().for_each(|key| group.let_in(*key)),
             }
         }
         // Without them, others would go on to accept, and who comes would wait here in vain.
