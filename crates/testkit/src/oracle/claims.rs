@@ -19,7 +19,8 @@
 //! states its client is told; a COM_SET_OPTION behind a routine that has set `sql_mode` for itself
 //! on MariaDB, or behind a text of several that begins with GET DIAGNOSTICS on MySQL; and, on
 //! MySQL, such a routine where its caller's mode has NO_BACKSLASH_ESCAPES, and `autocommit`
-//! switched off by a client that is told of its transaction's states.
+//! switched off by a client that is told of its transaction's states; and a command about a
+//! statement that may be unknown, or have no cursor, while `character_set_connection` is wide.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -46,6 +47,8 @@ const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALT
 /// How calls of procedures begin that count no rows: MySQL says in their OK what the statement
 /// before has counted, so they pin there whatever else is known of them.
 const UNCOUNTED: [&str; 2] = ["CALL setting_procedure(", "CALL failing_procedure("];
+/// What texts make `character_set_connection` when its ASCII is no single byte.
+const WIDE: [&str; 3] = ["= ucs2", "= utf16", "= utf32"];
 /// How texts begin that end a transaction, whatever it may do.
 const ENDS: [&str; 2] = ["COMMIT", "ROLLBACK"];
 /// How texts begin that leave no older warnings.
@@ -83,6 +86,10 @@ struct Held {
     /// Its transactions may be READ ONLY: a statement that would commit one fails instead.
     read_only: bool,
     manual: bool,
+    /// Its `character_set_connection` is wide.
+    wide: bool,
+    /// The names of the statements that it has prepared since then, a bit for each.
+    prepared_wide: u64,
 }
 
 impl Held {
@@ -141,6 +148,11 @@ impl Held {
             }
             Flavour::MySql => sql.starts_with("GET DIAGNOSTICS ") && sql.contains(';'),
         };
+        if sql.contains("_connection ") && WIDE.iter().any(|set| sql.contains(set)) {
+            (self.wide, self.prepared_wide) = (true, 0);
+        } else if sql.starts_with("SET NAMES ") {
+            self.wide = false;
+        }
         self.said |= sql.starts_with("SET TRANSACTION ");
         self.said_untold |= !self.told && sql.starts_with("START TRANSACTION READ ");
         self.read_only |= sql.contains("READ ONLY");
@@ -258,6 +270,13 @@ impl Claims {
             Act::Sql(sql) if !held.note_text(sql, self.backends.of) => return false,
             Act::ChangeUser(_) if held.role => return false,
             Act::MultiStatements(_) if held.told && held.any() || held.unclear => return false,
+            Act::Fetch(..) | Act::ResetStatement(_) if held.wide => return false,
+            Act::Execute(name, ..) | Act::Again(name, _) | Act::Bulk(name, _)
+                if held.wide && held.prepared_wide & 1 << name == 0 =>
+            {
+                return false;
+            }
+            Act::Prepare(name, _) if held.wide => held.prepared_wide |= 1 << name,
             _ if step.claim == Claim::Manual && held.told && self.backends.of == Flavour::MySql => {
                 return false;
             }
@@ -438,6 +457,29 @@ mod tests {
         let kept = [0, 1, 3, 4, 5, 7, 8].map(|at| steps[at].clone());
         assert_eq!(left, kept);
         assert_eq!(legal(&steps[..7], of_mariadb(3)), steps[..7]);
+    }
+
+    #[test]
+    fn nothing_unknown_is_executed_where_literals_are_wide() {
+        let act = |act: Act| Step::new(0, act, Claim::None);
+        let prepare = |name| act(Act::Prepare(name, "SELECT 1".to_string()));
+        let execute = |name| act(Act::Execute(name, Vec::new(), false));
+        let steps = [
+            join(0),
+            prepare(3),
+            Step::sql(0, "SET collation_connection = utf16_bin"),
+            execute(3),
+            act(Act::Fetch(3, 1)),
+            act(Act::ResetStatement(3)),
+            prepare(5),
+            execute(5),
+            act(Act::Fetch(5, 1)),
+            Step::sql(0, "SET NAMES latin1"),
+            act(Act::Fetch(5, 1)),
+            execute(3),
+        ];
+        let kept = [0, 1, 2, 6, 7, 9, 10, 11].map(|at| steps[at].clone());
+        assert_eq!(legal(&steps, of_mariadb(3)), kept);
     }
 
     #[test]
