@@ -198,6 +198,44 @@ fn names_pin_nobody_and_stay_within_the_budget() {
     pool.wait_for("4 clients, pinned now: {}").unwrap();
 }
 
+/// A procedure that nobody has read may use all names of its caller, so that its backend is to have
+/// them: where they are too many, the CALL is refused, and the client can make room.
+#[test]
+fn a_client_with_more_names_than_a_backend_may_have_is_told_so() {
+    let test = "a_client_with_more_names_than_a_backend_may_have_is_told_so";
+    if direct() {
+        return;
+    }
+    let Some(real) = server(test) else { return };
+    fresh_schema(real, "names_share");
+    real.admin()
+        .must("CREATE PROCEDURE names_share.unread() EXECUTE p0");
+    let extra = "groups = 1\nbackends_max = 1\nprepared_max = 4";
+    let pool = start_pool(real, "names_share.toml", extra);
+    let mut client = login(&pool.address, &app().schema("names_share"));
+    for name in 0..6 {
+        client.must(&format!("PREPARE p{name} FROM 'SELECT {name}'"));
+    }
+    let failure = client.failure("CALL unread()");
+    assert_eq!(failure.code, 1461, "{failure}");
+    assert!(failure.message.contains("prepared_max"), "{failure}");
+    for name in 0..6 {
+        assert_eq!(client.value(&format!("EXECUTE p{name}")), name.to_string());
+    }
+    for name in [4, 5] {
+        client.must(&format!("DEALLOCATE PREPARE p{name}"));
+    }
+    for _ in 0..2 {
+        assert_eq!(client.value("CALL unread()"), "0");
+    }
+    assert_eq!(client.failure("PREPARE p4 FROM 'SELECT 4'").code, 1461);
+    client.must("DEALLOCATE PREPARE p3");
+    client.must("PREPARE p4 FROM 'SELECT 4'");
+    for name in [0, 1, 2, 4] {
+        assert_eq!(client.value(&format!("EXECUTE p{name}")), name.to_string());
+    }
+}
+
 #[test]
 fn more_names_than_a_client_may_carry_pin_it() {
     let test = "more_names_than_a_client_may_carry_pin_it";

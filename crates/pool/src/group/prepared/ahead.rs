@@ -19,6 +19,7 @@
 use crate::client::{Client, Handled};
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
+use crate::pair::names::TooManyNames;
 use reactor::{Key, Net};
 use session::last_statement::COUNTS;
 use session::read_back::Properties;
@@ -43,7 +44,9 @@ impl<N: Net> Group<N> {
         message: &[u8],
     ) -> Option<Handled> {
         let share = self.shared.prepared_of_backend(&self.settings);
-        self.pair(key, lease)?.note_lacking_name(message, share);
+        if let Some(TooManyNames) = self.pair(key, lease)?.note_lacking_name(message, share) {
+            return Some(self.answers().refuse_to_prepare(key));
+        }
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
         if client.prepares_unread() {
             return Some(self.read_back_ahead(key, lease));
