@@ -664,6 +664,13 @@ fn a_schema_that_is_defined_anew_has_its_character_set_on_every_backend() {
                 format!("USE {name}"),
             ],
             vec![
+                // Of the schema in which it is executed.
+                "USE shop".to_string(),
+                "PREPARE anew FROM 'ALTER DATABASE CHARACTER SET latin5'".to_string(),
+                format!("USE {name}"),
+                "EXECUTE anew".to_string(),
+            ],
+            vec![
                 format!("PREPARE anew FROM 'ALTER SCHEMA {name} COLLATE greek_bin'"),
                 "EXECUTE anew".to_string(),
             ],

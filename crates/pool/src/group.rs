@@ -245,7 +245,9 @@ impl<N: Net> Group<N> {
         if self.shared.globals.version() != self.begun.version() {
             self.take_globals();
         }
-        self.take_schemas();
+        if self.shared.schemas_defined.count() != self.schemas_seen {
+            self.take_schemas();
+        }
         let changed = self.outlook.changes(&self.shared.upstream);
         if changed.is_back || changed.has_moved {
             self.notice_upstream(changed);

@@ -18,7 +18,7 @@ use session::holds::void::{Void, void_of};
 use session::known_code::Known;
 use session::shapes::Ride;
 use session::statement::Code;
-use sql::classify::stored::{Schema, definitions, fold};
+use sql::classify::stored::definitions;
 use sql::classify::{PinCause, Statement, Verb, classify};
 use sql::holdings::{Ended, Holdings, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
@@ -181,12 +181,7 @@ impl<S> Planning<'_, S> {
     fn plan_definitions(&mut self, text: SchemaText<'_>) {
         if text.found.verb == Verb::Ddl || text.found.multi {
             let mut defined = definitions(text.sql, text.mode);
-            // Of the default schema where the text names none.
-            let name = |schema: Schema| {
-                let name = schema.name.or_else(|| text.schema.map(fold));
-                name.map(|name| (name, schema.change))
-            };
-            let schemas: Vec<_> = defined.schemas.drain(..).filter_map(name).collect();
+            let schemas = std::mem::take(&mut defined.schemas);
             if !schemas.is_empty() {
                 let defining = DefiningSchemas {
                     shared: self.shared.clone(),

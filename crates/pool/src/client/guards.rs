@@ -6,7 +6,7 @@
 use crate::shared::Shared;
 use session::holds::Guard;
 use session::reply_summary::ReplySummary;
-use sql::classify::stored::{Folded, SchemaChange};
+use sql::classify::stored::Schema;
 use std::sync::Arc;
 
 /// Held while a statement that sets a global variable, or changes accounts, is under way.
@@ -41,7 +41,7 @@ impl Drop for Coming {
 #[derive(Debug)]
 pub(crate) struct DefiningSchemas {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) schemas: Vec<(Folded, SchemaChange)>,
+    pub(crate) schemas: Vec<Schema>,
     /// It is of several statements: which of them have failed or warned is not known.
     pub(crate) several: bool,
 }
@@ -52,8 +52,8 @@ impl Guard for DefiningSchemas {
             return;
         }
         let certain = summary.warnings == 0 && !self.several;
-        for (name, change) in self.schemas.drain(..) {
-            self.shared.schemas_defined.note(name, change, certain);
+        for schema in self.schemas.drain(..) {
+            self.shared.schemas_defined.note(schema, certain);
         }
     }
 }

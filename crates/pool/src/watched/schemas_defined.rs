@@ -8,16 +8,20 @@
 //! each group then leaves the backends that stand in the schema. They are not left when it is
 //! dropped: their clients could go nowhere else, and nothing is created in it before it is there.
 //!
+//! An ALTER DATABASE that names none alters the default schema of that moment, which a text of
+//! several statements or a prepared one may have set since: it counts for any.
+//!
 //! CREATE DATABASE IF NOT EXISTS, with which many applications begin, is one that creates if it has
 //! not warned, or if it is the first behind a DROP: MySQL also warns of a name of a character set.
 //!
-//! Not seen: what is defined past the pool or by stored code, and a statement whose client leaves
-//! before its answer.
+//! Not seen: what is defined past the pool, by stored code or by SET STATEMENT, and a statement
+//! whose client or connection is lost before its answer. A client has its answer a moment before
+//! the other groups know.
 //!
 //! Invariant: no more than [`NAMES_MAX`] are kept; for a group that has missed one, any schema may
 //! have changed.
 
-use sql::classify::stored::{Folded, SchemaChange};
+use sql::classify::stored::{Folded, Schema, SchemaChange};
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -36,14 +40,14 @@ pub(crate) struct SchemasDefined {
 
 #[derive(Debug, Default)]
 struct Names {
-    /// The latest that have been defined anew.
-    latest: VecDeque<Folded>,
+    /// The latest that have been defined anew; `None`: any may have been.
+    latest: VecDeque<Option<Folded>>,
     /// Those that were dropped, and have not been created since.
     dropped: VecDeque<Folded>,
 }
 
 /// Keeps one more; the oldest goes where there are too many.
-fn keep(names: &mut VecDeque<Folded>, name: Folded) {
+fn keep<T>(names: &mut VecDeque<T>, name: T) {
     if names.len() >= NAMES_MAX {
         names.pop_front();
     }
@@ -61,9 +65,11 @@ impl SchemasDefined {
     }
 
     /// A statement has done so with this schema. `certain`: it has not failed, and nothing warned.
-    pub(crate) fn note(&self, name: Folded, change: SchemaChange, certain: bool) {
+    pub(crate) fn note(&self, schema: Schema, certain: bool) {
         let mut names = self.lock();
-        let was_dropped = names.dropped.iter().position(|dropped| *dropped == name);
+        let Schema { name, change } = schema;
+        let same = |dropped: &Folded| name.as_ref() == Some(dropped);
+        let was_dropped = names.dropped.iter().position(same);
         let anew = match change {
             SchemaChange::Altered | SchemaChange::Created => true,
             SchemaChange::CreatedUnlessThere => certain || was_dropped.is_some(),
@@ -72,7 +78,9 @@ impl SchemasDefined {
         if let Some(at) = was_dropped {
             names.dropped.remove(at);
         }
-        if change == SchemaChange::Dropped {
+        if change == SchemaChange::Dropped
+            && let Some(name) = name
+        {
             keep(&mut names.dropped, name);
         } else if anew {
             keep(&mut names.latest, name);
@@ -80,13 +88,13 @@ impl SchemasDefined {
         }
     }
 
-    /// How many there have been, and which behind the first `seen`. `None`: not all are kept.
+    /// How many there have been, and which behind the first `seen`. `None`: any.
     pub(crate) fn since(&self, seen: u64) -> (u64, Option<Vec<Folded>>) {
         let latest = &self.lock().latest;
         let count = self.count();
         let new = usize::try_from(count - seen).unwrap_or(usize::MAX);
         let first = latest.len().checked_sub(new);
-        let names = first.map(|first| latest.iter().skip(first).cloned().collect());
+        let names = first.and_then(|first| latest.iter().skip(first).cloned().collect());
         (count, names)
     }
 }
@@ -96,13 +104,20 @@ mod tests {
     use super::SchemaChange::{Altered, Created, CreatedUnlessThere, Dropped};
     use super::*;
 
+    fn named(name: u8, change: SchemaChange) -> Schema {
+        Schema {
+            name: Some([name].into()),
+            change,
+        }
+    }
+
     #[test]
     fn a_group_that_has_missed_some_is_told_so() {
         let defined = SchemasDefined::default();
         assert_eq!(defined.since(0), (0, Some(Vec::new())));
         for number in 0..=NAMES_MAX {
-            let name = [u8::try_from(number).unwrap()].into();
-            defined.note(name, Created, true);
+            let schema = named(u8::try_from(number).unwrap(), Created);
+            defined.note(schema, true);
         }
         let (count, names) = defined.since(1);
         assert_eq!(count, NAMES_MAX as u64 + 1);
@@ -110,6 +125,12 @@ mod tests {
         assert_eq!(defined.since(0), (count, None));
         let last: Folded = [u8::try_from(NAMES_MAX).unwrap()].into();
         assert_eq!(defined.since(count - 1), (count, Some(vec![last])));
+        let default = Schema {
+            name: None,
+            change: Altered,
+        };
+        defined.note(default, true);
+        assert_eq!(defined.since(count - 1), (count + 1, None));
     }
 
     #[test]
@@ -117,7 +138,7 @@ mod tests {
         let defined = SchemasDefined::default();
         let mut seen = 0;
         let mut counts = |name: u8, change, certain| {
-            defined.note([name].into(), change, certain);
+            defined.note(named(name, change), certain);
             let count = defined.count();
             std::mem::replace(&mut seen, count) < count
         };

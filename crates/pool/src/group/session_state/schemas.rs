@@ -4,32 +4,35 @@
 //! Groups look at the begin of a turn, and behind each statement of a client, whose next one may be
 //! here already.
 
-use crate::backend::BackendState;
+use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::standing::Standing;
 use session::text::Text;
 use sql::classify::stored::fold;
 
 impl<N: Net> Group<N> {
-    /// Leaves the backends that stand in schemata which have been defined anew, if there are some:
-    /// they serve their clients to the end of their leases, and nobody else.
+    /// Leaves the backends that stand in schemata which have been defined anew: they serve their
+    /// clients to the end of their leases, and nobody else.
     pub(crate) fn take_schemas(&mut self) {
-        if self.shared.schemas_defined.count() == self.schemas_seen {
-            return;
-        }
         let (count, names) = self.shared.schemas_defined.since(self.schemas_seen);
         self.schemas_seen = count;
         let is_one = |schema: &Text| names.as_ref().is_none_or(|n| n.contains(&fold(schema)));
-        let stands_there = |key: &Key| {
-            let backend = self.backends.get(*key);
-            backend.is_some_and(|backend| backend.session.schema.as_ref().is_some_and(is_one))
+        // A statement that runs may have come to the schema before, and its answer says so later.
+        let comes = |command: &InFlight| match command.owner.map(|owner| self.clients.get(owner)) {
+            Some(Some(client)) => {
+                let statement = &client.statement;
+                statement.standing == Standing::NewSchema || statement.is_several()
+            }
+            _ => command.purpose == Purpose::Statement,
         };
-        let left: Vec<Key> = self
-            .backends
-            .keys()
-            .into_iter()
-            .filter(stands_there)
-            .collect();
+        let stands_there = |backend: &Backend<N::Sock>| {
+            backend.session.schema.as_ref().is_some_and(is_one)
+                || backend.flight().iter().any(comes)
+        };
+        let all = self.backends.iter();
+        let left = all.filter(|(_, backend)| stands_there(backend));
+        let left: Vec<Key> = left.map(|(key, _)| key).collect();
         for key in left {
             let Some(backend) = self.backends.get_mut(key) else {
                 continue;
@@ -51,7 +54,7 @@ impl<N: Net> Group<N> {
 mod tests {
     use crate::group::tests::{backend, group, leased};
     use session::state::Session;
-    use sql::classify::stored::SchemaChange::Altered;
+    use sql::classify::stored::{Schema, SchemaChange};
     use std::rc::Rc;
 
     #[test]
@@ -73,8 +76,11 @@ mod tests {
         }
         group.take_schemas();
         assert_eq!(group.backends.keys().len(), 4, "nothing is defined");
-        let shop = b"shop"[..].into();
-        group.shared.schemas_defined.note(shop, Altered, true);
+        let shop = Schema {
+            name: Some(b"shop"[..].into()),
+            change: SchemaChange::Altered,
+        };
+        group.shared.schemas_defined.note(shop, true);
         group.take_schemas();
         assert!(group.backends.get(idle).is_none());
         for (lease, is_for_others) in [(theirs, false), (apart, true), (elsewhere, true)] {

@@ -114,7 +114,9 @@ impl<N: Net> Group<N> {
             return self.clients.close_later(owner);
         }
         // What it sends next may be here already.
-        self.take_schemas();
+        if self.shared.schemas_defined.count() != self.schemas_seen {
+            self.take_schemas();
+        }
         self.settle(lease);
         if !self.line.is_empty() {
             self.take_riders(lease);

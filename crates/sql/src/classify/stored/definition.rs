@@ -150,6 +150,9 @@ impl Code<'_> {
         let Some((path, end)) = self.path(name) else {
             return;
         };
+        if schema && verb > 0 && self.is(verb - 1, &[b"SHOW"]) {
+            return;
+        }
         if schema {
             let change = match makes {
                 _ if drops => SchemaChange::Dropped,
@@ -333,6 +336,7 @@ mod tests {
             ("DROP DATABASE shop", "shop!"),
             ("DROP SCHEMA IF EXISTS `Collate`", "collate!"),
             ("DROP TABLE database_of", ""),
+            ("SHOW CREATE DATABASE shop; DROP DATABASE b", "b!"),
             ("CREATE TABLE database_of (a INT)", ""),
         ] {
             assert_eq!(defined(sql), expected, "{sql}");
