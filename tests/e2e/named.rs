@@ -2,6 +2,7 @@
 
 use crate::compare::{same, same_on, same_on_both};
 use crate::world::{app, direct, fresh_schema, login, mysql, own_server, server, start_pool};
+use testkit::client::Client;
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -198,42 +199,53 @@ fn names_pin_nobody_and_stay_within_the_budget() {
     pool.wait_for("4 clients, pinned now: {}").unwrap();
 }
 
-/// A procedure that nobody has read may use all names of its caller, so that its backend is to have
-/// them: where they are too many, the CALL is refused, and the client can make room.
+/// A procedure that nobody has read may use all names of its caller, and those that its backend
+/// has are the server's to know from then on. A client with more of them prepares the others again.
 #[test]
-fn a_client_with_more_names_than_a_backend_may_have_is_told_so() {
-    let test = "a_client_with_more_names_than_a_backend_may_have_is_told_so";
+fn names_that_a_backend_has_no_room_for_are_prepared_again() {
+    let test = "names_that_a_backend_has_no_room_for_are_prepared_again";
     if direct() {
         return;
     }
     let Some(real) = server(test) else { return };
     fresh_schema(real, "names_share");
-    real.admin()
-        .must("CREATE PROCEDURE names_share.unread() EXECUTE p0");
+    let mut admin = real.admin();
+    admin.must("CREATE PROCEDURE names_share.unread() EXECUTE p0");
     let extra = "groups = 1\nbackends_max = 1\nprepared_max = 4";
     let pool = start_pool(real, "names_share.toml", extra);
-    let mut client = login(&pool.address, &app().schema("names_share"));
-    for name in 0..6 {
+    let login = || login(&pool.address, &app().schema("names_share"));
+    let prepare = |client: &mut Client, name: usize| {
         client.must(&format!("PREPARE p{name} FROM 'SELECT {name}'"));
-    }
-    let failure = client.failure("CALL unread()");
-    assert_eq!(failure.code, 1461, "{failure}");
-    assert!(failure.message.contains("prepared_max"), "{failure}");
-    for name in 0..6 {
-        assert_eq!(client.value(&format!("EXECUTE p{name}")), name.to_string());
-    }
-    for name in [4, 5] {
-        client.must(&format!("DEALLOCATE PREPARE p{name}"));
-    }
+    };
+    let execute = |client: &mut Client, name: usize| {
+        let value = client.value(&format!("EXECUTE p{name}"));
+        assert_eq!(value, name.to_string());
+    };
+
+    let mut client = login();
+    (0..6).for_each(|name| prepare(&mut client, name));
     for _ in 0..2 {
         assert_eq!(client.value("CALL unread()"), "0");
     }
-    assert_eq!(client.failure("PREPARE p4 FROM 'SELECT 4'").code, 1461);
-    client.must("DEALLOCATE PREPARE p3");
-    client.must("PREPARE p4 FROM 'SELECT 4'");
-    for name in [0, 1, 2, 4] {
-        assert_eq!(client.value(&format!("EXECUTE p{name}")), name.to_string());
+    (0..4).for_each(|name| execute(&mut client, name));
+    assert_eq!(client.failure("EXECUTE p5").code, 1243);
+    // What it prepares from now on goes to the server, whose limit counts.
+    prepare(&mut client, 5);
+    execute(&mut client, 5);
+    drop(client);
+
+    // Beside three that are the server's to know, one has room. The others do not take its place,
+    // one after the other.
+    let mut client = login();
+    (0..3).for_each(|name| prepare(&mut client, name));
+    assert_eq!(client.value("CALL unread()"), "0");
+    (3..6).for_each(|name| prepare(&mut client, name));
+    for _ in 0..2 {
+        assert_eq!(client.value("CALL unread()"), "0");
+        (0..3).for_each(|name| execute(&mut client, name));
     }
+    (3..6).for_each(|name| prepare(&mut client, name));
+    (0..6).for_each(|name| execute(&mut client, name));
 }
 
 #[test]

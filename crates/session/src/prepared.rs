@@ -655,9 +655,16 @@ impl OnBackend {
 
     /// Whether there is no room for another, and none that could be closed to make room.
     pub fn is_full(&self, share: usize) -> bool {
-        let mut all = self.entries.values().flatten();
-        let closable = self.oldest_name().is_some();
-        self.count() >= share && !closable && all.all(|entry| entry.cursor_of.is_some())
+        self.room(share) == 0
+    }
+
+    /// How many there may be beside those that cannot be closed: those with open cursors, and the
+    /// names that are the server's to know.
+    pub fn room(&self, share: usize) -> usize {
+        let with_cursor = |entry: &&Entry| entry.cursor_of.is_some();
+        let with_cursors = self.entries.values().flatten().filter(with_cursor).count();
+        let unknown = self.named.iter().filter(|entry| entry.definition.is_none());
+        share.saturating_sub(with_cursors + unknown.count())
     }
 
     /// When the entry was used that was not used for longest and has no cursor.

@@ -275,8 +275,7 @@ impl fmt::Display for Unprepared {
             Unprepared::Full { max } => write!(
                 f,
                 "Can't create more than max_prepared_stmt_count statements (current value: {max}; \
-                 onramp: all of them have open cursors, or are names that stored code may use; \
-                 close one, or raise prepared_max)"
+                 onramp: all of them have open cursors; close one, or raise prepared_max)"
             ),
             Unprepared::Held { count } => write!(
                 f,

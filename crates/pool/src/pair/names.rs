@@ -42,21 +42,14 @@ pub(super) fn put_deallocate(out: &mut Vec<u8>, form: Form, name: &[u8]) {
     put_query(out, form, &text);
 }
 
-/// A client has more statements by name than a backend may have at once.
-#[derive(Debug)]
-pub(crate) struct TooManyNames;
-
 impl<S> Pair<'_, S> {
     /// Where a client's text uses statements by name and is more than that, the first that its
     /// backend lacks is what is to be prepared there. Where it lacks none, the text goes out, and
     /// what it prepares itself is not overwritten later by what the client had under that name.
-    /// Code that nobody has read may use all names that the client has: where these are more than
-    /// the `share` of the backend, it cannot run there.
-    pub(crate) fn note_lacking_name(
-        &mut self,
-        message: &[u8],
-        share: usize,
-    ) -> Option<TooManyNames> {
+    /// Code that nobody has read may use all names that the client has. No more are prepared than
+    /// the backend has room for among the `share` of its statements: each would take the place of
+    /// another.
+    pub(crate) fn note_lacking_name(&mut self, message: &[u8], share: usize) -> Option<()> {
         let (client, backend) = (&mut *self.client, &mut *self.backend);
         let own = client.prepared.as_ref()?;
         let uses = client.is_pinned_for(PinReason::Text(PinCause::TextPrepare));
@@ -80,16 +73,14 @@ impl<S> Pair<'_, S> {
             true => names_in(sql, mode),
             false => NamesIn::default(),
         };
-        names.used.truncate(share);
+        names.used.retain(|name| own.named(name).is_some());
         let named = names.used.len();
         if unread && may_prepare(&class) {
             let all = own.named.iter().map(|(name, _)| name.clone());
             let others: Vec<_> = all.filter(|name| !names.used.contains(name)).collect();
             names.used.extend(others);
         }
-        if names.used.len() > share {
-            return Some(TooManyNames);
-        }
+        names.used.truncate(backend.prepared.room(share));
         if let Some((name, definition)) = own.lacking(&names.used, &backend.prepared) {
             let named = match names.used.iter().take(named).any(|one| one == name) {
                 true => Named::Execute(name.clone()),
@@ -97,7 +88,7 @@ impl<S> Pair<'_, S> {
             };
             let under_way = UnderWay::named(Command::StmtExecute, definition.clone(), named);
             client.prepared.as_mut()?.under_way = Some(under_way);
-            return None;
+            return Some(());
         }
         // What the backend has of the client under these names is for the server to know from here
         // on. What it has there of others is taken away in front of the text.

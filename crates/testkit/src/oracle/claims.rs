@@ -277,6 +277,7 @@ impl Claims {
                 return false;
             }
             Act::Prepare(name, _) if held.wide => held.prepared_wide |= 1 << name,
+            Act::Close(name) => held.prepared_wide &= !(1 << name),
             _ if step.claim == Claim::Manual && held.told && self.backends.of == Flavour::MySql => {
                 return false;
             }

@@ -19,7 +19,6 @@
 use crate::client::{Client, Handled};
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
-use crate::pair::names::TooManyNames;
 use reactor::{Key, Net};
 use session::last_statement::COUNTS;
 use session::read_back::Properties;
@@ -44,9 +43,7 @@ impl<N: Net> Group<N> {
         message: &[u8],
     ) -> Option<Handled> {
         let share = self.shared.prepared_of_backend(&self.settings);
-        if let Some(TooManyNames) = self.pair(key, lease)?.note_lacking_name(message, share) {
-            return Some(self.answers().refuse_to_prepare(key));
-        }
+        self.pair(key, lease)?.note_lacking_name(message, share);
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
         if client.prepares_unread() {
             return Some(self.read_back_ahead(key, lease));
