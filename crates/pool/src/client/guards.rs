@@ -37,6 +37,9 @@ impl Drop for Coming {
     }
 }
 
+/// ER_DBACCESS_DENIED_ERROR
+const ACCESS_DENIED: u16 = 1044;
+
 /// Held while a text that alters, creates or drops schemata is under way.
 #[derive(Debug)]
 pub(crate) struct DefiningSchemas {
@@ -48,7 +51,8 @@ pub(crate) struct DefiningSchemas {
 
 impl Guard for DefiningSchemas {
     fn answered(&mut self, summary: &ReplySummary) {
-        if summary.error.is_some() && !self.several {
+        // Of several some may have run before the one that failed. Who may not do so has done none.
+        if summary.error.is_some() && (!self.several || summary.is_error(ACCESS_DENIED)) {
             return;
         }
         let certain = summary.warnings == 0 && !self.several;
