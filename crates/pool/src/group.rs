@@ -110,7 +110,7 @@ pub struct Group<N: Net> {
     pub(crate) shapes: Shapes,
     /// What it knows of code in triggers and views.
     pub(crate) code_seen: Seen,
-    /// How many definitions of schemata it knows of.
+    /// How many definitions of schemas it knows of.
     pub(crate) schemas_seen: u64,
     /// What sessions begin with.
     pub(crate) begun: Begun,

@@ -115,7 +115,7 @@ pub struct Shared {
     pub(crate) memory: ClientMemory,
     /// Triggers, views and columns that may change a session unseen.
     pub(crate) code_catalogue: CodeCatalogue,
-    /// Schemata that have other character sets than before.
+    /// Schemas that have other character sets than before.
     pub(crate) schemas_defined: SchemasDefined,
     /// What sessions begin with.
     pub(crate) globals: Watch,

@@ -40,7 +40,7 @@ impl Drop for Coming {
 /// ER_DBACCESS_DENIED_ERROR
 const ACCESS_DENIED: u16 = 1044;
 
-/// Held while a text that alters, creates or drops schemata is under way.
+/// Held while a text that alters, creates or drops schemas is under way.
 #[derive(Debug)]
 pub(crate) struct DefiningSchemas {
     pub(crate) shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! Schemata that statements through the pool have altered, or dropped and created again.
+//! Schemas that statements through the pool have altered, or dropped and created again.
 //!
 //! The problem: a connection keeps the character set that its default schema had when it came to
 //! it, and takes from it what it creates. When another connection alters the schema, or has
@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The latest schemata that are kept; also so many that were dropped.
+/// The latest schemas that are kept; also so many that were dropped.
 const NAMES_MAX: usize = 64;
 
 /// What all groups share of it.

@@ -14,7 +14,8 @@
 //! the text gives to something else is the server's to know from then on. A procedure that nobody
 //! has read may use any of its caller's names: so all of these are prepared in front of its CALL,
 //! but for those that cannot be prepared any more, or not now: MariaDB prepares no INSERT in a
-//! read-only transaction. They are gone then.
+//! read-only transaction. They are gone then. Those for which the backend has no room stay with
+//! the client, and the procedure does not find them.
 
 use crate::client::{Client, Handled};
 use crate::errors::reasons::{Refusal, Unprepared};

@@ -15,11 +15,10 @@
 //!
 //! Invariant: two sessions with the same version of this began under the same values.
 
-use crate::backend::BackendState;
 use crate::group::Group;
 use crate::probe::{Connection, ProbeError};
 use crate::shared::Shared;
-use reactor::{Key, Net};
+use reactor::Net;
 use session::text::Text;
 
 /// MariaDB tells which variables a session may set.
@@ -47,19 +46,7 @@ impl<N: Net> Group<N> {
         let others = now.init_connect() != self.begun.init_connect();
         self.begun = now;
         let longest = self.settings.dial_max;
-        let unsure = |key: &Key| {
-            let backend = self.backends.get(*key);
-            others || backend.is_some_and(|backend| backend.born + longest >= before)
-        };
-        let unsure: Vec<Key> = self.backends.keys().into_iter().filter(unsure).collect();
-        for key in unsure {
-            match self.backends.get_mut(key) {
-                Some(backend) if backend.state() == BackendState::Leased => {
-                    backend.reuse.end_with_client();
-                }
-                _ => self.retire(key),
-            }
-        }
+        self.leave_backends(|backend| others || backend.born + longest >= before);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Schemata that are defined anew: backends that stand in one are left
+//! Schemas that are defined anew: backends that stand in one are left
 //! ([`crate::watched::schemas_defined`]).
 //!
 //! Groups look at the begin of a turn, and behind each statement of a client, whose next one may be
@@ -12,7 +12,7 @@ use session::text::Text;
 use sql::classify::stored::fold;
 
 impl<N: Net> Group<N> {
-    /// Leaves the backends that stand in schemata which have been defined anew: they serve their
+    /// Leaves the backends that stand in schemas which have been defined anew: they serve their
     /// clients to the end of their leases, and nobody else.
     pub(crate) fn take_schemas(&mut self) {
         let (count, names) = self.shared.schemas_defined.since(self.schemas_seen);

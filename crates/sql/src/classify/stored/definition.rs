@@ -47,7 +47,7 @@ pub struct Definitions {
     pub code: bool,
     /// Tables are renamed, copied or taken away.
     pub tables: bool,
-    /// Schemata that are altered, created or dropped.
+    /// Schemas that are altered, created or dropped.
     pub schemas: Vec<Schema>,
 }
 
@@ -150,14 +150,14 @@ impl Code<'_> {
         let Some((path, end)) = self.path(name) else {
             return;
         };
-        if schema && verb > 0 && self.is(verb - 1, &[b"SHOW"]) {
-            return;
-        }
         if schema {
+            if verb > 0 && self.is(verb - 1, &[b"SHOW"]) {
+                return;
+            }
             let change = match makes {
-                _ if drops => SchemaChange::Dropped,
                 true if self.is(object + 1, &[b"IF"]) => SchemaChange::CreatedUnlessThere,
                 true => SchemaChange::Created,
+                false if drops => SchemaChange::Dropped,
                 false => SchemaChange::Altered,
             };
             let named = change != SchemaChange::Altered || !self.is(name, &SCHEMA_OPTIONS);
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemata_that_are_defined_are_named() {
+    fn schemas_that_are_defined_are_named() {
         let defined = |sql: &str| {
             let schemas = definitions(sql.as_bytes(), LexMode::default()).schemas;
             let shown = |schema: Schema| {
