@@ -1023,3 +1023,31 @@ fn a_text_that_is_prepared_in_another_collation_means_what_it_means_now() {
         }
     });
 }
+
+/// Where stored code may have run, MySQL's backends get from one `div_precision_increment` to
+/// another by a reset, which takes away what has been prepared in the first.
+#[test]
+fn statements_outlive_their_div_precision_increment() {
+    let test = "statements_outlive_their_div_precision_increment";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, "ps_div", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE PROCEDURE one() SELECT 1");
+        story.sql(a, "SET div_precision_increment = 5");
+        let ids = ["SELECT 1 / 3", "CALL one()"].map(|sql| story.prepare(a, sql).id);
+        story.sql(a, "PREPARE third FROM 'SELECT 1 / 3'");
+        for div in ["7", "9", "DEFAULT", "5", "7"] {
+            story.sql(a, &format!("SET div_precision_increment = {div}"));
+            for id in ids {
+                story.execute(a, id, &[]);
+                story.sql(b, "SELECT 1 / 3");
+                story.execute(a, id, &[]);
+            }
+            story.all(a, &["EXECUTE third", "SELECT 1 / 3"]);
+            story.sql(b, "SELECT 1 / 3");
+            story.command(a, Command::InitDb, b"shop");
+            story.execute(a, ids[0], &[]);
+            story.command(a, Command::InitDb, b"ps_div");
+        }
+    });
+}

@@ -224,12 +224,16 @@ impl<N: Net> Group<N> {
 
     /// Sends a command to the client's backend, once that stands in the client's session state.
     pub(crate) fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get_mut(lease))
         else {
             return Handled::Used;
         };
         let has_prepared = client.prepared.is_some();
-        if client.needs_renewal(backend, &self.begun, self.shared.server.flavour)
+        let (prepared_in, server) = (
+            backend.prepared.brought_to.take(),
+            self.shared.server.flavour,
+        );
+        if client.needs_renewal(backend, prepared_in.as_ref(), &self.begun, server)
             && let Some(handled) = self.renew(key, lease)
         {
             return handled;

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::client::touched::Touched;
 use session::begun::Begun;
 use session::standing::Standing;
-use session::state::can_restore;
+use session::state::{Session, can_restore};
 use session::text::Text;
 use session::user_variables::name_of;
 use session::variables_had::UNCERTAIN;
@@ -140,15 +140,27 @@ impl<S> Client<S> {
 
     /// Whether a backend has to begin its session anew for its command: it has what that must not
     /// find, or it is one of MySQL that a reset alone brings into the client's session.
+    ///
+    /// `prepared_in`: the session to which the backend was brought just now to prepare what the
+    /// command needs, which a reset would take away. No stored code has run in it.
     pub(crate) fn needs_renewal(
         &self,
         backend: &Backend<S>,
+        prepared_in: Option<&Rc<Session>>,
         begun: &Begun,
         server: Server,
     ) -> bool {
+        if !self.is_clean_on(backend) {
+            return true;
+        }
         let (from, to) = (&backend.session, &self.session);
-        let differs = server.is_mysql() && !Rc::ptr_eq(from, to);
-        !self.is_clean_on(backend) || differs && from.needs_reset_for(to, begun)
+        if !server.is_mysql() || Rc::ptr_eq(from, to) {
+            return false;
+        }
+        match prepared_in {
+            Some(session) if Rc::ptr_eq(session, from) => from.needs_charset_of_reset(to, begun),
+            _ => from.needs_reset_for(to, begun),
+        }
     }
 
     /// Whether its command sets its default schema on a backend with any: where that fails,

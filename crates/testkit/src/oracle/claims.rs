@@ -20,7 +20,8 @@
 //! on MariaDB, or behind a text of several that begins with GET DIAGNOSTICS on MySQL; and, on
 //! MySQL, such a routine where its caller's mode has NO_BACKSLASH_ESCAPES, and `autocommit`
 //! switched off by a client that is told of its transaction's states; and a command about a
-//! statement that may be unknown, or have no cursor, while `character_set_connection` is wide.
+//! statement that may be unknown, or have no cursor, while `character_set_connection` is wide; and,
+//! on MariaDB, a reset or a change of user while an XA transaction is prepared.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -86,6 +87,8 @@ struct Held {
     /// Its transactions may be READ ONLY: a statement that would commit one fails instead.
     read_only: bool,
     manual: bool,
+    /// Its XA transaction is prepared.
+    xa_prepared: bool,
     /// Its `character_set_connection` is wide.
     wide: bool,
     /// The names of the statements that it has prepared since then, a bit for each.
@@ -152,6 +155,9 @@ impl Held {
             (self.wide, self.prepared_wide) = (true, 0);
         } else if sql.starts_with("SET NAMES ") {
             self.wide = false;
+        }
+        if sql.starts_with("XA ") {
+            self.xa_prepared = sql.starts_with("XA PREPARE ");
         }
         self.said |= sql.starts_with("SET TRANSACTION ");
         self.said_untold |= !self.told && sql.starts_with("START TRANSACTION READ ");
@@ -269,6 +275,11 @@ impl Claims {
         match &step.act {
             Act::Sql(sql) if !held.note_text(sql, self.backends.of) => return false,
             Act::ChangeUser(_) if held.role => return false,
+            Act::Reset | Act::ChangeUser(_)
+                if held.xa_prepared && self.backends.of == Flavour::MariaDb =>
+            {
+                return false;
+            }
             Act::MultiStatements(_) if held.told && held.any() || held.unclear => return false,
             Act::Fetch(..) | Act::ResetStatement(_) if held.wide => return false,
             Act::Execute(name, ..) | Act::Again(name, _) | Act::Bulk(name, _)
@@ -392,6 +403,24 @@ mod tests {
         let left = legal(&steps, of_mariadb(3));
         let kept: Vec<&Step> = [0, 2, 3, 4, 6, 7].map(|at| &steps[at]).to_vec();
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
+    }
+
+    #[test]
+    fn nobody_resets_a_prepared_xa_transaction() {
+        let xa = |sql: &str| Step::sql(0, sql);
+        let reset = || Step::new(0, Act::Reset, Claim::Frees);
+        let steps = [
+            join(0),
+            reset(),
+            xa("XA PREPARE 'z0'"),
+            reset(),
+            xa("SELECT 1"),
+            xa("XA COMMIT 'z0'"),
+            reset(),
+        ];
+        assert_eq!(legal(&steps, of_mariadb(2)).len(), steps.len() - 1);
+        let of = Flavour::MySql;
+        assert_eq!(legal(&steps, Backends { count: 2, of }), steps);
     }
 
     #[test]
