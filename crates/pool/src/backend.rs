@@ -302,6 +302,9 @@ pub(crate) struct Backend<S> {
     pub(crate) transaction: Transaction,
     /// Statements that are prepared on it.
     pub(crate) prepared: OnBackend,
+    /// For whose command something was prepared here last, and in which session, until the next
+    /// command comes.
+    pub(crate) prepared_for: Option<(Key, Rc<Session>)>,
     /// Outstanding replies, oldest first.
     flight: VecDeque<InFlight>,
     /// The commands of those who ride.
@@ -395,6 +398,7 @@ impl<S> Backend<S> {
             asked: None,
             transaction: Transaction::default(),
             prepared: OnBackend::default(),
+            prepared_for: None,
             flight: VecDeque::new(),
             riders: Riders::default(),
             middle: Middle::default(),

@@ -535,9 +535,6 @@ pub struct OnBackend {
     uses: u64,
     /// The definition that is being prepared, when one is.
     pub preparing: Option<Rc<Definition>>,
-    /// The session to which the backend was brought to prepare something, until its client's
-    /// command comes to it again.
-    pub brought_to: Option<Rc<Session>>,
     /// What is prepared by name.
     pub named: Vec<NamedEntry>,
 }

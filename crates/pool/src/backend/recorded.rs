@@ -121,6 +121,7 @@ impl<S> Backend<S> {
             summary: _,
             collected: _,
             kept: _,
+            prepared_for: _,
         } = self;
         put_lenenc_bytes(out, at.to_string().as_bytes());
         put_age(out, now.since(*born));

@@ -229,11 +229,11 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let has_prepared = client.prepared.is_some();
-        let (prepared_in, server) = (
-            backend.prepared.brought_to.take(),
-            self.shared.server.flavour,
-        );
-        if client.needs_renewal(backend, prepared_in.as_ref(), &self.begun, server)
+        let server = self.shared.server.flavour;
+        let prepared_for = backend.prepared_for.take();
+        let prepared_in = (prepared_for.as_ref())
+            .and_then(|(client, session)| (*client == key).then_some(session));
+        if client.needs_renewal(backend, prepared_in, &self.begun, server)
             && let Some(handled) = self.renew(key, lease)
         {
             return handled;

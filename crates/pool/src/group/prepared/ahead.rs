@@ -81,7 +81,7 @@ impl<N: Net> Group<N> {
         let mut out = Vec::new();
         let mut pair = self.pair(key, lease)?;
         pair.put_restore(&session, Standing::Anywhere, &mut out);
-        pair.backend.prepared.brought_to = Some(session);
+        pair.backend.prepared_for = Some((key, session));
         if !out.is_empty() {
             // A SET has a ROW_COUNT() of its own.
             pair.client.last.disown(COUNTS);
