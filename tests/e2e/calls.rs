@@ -7,11 +7,12 @@
 
 use crate::compare::{Story, same_on, same_on_both};
 use crate::triggers_and_views::{join, servers};
-use crate::world::{HOLD, app, fresh_schema, server, start_pool};
+use crate::world::{HOLD, app, fresh_schema, mysql, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
 use wire::capabilities as cap;
+use wire::command::Command;
 
 /// Two clients, a table and routines that leave nothing which is not followed.
 fn begin(story: &mut Story) -> (usize, usize) {
@@ -572,5 +573,50 @@ fn types_of_stored_code_are_not_those_of_another_session() {
         story.all(a, &["SELECT seventh(1), 1 / 7", "SELECT seventh(2)"]);
         story.sql(b, "SELECT 1 / 7");
         story.sql(a, "SELECT seventh(3), 1 / 7");
+    });
+}
+
+/// The same where the other client has been back at its usual value before, has made its backend
+/// stand there for what then fails, or has reset its session; and that itself goes on as on a
+/// connection of its own.
+#[test]
+fn types_of_stored_code_end_with_their_session() {
+    let test = "types_of_stored_code_end_with_their_session";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, "types_ended", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let mut codes = 0;
+        let mut code = |story: &mut Story| {
+            codes += 1;
+            let name = format!("third{codes}()");
+            let result = "RETURNS DECIMAL(20, 10) NO SQL RETURN 1 / 3";
+            story.sql(a, &format!("CREATE FUNCTION {name} {result}"));
+            format!("SELECT {name}")
+        };
+        let set = |value: &str| format!("SET div_precision_increment = {value}");
+
+        let third = code(story);
+        story.all(b, &[&set("9"), &third, &set("DEFAULT"), &third]);
+        story.sql(a, &third);
+
+        let third = code(story);
+        story.all(b, &[&set("9"), &third]);
+        story.command(b, Command::ResetConnection, b"");
+        story.all(b, &["USE types_ended", &third]);
+
+        // What is prepared at one value is executed at another; the second of them fails.
+        for prepared_at in ["5", "DEFAULT"] {
+            let third = code(story);
+            story.sql(b, "CREATE TABLE t (v INT)");
+            story.sql(b, &set(prepared_at));
+            let id = story.prepare(b, "SELECT v FROM t").id;
+            story.all(b, &[&set("9"), &third]);
+            story.execute(b, id, &[]);
+            story.sql(b, "DROP TABLE t");
+            story.sql(a, "SELECT 1");
+            story.sql(b, &third);
+            story.execute(b, id, &[]);
+            story.sql(a, &third);
+        }
     });
 }

@@ -1024,8 +1024,7 @@ fn a_text_that_is_prepared_in_another_collation_means_what_it_means_now() {
     });
 }
 
-/// Where stored code may have run, MySQL's backends get from one `div_precision_increment` to
-/// another by a reset, which takes away what has been prepared in the first.
+/// What is prepared under one `div_precision_increment` is executed under another.
 #[test]
 fn statements_outlive_their_div_precision_increment() {
     let test = "statements_outlive_their_div_precision_increment";

@@ -103,6 +103,16 @@ pub(crate) enum SchemaThere {
     Another,
 }
 
+/// Types that MySQL may have given to stored code when a session ran it on a connection, and keeps
+/// there until a reset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Typed {
+    /// The client whose session it was, unless that has started over since.
+    pub(crate) by: Option<Key>,
+    /// What decided them: [`Session::typing`].
+    pub(crate) typing: Text,
+}
+
 /// Whether others may ride behind what is in flight on a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Riding {
@@ -302,9 +312,8 @@ pub(crate) struct Backend<S> {
     pub(crate) transaction: Transaction,
     /// Statements that are prepared on it.
     pub(crate) prepared: OnBackend,
-    /// For whose command something was prepared here last, and in which session, until the next
-    /// command comes.
-    pub(crate) prepared_for: Option<(Key, Rc<Session>)>,
+    /// Types of stored code that MySQL may keep there.
+    pub(crate) typed: Option<Typed>,
     /// Outstanding replies, oldest first.
     flight: VecDeque<InFlight>,
     /// The commands of those who ride.
@@ -398,7 +407,7 @@ impl<S> Backend<S> {
             asked: None,
             transaction: Transaction::default(),
             prepared: OnBackend::default(),
-            prepared_for: None,
+            typed: None,
             flight: VecDeque::new(),
             riders: Riders::default(),
             middle: Middle::default(),
@@ -600,6 +609,32 @@ impl<S> Backend<S> {
     /// Bytes that the server has not taken yet.
     pub(crate) fn unsent(&self) -> usize {
         self.output.len()
+    }
+
+    /// A statement is sent in this session, or has led to it: stored code may get its types from
+    /// now on. Those that it gets where the session has set nothing are everybody's.
+    pub(crate) fn note_typing(&mut self, by: Key, session: &Session) {
+        let Some(typing) = session.typing() else {
+            return;
+        };
+        let same = |typed: &Typed| typed.by == Some(by) && *typed.typing == *typing;
+        if !self.typed.as_ref().is_some_and(same) {
+            let typing = typing.into();
+            let by = Some(by);
+            self.typed = Some(Typed { by, typing });
+        }
+    }
+
+    /// Whether stored code may have types there of this client's session.
+    pub(crate) fn has_types_of(&self, client: Key) -> bool {
+        (self.typed.as_ref()).is_some_and(|typed| typed.by == Some(client))
+    }
+
+    /// That session starts over: they are not its own any more.
+    pub(crate) fn disown_types(&mut self) {
+        if let Some(typed) = &mut self.typed {
+            typed.by = None;
+        }
     }
 }
 

@@ -408,22 +408,18 @@ impl Session {
             .any(|name| self.variable(name.as_bytes()).is_some())
     }
 
-    /// Whether only a reset may bring a session like this one to `to`. `begun`: with which global
-    /// values a reset session begins.
+    /// What decides types in stored code on MySQL ([`TYPING`]), where that is not what the session
+    /// began with.
+    #[must_use]
+    pub fn typing(&self) -> Option<&[u8]> {
+        let typing = self.variable(TYPING);
+        typing.filter(|_| typing != self.begun.value(TYPING))
+    }
+
+    /// Whether only a reset may bring a session like this one to `to`: MySQL lets none but
+    /// administrators set what a reset has left of the character set of a schema. `begun`: with
+    /// which global values a reset session begins.
     pub fn needs_reset_for(&self, to: &Session, begun: &Begun) -> bool {
-        self.may_have_typed_unlike(to, begun) || self.needs_charset_of_reset(to, begun)
-    }
-
-    /// Whether stored code may have run in it that has other types in `to`: MySQL keeps them for
-    /// the session ([`TYPING`]) until a reset.
-    fn may_have_typed_unlike(&self, to: &Session, begun: &Begun) -> bool {
-        let typed = self.variable(TYPING);
-        typed.is_some() && typed != begun.value(TYPING) && typed != to.variable(TYPING)
-    }
-
-    /// Whether `to` has what a reset leaves of the character set of a schema, which MySQL lets none
-    /// but administrators set.
-    pub fn needs_charset_of_reset(&self, to: &Session, begun: &Begun) -> bool {
         let left_by_reset = |name: &&str| {
             let begun = begun.value(name.as_bytes());
             begun.is_some() && to.variable(name.as_bytes()) == begun

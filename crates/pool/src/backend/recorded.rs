@@ -5,7 +5,8 @@
 //! of it. It goes only between two commands, when everything that has come was read
 //! ([`Backend::goes_with`]): no reply is half read, nothing is unsent, no question of the pool's
 //! own is under way. Over there it serves this client, and nobody after it: nothing that counts for
-//! others (the version of privileges, when it is too old, whether another server has come) has to
+//! others (the version of privileges, types of stored code, when it is too old, whether another server has
+//! come) has to
 //! be carried.
 //!
 //! Invariants: what is not carried is what it is on every backend at rest; a record that cannot be
@@ -121,7 +122,7 @@ impl<S> Backend<S> {
             summary: _,
             collected: _,
             kept: _,
-            prepared_for: _,
+            typed: _,
         } = self;
         put_lenenc_bytes(out, at.to_string().as_bytes());
         put_age(out, now.since(*born));

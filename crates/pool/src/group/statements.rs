@@ -224,16 +224,12 @@ impl<N: Net> Group<N> {
 
     /// Sends a command to the client's backend, once that stands in the client's session state.
     pub(crate) fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get_mut(lease))
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
         else {
             return Handled::Used;
         };
         let has_prepared = client.prepared.is_some();
-        let server = self.shared.server.flavour;
-        let prepared_for = backend.prepared_for.take();
-        let prepared_in = (prepared_for.as_ref())
-            .and_then(|(client, session)| (*client == key).then_some(session));
-        if client.needs_renewal(backend, prepared_in, &self.begun, server)
+        if client.needs_renewal(backend, key, &self.begun, self.shared.server.flavour)
             && let Some(handled) = self.renew(key, lease)
         {
             return handled;
@@ -310,6 +306,9 @@ impl<N: Net> Group<N> {
             backend.expect_joined(key, joined);
         }
         backend.expect(command);
+        if self.shared.server.flavour.is_mysql() {
+            backend.note_typing(key, &client.session);
+        }
         match client.statement.code {
             Code::None => {}
             Code::Unread => self.counts.code_unread += 1,

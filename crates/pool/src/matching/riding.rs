@@ -53,6 +53,7 @@ impl<S> Matching<'_, S> {
             && backend.pool == client.pool as usize
             && backend.insert_id == Some(client.last.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
+            && !client.finds_types_of_others(backend, key)
             && !client.is_held()
             && client.lease().is_none()
             && self.shapes.trusts(client.shape())

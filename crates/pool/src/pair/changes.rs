@@ -259,6 +259,9 @@ impl<S> Pair<'_, S> {
         let sessions = &mut *self.context.sessions;
         let session = sessions.intern(changed);
         let multi = self.backend.session.multi_statements;
+        if self.context.server.flavour.is_mysql() {
+            self.backend.note_typing(self.owner, &session);
+        }
         self.backend.session = match self.backend.schema {
             SchemaThere::Clients => sessions.with_multi(&session, multi),
             SchemaThere::Another => {

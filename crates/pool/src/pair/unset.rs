@@ -1,16 +1,18 @@
 //! What a client's command must not find on a backend: user variables that the client has never
-//! set, and a session that only a reset brings into the client's.
+//! set, types of stored code that another client's settings have decided, and a session that only a
+//! reset brings into the client's.
 //!
 //! Why an absent variable is not NULL, and what is done about a backend that has one, says
 //! [`crate::group::backends::renewal`]. Here is seen what a text needs, and whether a backend has
 //! it. Invariant: a name that is not certain counts as any name.
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Typed};
 use crate::client::Client;
 use crate::client::touched::Touched;
+use reactor::Key;
 use session::begun::Begun;
 use session::standing::Standing;
-use session::state::{Session, can_restore};
+use session::state::can_restore;
 use session::text::Text;
 use session::user_variables::name_of;
 use session::variables_had::UNCERTAIN;
@@ -139,28 +141,29 @@ impl<S> Client<S> {
     }
 
     /// Whether a backend has to begin its session anew for its command: it has what that must not
-    /// find, or it is one of MySQL that a reset alone brings into the client's session.
-    ///
-    /// `prepared_in`: the session to which the backend was brought just now to prepare what the
-    /// command needs, which a reset would take away. No stored code has run in it.
+    /// find, or it is one of MySQL that a reset alone brings into the client's session. `key`: the
+    /// client's own.
     pub(crate) fn needs_renewal(
         &self,
         backend: &Backend<S>,
-        prepared_in: Option<&Rc<Session>>,
+        key: Key,
         begun: &Begun,
         server: Server,
     ) -> bool {
-        if !self.is_clean_on(backend) {
+        if !self.is_clean_on(backend) || self.finds_types_of_others(backend, key) {
             return true;
         }
         let (from, to) = (&backend.session, &self.session);
-        if !server.is_mysql() || Rc::ptr_eq(from, to) {
-            return false;
-        }
-        match prepared_in {
-            Some(session) if Rc::ptr_eq(session, from) => from.needs_charset_of_reset(to, begun),
-            _ => from.needs_reset_for(to, begun),
-        }
+        let differs = server.is_mysql() && !Rc::ptr_eq(from, to);
+        differs && from.needs_reset_for(to, begun)
+    }
+
+    /// Whether stored code may have types there that it would not have in its session, and that it
+    /// has not itself given it. `key`: the client's own.
+    pub(crate) fn finds_types_of_others(&self, backend: &Backend<S>, key: Key) -> bool {
+        let others = |typed: &&Typed| typed.by != Some(key);
+        let typed = backend.typed.as_ref().filter(others);
+        typed.is_some_and(|typed| Some(&*typed.typing) != self.session.typing())
     }
 
     /// Whether its command sets its default schema on a backend with any: where that fails,

@@ -87,6 +87,7 @@ impl<N: Net> Group<N> {
         backend.had = Had::default();
         backend.conditions_of = None;
         backend.prepared = OnBackend::default();
+        backend.typed = None;
         (backend.insert_id, backend.found, backend.unsettled) = (Some(0), None, None);
         let shapes = [ReplyShape::Status, ReplyShape::Results, ReplyShape::Results];
         for (i, shape) in shapes.into_iter().enumerate() {

@@ -4,10 +4,7 @@
 //! in one write the backend is brought into the session in which the client prepared the statement,
 //! if it is in another, and prepares the text; then the execution takes its usual way. Only the
 //! answer to the preparation is waited for, since it has the id. What was prepared in a wrong
-//! session is closed with its backend. From the session of a preparation a backend of MySQL gets
-//! to the client's without the reset that types of stored code need elsewhere
-//! ([`session::state::Session::needs_reset_for`]): that would take the preparation away, and no
-//! code has run in between.
+//! session is closed with its backend.
 //!
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares again, and says what that said.
@@ -81,7 +78,6 @@ impl<N: Net> Group<N> {
         let mut out = Vec::new();
         let mut pair = self.pair(key, lease)?;
         pair.put_restore(&session, Standing::Anywhere, &mut out);
-        pair.backend.prepared_for = Some((key, session));
         if !out.is_empty() {
             // A SET has a ROW_COUNT() of its own.
             pair.client.last.disown(COUNTS);

@@ -185,7 +185,7 @@ fn a_charset_and_its_collation_are_one_value_that_was_set_last() {
 }
 
 #[test]
-fn types_of_stored_code_that_has_run_go_by_a_reset_alone() {
+fn types_of_stored_code_are_those_of_a_session_where_it_has_set_them() {
     let known = begun(&[("div_precision_increment", "4")]);
     let with = |value: Option<&str>| {
         let mut session = under(&known);
@@ -194,13 +194,9 @@ fn types_of_stored_code_that_has_run_go_by_a_reset_alone() {
         }
         session
     };
-    let resets =
-        |from: Option<&str>, to: Option<&str>| with(from).needs_reset_for(&with(to), &known);
-    assert!(resets(Some("8"), None));
-    assert!(resets(Some("8"), Some("9")));
-    assert!(!resets(Some("8"), Some("8")));
-    assert!(!resets(Some("4"), None), "what all begin with");
-    assert!(!resets(None, Some("8")));
+    assert_eq!(with(Some("8")).typing(), Some(&b"8"[..]));
+    assert_eq!(with(Some("4")).typing(), None, "what all begin with");
+    assert_eq!(with(None).typing(), None);
 }
 
 #[test]
