@@ -5,9 +5,8 @@
 //! of it. It goes only between two commands, when everything that has come was read
 //! ([`Backend::goes_with`]): no reply is half read, nothing is unsent, no question of the pool's
 //! own is under way. Over there it serves this client, and nobody after it: nothing that counts for
-//! others (the version of privileges, types of stored code, when it is too old, whether another server has
-//! come) has to
-//! be carried.
+//! others (the version of privileges, types of stored code, when it is too old, whether another
+//! server has come) has to be carried.
 //!
 //! Invariants: what is not carried is what it is on every backend at rest; a record that cannot be
 //! read whole makes no backend.
