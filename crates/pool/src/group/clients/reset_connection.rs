@@ -215,14 +215,14 @@ impl<N: Net> Group<N> {
     /// that may hold something of it is closed.
     fn discard_session(&mut self, key: Key) {
         let lease = self.clients.unbind(key, &mut self.backends);
-        let typed = self
-            .backends
-            .iter()
-            .filter(|(_, backend)| backend.has_types_of(key));
-        let typed: Vec<Key> = typed.map(|(lease, _)| lease).collect();
-        for lease in typed {
-            if let Some(backend) = self.backends.get_mut(lease) {
-                backend.disown_types();
+        if self.shared.server.flavour.is_mysql() {
+            let all = self.backends.iter();
+            let typed = all.filter(|(_, backend)| backend.has_types_of(key));
+            let typed: Vec<Key> = typed.map(|(lease, _)| lease).collect();
+            for lease in typed {
+                if let Some(backend) = self.backends.get_mut(lease) {
+                    backend.disown_types();
+                }
             }
         }
         let Some(client) = self.clients.get_mut(key) else {
