@@ -24,7 +24,8 @@ have valgrind || fail "valgrind is not installed (apt-get install valgrind)"
 # rustix reads the clock past the C library, from a page that valgrind does not show.
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/crossings
 RUSTFLAGS='--cfg rustix_use_libc' CARGO_TARGET_DIR=$target \
-    cargo build --quiet --locked -p testkit --example crossings
+    cargo build --quiet --locked -p testkit --example crossings \
+    --config profile.dev.package.sql.opt-level=0
 program=$target/debug/examples/crossings
 
 start_server
