@@ -75,6 +75,13 @@ fn isolation_and_names_that_are_there_are_told_as_the_server_tells_them() {
         } else {
             "tx_isolation"
         };
+        // The other name may be none of this server's.
+        for name in ["transaction_isolation", "tx_isolation"] {
+            for scope in ["SESSION ", "@@session.", "@@local."] {
+                let set = format!("SET {scope}{name} = 'REPEATABLE-READ'");
+                story.all(all[0], &[&set, "SHOW WARNINGS"]);
+            }
+        }
         let shown = format!(
             "SELECT @@{level_of}, @@character_set_client, @@character_set_results, \
              @@collation_connection, 'x' AS described"

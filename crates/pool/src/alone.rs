@@ -46,7 +46,7 @@ use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
 use crate::server::server_facts::ServerFacts;
 use session::read_back::Properties;
-use session::state::CHARSET_VARIABLES;
+use session::state::{CHARSET_VARIABLES, LEVEL_NAMES};
 use sql::lex::LexMode;
 use sql::plain_set::{Assignment, assignments};
 use wire::attributes::{Form, header_len};
@@ -242,6 +242,7 @@ impl<S> Alone<'_, S> {
             || !client.pending_changes.bytes().is_empty();
         let is_told = |assignment: &Assignment<'_>| match *assignment {
             Assignment::Variable(name, _) => wanted.tells_of(name.as_bytes()),
+            Assignment::Level(_) => LEVEL_NAMES.iter().any(|name| wanted.tells_of(name)),
             Assignment::Names(..) => {
                 (CHARSET_VARIABLES.iter()).any(|name| wanted.tells_of(name.as_bytes()))
             }

@@ -103,6 +103,9 @@ pub const BIG_SELECTS: &[u8] = b"sql_big_selects";
 /// [`JOIN_SIZE`] without a limit.
 const NO_LIMIT: &[u8] = b"18446744073709551615";
 
+/// Names of the variable that says how transactions are isolated: a server has one or both.
+pub const LEVEL_NAMES: [&[u8]; 2] = [b"transaction_isolation", b"tx_isolation"];
+
 /// What COMMIT and ROLLBACK do besides.
 const COMPLETION: &[u8] = b"completion_type";
 /// Decides types in stored code on MySQL, when a session first runs it and for as long as that
@@ -512,16 +515,17 @@ impl Session {
         assignment: &Assignment<'_>,
         described: impl Fn(&[u8]) -> Option<Text>,
     ) -> bool {
+        let is_at = |name: &[u8], value| self.value(name).is_some_and(|has| is_same(has, value));
+        let is_not_at = |name: &[u8], value| self.value(name).is_some() && !is_at(name, value);
         match *assignment {
+            // A name that is not known may be none of this server's: of two, it may have one.
             Assignment::Variable(name, value) => {
-                let names = [Some(name.as_bytes()), alias_of(name.as_bytes())];
-                let mut known = names.into_iter().flatten().filter_map(|n| self.value(n));
-                let first = known.next();
-                first
-                    .into_iter()
-                    .chain(known)
-                    .all(|has| is_same(has, value))
-                    && first.is_some()
+                let other = alias_of(name.as_bytes());
+                is_at(name.as_bytes(), value) && !other.is_some_and(|name| is_not_at(name, value))
+            }
+            Assignment::Level(level) => {
+                LEVEL_NAMES.iter().any(|name| is_at(name, level))
+                    && !LEVEL_NAMES.iter().any(|name| is_not_at(name, level))
             }
             Assignment::Names(charset, collation) => {
                 let wanted = [charset, charset, charset, collation];

@@ -19,8 +19,11 @@ const LEN_MAX: usize = 512;
 /// What an assignment sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assignment<'a> {
-    /// A variable, and its value as it is reported.
+    /// A variable by its name, and its value as it is reported.
     Variable(&'static str, &'a [u8]),
+    /// SET SESSION TRANSACTION ISOLATION LEVEL, and the level as it is reported: of
+    /// `transaction_isolation` or `tx_isolation`, whichever the server has.
+    Level(&'static [u8]),
     /// SET NAMES with a collation.
     Names(&'a [u8], &'a [u8]),
 }
@@ -143,7 +146,7 @@ impl<'a> Set<'a> {
             return None;
         }
         let found = LEVELS.iter().find(|(words, _)| has(level, words))?;
-        Some(Assignment::Variable("transaction_isolation", found.1))
+        Some(Assignment::Level(found.1))
     }
 
     fn assignment(&self, tokens: &[Token]) -> Option<Assignment<'a>> {
@@ -259,6 +262,7 @@ mod tests {
             Assignment::Variable(name, value) => {
                 format!("{name}={}", String::from_utf8_lossy(value))
             }
+            Assignment::Level(level) => format!("level={}", String::from_utf8_lossy(level)),
             Assignment::Names(charset, collation) => {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 format!("names={}/{}", text(charset), text(collation))
@@ -284,7 +288,7 @@ mod tests {
             ("SET time_zone='SYSTEM'", "time_zone=SYSTEM"),
             (
                 "SET SESSION TRANSACTION ISOLATION LEVEL read committed",
-                "transaction_isolation=READ-COMMITTED",
+                "level=READ-COMMITTED",
             ),
             (
                 "SET SESSION transaction_isolation='SERIALIZABLE'",

@@ -416,17 +416,21 @@ fn a_set_of_the_value_that_is_there_changes_nothing_for_certain() {
         ("sql_mode", "ANSI_QUOTES", false),
         ("wait_timeout", "100", true),
         ("wait_timeout", "0100", false),
-        // By its other name.
-        ("transaction_isolation", "REPEATABLE-READ", true),
-        ("transaction_isolation", "SERIALIZABLE", false),
+        ("tx_isolation", "REPEATABLE-READ", true),
+        ("tx_isolation", "SERIALIZABLE", false),
+        // The server has no such name.
+        ("transaction_isolation", "REPEATABLE-READ", false),
         // It is not known.
         ("foreign_key_checks", "ON", false),
     ] {
         assert_eq!(stands(&session, name, value), same, "{name} {value}");
     }
+    let level = |session: &Session, level| session.stands_at(&Assignment::Level(level), |_| None);
+    assert!(level(&session, b"REPEATABLE-READ") && !level(&session, b"SERIALIZABLE"));
     // Of two names with two values nobody knows which counts.
     session.put(b"transaction_isolation", b"SERIALIZABLE");
     assert!(!stands(&session, "tx_isolation", "REPEATABLE-READ"));
+    assert!(!level(&session, b"REPEATABLE-READ") && !level(&session, b"SERIALIZABLE"));
     session.put(b"autocommit", b"0");
     assert!(stands(&session, "autocommit", "OFF"));
     let names = |session: &Session, charset: &str, collation: &str, described: Option<&str>| {
