@@ -852,6 +852,33 @@ fn what_is_too_long_to_carry_keeps_its_client_until_it_is_shorter() {
     });
 }
 
+/// A server takes any bytes in a client's own literal, but not behind an introducer.
+#[test]
+fn bytes_that_are_no_text_of_their_character_set_keep_their_client() {
+    same_on_both("lone_lead_bytes", 2, |story| {
+        let (a, b, c) = (story.join(), story.join(), story.join());
+        let probe = "SELECT HEX(@v), COLLATION(@v)";
+        let sets: [(&str, &[u8]); 6] = [
+            ("gbk", b"\xe9"),
+            ("sjis", b"\x81"),
+            ("big5", b"\xa4"),
+            ("ujis", b"\x8f"),
+            ("euckr", b"\xb0"),
+            ("gb2312", b"\xb0"),
+        ];
+        for (charset, lead) in sets {
+            story.sql(a, &format!("SET NAMES {charset}"));
+            let set = [b"SET @v = '", lead, b"'"].concat();
+            story.command(a, Command::Query, &set);
+            story.sql(b, "SET @v = NULL");
+            story.sql(c, "SET @v = 3");
+            story.sql(b, "SET @v = 5");
+            story.sql(a, probe);
+            story.all(a, &["SET @v = 'short'", probe]);
+        }
+    });
+}
+
 /// One backend: who sets a seed keeps it until a reset.
 #[test]
 fn random_numbers_go_on_from_where_their_client_has_put_them() {

@@ -39,3 +39,4 @@ pub mod text;
 pub mod transaction;
 pub mod user_variables;
 pub mod variables_had;
+pub mod well_formed;

@@ -7,6 +7,7 @@
 
 use crate::state::{Session, quoted_variable};
 use crate::text::Text;
+use crate::well_formed::is_text;
 use sql::classify::{Statement, Verb};
 use sql::lex::{Charset, Kind, LexMode, Lexer};
 use wire::capabilities::EXTENDED_METADATA;
@@ -202,7 +203,7 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
         return Some(if unset { Vec::new() } else { literal() });
     }
     let charset = read.collation.split(|&byte| byte == b'_').next()?;
-    if !is_well_formed(charset, read.hex) {
+    if !is_text(charset, &bytes_of(read.hex)?) {
         return None;
     }
     let parts: [&[u8]; 6] = [
@@ -216,26 +217,10 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
     Some(parts.concat())
 }
 
-/// Whether a server takes a text of this character set, in hexadecimal digits, behind an
-/// introducer. A client's literal without one may hold anything; of the character sets that are not
-/// named here it is not looked at.
-fn is_well_formed(charset: &[u8], hex: &[u8]) -> bool {
-    let utf8 = || {
-        let bytes: Option<Vec<u8>> = hex.chunks(2).map(byte_of).collect();
-        bytes.and_then(|bytes| String::from_utf8(bytes).ok())
-    };
-    match charset {
-        b"utf8mb4" => utf8().is_some(),
-        b"utf8" | b"utf8mb3" => {
-            utf8().is_some_and(|text| text.chars().all(|letter| letter.len_utf8() < 4))
-        }
-        b"ascii" => (hex.chunks(2)).all(|digits| byte_of(digits).is_some_and(|b| b.is_ascii())),
-        _ => true,
-    }
-}
-
-fn byte_of(digits: &[u8]) -> Option<u8> {
-    u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+/// What hexadecimal digits stand for.
+fn bytes_of(hex: &[u8]) -> Option<Vec<u8>> {
+    let byte = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
+    hex.chunks(2).map(byte).collect()
 }
 
 /// What is read of a column's definition.
@@ -367,26 +352,6 @@ mod tests {
             ..LexMode::default()
         };
         assert_eq!(name_of(b"@\xe9", latin1), None);
-    }
-
-    #[test]
-    fn what_is_no_text_of_its_character_set_has_no_literal() {
-        for (charset, hex, well) in [
-            ("utf8mb4", "F09F9880", true),
-            ("utf8mb3", "F09F9880", false),
-            ("utf8mb3", "C3A9", true),
-            ("utf8", "E9", false),
-            ("utf8mb4", "41FFFE", false),
-            ("ascii", "417F", true),
-            ("ascii", "80", false),
-            ("latin1", "FFFE", true),
-        ] {
-            assert_eq!(
-                is_well_formed(charset.as_bytes(), hex.as_bytes()),
-                well,
-                "{charset} {hex}"
-            );
-        }
     }
 
     #[test]

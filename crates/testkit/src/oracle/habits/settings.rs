@@ -335,6 +335,10 @@ pub(super) const HABITS: &[Habit] = &[
             "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
             "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
             "SET SESSION TRANSACTION READ ONLY",
+            // A server may have only one of the two names.
+            "SET SESSION tx_isolation = 'REPEATABLE-READ' ;; SHOW WARNINGS",
+            "SET @@session.transaction_isolation = 'READ-COMMITTED' ;; SHOW WARNINGS ;; \
+             SET @@session.transaction_isolation = 'READ-COMMITTED' ;; SHOW WARNINGS",
             "SET SESSION TRANSACTION READ WRITE",
             "<opens>SET TRANSACTION ISOLATION LEVEL READ COMMITTED ;; <opens>BEGIN ;; \
          SELECT COUNT(*) FROM {o} ;; SELECT COUNT(*) FROM {o} ;; <closes>COMMIT",
@@ -366,6 +370,15 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>SELECT {n} INTO @a",
             // No text of its character set.
             "SET NAMES utf8mb3 ;; <pins>SET @a = '\u{1f600}' ;; <pins>SELECT HEX(@a) ;; <reset>",
+            "SET NAMES gbk ;; <pins bytes>SET @a = '%E9' ;; <pins>SELECT HEX(@a) ;; <reset>",
+            "SET NAMES sjis ;; <pins bytes>SET @a = 'x%81' ;; <pins>SELECT HEX(@a) ;; \
+             SET NAMES utf8mb4 ;; <pins>SET @a = {n}",
+            "SET NAMES ujis ;; <pins bytes>SET @a = '%8F%A1' ;; <pins>SELECT COLLATION(@a) ;; \
+             <reset>",
+            "SET NAMES big5 ;; <bytes>SET @a = '%A4%A4%A5%5C' ;; SET NAMES utf8mb4 ;; \
+             SELECT HEX(@a), CHARSET(@a)",
+            "SET NAMES euckr ;; <bytes>SET @a = '%B0%A1%C8%FE' ;; SET NAMES utf8mb4 ;; \
+             SELECT HEX(@a), CHARSET(@a)",
             // More digits than a type can have.
             "<pins>SET @a = {n}000000000000000000000000000000000\
              000000000000000000000000000000000 ;; <pins>SELECT @a ;; <reset>",
