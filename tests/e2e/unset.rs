@@ -295,3 +295,80 @@ fn lists_of_user_variables_name_nobody_elses() {
         });
     }
 }
+
+/// A server makes a user variable when it prepares a text that would set it, executed or not.
+#[test]
+fn what_another_client_has_only_prepared_is_not_there() {
+    on_both("prepares_what_sets", |story| {
+        let (a, b) = (story.join(), story.join());
+        let mut texts = vec!["SELECT @n := 5"];
+        if !story.mysql() {
+            texts.extend(["SET @n = 5", "SELECT 5 INTO @n"]);
+        }
+        for text in texts {
+            for by_name in [false, true] {
+                let id = match by_name {
+                    true => {
+                        story.sql(a, &format!("PREPARE p FROM '{text}'"));
+                        None
+                    }
+                    false => Some(story.prepare(a, text).id),
+                };
+                story.sql(
+                    b,
+                    "SELECT @n := IFNULL(@n, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t",
+                );
+                story.command(b, wire::command::Command::ResetConnection, b"");
+                story.sql(a, "SELECT 1");
+                story.sql(b, "SELECT CHARSET(@n), IFNULL(@n, 1.5), @n");
+                if let Some(id) = id {
+                    story.execute(a, id, &[]);
+                }
+                story.command(a, wire::command::Command::ResetConnection, b"");
+            }
+        }
+    });
+}
+
+/// What its client has prepared on one backend is prepared on another before it is executed there,
+/// which makes the variables again: they are that client's alone.
+#[test]
+fn what_is_prepared_again_elsewhere_makes_its_clients_variables_alone() {
+    same_on_both("prepares_again_what_sets", 2, |story| {
+        let (a, b, c) = (story.join(), story.join(), story.join());
+        let counts = "SELECT @n := IFNULL(@n, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t";
+        let by_id = story.prepare(a, counts).id;
+        story.sql(a, &format!("PREPARE p FROM '{counts}'"));
+        // It goes elsewhere: the backend that it had is in another's transaction.
+        for who in [b, c] {
+            story.all(who, &["BEGIN", "SELECT 1"]);
+            story.execute(a, by_id, &[]);
+            story.sql(who, "ROLLBACK");
+        }
+        story.all(a, &["EXECUTE p", "SELECT @n"]);
+        for (waits, counts_up) in [(b, c), (c, b)] {
+            story.all(waits, &["BEGIN", "SELECT 1"]);
+            story.all(counts_up, &[counts, "SELECT CHARSET(@n), @n"]);
+            story.sql(waits, "ROLLBACK");
+        }
+        story.sql(a, "SELECT @n");
+    });
+}
+
+/// What is prepared from an expression, or from a variable that is not read back, may make any.
+#[test]
+fn what_nobody_has_read_makes_nothing_for_others() {
+    on_both("prepares_unread_what_sets", |story| {
+        let (a, b) = (story.join(), story.join());
+        let counts = "SELECT @n := IFNULL(@n, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t";
+        let long = "SET @text = CONCAT('SELECT @n := 5', SPACE(70000))";
+        story.all(a, &[long, "PREPARE p FROM @text"]);
+        story.all(a, &["SET @text = ''", "DEALLOCATE PREPARE p", "SELECT 1"]);
+        story.all(b, &[counts, "SELECT CHARSET(@n), @n"]);
+        if !story.mysql() {
+            story.all(a, &["PREPARE p FROM CONCAT('SELECT @m :=', ' 5')"]);
+            story.all(a, &["DEALLOCATE PREPARE p", "SELECT 1"]);
+            story.all(b, &["SELECT @m := IFNULL(@m, 0) + 1", "SELECT @m"]);
+        }
+    });
+}

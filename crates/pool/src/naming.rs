@@ -177,6 +177,7 @@ impl<S> Naming<'_, S> {
         if hides_kill(text, mode, &class) {
             return Spoken::Refused(Refusal::Kill);
         }
+        self.client.touch_to_prepare(text, mode, &class);
         let prepared = self.client.prepared.as_ref();
         if prepared.is_some_and(|prepared| !prepared.has_room_for(&name, text)) {
             return self.prepare_unread(sql, name);
@@ -186,7 +187,6 @@ impl<S> Naming<'_, S> {
         }
         let session = self.client.session.clone();
         self.client.pin_without_schema(&session, (text, &class));
-        self.client.touch_to_prepare(text, mode, &class);
         if self.client.pins.has(PinCause::TextPrepare, &name) {
             self.plan_end(sql, &name);
         }

@@ -76,7 +76,10 @@ impl Had {
     pub fn has_any_of(&self, unset: &[Text], own: impl Fn(&[u8]) -> bool) -> bool {
         let meets = |had: &Text| {
             let may_be = |name: &Text| {
-                *name == *had || **name == *UNCERTAIN || is_tricky(name) || is_tricky(had)
+                *name == *had
+                    || [name, had]
+                        .iter()
+                        .any(|n| ***n == *UNCERTAIN || is_tricky(n))
             };
             unset.iter().any(may_be) && !own(had)
         };
@@ -111,6 +114,9 @@ mod tests {
             had.add(format!("v{i}").as_bytes());
         }
         assert!(!had.any && had.names.len() == NAMES_MAX);
+        let mut uncertain = Had::default();
+        uncertain.add(UNCERTAIN);
+        assert!(has(&uncertain, &["a"]) && !has(&uncertain, &[]));
         had.add(b"one more");
         assert!(had.any && had.names.is_empty() && has(&had, &["x"]));
     }

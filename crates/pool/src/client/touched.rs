@@ -39,27 +39,22 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// What a text may set, besides these user variables.
-    pub(crate) fn by(names: Vec<Text>, sql: &[u8], mode: LexMode, found: &Statement) -> Touched {
+    /// These user variables.
+    pub(crate) fn of(names: Vec<Text>) -> Touched {
         Touched {
             fresh: !names.is_empty(),
             names,
-            sets: match found.untracked {
-                true => retold(sql, mode),
-                false => Vec::new(),
-            },
-            // Without a report there is nothing yet to compare with.
-            clock: u8::from(found.sets_clock) * (1 + u8::from(found.untracked)),
             ..Touched::default()
         }
     }
 
-    /// Nothing that is set; these user variables are not to be there.
-    pub(crate) fn needing(unset: Vec<Text>) -> Touched {
-        Touched {
-            unset,
-            ..Touched::default()
+    /// Notes what a text may set besides user variables.
+    pub(crate) fn set_by(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
+        if found.untracked {
+            self.sets = retold(sql, mode);
         }
+        // Without a report there is nothing yet to compare with.
+        self.clock = u8::from(found.sets_clock) * (1 + u8::from(found.untracked));
     }
 
     /// Whether nothing is to be asked because of it.

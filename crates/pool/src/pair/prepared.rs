@@ -23,6 +23,7 @@ use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::state::{Interner, Session};
 use session::text::mentions;
+use session::variables_had::UNCERTAIN;
 use sql::classify::{self, Verb};
 use sql::text_prepared::put_prepare;
 use std::rc::Rc;
@@ -241,6 +242,10 @@ impl<S> Backend<S> {
     /// Writes what must be gone from a backend before a command about a name, and notes what the
     /// command does to the names there. Gives how many commands with a reply were written.
     fn put_for_named(&mut self, named: &Named, share: usize, out: &mut Vec<u8>) -> usize {
+        if matches!(named, Named::PrepareUnread(_)) {
+            // Nobody knows which user variables it makes.
+            self.had.add(UNCERTAIN);
+        }
         let (name, prepares) = match named {
             Named::Prepare(name) | Named::PrepareUnread(name) => (name, true),
             Named::Absent(name) => (name, false),
@@ -337,6 +342,7 @@ impl<S> Pair<'_, S> {
         under_way.ahead = true;
         let closed = self.backend.make_room_for(&under_way, share, out);
         self.backend.note_deallocations(self.owner, closed, 0);
+        self.note_prepared_ahead(&under_way.definition);
         let shape = self.put_ahead(&under_way, out);
         let command = InFlight::own(Some(self.owner), Purpose::Ahead, shape);
         self.backend.expect(command);

@@ -8,7 +8,6 @@
 
 use crate::backend::{Backend, Typed};
 use crate::client::Client;
-use crate::client::touched::Touched;
 use reactor::Key;
 use session::begun::Begun;
 use session::standing::Standing;
@@ -115,14 +114,6 @@ impl<S> Client<S> {
         match found.user_variables {
             true => unset_in(sql, mode, found, |name| self.may_have(name)),
             false => Vec::new(),
-        }
-    }
-
-    /// Its command prepares this text: a server looks at the variables that it names.
-    pub(crate) fn touch_to_prepare(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let unset = self.unset_by(sql, mode, found);
-        if !unset.is_empty() {
-            self.touching = Some(Box::new(Touched::needing(unset)));
         }
     }
 

@@ -33,6 +33,7 @@ use crate::figures::counts::Counts;
 use crate::pair::{Broken, Context, Pair};
 use reactor::Time;
 use session::known_code::Known;
+use session::prepared::Definition;
 use session::read_back::{Answer, Properties};
 use session::state::{UserVariables, is_tricky};
 use session::text::Text;
@@ -48,6 +49,17 @@ const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What a client holds while its variables cannot be carried.
 const VALUES: &[u8] = b"values";
+
+/// User variables that a server makes or sets for this text, of which its client has never set
+/// `unset`; `None` where they cannot be told.
+fn made_by(sql: &[u8], mode: LexMode, found: &Statement, unset: &[Text]) -> Option<Vec<Text>> {
+    let mut names = touched(sql, mode, found)?;
+    if names.is_empty() && found.verb != Verb::Select {
+        // A server with a binary log makes what such a statement reads, as NULL.
+        names.extend(unset.iter().filter(|name| !name.is_empty()).cloned());
+    }
+    Some(names)
+}
 
 impl<S> Client<S> {
     /// Completes the names of what its statements may have set: all that it has, where one may go
@@ -89,23 +101,37 @@ impl<S> Client<S> {
     /// Its command is this text, which may set user variables or what is not reported: notes what,
     /// for when it is sent.
     pub(crate) fn touch(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let unset = self.unset_by(sql, mode, found);
-        let mut names = match found.user_variables {
-            true => touched(sql, mode, found),
-            false => Some(Vec::new()),
-        };
-        match &mut names {
-            None => self.pin_by(PinReason::Text(PinCause::UserVariable), sql),
-            // A server with a binary log makes what such a statement reads, as NULL.
-            Some(names) if names.is_empty() && found.verb != Verb::Select => {
-                names.extend(unset.iter().filter(|name| !name.is_empty()).cloned());
-            }
-            Some(_) => {}
-        }
-        let mut touching = Touched::by(names.unwrap_or_default(), sql, mode, found);
-        touching.unset = unset;
+        let mut touching = self.variables_in(sql, mode, found);
+        touching.set_by(sql, mode, found);
+        self.note_touching(touching);
+    }
+
+    /// Its command prepares this text: a server looks at the user variables that it names, and
+    /// makes those that it would set, whether it is executed or not.
+    pub(crate) fn touch_to_prepare(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
+        let touching = self.variables_in(sql, mode, found);
+        self.note_touching(touching);
+    }
+
+    fn note_touching(&mut self, touching: Touched) {
         let nothing = touching.sets_nothing() && touching.unset.is_empty();
         self.touching = (!nothing).then(|| Box::new(touching));
+    }
+
+    /// User variables that this text makes or sets, and those that are not to be there for it.
+    /// Plans to pin its client where they cannot be told.
+    fn variables_in(&mut self, sql: &[u8], mode: LexMode, found: &Statement) -> Touched {
+        if !found.user_variables {
+            return Touched::default();
+        }
+        let unset = self.unset_by(sql, mode, found);
+        let names = made_by(sql, mode, found, &unset);
+        if names.is_none() {
+            self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
+        }
+        let mut touched = Touched::of(names.unwrap_or_default());
+        touched.unset = unset;
+        touched
     }
 
     /// Its statement, which may set these variables, is about to be sent to its backend.
@@ -114,9 +140,18 @@ impl<S> Client<S> {
         backend: Option<&mut Backend<S>>,
         counted: (Time, &mut Counts),
     ) {
-        let Some(next) = self.touching.take().filter(|next| !next.sets_nothing()) else {
-            return;
-        };
+        if let Some(next) = self.touching.take().filter(|next| !next.sets_nothing()) {
+            self.note_made(*next, backend, counted);
+        }
+    }
+
+    /// A backend is about to be sent what may set these variables.
+    fn note_made(
+        &mut self,
+        next: Touched,
+        backend: Option<&mut Backend<S>>,
+        counted: (Time, &mut Counts),
+    ) {
         if let Some(backend) = backend {
             for name in &next.names {
                 backend.had.add(name);
@@ -130,7 +165,7 @@ impl<S> Client<S> {
             }
         }
         let touched = self.touched.get_or_insert_default();
-        touched.add(*next);
+        touched.add(next);
         if touched.names.len() > COUNT_MAX {
             touched.names = Vec::new();
             self.pin(PinReason::Text(PinCause::UserVariable), None, counted);
@@ -139,6 +174,23 @@ impl<S> Client<S> {
 }
 
 impl<S> Pair<'_, S> {
+    /// The backend is about to prepare what the client has prepared elsewhere: that makes the user
+    /// variables that it would set, for this client.
+    pub(super) fn note_prepared_ahead(&mut self, definition: &Definition) {
+        let Definition { sql, class, .. } = definition;
+        if !class.user_variables {
+            return;
+        }
+        let mode = (self.context.server).lex_mode(&definition.session, self.client.capabilities);
+        let unset = self.client.unset_by(sql, mode, class);
+        // One that cannot be told has pinned its client when it was prepared first.
+        let made = Touched::of(made_by(sql, mode, class, &unset).unwrap_or_default());
+        if !made.sets_nothing() {
+            let Context { now, counts, .. } = &mut self.context;
+            (self.client).note_made(made, Some(self.backend), (*now, counts));
+        }
+    }
+
     /// The values have come back.
     pub(super) fn variables_told(&mut self, answer: &Answer) -> Result<(), Broken> {
         let names = self.client.touched.as_mut();

@@ -126,6 +126,29 @@ pub(super) const HABITS: &[Habit] = &[
             "PREPARE e FROM 'INSERT INTO {t} (id) VALUES (1), (1)' ;; EXECUTE e ;; SHOW WARNINGS",
         ],
     ),
+    // A server makes a variable when it prepares what would set it.
+    habit(
+        "prepared_to_set",
+        4,
+        On::Both,
+        &[
+            "PREPARE v FROM 'SELECT @u := {n}' ;; SELECT {k}",
+            "PREPARE v FROM 'SELECT @u := {n}' ;; SELECT {k} ;; EXECUTE v ;; SELECT @u",
+            "PREPARE v FROM 'SET @u = {n}' ;; SELECT {k} ;; EXECUTE v ;; SELECT @u",
+            "PREPARE v FROM 'SELECT {n} INTO @u' ;; SELECT {k} ;; DEALLOCATE PREPARE v",
+            "<prepare=7>SELECT @u := {n} ;; SELECT {k}",
+            "<prepare=7>SELECT @u := {n} ;; SELECT {k} ;; <execute=7> ;; SELECT @u",
+            "<prepare=7>INSERT INTO {t} (v) SELECT @u := {n} ;; SELECT {k} ;; <close=7>",
+            "SET @p = 'SELECT @u := {n}' ;; PREPARE v FROM @p ;; SELECT {k}",
+            "PREPARE v FROM 'SELECT @made := {n}' ;; \
+             <b>SELECT @made := IFNULL(@made, 0) + 1 AS u FROM kinds ORDER BY id",
+            "<prepare=7>SELECT @made := {n} ;; SELECT {k} ;; \
+             <b>SELECT @made := IFNULL(@made, 0) + 1 AS u FROM kinds ORDER BY id ;; <execute=7>",
+            "EXECUTE v ;; SELECT @u",
+            "SELECT @u := IFNULL(@u, 0) + 1 AS u FROM kinds ORDER BY id",
+            "SELECT CHARSET(@u), COLLATION(@u)",
+        ],
+    ),
     // Texts in which a name is used among other statements.
     habit(
         "named_among_others",
