@@ -37,8 +37,8 @@ use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
 pub(crate) use rows::top_rows;
+use rows::{ConsoleKeys, OtelKeys, ServerKeys, TlsKeys};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
-use rows::{ServerKeys, TlsKeys};
 use rustls::pki_types::CertificateDer;
 use std::path::Path;
 use std::sync::Arc;
@@ -463,7 +463,8 @@ impl Raw {
         let shown = self.shown();
         let mut warnings = self.warnings;
         let mut server = ServerKeys::from_keys(&self.server, None)?;
-        let monitor = check_monitor(&mut server, &mut warnings)?;
+        let monitor = check_monitor(&mut server, &mut warnings);
+        let monitor = monitor.map_err(|error| self.server.placed(error))?;
         let auth = rows::account_source(&self.top)?;
         if self.users.is_empty() && auth == AccountSource::File {
             return Err(
@@ -473,17 +474,16 @@ impl Raw {
             );
         }
         if auth == AccountSource::Server && monitor.is_none() {
-            return Err(
+            return Err(self.top.placed(
                 "auth: \"server\" expects monitor_user and monitor_password below [backend]: the \
-                 account that reads the server's accounts (docs/pool/accounts.md)"
-                    .into(),
-            );
+                 account that reads the server's accounts (docs/pool/accounts.md)",
+            ));
         }
         let mut users: Vec<User> = Vec::with_capacity(self.users.len());
         for keys in &self.users {
             let user = check_user(keys, &self.top, &mut warnings)?;
             if users.iter().any(|other| other.name == user.name) {
-                return Err(format!("user: '{}' is listed twice", user.name));
+                return Err(keys.placed(keys.name_of("name: it is listed twice")));
             }
             users.push(user);
         }
@@ -498,8 +498,9 @@ impl Raw {
             client_ca: tls.client_ca,
             client_cert: tls.client_cert,
         };
-        let tls = ClientTls::of(tls, &mut warnings)?.map(Arc::new);
-        check_requirements(&users, tls.as_deref())?;
+        let tls = ClientTls::of(tls, &mut warnings).map_err(|error| self.tls.placed(error))?;
+        let tls = tls.map(Arc::new);
+        check_requirements(&self.users, &users, tls.as_deref())?;
         let backend_tls = BackendTlsKeys {
             mode: server.tls,
             ca: server.tls_ca,
@@ -507,9 +508,13 @@ impl Raw {
             key: server.tls_key,
             name: server.tls_name,
         };
-        let backend_tls = BackendTls::of(backend_tls, &server.address, &mut warnings)?;
-        let console = check_console(&self.console, &mut warnings)?;
-        let otel = check_otel(&self.otel)?;
+        let backend_tls = BackendTls::of(backend_tls, &server.address, &mut warnings);
+        let backend_tls = backend_tls.map_err(|error| self.server.placed(error))?;
+        let console = ConsoleKeys::from_keys(&self.console, None)?;
+        let console = check_console(console, &mut warnings);
+        let console = console.map_err(|error| self.console.placed(error))?;
+        let otel = check_otel(OtelKeys::from_keys(&self.otel, None)?);
+        let otel = otel.map_err(|error| self.otel.placed(error))?;
         let spool_folder_given = self.top.get("spool_folder").is_some();
         let mut settings = Settings::from_keys(
             &self.top,
@@ -527,19 +532,21 @@ impl Raw {
             warnings,
         )?;
         if settings.listen.iter().any(|at| settings.backend.is(at)) {
-            return Err(format!(
+            return Err(self.server.placed(format!(
                 "backend.address: {} is also in listen; the pool would be its own server",
                 settings.backend
-            ));
+            )));
         }
-        check_listen(&settings.listen)?;
-        check_run_as(&settings)?;
+        check_listen(&settings.listen).map_err(|error| self.top.placed(error))?;
+        check_run_as(&settings).map_err(|error| self.top.placed(error))?;
         if self.top.get("backends_max").is_none() {
             let least = settings.clients_max.div_ceil(CLIENTS_PER_BACKEND);
             settings.backends_max = settings.backends_max.max(least);
         }
-        check_backends_min(&settings, self.top.get("backends_min").is_some())?;
-        check_prepared_max(&mut settings, self.top.get("prepared_max").is_some())?;
+        check_backends_min(&settings, self.top.get("backends_min").is_some())
+            .map_err(|error| self.top.placed(error))?;
+        check_prepared_max(&mut settings, self.top.get("prepared_max").is_some())
+            .map_err(|error| self.top.placed(error))?;
         note_unknown_log_users(&mut settings, auth);
         Ok(settings)
     }

@@ -104,30 +104,30 @@ pub(super) fn check_monitor(
     };
     typed
         .take(warnings)
-        .map_err(|error| format!("backend: {error}"))?;
+        .map_err(|error| format!("backend.{error}"))?;
     match (server.monitor_user.take(), server.monitor_password.take()) {
         (Some(user), Some(password)) if !user.contains('\0') => Ok(Some((user, password))),
         (None, None) => Ok(None),
         _ => Err(
-            "backend: expected monitor_user and monitor_password together, a name without a NUL"
-                .into(),
+            "backend.monitor_user: expected it and monitor_password together, a name without a \
+             NUL"
+            .into(),
         ),
     }
 }
 
 /// The console, where an address is given for it.
 pub(super) fn check_console(
-    keys: &Keys,
+    mut typed: ConsoleKeys,
     warnings: &mut Vec<String>,
 ) -> Result<Option<ConsoleSettings>, String> {
-    let mut typed = ConsoleKeys::from_keys(keys, None)?;
     let admin = Typed {
         prefix: "admin_",
         text: &mut typed.admin_password,
         file: &mut typed.admin_password_file,
         env: &mut typed.admin_password_env,
     };
-    let wrong = |error| format!("console: {error}");
+    let wrong = |error| format!("console.{error}");
     admin.take(warnings).map_err(wrong)?;
     let reader = Typed {
         prefix: "reader_",
@@ -150,8 +150,8 @@ pub(super) fn check_console(
             }),
             _ => {
                 return Err(format!(
-                    "console: expected {kind}_user and {kind}_password together, and a password \
-                     that is not empty"
+                    "console.{kind}_user: expected it and {kind}_password together, and a \
+                     password that is not empty"
                 ));
             }
         }
@@ -160,17 +160,18 @@ pub(super) fn check_console(
         && admin.name == reader.name
     {
         return Err(format!(
-            "console: expected another name in reader_user than in admin_user, got '{}' in both",
+            "console.reader_user: expected another name than in admin_user, got '{}' in both",
             reader.name
         ));
     }
     match (typed.listen, accounts.is_empty()) {
         (None, true) => Ok(None),
         (Some(listen), false) => Ok(Some(ConsoleSettings { listen, accounts })),
-        (None, false) => Err("console: expected listen, the address of the console".into()),
-        (Some(_), true) => {
-            Err("console: expected admin_user or reader_user: nobody could log in".into())
-        }
+        (None, false) => Err("console.listen: expected the address of the console".into()),
+        (Some(_), true) => Err(
+            "console.listen: expected admin_user or reader_user beside it: nobody could log in"
+                .into(),
+        ),
     }
 }
 
@@ -178,8 +179,7 @@ pub(super) fn check_console(
 pub(super) const SIGNAL_PATHS: [&str; 3] = ["/v1/metrics", "/v1/traces", "/v1/logs"];
 
 /// The export to OpenTelemetry, where an address is given for it.
-pub(super) fn check_otel(keys: &Keys) -> Result<Option<OtelSettings>, String> {
-    let typed = OtelKeys::from_keys(keys, None)?;
+pub(super) fn check_otel(typed: OtelKeys) -> Result<Option<OtelSettings>, String> {
     let Some(endpoint) = typed.endpoint else {
         return Ok(None);
     };
@@ -222,19 +222,22 @@ pub(super) fn check_otel(keys: &Keys) -> Result<Option<OtelSettings>, String> {
 }
 
 /// Whether what users require can be had.
-pub(super) fn check_requirements(users: &[User], tls: Option<&ClientTls>) -> Result<(), String> {
-    for user in users {
-        let (name, require) = (&user.name, &user.require);
+pub(super) fn check_requirements(
+    keys: &[Keys],
+    users: &[User],
+    tls: Option<&ClientTls>,
+) -> Result<(), String> {
+    for (keys, user) in keys.iter().zip(users) {
+        let require = &user.require;
+        let wrong = |why: &str| Err(keys.placed(keys.name_of(why)));
         if require.tls && tls.is_none() {
-            return Err(format!(
-                "user '{name}': require: no client can use TLS; expected [tls] with cert and key"
-            ));
+            return wrong("require: no client can use TLS; expected [tls] with cert and key");
         }
         if require.certificate && !tls.is_some_and(|tls| tls.checks_clients) {
-            return Err(format!(
-                "user '{name}': require: no client's certificate can be checked; expected \
-                 tls.client_ca, the file with the authorities that sign them"
-            ));
+            return wrong(
+                "require: no client's certificate can be checked; expected tls.client_ca, the \
+                 file with the authorities that sign them",
+            );
         }
     }
     Ok(())
@@ -291,46 +294,52 @@ pub(super) fn check_user(
     top: &Keys,
     warnings: &mut Vec<String>,
 ) -> Result<User, String> {
-    warnings.extend_from_slice(&keys.warnings);
     let limits = Limits::from_keys(keys, Some(top))?;
-    let mut typed = UserKeys::from_keys(keys, None)?;
+    let typed = UserKeys::from_keys(keys, None)?;
+    checked_user(typed, limits, warnings).map_err(|error| keys.placed(keys.name_of(&error)))
+}
+
+/// A user of these keys. Errors say what was expected, without whose it is.
+fn checked_user(
+    mut typed: UserKeys,
+    limits: Limits,
+    warnings: &mut Vec<String>,
+) -> Result<User, String> {
     let name = typed.name.clone();
-    fetch_passwords(&mut typed, warnings).map_err(|error| format!("user '{name}': {error}"))?;
+    fetch_passwords(&mut typed, warnings)?;
     let verifier = match (&typed.password, &typed.password_hash) {
         (Some(password), None) => Verifier::from_password(password.as_bytes()),
         (None, Some(hash)) => {
-            Verifier::from_native_hash(native::stored_from_text(hash).ok_or_else(|| {
-                format!("user '{name}': password_hash: expected * and 40 hexadecimal digits")
-            })?)
+            let stored = native::stored_from_text(hash)
+                .ok_or("password_hash: expected * and 40 hexadecimal digits")?;
+            Verifier::from_native_hash(stored)
         }
         _ => {
-            return Err(format!(
-                "user '{name}': expected either a password (password, password_file or \
-                 password_env) or password_hash (an account without a password has password = \
-                 \"\")"
-            ));
+            return Err(
+                "expected either a password (password, password_file or password_env) or \
+                 password_hash (an account without a password has password = \"\")"
+                    .into(),
+            );
         }
     };
     let require = requirement(&mut typed);
     if typed.auth == Some(Method::ClearPassword) && !require.tls {
-        return Err(format!(
-            "user '{name}': expected require = \"ssl\" or \"x509\" beside auth = \
-             \"mysql_clear_password\": clients send the password in clear text, which only TLS \
-             hides"
-        ));
+        return Err(
+            "auth: expected require = \"ssl\" or \"x509\" beside \"mysql_clear_password\": \
+             clients send the password in clear text, which only TLS hides"
+                .into(),
+        );
     }
-    let backend_password = typed.backend_password.or(typed.password).ok_or_else(|| {
-        format!(
-            "user '{name}': expected backend_password: a hash proves the client's password to \
-             the pool, but the pool needs a password for the server"
-        )
-    })?;
+    let backend_password = typed.backend_password.or(typed.password).ok_or(
+        "password_hash: expected backend_password beside it: a hash proves the client's password \
+         to the pool, but the pool needs a password for the server",
+    )?;
     let backend_user = typed.backend_user.unwrap_or_else(|| name.clone());
-    if backend_user.contains('\0') || name.contains('\0') {
-        return Err(format!(
-            "user '{}': a name cannot contain a NUL",
-            name.escape_default()
-        ));
+    if name.contains('\0') {
+        return Err("name: expected one without a NUL".into());
+    }
+    if backend_user.contains('\0') {
+        return Err("backend_user: expected one without a NUL".into());
     }
     Ok(User {
         origin: Origin::Settings,

@@ -15,8 +15,12 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What a user's `slow_backends_max` was called, as if it bounded all backends of a user.
-const OLD_SLOW_BACKENDS: &str = "backends_max";
+/// A key of the whole pool. It was also what a user's `slow_backends_max` was called, so that below
+/// [[user]] nobody can tell which is meant.
+const BACKENDS_MAX: &str = "backends_max";
+const TWO_MEANINGS: &str = "expected above the first line in brackets, where it bounds the pool's \
+     connections to the server: move it there; a user's limit on backends that slow readers hold \
+     is called slow_backends_max: if that is meant, write it";
 /// Names that stand in brackets.
 const HEADINGS: [&str; 5] = ["backend", "tls", "console", "otel", "user"];
 /// Names that an error suggests in place of one that is unknown.
@@ -94,13 +98,10 @@ impl File<'_> {
     fn entry(&self, keys: &mut Keys, table: Table, entry: Entry<'_, '_>) -> Result<(), String> {
         let (key, value) = entry;
         let at = self.at(value.span().start);
-        let mut name = key.get_ref().as_ref();
-        if (table, name) == (Table::User, OLD_SLOW_BACKENDS) {
-            name = "slow_backends_max";
-            keys.warnings.push(format!(
-                "{at}: a user's {OLD_SLOW_BACKENDS} is called {name} now: it bounds only the \
-                 backends that slow readers of the user hold while others wait"
-            ));
+        let name = key.get_ref().as_ref();
+        if (table, name) == (Table::User, BACKENDS_MAX) {
+            let at = self.at(key.span().start);
+            return Err(at.error(&keys.name_of(name), TWO_MEANINGS));
         }
         let Some(row) = table.rows().find(|row| row.key == name) else {
             let at = self.at(key.span().start);

@@ -406,8 +406,6 @@ pub(crate) struct Keys {
     pub(crate) prefix: String,
     /// Where it begins.
     pub(crate) at: Option<At>,
-    /// What is said of names that are not used any more.
-    pub(crate) warnings: Vec<String>,
     values: BTreeMap<&'static str, (Value, At)>,
     /// What stood there of those that the console has changed: a value, or nothing.
     replaced: BTreeMap<&'static str, Option<(Value, At)>>,
@@ -467,6 +465,20 @@ impl Keys {
             _ => value,
         };
         Some((value, at.to_string()))
+    }
+
+    /// An error about what is written here, with the place of the key that it begins with, or else
+    /// of the whole table.
+    pub(crate) fn placed(&self, error: impl Into<String>) -> String {
+        let error = error.into();
+        let named = error.strip_prefix(&self.prefix).unwrap_or_default();
+        let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = named.find(|c| !is_of_key(c)).unwrap_or(named.len());
+        let written = self.values.get(&named[..end]).map(|(_, at)| at);
+        match written.or(self.at.as_ref()) {
+            Some(at) => format!("{at}: {error}"),
+            None => error,
+        }
     }
 
     /// The key's name in errors.

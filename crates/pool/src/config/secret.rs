@@ -38,8 +38,8 @@ impl Typed<'_> {
             (None, None, Some(name)) => password::of_env(&name),
             _ => {
                 return Err(format!(
-                    "expected one of {prefix}password, {prefix}password_file and \
-                     {prefix}password_env"
+                    "{prefix}password: expected one of {prefix}password, {prefix}password_file \
+                     and {prefix}password_env"
                 ));
             }
         };

@@ -319,7 +319,7 @@ fn settings_that_contradict_each_other_are_refused() {
     let error = |line: &str| check(&GOOD.replace("wait_ms_max = 500", line)).unwrap_err();
     assert_eq!(
         error("backends_max = 4\nbackends_min = 5"),
-        "backends_min: expected at most backends_max, which is 4, got 5"
+        "line 4, column 16: backends_min: expected at most backends_max, which is 4, got 5"
     );
     let few = GOOD.replace("wait_ms_max = 500", "backends_max = 1");
     assert!(
@@ -337,7 +337,10 @@ fn settings_that_contradict_each_other_are_refused() {
     };
     let twice = |address: &str| format!("\"{address}\", \"/a\", \"{address}\"");
     let said = listening(&twice("127.0.0.1:6033")).unwrap();
-    assert_eq!(said, "listen: 127.0.0.1:6033 is listed twice");
+    assert_eq!(
+        said,
+        "line 1, column 10: listen: 127.0.0.1:6033 is listed twice"
+    );
     assert!(
         listening(&twice("/b"))
             .unwrap()
@@ -353,7 +356,7 @@ fn settings_that_contradict_each_other_are_refused() {
     };
     assert_eq!(console("b"), None);
     let said = console("a").unwrap();
-    assert!(said.contains("another name in reader_user"), "{said}");
+    assert!(said.contains("another name than in admin_user"), "{said}");
 }
 
 #[test]
@@ -388,22 +391,141 @@ fn users_of_the_statement_log_that_there_are_not_are_told() {
 }
 
 #[test]
-fn the_old_name_of_a_users_limit_is_taken_and_said() {
-    let of = |name: &str| {
-        let line = format!("name = \"app\"\n{name} = 3");
-        check(&GOOD.replace("name = \"app\"", &line)).unwrap()
-    };
-    let (new, old) = (of("slow_backends_max"), of("backends_max"));
-    for settings in [&new, &old] {
-        assert_eq!(settings.users[0].limits.slow_backends_max, Some(3));
-        assert_eq!(settings.users[1].limits.slow_backends_max, None);
+fn a_key_with_two_meanings_is_refused_with_both() {
+    // Below the last [[user]], as who adds a line to the end of the file writes it.
+    let error = check(&format!("{GOOD}\nbackends_max = 8\n")).unwrap_err();
+    for words in [
+        "line 16, column 1: user 'hashed': backends_max: ",
+        "the pool's connections to the server: move it there",
+        "is called slow_backends_max: if that is meant, write it",
+    ] {
+        assert!(error.contains(words), "{error}");
     }
-    let said = |settings: &Settings| {
-        let mut lines = settings.warnings.iter();
-        lines.any(|line| line.contains("line 8, column 16: a user's backends_max is called"))
-    };
-    assert!(said(&old), "{:?}", old.warnings);
-    assert!(!said(&new), "{:?}", new.warnings);
+    let line = "name = \"app\"\nslow_backends_max = 3";
+    let settings = check(&GOOD.replace("name = \"app\"", line)).unwrap();
+    assert_eq!(settings.users[0].limits.slow_backends_max, Some(3));
+    assert_eq!(settings.users[1].limits.slow_backends_max, None);
+}
+
+#[test]
+fn a_mistake_has_its_place_whatever_finds_it() {
+    const HASH: &str = "password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"";
+    const SECRET: &str = "password = \"secret\"";
+    // A part of the good file, what stands in its place, and the place of the mistake in that.
+    for (part, other, place) in [
+        (SECRET, "", "line 6, column 9: user 'app': expected either"),
+        (
+            SECRET,
+            "password_file = \"/nowhere/p\"",
+            "line 8, column 25: user 'app': password_file",
+        ),
+        (
+            SECRET,
+            "password_env = \"NOT_THERE\"",
+            "line 8, column 24: user 'app': password_env",
+        ),
+        (
+            SECRET,
+            "password_hash = \"*12\"",
+            "line 8, column 25: user 'app': password_hash",
+        ),
+        (
+            SECRET,
+            "password = \"x\"\npassword_env = \"PATH\"",
+            "line 8, column 20: user 'app': password: expected one of",
+        ),
+        (
+            HASH,
+            "password_hash = \"*2\"",
+            "line 11, column 25: user 'hashed': password_hash",
+        ),
+        (
+            "backend_password = \"secret\"",
+            "",
+            "line 11, column 25: user 'hashed': password_hash: expected backend_password beside",
+        ),
+        (
+            "caching_sha2_password",
+            "mysql_clear_password",
+            "line 14, column 16: user 'hashed': auth",
+        ),
+        (
+            "name = \"hashed\"",
+            "name = \"app\"",
+            "line 10, column 16: user 'app': name: it is",
+        ),
+        (
+            "name = \"app\"",
+            "name = \"a\\u0000\"",
+            "line 7, column 16: user 'a\\0': name",
+        ),
+        (
+            SECRET,
+            "password = \"\"\nrequire = \"ssl\"",
+            "line 9, column 11: user 'app': require: no client can use TLS",
+        ),
+        (
+            "127.0.0.1:3306",
+            "127.0.0.1:6033",
+            "line 5, column 19: backend.address",
+        ),
+        (
+            "[[user]]\n        name = \"app\"",
+            "monitor_user = \"m\"\n[[user]]\nname = \"app\"",
+            "line 6, column 24: backend.monitor_user",
+        ),
+        (
+            "wait_ms_max = 500",
+            "prepared_max = 63",
+            "line 3, column 24: prepared_max",
+        ),
+        (
+            "wait_ms_max = 500",
+            "backends_max = 1\nbackends_min = 2",
+            "line 4, column 16: backends_min",
+        ),
+        (
+            "wait_ms_max = 500",
+            "auth = \"server\"",
+            "line 3, column 16: auth: \"server\" expects",
+        ),
+        (
+            "wait_ms_max = 500",
+            "run_as_group = \"0\"",
+            "line 3, column 24: run_as_group",
+        ),
+        (
+            "/run/onramp.sock",
+            "127.0.0.1:6033",
+            "line 2, column 18: listen: 127.0.0.1:6033",
+        ),
+        (
+            "[backend]",
+            "[tls]\nkey = \"k\"\n[backend]",
+            "line 4, column 10: tls.cert: expected",
+        ),
+        (
+            "[backend]",
+            "[tls]\ncert = \"/nowhere/c\"\nkey = \"k\"\n[backend]",
+            "line 5, column 8: tls.cert",
+        ),
+        (
+            "[backend]",
+            "[console]\nlisten = \"/c\"\n[backend]",
+            "line 5, column 10: console.listen",
+        ),
+        (
+            "[backend]",
+            "[otel]\nendpoint = \"ftp://h\"\n[backend]",
+            "line 5, column 12: otel.endpoint",
+        ),
+    ] {
+        let text = GOOD.replacen(part, other, 1);
+        assert!(text != GOOD, "{part}");
+        let error = check(&text).unwrap_err();
+        assert!(error.starts_with(place), "{other}: {error}");
+        assert!(!error.contains("secret"), "{error}");
+    }
 }
 
 #[test]
@@ -461,7 +583,7 @@ fn the_password_itself_needs_tls() {
     for require in ["", "require = \"none\"\n"] {
         let said = of(require);
         assert!(
-            said.contains("user 'app': expected require = \"ssl\""),
+            said.contains("user 'app': auth: expected require = \"ssl\""),
             "{said}"
         );
     }
