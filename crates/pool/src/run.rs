@@ -384,7 +384,11 @@ fn ask_server(
                 if said.as_ref() != Some(&error.why) {
                     note(
                         Event::Waiting,
-                        format_args!("waiting for the server: {}", error.why),
+                        format_args!(
+                            "waiting for the server: {}; it is tried again (if the address is \
+                             wrong, correct --backend, or address below [backend], and restart)",
+                            error.why
+                        ),
                     );
                 }
                 said = Some(error.why);

@@ -52,12 +52,12 @@ impl Dsn {
         let wrong = |what: &str| format!("{what}; expected {FORM}");
         let rest = text
             .strip_prefix(SCHEME)
-            .ok_or_else(|| wrong("a target begins with mysql://"))?;
+            .ok_or_else(|| wrong(&without_scheme(text)))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, schema) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, place) = authority
             .rsplit_once('@')
-            .ok_or_else(|| wrong("a target has a user and an @ in front of its host"))?;
+            .ok_or_else(|| wrong(&without_user(authority, schema, query)))?;
         let (user, password) = match login.split_once(':') {
             Some((user, password)) => (user, Some(password)),
             None => (login, None),
@@ -72,7 +72,7 @@ impl Dsn {
             (Some(_), Source::Nowhere) => Source::Text,
             (Some(_), _) => return Err(TWO_PASSWORDS.to_owned()),
         };
-        let (host, port) = read_place(place)?;
+        let (host, port) = read_place(place, schema)?;
         if user.is_empty() {
             return Err(wrong("the target's user is empty"));
         }
@@ -183,7 +183,53 @@ impl fmt::Debug for Dsn {
     }
 }
 
-fn read_place(place: &str) -> Result<(&str, u16), String> {
+/// What is wrong with a target that does not begin with `mysql://`.
+fn without_scheme(text: &str) -> String {
+    match text.split_once("://") {
+        // What stands behind it may be a password.
+        Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) => {
+            format!("a target begins with {SCHEME}, not with '{scheme}://'")
+        }
+        _ if text.trim().is_empty() => format!("the target is empty; it begins with {SCHEME}"),
+        _ if text.starts_with('/') => format!(
+            "a target begins with {SCHEME}, also that of a Unix socket, whose path stands at its \
+             end: {SCHEME}USER@localhost?socket=/PATH"
+        ),
+        _ if text.trim().starts_with(SCHEME) => {
+            format!("a target begins with {SCHEME}, and with nothing in front of it")
+        }
+        _ => format!("a target begins with {SCHEME}; write that in front of it"),
+    }
+}
+
+/// What is wrong with a target that has no `@` in front of its host: it stands behind a sign that
+/// ends the login, or nowhere.
+fn without_user(authority: &str, schema: &str, query: &str) -> String {
+    let cut = match (schema.contains('@'), query.contains('@')) {
+        (true, _) => Some('/'),
+        (_, true) if authority.contains(':') => Some('?'),
+        _ => None,
+    };
+    match cut {
+        Some(sign) => format!(
+            "the target has a '{sign}' in front of its @: inside a user or a password write it \
+             %{:02X}",
+            u32::from(sign)
+        ),
+        None => {
+            "the target names no user: write USER@ in front of its host, behind mysql://".to_owned()
+        }
+    }
+}
+
+/// Host and port; behind them stood `/` and this.
+fn read_place<'t>(place: &'t str, schema: &str) -> Result<(&'t str, u16), String> {
+    if !place.starts_with('[') && place.matches(':').count() > 1 {
+        return Err(format!(
+            "the target's host is '{place}'; an IPv6 address stands in brackets: expected \
+             [ADDRESS]:PORT, as [::1]:{DEFAULT_PORT}"
+        ));
+    }
     let (host, port) = if let Some(rest) = place.strip_prefix('[') {
         let (host, after) = rest
             .split_once(']')
@@ -208,8 +254,13 @@ fn read_place(place: &str) -> Result<(&str, u16), String> {
         Some(port) => match port.parse() {
             Ok(port) if port != 0 => port,
             _ => {
+                let hint = match (port.is_empty(), schema.starts_with('/')) {
+                    (true, true) => "; write the host without http:// or https:// in front of it",
+                    (true, false) => "; without the ':' in front of it, the port is 3306",
+                    (false, _) => "",
+                };
                 return Err(format!(
-                    "the target's port is '{port}'; expected 1 to 65535"
+                    "the target's port is '{port}'; expected 1 to 65535{hint}"
                 ));
             }
         },
@@ -235,18 +286,37 @@ fn read_query(query: &str) -> Result<Query, String> {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let found = match (name, value.is_empty()) {
             ("socket", false) => {
-                socket = Some(decode(value, "socket")?);
+                let path = decode(value, "socket")?;
+                if !path.starts_with('/') {
+                    return Err(format!(
+                        "the target's socket is '{path}'; expected its whole path, from / on, as \
+                         the server's @@socket shows it"
+                    ));
+                }
+                socket = Some(path);
                 continue;
             }
             ("ssl-mode", false) => {
                 ssl_mode = Some(SslMode::read(value)?);
                 continue;
             }
+            ("socket" | "ssl-mode" | "password_file" | "password_env", true) => {
+                return Err(format!(
+                    "the target's parameter '{name}' is empty; write {name}=VALUE, or leave it out"
+                ));
+            }
+            ("password", _) => {
+                return Err(
+                    "the target's parameter 'password' is unknown; write password_file=FILE or \
+                     password_env=NAME in its place, or :PASSWORD behind the user"
+                        .to_owned(),
+                );
+            }
             ("password_file", false) => Source::File(decode(value, "password_file")?),
             ("password_env", false) => Source::Env(decode(value, "password_env")?),
             _ => {
                 return Err(format!(
-                    "the target's parameter '{name}' is unknown or empty; known are socket=/PATH, \
+                    "the target's parameter '{name}' is unknown; known are socket=/PATH, \
                      password_file=FILE, password_env=NAME and ssl-mode=MODE"
                 ));
             }
@@ -384,8 +454,44 @@ mod tests {
     #[test]
     fn a_wrong_target_is_explained_without_its_password() {
         for (text, expected) in [
-            ("postgres://a:secret@h", "begins with mysql://"),
-            ("mysql://host/db", "user and an @"),
+            ("postgres://a:secret@h", "mysql://, not with 'postgres://'"),
+            ("MYSQL://a:secret@h", "mysql://, not with 'MYSQL://'"),
+            (
+                "a:secret@h:3306",
+                "begins with mysql://; write that in front",
+            ),
+            ("", "the target is empty"),
+            (" mysql://a:secret@h", "nothing in front of it"),
+            ("/run/m.sock", "mysql://USER@localhost?socket=/PATH"),
+            (
+                "mysql://host/db",
+                "no user: write USER@ in front of its host",
+            ),
+            ("mysql://a:sec/ret@h", "write it %2F"),
+            ("mysql://a:sec?ret@h", "write it %3F"),
+            (
+                "mysql://a:secret@::1",
+                "'::1'; an IPv6 address stands in brackets",
+            ),
+            (
+                "mysql://a:secret@::1:3306",
+                "expected [ADDRESS]:PORT, as [::1]:3306",
+            ),
+            (
+                "mysql://a:secret@h:",
+                "port is ''; expected 1 to 65535; without the ':'",
+            ),
+            ("mysql://a:secret@https://h", "without http://"),
+            ("mysql://a@h?password=secret", "password_file=FILE or"),
+            ("mysql://a:secret@h?socket=", "'socket' is empty"),
+            (
+                "mysql://a:secret@h?socket=m.sock",
+                "'m.sock'; expected its whole path",
+            ),
+            (
+                "mysql://a:secret@h?password_file",
+                "'password_file' is empty",
+            ),
             ("mysql://:secret@h", "user is empty"),
             ("mysql://a:secret@", "host is empty"),
             ("mysql://a:secret@h:0", "port is '0'"),
@@ -397,7 +503,7 @@ mod tests {
         ] {
             let error = Dsn::parse(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
-            assert!(!error.contains("secret"), "{error}");
+            assert!(!error.contains("sec"), "{error}");
         }
     }
 

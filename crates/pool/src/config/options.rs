@@ -8,8 +8,8 @@
 
 use crate::config::{At, Keys, Kind, Raw, Row, Settings, Value, top_rows};
 use std::path::{Path, PathBuf};
-use wire::dsn::Dsn;
 use wire::dsn::password::{Source, seen_by_others};
+use wire::dsn::{Dsn, SslMode};
 
 const EXAMPLE: &str = "\
 Example, for one account:
@@ -151,7 +151,7 @@ impl PoolArgs {
         };
         raw.top.override_with(self.options.keys);
         if let Some(text) = &self.backend {
-            let dsn = Dsn::read_plain(text).map_err(|error| format!("--backend: {error}"))?;
+            let dsn = Dsn::read(text).map_err(|error| format!("--backend: {error}"))?;
             take_dsn(&mut raw, dsn)?;
         }
         Ok(raw)
@@ -161,9 +161,19 @@ impl PoolArgs {
 fn take_dsn(raw: &mut Raw, dsn: Dsn) -> Result<(), String> {
     let address = dsn.place();
     if !dsn.schema.is_empty() {
-        return Err("--backend: expected no schema: every client names its own".to_string());
+        return Err(format!(
+            "--backend: expected no schema, got '/{}': leave it out; every client names its own",
+            dsn.schema.escape_debug()
+        ));
     }
     let at = || At::Option("--backend".into());
+    if let Some(mode) = dsn.ssl_mode.filter(|mode| *mode != SslMode::Disabled) {
+        return Err(format!(
+            "--backend: expected no ssl-mode={}: TLS to the server is set in a file (--config), by \
+             tls below [backend]; see docs/pool/tls.md",
+            mode.name()
+        ));
+    }
     raw.server.set("address", Value::Text(address), at());
     raw.warnings.extend(dsn.warning());
     // Without a password it means the file's account.
@@ -267,7 +277,9 @@ mod tests {
                 .starts_with("--backend: ")
         );
         let error = args("mysql://a:b@h:1/shop").raw().unwrap_err();
-        assert!(error.contains("expected no schema"), "{error}");
+        assert!(error.contains("expected no schema, got '/shop'"), "{error}");
+        let error = args("mysql://a:b@h:1?ssl-mode=required").raw().unwrap_err();
+        assert!(error.contains("tls below [backend]"), "{error}");
         let missing = line(&["--config", "/nowhere.toml"]).unwrap();
         assert!(
             missing
