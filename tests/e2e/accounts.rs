@@ -389,10 +389,36 @@ fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
     real.execute(&[SERVICE]);
     let file = config_file(&real, "least.toml", &text(&real, ""));
     let file = file.to_str().unwrap();
-    let why = Pool::start(binary(), &["--config", file]).map(|_| ());
+    // Whether or not the file has users besides.
+    let user = "[[user]]\nname = \"app\"\npassword = \"app\"\n";
+    let with_user = config_file(&real, "least_user.toml", &text(&real, user));
+    for file in [file, with_user.to_str().unwrap()] {
+        let why = Pool::start(binary(), &["--config", file]).map(|_| ());
+        let why = why.unwrap_err();
+        assert!(
+            why.contains(
+                "auth: GRANT SELECT ON mysql.global_priv TO 'watcher'@'...' on the server"
+            ),
+            "{why}"
+        );
+        assert!(
+            !why.contains("event=accounts-unread"),
+            "it does not go on: {why}"
+        );
+        assert!(!why.contains("hold on"), "{why}");
+    }
+    // A login that is refused lacks no privilege.
+    let wrong = text(&real, user).replace("\"watching\"", "\"wrong\"");
+    let wrong = config_file(&real, "wrong.toml", &wrong);
+    let why = Pool::start(binary(), &["--config", wrong.to_str().unwrap()]).map(|_| ());
     let why = why.unwrap_err();
     assert!(
-        why.contains("it needs GRANT SELECT ON mysql.global_priv TO 'watcher'"),
+        why.contains("cannot be read by 'watcher' (backend.monitor_user): ")
+            && why.contains("Access denied for user 'watcher'"),
+        "{why}"
+    );
+    assert!(
+        !why.contains("GRANT") && !why.contains("event=watch-lost"),
         "{why}"
     );
     real.execute(&[

@@ -92,7 +92,8 @@ impl Watcher {
     /// Asks for the first time, before the first client.
     ///
     /// # Errors
-    /// A sentence: who may log in stands on the server, and the pool's account may not read it.
+    /// A sentence: who may log in stands on the server, and the pool's account may not log in there
+    /// or may not read it.
     pub(crate) fn first(shared: &Shared) -> Result<Watcher, String> {
         let mut watcher = Watcher {
             connection: None,
@@ -113,12 +114,17 @@ impl Watcher {
             let _ = watcher.accounts.note(asked.accounts?, &shared.privileges);
             asked.told
         });
-        watcher.say(&told);
-        if let Err(error) = watcher.follow_accounts(shared)
-            && error.fault == Fault::Lasting
-        {
-            return Err(error.why);
+        let followed = match &told {
+            Err(error) if watcher.connection.is_none() => Err(no_accounts(shared, error)),
+            _ => watcher.follow_accounts(shared),
+        };
+        if shared.settings().server_accounts().is_some() {
+            match &followed {
+                Err(error) if error.fault == Fault::Lasting => return Err(error.why.clone()),
+                _ => watcher.say_accounts(&followed, "nobody else may log in until they can be"),
+            }
         }
+        watcher.say(&told);
         if shared.code_catalogue.is_on() {
             let looked = match &mut watcher.connection {
                 Some(connection) => look_at_code(shared, connection),
@@ -173,8 +179,12 @@ impl Watcher {
         if noted == Noted::Flushed {
             shared.accounts.forget_caches();
         }
-        // What the server has against it is said there, and harms nothing else.
-        let _ = self.follow_accounts(shared);
+        let followed = self.follow_accounts(shared);
+        self.say_accounts(
+            &followed,
+            "those that are known hold on, and who logs in gets new connections, which the server \
+             judges",
+        );
         if let Some(counters) = asked.code {
             self.look_if_due(shared, counters?);
         }
@@ -190,33 +200,36 @@ impl Watcher {
             Some(connection) => read_accounts(shared, connection, user, &self.server_accounts),
             None => Err(ProbeError::passing("there is no connection")),
         };
-        let failed_before = std::mem::replace(&mut self.accounts_failed, followed.is_err());
         match followed {
             Ok(None) => Ok(()),
             Ok(read) => {
                 self.server_accounts = read;
                 Ok(())
             }
-            Err(mut error) => {
+            Err(error) if error.fault == Fault::Lasting => {
                 let account = shared.settings().monitor_account().0;
                 let needs = Question::of(shared.server.flavour).needs;
-                error.why = format!(
-                    "auth: the server's accounts cannot be read by '{account}' \
-                     (backend.monitor_user): {}; it needs GRANT {needs} TO '{account}'@'...'",
+                let why = format!(
+                    "auth: GRANT {needs} TO '{account}'@'...' on the server: the pool's account \
+                     (backend.monitor_user) cannot read the server's accounts: {}",
                     error.why
                 );
-                if !failed_before {
-                    note(
-                        Event::AccountsUnread,
-                        format_args!(
-                            "{}; those that are known hold on, and who logs in gets new \
-                             connections, which the server judges",
-                            error.why
-                        ),
-                    );
-                }
-                Err(error)
+                Err(ProbeError { why, ..error })
             }
+            Err(error) => Err(no_accounts(shared, &error)),
+        }
+    }
+
+    /// Says that the accounts cannot be read, and what holds meanwhile, when that is new.
+    fn say_accounts(&mut self, followed: &Result<(), ProbeError>, meanwhile: &str) {
+        let failed_before = std::mem::replace(&mut self.accounts_failed, followed.is_err());
+        if let Err(error) = followed
+            && !failed_before
+        {
+            note(
+                Event::AccountsUnread,
+                format_args!("{}; {meanwhile}", error.why),
+            );
         }
     }
 
@@ -357,6 +370,19 @@ impl Watcher {
             ),
             _ => {}
         }
+    }
+}
+
+/// That the server's accounts cannot be read for another reason than a privilege.
+fn no_accounts(shared: &Shared, error: &ProbeError) -> ProbeError {
+    let account = shared.settings().monitor_account().0;
+    let why = format!(
+        "auth: the server's accounts cannot be read by '{account}' (backend.monitor_user): {}",
+        error.why
+    );
+    ProbeError {
+        why,
+        fault: error.fault,
     }
 }
 
