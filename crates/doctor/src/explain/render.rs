@@ -32,7 +32,8 @@ fn block(explained: &Explained, facts: &Facts) -> String {
     let Some(entry) = explained.entry else {
         return bare_errno(explained);
     };
-    let mut out = format!("{}{}\n\n", label(explained), entry.title);
+    let mut out = cases_of_pool(explained, entry);
+    let _ = writeln!(out, "{}{}\n", label(explained), entry.title);
     if !explained.line.is_empty() {
         let times = match explained.count {
             1 => String::new(),
@@ -125,15 +126,52 @@ fn looks(out: &mut String, looks: &[Look], facts: &Facts) {
     }
 }
 
-/// What else the same number may mean.
+/// What the pool means by a number that it shares with the server. Who asks for the number alone
+/// has a pool, so it comes first.
+fn cases_of_pool(explained: &Explained, entry: &Entry) -> String {
+    let mut out = String::new();
+    if !explained.line.is_empty() || is_of_onramp(entry) {
+        return out;
+    }
+    let variants = explained.variants();
+    for case in variants.into_iter().filter(|case| is_of_onramp(case)) {
+        if out.is_empty() {
+            let _ = writeln!(out, "{}if onramp pool sent it\n", label(explained));
+        }
+        let words = case.says.first().map_or("", String::as_str);
+        paragraph(&mut out, 2, &format!("\"{words}\": {}", case.title));
+        for remedy in &case.remedy {
+            let _ = writeln!(out, "    {remedy}");
+        }
+        out.push('\n');
+    }
+    if !out.is_empty() {
+        out.push_str("If the server sent it:\n\n");
+    }
+    out
+}
+
+/// It is an error of this program's own.
+fn is_of_onramp(entry: &Entry) -> bool {
+    entry.name.starts_with("onramp-")
+}
+
+/// What else the same number may mean, besides what [`cases_of_pool`] has said.
 fn more(out: &mut String, explained: &Explained, entry: &Entry) {
     let variants = explained.variants();
     if variants.is_empty() || !explained.line.is_empty() {
         return;
     }
     out.push('\n');
-    heading(out, "With more in its line");
-    for variant in variants {
+    let said = |variant: &&Entry| is_of_onramp(variant) && !is_of_onramp(entry);
+    let rest: Vec<&Entry> = variants
+        .into_iter()
+        .filter(|variant| !said(variant))
+        .collect();
+    if !rest.is_empty() {
+        heading(out, "With more in its line");
+    }
+    for variant in rest {
         let mark = match (variant.errno.as_slice(), variant.says.first()) {
             ([], Some(words)) => format!("\"{words}\""),
             (numbers, _) => {

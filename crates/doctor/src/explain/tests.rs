@@ -1,6 +1,6 @@
 //! Table tests of the explanations: which line means what.
 
-use super::catalogue::entries;
+use super::catalogue::{Entry, entries};
 use super::live::Live;
 use super::matching::{Explained, Query};
 use super::{errno, log, render};
@@ -185,6 +185,32 @@ fn a_bare_number_names_what_else_it_may_be() {
         "(110): ",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
+    }
+}
+
+#[test]
+fn what_the_pool_means_by_a_number_comes_first() {
+    let is_own = |entry: &Entry| entry.name.starts_with("onramp-");
+    for number in entries().iter().flat_map(|entry| &entry.number) {
+        let explained = Query::of(&number.to_string()).answer();
+        let shown = explained.first().and_then(|one| one.entry).unwrap();
+        let of_pool = entries().iter().filter(|entry| is_own(entry));
+        let of_pool: Vec<_> = of_pool.filter(|e| e.number.contains(number)).collect();
+        let text = render::text(&explained, &Facts::default());
+        let first = format!("{number}: if onramp pool sent it\n");
+        let is_shared = !is_own(shown) && !of_pool.is_empty();
+        assert_eq!(text.starts_with(&first), is_shared, "{text}");
+        let own = text.split("If the server sent it:").next().unwrap();
+        let words = own.split_whitespace().collect::<Vec<_>>().join(" ");
+        for case in of_pool.iter().filter(|_| is_shared) {
+            assert!(words.contains(&case.title), "{}: {text}", case.name);
+            assert!(own.contains(&case.remedy[0]), "{}: {text}", case.name);
+        }
+    }
+    // docs/pool/errors.md has these as errors of the pool.
+    for number in ["1429", "1158", "1105"] {
+        let text = render::text(&Query::of(number).answer(), &Facts::default());
+        assert!(text.contains("if onramp pool sent it"), "{text}");
     }
 }
 
