@@ -118,6 +118,16 @@ fn the_console_shows_clients_and_commands_reach_them() {
     assert_eq!(too_large.code, 1094, "{too_large:?}");
     let line = pool.wait_for("'admin' has said KILL ").unwrap();
     assert!(line.contains(&id), "{line}");
+    let refused = "'admin' has said KILL 77, which was refused: Unknown thread id: 77";
+    pool.wait_for(refused).unwrap();
+    assert_eq!(console.failure("SELECT * FROM nosuch").code, 1146);
+    console.must("SET GLOBAL backends_max = 4");
+    pool.wait_for("backends_max is 4 now").unwrap();
+    assert!(
+        !pool.said().contains("(max_connections)"),
+        "{}",
+        pool.said()
+    );
 }
 
 #[test]
@@ -343,6 +353,23 @@ fn all_statements_are_logged_on_request() {
         for (name, value) in [("backends_max", "3"), ("wait_ms_max", "12345")] {
             let shown = format!("SELECT value, place FROM config WHERE name = '{name}'");
             assert_eq!(rows(&mut console, &shown), [[value, "console"]]);
+        }
+        // What the pool works out where nothing is written.
+        for name in [
+            "groups",
+            "prepared_max",
+            "memory_bytes_max",
+            "input_bytes_max",
+        ] {
+            let value = console.value(&format!("SELECT value FROM config WHERE name = '{name}'"));
+            assert!(
+                value.parse::<u64>().is_ok_and(|value| value > 0),
+                "{name}: {value}"
+            );
+        }
+        for (name, value) in [("tls.mode", "off"), ("backend.monitor_user", "app")] {
+            let shown = format!("SELECT value FROM config WHERE name = '{name}'");
+            assert_eq!(console.value(&shown), value);
         }
         for (refused, why) in [
             ("SET backends_max = 1000", "without a restart"),

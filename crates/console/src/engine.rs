@@ -67,11 +67,11 @@ pub(crate) struct Engine {
 }
 
 /// Tables of the console itself, about the others.
-pub(crate) static OWN: &[Table] = &[
+pub static OWN: &[Table] = &[
     Table {
         schema: DEFAULT_SCHEMA,
         name: "tables",
-        help: "a table of the console",
+        help: "A table of the console.",
         columns: &[
             text("name", "its name"),
             text("schema", "its schema"),
@@ -81,7 +81,7 @@ pub(crate) static OWN: &[Table] = &[
     Table {
         schema: DEFAULT_SCHEMA,
         name: "columns",
-        help: "a column of a table",
+        help: "A column of a table.",
         columns: &[
             text("table", "the table"),
             text("name", "its name"),
@@ -94,7 +94,7 @@ pub(crate) static OWN: &[Table] = &[
     Table {
         schema: DEFAULT_SCHEMA,
         name: "variables",
-        help: "a variable that @@NAME shows",
+        help: "A variable that @@NAME shows.",
         columns: &[text("name", "its name"), text("value", "its value")],
     },
 ];
@@ -432,6 +432,9 @@ fn insert(database: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Resul
     database.execute_batch("COMMIT")
 }
 
+/// How SQLite begins to say that a table is not there.
+const NO_TABLE: &str = "no such table: ";
+
 /// What SQLite says, for the client.
 fn wrong(error: &rusqlite::Error) -> Wrong {
     use rusqlite::ErrorCode::{
@@ -456,6 +459,14 @@ fn wrong(error: &rusqlite::Error) -> Wrong {
             HEAP_MAX >> 20
         )),
         Some(TooBig) => Wrong::too_much(words()),
-        _ => Wrong::syntax(words()),
+        _ => match words().strip_prefix(NO_TABLE) {
+            Some(name) => Wrong {
+                code: errors::NO_SUCH_TABLE,
+                words: format!(
+                    "There is no table '{name}' here; SHOW TABLES lists those that there are"
+                ),
+            },
+            None => Wrong::syntax(words()),
+        },
     }
 }

@@ -20,11 +20,13 @@ mod session;
 mod shares;
 
 pub use dialect::Action;
+pub use engine::OWN as OWN_TABLES;
 pub use session::VERSION;
 
 use session::Stream;
 use shares::{Answers, Statements};
 use std::borrow::Cow;
+use std::fmt;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
@@ -235,6 +237,18 @@ pub enum Refused {
     Late(String),
     /// Something else, in a sentence.
     Because(String),
+}
+
+/// As the client is told.
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::UnknownClient(id) => {
+                write!(f, "Unknown thread id: {id} (SHOW CLIENTS has the ids)")
+            }
+            Refused::Late(why) | Refused::Because(why) => f.write_str(why),
+        }
+    }
 }
 
 impl From<String> for Refused {

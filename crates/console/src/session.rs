@@ -456,12 +456,14 @@ impl Session<'_> {
                     put_ok(out, seq, &done);
                     return Some(action);
                 }
-                Err(Refused::UnknownClient(id)) => {
-                    let words = format!("Unknown thread id: {id} (SHOW CLIENTS has the ids)");
-                    put_error(out, seq, errors::NO_SUCH_THREAD, &words);
+                Err(why) => {
+                    let code = match why {
+                        Refused::UnknownClient(_) => errors::NO_SUCH_THREAD,
+                        Refused::Late(_) => errors::QUERY_TIMEOUT,
+                        Refused::Because(_) => errors::UNKNOWN_ERROR,
+                    };
+                    put_error(out, seq, code, &why.to_string());
                 }
-                Err(Refused::Late(why)) => put_error(out, seq, errors::QUERY_TIMEOUT, &why),
-                Err(Refused::Because(why)) => put_error(out, seq, errors::UNKNOWN_ERROR, &why),
             },
             Ok(Asked::Rows(text)) => {
                 self.rows(seq, out, held, |answer| self.engine.run(&text, answer));

@@ -130,7 +130,8 @@ events! {
     Console "console" Info "the console is served; says where",
     ConsoleLogin "console-login" Info "somebody has logged in at the console",
     ConsoleDenied "console-denied" Warning "a wrong name or password at the console",
-    ConsoleCommand "console-command" Warning "an administrator has given a command; says which",
+    ConsoleCommand "console-command" Warning
+        "an administrator has given a command; says which, and why where it was refused",
     Listening "listening" Info "clients may come",
     Failed "failed" Error "the pool, or a part of it, cannot go on; the message says why",
     Signal "signal" Info "settings are about to be read again: says why, or why not yet",
@@ -147,7 +148,8 @@ events! {
     ServerMoved "server-moved" Info "the server's name means another address now",
     NameLost "name-lost" Warning "the server's name cannot be looked up any more",
     NameBack "name-back" Info "it can be looked up again",
-    BackendsMax "backends-max" Warning "the server takes fewer connections than wanted, or enough",
+    BackendsMax "backends-max" Warning
+        "the pool opens another number of backends at most: says what bounds it now",
     MemoryShare "memory-share" Warning "a client was closed for the memory that it held",
     ReaderClosed "reader-closed" Warning "a client was closed that did not read its reply",
     TimeLimit "time-limit" Warning

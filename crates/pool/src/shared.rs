@@ -35,7 +35,7 @@ use crate::watched::privileges::Privileges;
 use crate::watched::schemas_defined::SchemasDefined;
 use reactor::handover::Peer;
 use reactor::{Key, Sender};
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use wire::auth::caching_sha2::KeyPair;
@@ -121,6 +121,8 @@ pub struct Shared {
     pub(crate) globals: Watch,
     /// Which accounts and privileges the server has.
     pub(crate) privileges: Privileges,
+    /// `backends_max` as of when the backends were last fitted to what the server takes.
+    backends_wished: AtomicUsize,
     /// Prepared statements that the server takes of all its clients.
     pub(crate) prepared_taken: AtomicUsize,
     /// Something that is watched may have changed.
@@ -174,6 +176,7 @@ impl Shared {
             command_max,
         );
         let settings_memory = settings.memory_bytes_max;
+        let backends_wished = AtomicUsize::new(settings.backends_max);
         Shared {
             input: InputBudget::new(input_bytes, command_max),
             offered,
@@ -210,6 +213,7 @@ impl Shared {
             threads: Threads::default(),
             globals: Watch::default(),
             privileges: Privileges::default(),
+            backends_wished,
             prepared_taken: AtomicUsize::new(usize::MAX),
             bell: Bell::default(),
             errors: ErrorCounts::default(),
@@ -255,6 +259,7 @@ impl Shared {
     /// some for others. What the settings say holds again when there is room for it.
     pub(crate) fn fit_backends(&self, connections: usize) {
         let wished = self.settings().backends_max;
+        let is_wish_new = self.backends_wished.swap(wished, Relaxed) != wished;
         let beside = self.groups + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
         let least = self.groups;
         let fitting = wished.min(connections.saturating_sub(beside).max(least));
@@ -262,23 +267,20 @@ impl Shared {
             return;
         }
         let others = "the rest is for its own other connections and for administrators";
-        if fitting == wished {
-            note(
-                log::Event::BackendsMax,
-                format_args!(
-                    "the server takes {connections} connections (max_connections): backends_max, \
+        let cause = match fitting == wished {
+            true if is_wish_new => {
+                format!("backends_max is {wished} now: the pool opens at most so many backends")
+            }
+            true => format!(
+                "the server takes {connections} connections (max_connections): backends_max, \
                  {wished}, holds again"
-                ),
-            );
-        } else {
-            note(
-                log::Event::BackendsMax,
-                format_args!(
-                    "backends_max is {wished}, but the server takes {connections} connections \
+            ),
+            false => format!(
+                "backends_max is {wished}, but the server takes {connections} connections \
                  (max_connections): the pool opens at most {fitting} backends for now, {others}"
-                ),
-            );
-        }
+            ),
+        };
+        note(log::Event::BackendsMax, format_args!("{cause}"));
         self.upstream.tell_groups();
     }
 

@@ -269,7 +269,23 @@ impl Console {
         }
     }
 
-    /// Changes a setting of the running pool.
+    fn carry_out(&self, action: &Action) -> Result<String, Refused> {
+        let done = match action {
+            Action::Pause => self.pause(true),
+            Action::Resume => self.pause(false),
+            Action::Drain | Action::Shutdown => Ok("the pool is ending".into()),
+            Action::Kill { id, query } => return self.kill(*id, *query),
+            Action::Reconnect => {
+                Order::Reconnect.tell_all(&self.groups);
+                Ok("connections to the server are replaced, each when its client has done".into())
+            }
+            Action::Reload => reload::reload(&self.shared),
+            Action::Set { name, value } => reload::set(&self.shared, name, value.as_deref()),
+        };
+        done.map_err(Refused::from)
+    }
+
+    /// Begins a pause, or ends it.
     fn pause(&self, on: bool) -> Result<String, String> {
         if self.shared.paused.swap(on, Relaxed) == on {
             let state = if on { "already paused" } else { "not paused" };
@@ -306,23 +322,18 @@ impl Source for Console {
     }
 
     fn act(&self, admin: &str, action: &Action) -> Result<String, Refused> {
-        note(
-            Event::ConsoleCommand,
-            format_args!("'{admin}' has said {action}"),
-        );
-        let done = match action {
-            Action::Pause => self.pause(true),
-            Action::Resume => self.pause(false),
-            Action::Drain | Action::Shutdown => Ok("the pool is ending".into()),
-            Action::Kill { id, query } => return self.kill(*id, *query),
-            Action::Reconnect => {
-                Order::Reconnect.tell_all(&self.groups);
-                Ok("connections to the server are replaced, each when its client has done".into())
-            }
-            Action::Reload => reload::reload(&self.shared),
-            Action::Set { name, value } => reload::set(&self.shared, name, value.as_deref()),
-        };
-        done.map_err(Refused::from)
+        let done = self.carry_out(action);
+        match &done {
+            Ok(_) => note(
+                Event::ConsoleCommand,
+                format_args!("'{admin}' has said {action}"),
+            ),
+            Err(why) => note(
+                Event::ConsoleCommand,
+                format_args!("'{admin}' has said {action}, which was refused: {why}"),
+            ),
+        }
+        done
     }
 
     fn has_answered(&self, action: &Action) {

@@ -4,7 +4,7 @@
 
 use super::shown;
 use crate::generated_page::check;
-use console::DEFAULT_SCHEMA;
+use console::{DEFAULT_SCHEMA, OWN_TABLES, Table};
 
 const PAGE: &str = "docs/pool/console.md";
 const HEAD: &str = r#"# Console
@@ -52,7 +52,7 @@ may be missing or stand there twice.
 
 ## Commands
 
-Commands need `admin_user`. Each of them is logged.
+Commands need `admin_user`. Each of them is logged, with the reason where it was refused.
 
 - `PAUSE`: statements of clients without a backend wait from now on, until `RESUME` or their
   `wait_ms_max`. Transactions and pinned clients go on, so after a while the server is at rest:
@@ -110,14 +110,15 @@ stands for a thread there. `SHOW STATUS` and `SHOW PROCESSLIST` show `status` an
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    let (own, others): (Vec<_>, Vec<_>) =
-        shown().partition(|shown| shown.table.schema == DEFAULT_SCHEMA);
+    let tables = shown().map(|shown| &shown.table).chain(OWN_TABLES);
+    let (own, others): (Vec<&Table>, Vec<&Table>) =
+        tables.partition(|table| table.schema == DEFAULT_SCHEMA);
     for (head, tables) in [("", own), (OTHERS, others)] {
         page += head;
-        for shown in tables {
-            page += &format!("\n### {}\n\n{}\n\n", shown.table.name, shown.table.help);
+        for table in tables {
+            page += &format!("\n### {}\n\n{}\n\n", table.name, table.help);
             page += "| column | what it says |\n|---|---|\n";
-            for column in shown.table.columns {
+            for column in table.columns {
                 page += &format!("| `{}` | {} |\n", column.name, column.help);
             }
         }

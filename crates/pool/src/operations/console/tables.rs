@@ -4,11 +4,13 @@
 //! docs/pool/console.md is made from them.
 
 use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
+use crate::buffers::memory::memory_of;
 use crate::config::{Origin, ShownSetting, User};
 use crate::figures::digests::{Entry, Sums};
 use crate::figures::{Stage, UserFigures};
 use crate::operations::metrics::{PointShown, Sample, points};
 use crate::queue::lane::LaneName;
+use crate::shared::Shared;
 use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
 use measure::process;
 use std::sync::atomic::Ordering::Relaxed;
@@ -108,7 +110,7 @@ tables! { TABLES DEFAULT_SCHEMA;
     }
     "config" "A setting." config => {
         "name" Text "its name",
-        "value" Text "its value; *** for a password",
+        "value" Text "its value in force; *** for a password",
         "default" Text "its default",
         "place" Text "where it was written; NULL: it has its default",
         "reload" Integer "1: RELOAD applies another value; 0: that needs a restart",
@@ -325,12 +327,34 @@ fn statements(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
+/// The value in force of a setting that the pool works out where none is written.
+fn worked_out(shared: &Shared, name: &str) -> Option<String> {
+    let settings = shared.settings();
+    Some(match name {
+        "backends_max" => settings.backends_max.to_string(),
+        "prepared_max" => settings.prepared_max.to_string(),
+        "groups" => shared.groups.to_string(),
+        "memory_bytes_max" => memory_of(settings.memory_bytes_max).to_string(),
+        "input_bytes_max" => shared.input.max.to_string(),
+        "spool_bytes_max" => settings.spool_bytes_max.to_string(),
+        "tls.mode" => match &settings.tls {
+            None => "off",
+            Some(tls) if tls.required => "required",
+            Some(_) => "optional",
+        }
+        .to_owned(),
+        "backend.monitor_user" => settings.monitor_account().0,
+        _ => return None,
+    })
+}
+
 fn config(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let settings = console.shared.settings();
     let row = |setting: &ShownSetting| {
+        let worked_out = worked_out(&console.shared, &setting.name);
         vec![
             text(setting.name.clone()),
-            text(setting.value.clone()),
+            text(worked_out.unwrap_or_else(|| setting.value.clone())),
             text(setting.default.clone()),
             maybe(setting.place.clone(), text),
             flag(!setting.is_fixed),
@@ -355,7 +379,7 @@ fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let shared = &console.shared;
     let own = process::own().map_err(|error| error.to_string())?;
-    let process = crate::buffers::memory::memory_of(shared.settings().memory_bytes_max);
+    let process = memory_of(shared.settings().memory_bytes_max);
     let mut rows = vec![vec![
         text("process (resident)"),
         number(own.rss_bytes),
