@@ -87,6 +87,45 @@ fn await_status(place: &str, path: &str, status: u16, words: &str) {
     });
 }
 
+/// What appears with its first event has no increase that could be seen.
+#[test]
+fn each_metric_is_there_before_anything_has_happened() {
+    let test = "each_metric_is_there_before_anything_has_happened";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let pool = start_pool(real, "first.toml", HTTP);
+    let figures = figures(&place_of(&pool));
+    let page = include_str!("../../docs/pool/metrics.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let names = rows.filter_map(|row| row.split('`').next());
+    let names: Vec<&str> = names
+        .filter(|name| name.ends_with(char::is_alphabetic))
+        .collect();
+    assert!(names.len() > 80, "{names:?}");
+    // Without a collector nothing is sent.
+    for name in names
+        .iter()
+        .filter(|name| !name.starts_with('/') && !name.contains("_otel_"))
+    {
+        let is_of = |series: &&String| {
+            let series = series.split('{').next().unwrap();
+            let ends = ["", "_count"];
+            ends.iter().any(|end| series == format!("{name}{end}"))
+        };
+        assert!(figures.keys().any(|series| is_of(&series)), "{name}");
+    }
+    for zero in [
+        "onramp_pool_errors_total{reason=\"lane-full\"}",
+        "onramp_pool_pins_total{reason=\"user_lock\"}",
+        "onramp_pool_pinned_clients{reason=\"user_lock\"}",
+        "onramp_pool_server_errors_total{number=\"other\"}",
+    ] {
+        assert_eq!(figures.get(zero), Some(&0.0), "{zero}");
+    }
+}
+
 #[test]
 fn figures_move_as_the_work_does() {
     let test = "figures_move_as_the_work_does";

@@ -102,6 +102,19 @@ pub enum PinReason {
 }
 
 impl PinReason {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = PinReason> {
+        let others = [
+            PinReason::UnexplainedChange,
+            PinReason::FailedCode,
+            PinReason::TriggersAndViews,
+            PinReason::PreparedSchema,
+            PinReason::WideCharset,
+        ];
+        let of_texts = PinCause::ALL.into_iter().map(PinReason::Text);
+        of_texts.chain(others)
+    }
+
     /// A short stable name.
     #[must_use]
     pub fn name(self) -> &'static str {

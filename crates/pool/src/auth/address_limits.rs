@@ -96,14 +96,15 @@ impl Met {
         }
     }
 
-    /// One, for tests.
+    /// One of each limit, for tests.
     #[cfg(test)]
-    pub(crate) fn example() -> Met {
-        Met {
-            whose: Prefix::of(Ipv4Addr::LOCALHOST.into(), (32, 64), false),
-            is_rate: false,
+    pub(crate) fn examples() -> [Met; 4] {
+        let limits = [(false, false), (false, true), (true, false), (true, true)];
+        limits.map(|(is_network, is_rate)| Met {
+            whose: Prefix::of(Ipv4Addr::LOCALHOST.into(), (32, 64), is_network),
+            is_rate,
             max: 100,
-        }
+        })
     }
 
     /// The setting that says so.

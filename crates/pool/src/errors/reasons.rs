@@ -303,7 +303,52 @@ impl fmt::Display for Unprepared {
 const NOT_PASSED_ON: [u8; 7] = [0x08, 0x12, 0x13, 0x15, 0x1E, 0x20, 0x21];
 
 impl Refusal {
-    /// A short stable name, for counters.
+    /// All names for counters.
+    pub(crate) const NAMES: [&'static str; 41] = [
+        "clients",
+        "group-full",
+        "user-clients",
+        "memory",
+        "client-addresses",
+        "password-checks",
+        "lane-full",
+        "lane-bytes",
+        "user-lane-full",
+        "waited-too-long",
+        "priority",
+        "statement-time",
+        "transaction-time",
+        "server-down",
+        "draining",
+        "command",
+        "kill",
+        "previous-gone",
+        "own-commands",
+        "too-long",
+        "input-stalled",
+        "input-full",
+        "out-of-order",
+        "malformed",
+        "proxy-header",
+        "tls",
+        "tls-handshake",
+        "insecure-transport",
+        "too-slow",
+        "backend-lost",
+        "restore",
+        "unrestored",
+        "backend-login",
+        "prepared",
+        "kill-backend",
+        "kill-failed",
+        "interrupted",
+        "address-clients",
+        "address-logins",
+        "network-clients",
+        "network-logins",
+    ];
+
+    /// A short stable name, for counters: one of [`Refusal::NAMES`].
     #[must_use]
     pub(crate) fn name(&self) -> &'static str {
         match self {

@@ -17,12 +17,14 @@ mod text;
 pub(crate) use otlp::{nanoseconds, otlp, text};
 pub(crate) use text::{json, openmetrics, prometheus};
 
+use crate::errors::reasons::{PinReason, Refusal};
 use crate::figures::{GroupView, Histogram, Published, Stage, USERS_MAX};
 use crate::queue::lane::LaneName;
 use crate::shared::Shared;
 use crate::telemetry::Outcome;
 use measure::process;
 use reactor::Time;
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -317,6 +319,20 @@ impl PoolSample<'_> {
     }
 }
 
+/// Sets a figure for each of these values of a label. What has not happened yet is 0: a figure that
+/// appears with its first event has no increase that could be seen.
+fn each_of<F: Figure + Copy + Default>(
+    names: impl Iterator<Item = &'static str>,
+    counted: &BTreeMap<&'static str, F>,
+    out: &mut Points,
+) {
+    let mut all: BTreeMap<&str, F> = names.map(|name| (name, F::default())).collect();
+    all.extend(counted.iter().map(|(name, count)| (*name, *count)));
+    for (name, count) in all {
+        out.set(&[name], count);
+    }
+}
+
 /// Sets a figure for each group, and the sum of those that have no place of their own.
 fn each_group(groups: &[Arc<GroupView>], out: &mut Points, of: fn(&GroupView) -> f64) {
     for (index, view) in groups.iter().take(GROUPS_MAX).enumerate() {
@@ -408,9 +424,7 @@ metrics! {
         |pool, out| out.set(&[], pool.shared.settings().clients_max);
     Gauge Pool "onramp_pool_pinned_clients" ["reason"]
         "Clients that are pinned to their backend now, by reason. One client may have several."
-        |pool, out| for (reason, count) in &pool.total.pinned {
-            out.set(&[reason], *count);
-        };
+        |pool, out| each_of(PinReason::all().map(PinReason::name), &pool.total.pinned, out);
     Counter Pool "onramp_pool_connections_accepted_total" []
         "Connections of clients that were accepted."
         |pool, out| out.set(&[], pool.total.census.counts.accepted);
@@ -449,23 +463,22 @@ metrics! {
         };
     Counter Pool "onramp_pool_server_errors_total" ["number"]
         "Statements that ended with an error of the server, by its number. The first 100 \
-         numbers have a place of their own; the rest is other."
+         numbers have a place of their own; the rest is other, which is 0 until then."
         |pool, out| {
             let (numbers, others) = pool.shared.errors.read();
             for (number, count) in numbers {
                 out.set(&[&number.to_string()], count);
             }
-            if others > 0 {
-                out.set(&[OTHER], others);
-            }
+            out.set(&[OTHER], others);
         };
     Counter Pool "onramp_pool_refused_total" []
         "Clients and statements that the pool refused."
         |pool, out| out.set(&[], pool.total.census.counts.refused);
     Counter Pool "onramp_pool_errors_total" ["reason"]
         "Errors that the pool itself has sent, by reason."
-        |pool, out| for (reason, count) in &pool.total.census.counts.refusals {
-            out.set(&[reason], *count);
+        |pool, out| {
+            let names = Refusal::NAMES.into_iter();
+            each_of(names, &pool.total.census.counts.refusals, out);
         };
     Histogram Pool "onramp_pool_wait_seconds" ["user"]
         "From the arrival of a statement until it was sent to the server, by user. A statement \
@@ -509,8 +522,9 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.counts.ridden_again);
     Counter Pool "onramp_pool_pins_total" ["reason"]
         "Clients that were pinned to their backend, by reason."
-        |pool, out| for (reason, count) in &pool.total.census.counts.pins {
-            out.set(&[reason], *count);
+        |pool, out| {
+            let names = PinReason::all().map(PinReason::name);
+            each_of(names, &pool.total.census.counts.pins, out);
         };
     Counter Pool "onramp_pool_restores_total" []
         "Times that a backend was brought into another session's state."

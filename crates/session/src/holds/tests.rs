@@ -276,3 +276,22 @@ fn the_report_shows_no_password() {
 }
 
 mod causes;
+
+#[test]
+fn the_reasons_are_listed_each_once() {
+    let listed: Vec<PinReason> = PinReason::all().collect();
+    for reason in &listed {
+        // A reason that is added does not compile here until somebody has looked at the list.
+        match reason {
+            PinReason::Text(_)
+            | PinReason::UnexplainedChange
+            | PinReason::FailedCode
+            | PinReason::TriggersAndViews
+            | PinReason::PreparedSchema
+            | PinReason::WideCharset => {}
+        }
+        let same = listed.iter().filter(|other| other.name() == reason.name());
+        assert_eq!(same.count(), 1, "{reason:?}");
+    }
+    assert_eq!(listed.len(), PinCause::ALL.len() + 5);
+}

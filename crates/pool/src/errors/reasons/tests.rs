@@ -5,6 +5,7 @@
 //! (`crates/doctor/src/explain/catalogue/onramp.toml`).
 
 use super::*;
+use std::collections::BTreeSet;
 
 /// Which variant it is, counted from 0 without a gap.
 fn number(refusal: &Refusal) -> usize {
@@ -82,7 +83,7 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         (Refusal::Clients { max: 100 }, "onramp-clients"),
         (Refusal::GroupFull { max: 900 }, "onramp-group-full"),
         (
-            Refusal::AddressLimit(Met::example()),
+            Refusal::AddressLimit(Met::examples()[0]),
             "onramp-address-limit",
         ),
         (
@@ -225,6 +226,14 @@ fn every_refusal_has_an_entry_that_explains_it() {
             assert!(doctor::explain::entry_of(&number).is_some(), "{number}");
         }
     }
+}
+
+#[test]
+fn the_names_for_counters_are_those_of_all_refusals() {
+    let examples = examples().into_iter().map(|(refusal, _)| refusal);
+    let met = Met::examples().map(Refusal::AddressLimit);
+    let names: BTreeSet<_> = examples.chain(met).map(|refusal| refusal.name()).collect();
+    assert_eq!(names, BTreeSet::from(Refusal::NAMES));
 }
 
 #[test]
