@@ -213,3 +213,45 @@ impl AddAssign<&Census> for Census {
         self.counts += &other.counts;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Names in the census as it is printed.
+    fn printed() -> BTreeSet<String> {
+        let census = format!("{:?}", Census::default());
+        let names = census
+            .split([' ', '{'])
+            .filter_map(|word| word.strip_suffix(':'));
+        names.map(str::to_owned).collect()
+    }
+
+    /// Names that its section of the documentation explains: those of its text, and those in front
+    /// of the rows of its table.
+    fn documented() -> BTreeSet<String> {
+        let page = include_str!("../../../../docs/pool/signals-and-log.md");
+        let (_, section) = page.split_once("\n## Census\n").unwrap();
+        let (section, _) = section.split_once("\n## ").unwrap();
+        let names = section.lines().flat_map(|line| {
+            let cell = line
+                .strip_prefix('|')
+                .map_or(line, |row| row.split('|').next().unwrap());
+            cell.split('`').skip(1).step_by(2)
+        });
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_census_is_documented() {
+        let (printed, documented) = (printed(), documented());
+        assert!(printed.len() > 40, "{printed:?}");
+        let missing: Vec<_> = printed.difference(&documented).collect();
+        let unknown: Vec<_> = documented.difference(&printed).collect();
+        assert!(
+            missing.is_empty() && unknown.is_empty(),
+            "{missing:?} {unknown:?}"
+        );
+    }
+}
