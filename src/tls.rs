@@ -54,7 +54,7 @@ enum TlsJob {
 
 #[derive(Args)]
 struct CertificateArgs {
-    /// The folder of the files; `init` makes it
+    /// The folder of the files; init makes it
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 

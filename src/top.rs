@@ -43,7 +43,7 @@ const NARROW: usize = 40;
 /// Show what a running pool does
 ///
 /// Asks a pool that was started with --http ADDRESS, and shows rates, percentiles, clients, the
-/// statements that took most time, and pins, again each second until `q` or Ctrl-C. Where standard
+/// statements that took most time, and pins, again each second until q or Ctrl-C. Where standard
 /// output is no terminal, it is shown once.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]

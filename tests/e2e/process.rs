@@ -114,6 +114,46 @@ fn a_mistake_in_an_option_is_status_2() {
     }
 }
 
+/// The help of a command and of those below it.
+fn helps_of(command: &[&str]) -> Vec<(String, String)> {
+    let help = run(binary(), &[command, &["--help"]].concat(), LIMIT).stdout;
+    let below = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let below = below.take_while(|line| !line.is_empty());
+    let below: Vec<String> = (below.filter_map(|line| line.split_whitespace().next()))
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect();
+    let mut helps = vec![(command.join(" "), help)];
+    for name in &below {
+        helps.extend(helps_of(&[command, &[name]].concat()));
+    }
+    helps
+}
+
+#[test]
+fn help_is_plain_text() {
+    if direct() {
+        return skipped("help_is_plain_text", "it is about the program");
+    }
+    let mut helps = helps_of(&[]);
+    assert!(helps.len() > 12, "{helps:?}");
+    // What has a command line of its own.
+    for words in [
+        ["load", "tcp-hold"],
+        ["load", "http://h"],
+        ["load", "./x.lua"],
+    ] {
+        helps.extend(helps_of(&words));
+    }
+    for (command, help) in &helps {
+        assert!(!help.is_empty(), "onramp {command} --help says nothing");
+        for mark in ["`", "**", "]("] {
+            let line = help.lines().find(|line| line.contains(mark));
+            assert_eq!(line, None, "onramp {command} --help has a mark of Markdown");
+        }
+    }
+}
+
 #[test]
 fn an_address_in_use_is_said_and_ends_the_pool() {
     let test = "an_address_in_use_is_said_and_ends_the_pool";

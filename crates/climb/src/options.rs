@@ -19,7 +19,7 @@ Example, 100,000 connections through the pool alone:
 
 /// Measure a server direct and through the pool, with more connections rung by rung
 ///
-/// All options have defaults: `onramp climb` alone starts a private MariaDB in a scratch directory,
+/// All options have defaults: onramp climb alone starts a private MariaDB in a scratch directory,
 /// measures 100, 1,000 and 10,000 executing connections three ways, prints a table, writes
 /// climb.json and climb.html, and leaves nothing else behind. docs/climb.md describes the figures.
 #[derive(Args, Clone, Debug)]
@@ -36,11 +36,11 @@ pub struct ClimbArgs {
 
     /// Ways to the server, in this order on each rung: direct (the server runs a thread per
     /// connection), server-pool (the server runs its own pool of threads), onramp (through
-    /// `onramp pool`) [default: all three, or those of the scenario]
+    /// onramp pool) [default: all three, or those of the scenario]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub paths: Vec<String>,
 
-    /// The workload that every connection runs without a pause: a name that `onramp load` knows
+    /// The workload that every connection runs without a pause: a name that onramp load knows
     #[arg(long, value_name = "NAME", default_value = "oltp_point_select")]
     #[arg(conflicts_with = "scenario")]
     pub workload: String,
@@ -101,11 +101,11 @@ pub struct ClimbArgs {
     #[arg(long)]
     pub keep_scratch: bool,
 
-    /// One more argument for `onramp pool`, as --pool-arg=--name=value; may be repeated
+    /// One more argument for onramp pool, as --pool-arg=--name=value; may be repeated
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub pool_arg: Vec<String>,
 
-    /// One more argument for each `onramp load ... run`; may be repeated
+    /// One more argument for each onramp load ... run; may be repeated
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     pub load_arg: Vec<String>,
 
@@ -216,9 +216,9 @@ pub enum Scenario {
     /// Updates of one row, and sysbench's read-write, in transactions; with priority for open
     /// transactions and without
     Transactions,
-    /// The first half of `transactions`: updates of one row
+    /// The first half of transactions: updates of one row
     Update,
-    /// The second half of `transactions`: sysbench's read-write
+    /// The second half of transactions: sysbench's read-write
     ReadWrite,
     /// One slow statement in a hundred; with other statements let past it and without
     Slow,

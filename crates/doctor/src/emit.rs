@@ -34,7 +34,7 @@ pub enum Form {
     MyCnf,
     /// HAProxy in front of the server, in TCP mode
     Haproxy,
-    /// Settings of `onramp pool`
+    /// Settings of onramp pool
     Onramp,
 }
 

@@ -14,7 +14,7 @@ pub enum Way {
     Direct,
     /// Straight, to the server's own pool of threads
     ServerPool,
-    /// Through `onramp pool`
+    /// Through onramp pool
     Onramp,
 }
 
@@ -47,7 +47,7 @@ pub type PerWay<T> = [T; 3];
 pub enum Role {
     /// The database server
     Server,
-    /// `onramp pool`
+    /// onramp pool
     Pooler,
     /// The clients, or the load generator
     Client,

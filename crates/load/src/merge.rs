@@ -21,13 +21,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Merge results of `onramp load --json` from several machines into one
+/// Merge results of onramp load --json from several machines into one
 ///
 /// Counts and histograms are added, so percentiles are exact. The result goes to stdout for people,
 /// and to the files that are named. docs/load.md says how to start several machines at once.
 #[derive(Args, Clone, Debug)]
 pub struct MergeArgs {
-    /// What `onramp load --json` wrote, at least one
+    /// What onramp load --json wrote, at least one
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

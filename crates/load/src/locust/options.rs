@@ -23,7 +23,7 @@ pub(crate) struct LocustArgs {
           value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) workers: u32,
 
-    /// Another class of users and what its users run: the words of another `onramp load`, as in
+    /// Another class of users and what its users run: the words of another onramp load, as in
     /// 'Hold=tcp-hold --target tcp://HOST:PORT'; may be given again
     #[arg(long = "locust-class", value_name = "CLASS=WORDS", value_parser = read_class)]
     pub(crate) classes: Vec<(String, Vec<String>)>,

@@ -150,7 +150,13 @@ pub(super) const GENERAL: &[Section] = &[
                 Own,
                 "read options from here, NAME=VALUE each",
             ),
-            known("luajit-cmd", Text, "", Fate::None, "no effect: no Lua runs"),
+            known(
+                "luajit-cmd",
+                Text,
+                "",
+                Fate::None,
+                "no effect: scripts run in LuaJIT as it is by default",
+            ),
         ],
     ),
     (

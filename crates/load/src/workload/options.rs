@@ -146,8 +146,8 @@ pub(crate) struct ScriptArgs {
     #[arg(long, value_name = "NAME", default_value = "innodb", value_parser = engine)]
     pub(crate) mysql_storage_engine: String,
 
-    /// A statement of the workload `statements`, in front of it how often an event has it: SQL or
-    /// N*SQL. `?` is the number of a random row and `#` that of a random table; `??` and `##` are
+    /// A statement of the workload statements, in front of it how often an event has it: SQL or
+    /// N*SQL. ? is the number of a random row and # that of a random table; ?? and ## are
     /// the signs themselves. Several are run in the order given
     #[arg(long = "statement", value_name = "N*SQL", value_parser = OwnStatement::read)]
     pub(crate) statements: Vec<OwnStatement>,

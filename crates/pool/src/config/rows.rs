@@ -161,8 +161,9 @@ table! {
             /// that have not come for longest are counted together. 0 counts none of them.
             digests_max: usize { .number("statements", 0, 100_000).or_number(1000) .fixed() }
 
-            /// Log statements that take this long or longer, their wait for a backend included. See
-            /// [Slow statements](signals-and-log.md#slow-statements).
+            /// Log statements that take this long or longer, their wait for a backend included.
+            ///
+            /// See [Slow statements](signals-and-log.md#slow-statements).
             slow_statement: Option<Duration> {
                 .key("slow_statement_ms").milliseconds(1).or_nothing("none is logged")
                 .option("MS")
