@@ -19,7 +19,7 @@ test: ## Everything a change must pass: format, tidy, lints, unit, simulation, e
 bench: ## Measure the figures; results go to bench-results/
 	@bash scripts/bench.sh
 
-million: ## A million executing connections through the pool; 7 minutes, 8 GiB of memory
+million: ## A million executing connections through the pool; 8 GiB of memory
 	@bash scripts/million.sh
 
 soak: ## Many simulations, many compared scripts, real walls: make soak SEEDS=20000
