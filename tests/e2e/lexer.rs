@@ -76,6 +76,7 @@ fn compare(client: &mut Client, seed: u64, letters: Letters, server: Server) -> 
         ansi_quotes,
         no_backslash_escapes,
         ignore_space: false,
+        no_schema: false,
         charset: Charset::of_name(letters.charset.as_bytes()),
         server,
     };

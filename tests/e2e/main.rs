@@ -58,6 +58,7 @@ mod metrics;
 mod mysql;
 mod named;
 mod names;
+mod no_schema;
 mod oracle;
 mod otel;
 mod pins;

@@ -490,6 +490,7 @@ impl Session {
             ansi_quotes: has("ANSI_QUOTES"),
             no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
             ignore_space: has("IGNORE_SPACE"),
+            no_schema: false,
             charset: Charset::of_name(self.variable(b"character_set_client").unwrap_or(b"")),
             server,
         }

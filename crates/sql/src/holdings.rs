@@ -93,7 +93,7 @@ pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
     let mut lexer = Lexer::new(sql, mode);
     let tokens: Vec<Token> = lexer.by_ref().collect();
     let clear = lexer.legible();
-    let words = Words::new(sql, &tokens);
+    let words = Words::new(sql, &tokens, mode);
     if found.verb == Verb::Ddl || found.multi || !clear {
         let mut all = tokens.iter();
         let renames = !clear || all.any(|token| words.is(*token, b"RENAME"));

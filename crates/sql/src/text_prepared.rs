@@ -39,7 +39,7 @@ pub fn read(sql: &[u8], mode: LexMode) -> Option<TextPrepared> {
     if !lexer.certain() {
         return None;
     }
-    let mut words = Words::new(sql, &tokens);
+    let mut words = Words::new(sql, &tokens, mode);
     let first = words.next_word()?.to_ascii_uppercase();
     let found = match &*first {
         b"PREPARE" => {
@@ -155,7 +155,7 @@ pub struct NamesIn {
 #[must_use]
 pub fn names_in(sql: &[u8], mode: LexMode) -> NamesIn {
     let tokens: Vec<Token> = Lexer::new(sql, mode).collect();
-    let mut words = Words::new(sql, &tokens);
+    let mut words = Words::new(sql, &tokens, mode);
     let mut found = NamesIn::default();
     while let Some(token) = words.next() {
         let executes = words.is(token, b"EXECUTE");

@@ -29,6 +29,7 @@ use crate::to_client::ToClient;
 use crate::unread::Unread;
 use crate::waiters::Waiters;
 use reactor::{Key, Net};
+use wire::capabilities::NO_SCHEMA;
 
 impl<N: Net> Group<N> {
     /// Who gets what, as things are at this moment.
@@ -228,10 +229,14 @@ impl<N: Net> Group<N> {
 
     /// A client as one that may be answered without the server.
     pub(crate) fn alone(&self, key: Key) -> Option<Alone<'_, N::Sock>> {
+        let view = self.client_view(key)?;
+        let server = &self.shared.server;
+        // MySQL's answer to each of its statements counts a warning of the capability.
+        let warned = server.flavour.is_mysql() && view.client.capabilities & NO_SCHEMA != 0;
         Some(Alone {
-            view: self.client_view(key)?,
-            server: &self.shared.server,
-            is_on: self.settings.defer_begin && self.draining.is_none(),
+            view,
+            server,
+            is_on: self.settings.defer_begin && self.draining.is_none() && !warned,
         })
     }
 

@@ -10,7 +10,7 @@ use sql::lex::{LexMode, Server};
 use sql::tracking::Tracked;
 use std::collections::HashMap;
 use std::time::Duration;
-use wire::capabilities::{IGNORE_SPACE, INTERACTIVE};
+use wire::capabilities::{IGNORE_SPACE, INTERACTIVE, NO_SCHEMA};
 
 /// What the server said of itself before the pool began to serve.
 #[derive(Clone, Debug)]
@@ -133,6 +133,7 @@ impl ServerFacts {
         let mode = session.lex_mode(&self.sql_mode, self.flavour);
         LexMode {
             ignore_space: mode.ignore_space || capabilities & IGNORE_SPACE != 0,
+            no_schema: capabilities & NO_SCHEMA != 0,
             ..mode
         }
     }

@@ -12,6 +12,7 @@ const MARIADB: LexMode = LexMode {
     ansi_quotes: false,
     no_backslash_escapes: false,
     ignore_space: false,
+    no_schema: false,
     charset: Charset::Utf8,
     server: Server::MariaDb(101_119),
 };
@@ -533,6 +534,7 @@ fn any_text_is_judged() {
             ansi_quotes: bits & 1 != 0,
             no_backslash_escapes: bits & 2 != 0,
             ignore_space: bits & 4 != 0,
+            no_schema: false,
             charset: charsets[bits >> 3 & 3],
             server: servers[(bits >> 5) % 3],
         };

@@ -221,3 +221,18 @@ fn the_server_decides_what_is_a_lock_and_what_is_renamed() {
         assert!(held.blurred.is_empty());
     }
 }
+
+#[test]
+fn a_schema_that_is_passed_over_is_not_a_tables() {
+    let mode = LexMode {
+        no_schema: true,
+        ..LexMode::default()
+    };
+    let ended = |sql: &str, schema: Option<&[u8]>| {
+        let found = classify(sql.as_bytes(), mode);
+        holdings(sql.as_bytes(), mode, &found, schema).ended
+    };
+    let there = Ended::One(PinCause::TemporaryTable, (*b"db\0t").into());
+    assert_eq!(ended("DROP TABLE other.t", Some(b"db")), [there]);
+    assert_eq!(ended("DROP TABLE other.t", None), []);
+}

@@ -4,7 +4,7 @@
 //! escapes, and no longer than the servers' names.
 
 use super::{NAME_MAX, Name};
-use crate::lex::{Kind, Server, Token};
+use crate::lex::{Kind, LexMode, Server, Token};
 
 /// Longest name of a lock on MariaDB, in bytes.
 const LOCK_MAX: usize = 192;
@@ -14,11 +14,17 @@ const LOCK_MAX: usize = 192;
 pub(crate) struct Words<'a> {
     sql: &'a [u8],
     rest: &'a [Token],
+    /// A schema in front of a table's name is passed over.
+    no_schema: bool,
 }
 
 impl<'a> Words<'a> {
-    pub(crate) fn new(sql: &'a [u8], tokens: &'a [Token]) -> Self {
-        Self { sql, rest: tokens }
+    pub(crate) fn new(sql: &'a [u8], tokens: &'a [Token], mode: LexMode) -> Self {
+        Self {
+            sql,
+            rest: tokens,
+            no_schema: mode.no_schema,
+        }
     }
 
     pub(crate) fn text(&self, token: Token) -> &'a [u8] {
@@ -95,12 +101,16 @@ impl<'a> Words<'a> {
     /// A table's name with its schema, a NUL between the two.
     pub(super) fn table(&mut self, schema: Option<&[u8]>) -> Option<Name> {
         let first = self.plain_name()?;
-        let (schema, table) = if self.eat_punct(b'.') {
-            (first.to_vec(), self.plain_name()?)
+        let (named, table) = if self.eat_punct(b'.') {
+            (Some(&first), self.plain_name()?)
         } else {
-            (schema?.to_vec(), first)
+            (None, first.clone())
         };
-        Some([&schema[..], b"\0", &table].concat().into())
+        let schema = match named.filter(|_| !self.no_schema) {
+            Some(named) => named,
+            None => schema?,
+        };
+        Some([schema, b"\0", &table].concat().into())
     }
 
     /// Whether a lock of this name is none: MariaDB gives NULL for NULL and for an empty one, MySQL

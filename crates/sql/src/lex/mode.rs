@@ -167,6 +167,8 @@ pub struct LexMode {
     pub no_backslash_escapes: bool,
     /// `sql_mode` has `IGNORE_SPACE`, or the client logged in with that capability.
     pub ignore_space: bool,
+    /// The client logged in with CLIENT_NO_SCHEMA: `other.t` is looked up as `t`.
+    pub no_schema: bool,
     /// The class of `character_set_client`.
     pub charset: Charset,
     /// Who reads the text.
@@ -180,6 +182,7 @@ impl Default for LexMode {
             ansi_quotes: false,
             no_backslash_escapes: false,
             ignore_space: false,
+            no_schema: false,
             charset: Charset::Utf8,
             server: Server::Unknown,
         }

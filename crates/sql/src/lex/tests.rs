@@ -21,6 +21,7 @@ const PLAIN: LexMode = LexMode {
     ansi_quotes: false,
     no_backslash_escapes: false,
     ignore_space: false,
+    no_schema: false,
     charset: Charset::Utf8,
     server: Server::Unknown,
 };
@@ -304,6 +305,7 @@ fn any_bytes_end() {
             ansi_quotes: bits & 1 != 0,
             no_backslash_escapes: bits & 2 != 0,
             ignore_space: bits & 4 != 0,
+            no_schema: false,
             ..PLAIN
         };
         let executable = if bits & 8 == 0 {

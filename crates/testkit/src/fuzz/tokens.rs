@@ -11,6 +11,7 @@ pub(super) fn mode_of(how: u8) -> (LexMode, Executable) {
         ansi_quotes: how & 1 != 0,
         no_backslash_escapes: how & 2 != 0,
         ignore_space: how & 4 != 0,
+        no_schema: false,
         charset: match how & 0x88 {
             0 => Charset::Utf8,
             8 => Charset::OneByte,

@@ -408,9 +408,9 @@ impl Seat {
         if sql.starts_with("SHOW WARNINGS") {
             return self.show_warnings(sql);
         }
-        if sql == "SHOW CREATE TABLE information_schema.TABLES" {
+        if sql == "DO IF(0,(SELECT 1 FROM (SELECT 1) AS x),1)" {
             self.diagnostics = None;
-            return Answer::row(vec![Some("TABLES".into())]);
+            return Answer::changed(Vec::new());
         }
         if let Some(answer) = about_conditions(sql) {
             return answer;

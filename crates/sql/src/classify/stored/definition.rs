@@ -121,6 +121,12 @@ pub fn definitions(sql: &[u8], mode: LexMode) -> Definitions {
             code.define(at, &mut left, &mut out);
         }
     }
+    if mode.no_schema {
+        // Passed over in front of tables and views, not of routines.
+        let routine = |kind| matches!(kind, Defined::Function | Defined::Procedure);
+        let tables = out.list.iter_mut().filter(|one| !routine(one.kind));
+        tables.for_each(|one| one.path.schema = None);
+    }
     out
 }
 
@@ -341,6 +347,19 @@ mod tests {
         ] {
             assert_eq!(defined(sql), expected, "{sql}");
         }
+    }
+
+    #[test]
+    fn a_schema_that_is_passed_over_is_not_a_views() {
+        let mode = LexMode {
+            no_schema: true,
+            ..LexMode::default()
+        };
+        let sql =
+            b"CREATE VIEW other.v AS SELECT 1; CREATE FUNCTION other.f() RETURNS INT RETURN 1";
+        let list = definitions(sql, mode).list;
+        let schemas: Vec<_> = list.into_iter().map(|one| one.path.schema).collect();
+        assert_eq!(schemas, [None, Some(fold(b"other"))]);
     }
 
     fn found(text: &str) -> Vec<Definition> {

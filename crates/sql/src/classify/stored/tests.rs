@@ -6,6 +6,7 @@ const MARIADB: LexMode = LexMode {
     ansi_quotes: false,
     no_backslash_escapes: false,
     ignore_space: false,
+    no_schema: false,
     charset: crate::lex::Charset::Utf8,
     server: Server::MariaDb(101_119),
 };

@@ -210,6 +210,9 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>CREATE TEMPORARY TABLE {t} (id INT, v INT, name INT)",
             "<pins>DROP TEMPORARY TABLE IF EXISTS {t}",
             "<pins>CREATE TEMPORARY TABLE {d} SELECT 1 AS x ;; <pins>DROP TABLE {d}",
+            "<pins>CREATE TEMPORARY TABLE {d} (x INT) ;; <init>oracle_b ;; \
+             CREATE TABLE {d} (y INT) ;; DROP TABLE oracle_a.{d} ;; <init>oracle_a ;; \
+             <pins>SELECT * FROM {d}",
         ],
     ),
     habit(

@@ -155,6 +155,7 @@ impl Reading {
             ansi_quotes: has(b"ANSI_QUOTES"),
             no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
             ignore_space: has(b"IGNORE_SPACE"),
+            no_schema: false,
             charset: Charset::Utf8,
             server: self.server,
         }

@@ -1,0 +1,66 @@
+//! Clients with CLIENT_NO_SCHEMA: servers pass over the schema in front of a table's name, also in
+//! what the pool says for itself on such a connection.
+
+use crate::compare::{same_on, same_on_both};
+use crate::world::{app, server};
+use wire::capabilities as cap;
+
+#[test]
+fn what_clears_conditions_needs_no_schema() {
+    let test = "what_clears";
+    let Some(real) = server(test) else { return };
+    same_on(real, test, 1, |story| {
+        let account = app().with(cap::NO_SCHEMA);
+        let inside = account.clone().schema(&story.schema);
+        let (a, b) = (story.join_as(&inside), story.join_as(&account));
+        let c = story.join_as(&inside);
+        story.sql(a, "SELECT CAST('x' AS SIGNED)");
+        story.sql(b, "SHOW WARNINGS");
+        story.sql(b, "SELECT 1 FROM t");
+        story.sql(c, "SHOW ERRORS");
+        story.sql(c, "SELECT 1 UNION SELECT 2");
+        story.sql(a, "SELECT CAST('x' AS SIGNED)");
+        story.sql(c, "SELECT FOUND_ROWS()");
+    });
+}
+
+#[test]
+fn a_table_of_another_schema_is_not_the_temporary_one() {
+    same_on_both("passed_over", 2, |story| {
+        let schema = story.schema.clone();
+        let other = format!("{schema}_b");
+        let account = app().with(cap::NO_SCHEMA).schema(&schema);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.all(
+            a,
+            &[
+                &format!("CREATE DATABASE IF NOT EXISTS {other}"),
+                "CREATE TEMPORARY TABLE mine (x INT)",
+                &format!("USE {other}"),
+                "CREATE TABLE IF NOT EXISTS mine (y INT)",
+                &format!("DROP TABLE {schema}.mine"),
+                &format!("USE {schema}"),
+            ],
+        );
+        story.sql(b, "DO 1");
+        story.sql(b, "SELECT * FROM mine");
+        story.sql(a, &format!("INSERT INTO {other}.mine VALUES (1)"));
+        story.sql(a, "SELECT x FROM mine");
+        story.sql(a, "DROP TABLE other.mine");
+        story.sql(a, "SELECT x FROM mine");
+        story.sql(a, &format!("DROP DATABASE {other}"));
+    });
+}
+
+/// MySQL warns of the capability with each statement.
+#[test]
+fn what_the_pool_would_answer_itself_is_warned_of_too() {
+    same_on_both("warned_of", 1, |story| {
+        let account = app().with(cap::NO_SCHEMA).schema(&story.schema);
+        let (a, b) = (story.join_as(&account), story.join());
+        for begins in ["BEGIN", "START TRANSACTION"] {
+            story.all(a, &[begins, "COMMIT", "ROLLBACK", "SET autocommit = 1"]);
+            story.all(b, &[begins, "COMMIT", "ROLLBACK", "SET autocommit = 1"]);
+        }
+    });
+}
