@@ -21,6 +21,7 @@ mod changes;
 mod charsets;
 mod cleared;
 mod climb;
+mod column_names;
 mod compare;
 mod compressed;
 mod conformance;

@@ -69,6 +69,15 @@ const ENDS_LIST: [&str; 17] = [
 ];
 /// Words that end an expression and are no alias.
 const ENDS_VALUE: [&str; 5] = ["END", "NULL", "TRUE", "FALSE", "UNKNOWN"];
+/// Words that a value follows, so that what stands behind one is no alias.
+const BEFORE_VALUE: [&str; 12] = [
+    "AND", "BETWEEN", "BINARY", "COLLATE", "DIV", "ESCAPE", "LIKE", "MOD", "OR", "REGEXP", "RLIKE",
+    "XOR",
+];
+/// Words that make one literal with a text behind them.
+const BEFORE_TEXT: [&str; 3] = ["DATE", "TIME", "TIMESTAMP"];
+/// The letters of `x'ff'`, `b'1'` and `n'a'`.
+const PREFIXES: [&str; 3] = ["X", "B", "N"];
 /// Characters of the longest name that servers make of a column's text: the first of it, comments
 /// and white space between its words included (seen on MariaDB 10.11 and MySQL 9.7).
 const NAME_LEN_MAX: usize = 255;
@@ -427,7 +436,7 @@ impl<'a> Edits<'a> {
             return;
         };
         // No expression ends so, and what is put behind `--` would make a comment of the rest.
-        if matches!(last.kind, Kind::Punct(mark) if mark != b')') {
+        if matches!(last.kind, Kind::Punct(mark) if mark != b')' && mark != b'?') {
             self.named = false;
             return;
         }
@@ -452,13 +461,30 @@ impl<'a> Edits<'a> {
         if self.is(*last, &ENDS_VALUE) {
             return Some(false);
         }
+        let string = last.kind == Kind::String;
         match before.kind {
+            // INTERVAL '1' DAY
+            _ if !string && rest.iter().any(|token| self.is(*token, &["INTERVAL"])) => None,
             Kind::Word if self.is(*before, &ENDS_VALUE) => Some(true),
-            Kind::Word | Kind::String => None,
-            Kind::Punct(b')') => Some(true),
+            Kind::Word if self.is(*before, &BEFORE_VALUE) => Some(false),
+            Kind::Word if string && self.is_prefix(*before, *last) => Some(false),
+            Kind::Word => None,
+            // Two literals are one.
+            Kind::String if string => Some(false),
+            Kind::Punct(b')' | b'?') => Some(true),
             Kind::Punct(_) | Kind::Assign => Some(false),
             _ => Some(true),
         }
+    }
+
+    /// Whether a word is a part of the literal behind it: `x'ff'`, `DATE '2020-01-01'`, or the name
+    /// of a character set.
+    fn is_prefix(&self, word: Token, literal: Token) -> bool {
+        let adjacent = word.end == literal.start && self.is(word, &PREFIXES);
+        let charset = self.text(word).strip_prefix(b"_");
+        adjacent
+            || self.is(word, &BEFORE_TEXT)
+            || charset.is_some_and(|name| Charset::of_name(name) != Charset::Opaque)
     }
 
     fn apply(mut self) -> Vec<u8> {

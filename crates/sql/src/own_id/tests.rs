@@ -70,6 +70,29 @@ fn the_id_takes_the_place_of_the_call_and_the_column_keeps_its_name() {
             "SELECT CONNECTION_ID() + `a``b`\n*  2",
             "SELECT ID + `a``b`\n*  2 AS `CONNECTION_ID() + ``a````b``\n*  2`",
         ),
+        (
+            "SELECT CONNECTION_ID() = ?, ? + CONNECTION_ID() a, CONNECTION_ID() = ? 'b'",
+            "SELECT ID = ? AS `CONNECTION_ID() = ?`, ? + ID a, ID = ? 'b'",
+        ),
+        (
+            "SELECT CONNECTION_ID() LIKE 'a%', CONNECTION_ID() = x'41', CONNECTION_ID() = 1 x",
+            "SELECT ID LIKE 'a%' AS `CONNECTION_ID() LIKE 'a%'`, \
+             ID = x'41' AS `CONNECTION_ID() = x'41'`, ID = 1 x",
+        ),
+        (
+            "SELECT CONNECTION_ID() = _latin1 'a', CONNECTION_ID() = 'a' 'b'",
+            "SELECT ID = _latin1 'a' AS `CONNECTION_ID() = _latin1 'a'`, \
+             ID = 'a' 'b' AS `CONNECTION_ID() = 'a' 'b'`",
+        ),
+        (
+            "SELECT CONNECTION_ID() = DATE '2020-01-01', CONNECTION_ID() = 'a' b",
+            "SELECT ID = DATE '2020-01-01' AS `CONNECTION_ID() = DATE '2020-01-01'`, ID = 'a' b",
+        ),
+        // It may be an alias: nothing is put behind it.
+        (
+            "SELECT CONNECTION_ID() = x 'a', CONNECTION_ID() + INTERVAL 1 DAY",
+            "SELECT ID = x 'a', ID + INTERVAL 1 DAY",
+        ),
         // Not certain what the name would be: the value is right all the same.
         (
             "SELECT CONCAT('\u{1F600}', CONNECTION_ID())",
