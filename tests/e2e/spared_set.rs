@@ -70,10 +70,9 @@ fn isolation_and_names_that_are_there_are_told_as_the_server_tells_them() {
     same_on_both("levels_of_the_same", 1, |story| {
         let all = accounts(&story.schema).map(|account| story.join_as(&account));
         let mysql = story.mysql();
-        let level_of = if mysql {
-            "transaction_isolation"
-        } else {
-            "tx_isolation"
+        let (level_of, other_name) = match mysql {
+            true => ("transaction_isolation", "tx_isolation"),
+            false => ("tx_isolation", "transaction_isolation"),
         };
         // The other name may be none of this server's.
         for name in ["transaction_isolation", "tx_isolation"] {
@@ -92,6 +91,9 @@ fn isolation_and_names_that_are_there_are_told_as_the_server_tells_them() {
                 let value = level.replace(' ', "-");
                 let named = format!("SET @@session.{level_of} = '{value}'");
                 story.all(who, &[&set, &set, &named, &shown]);
+                // No server here has the other name.
+                let other = format!("SET @@session.{other_name} = '{value}'");
+                story.all(who, &[&other, "SHOW WARNINGS", &shown]);
                 // That of the next transaction alone is no matter of the session's value.
                 let next = format!("SET TRANSACTION ISOLATION LEVEL {level}");
                 story.all(who, &["SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"]);

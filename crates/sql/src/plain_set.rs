@@ -11,7 +11,7 @@
 //!
 //! Invariant: a SET that is not understood to its end is not taken apart.
 
-use crate::lex::{Kind, LexMode, Lexer, Token};
+use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 
 /// Texts that are longer are not looked at.
 const LEN_MAX: usize = 512;
@@ -190,7 +190,9 @@ impl<'a> Set<'a> {
             Written::Switch => self.switch(*value)?,
             Written::Number => self.number(*value)?,
             Written::Text => self.plain(*value)?,
-            Written::OfTransaction if scoped => self.plain(*value)?,
+            Written::OfTransaction if scoped && name == isolation_of(self.mode.server) => {
+                self.plain(*value)?
+            }
             Written::OfTransaction => return None,
         };
         let may_warn = match name {
@@ -235,6 +237,15 @@ impl<'a> Set<'a> {
     }
 }
 
+/// The name of the isolation level, where a server has two the one that it does not warn of (1287):
+/// MySQL 5.7.20 and MariaDB 11.1.1 have taken another, by their manuals.
+fn isolation_of(server: Server) -> &'static str {
+    match server {
+        Server::MySql(..50_720) | Server::MariaDb(..110_101) => "tx_isolation",
+        _ => "transaction_isolation",
+    }
+}
+
 /// Whether MySQL warns of nothing in this `sql_mode`.
 fn is_quiet(modes: &[u8]) -> bool {
     let words = || modes.split(|&b| b == b',').filter(|word| !word.is_empty());
@@ -247,7 +258,6 @@ fn is_quiet(modes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lex::Server;
 
     fn modes() -> [LexMode; 2] {
         [Server::MariaDb(101_119), Server::MySql(90_704)].map(|server| LexMode {
@@ -289,14 +299,6 @@ mod tests {
             (
                 "SET SESSION TRANSACTION ISOLATION LEVEL read committed",
                 "level=READ-COMMITTED",
-            ),
-            (
-                "SET SESSION transaction_isolation='SERIALIZABLE'",
-                "transaction_isolation=SERIALIZABLE",
-            ),
-            (
-                "SET @@session.tx_isolation='REPEATABLE-READ'",
-                "tx_isolation=REPEATABLE-READ",
             ),
             (
                 "SET NAMES 'utf8mb4' COLLATE utf8mb4_bin, autocommit=1",
@@ -362,6 +364,30 @@ mod tests {
         let long = format!("SET autocommit=1{}", " ".repeat(LEN_MAX));
         assert_eq!(variables(&long, modes()[0]), None);
         assert!(variables(&long[..LEN_MAX], modes()[0]).is_some());
+    }
+
+    #[test]
+    fn the_isolation_level_has_the_name_that_its_server_does_not_warn_of() {
+        for (server, old) in [
+            (Server::MySql(50_719), true),
+            (Server::MySql(50_720), false),
+            (Server::MySql(90_704), false),
+            (Server::MariaDb(101_119), true),
+            (Server::MariaDb(110_100), true),
+            (Server::MariaDb(110_101), false),
+        ] {
+            let mode = LexMode {
+                server,
+                ..LexMode::default()
+            };
+            for (name, spared) in [("tx_isolation", old), ("transaction_isolation", !old)] {
+                let expected = spared.then(|| format!("{name}=SERIALIZABLE"));
+                for sql in ["SET SESSION ", "SET @@session."] {
+                    let sql = format!("{sql}{name}='SERIALIZABLE'");
+                    assert_eq!(variables(&sql, mode), expected, "{sql} {server:?}");
+                }
+            }
+        }
     }
 
     #[test]
