@@ -99,6 +99,9 @@ fn the_last_report_of_a_tracker_comes_as_from_a_server() {
             "SET session_track_state_change = ON",
             "SET SESSION session_track_state_change = 1, sql_mode = ''",
             "SET @@session.session_track_state_change = ON",
+            // MariaDB takes what has no scope for no change.
+            "SET LOCAL sql_safe_updates := 0, @v = 5, @@session_track_state_change := 1",
+            "SET @@session_track_state_change := 1, @v = 5",
         ];
         let off = [
             "SET session_track_state_change = OFF",
@@ -108,6 +111,7 @@ fn the_last_report_of_a_tracker_comes_as_from_a_server() {
             "SET session_track_state_change = DEFAULT",
             "SET session_track_system_variables = '', session_track_state_change = OFF",
             "SET session_track_schema = OFF, session_track_state_change = OFF",
+            "SET @@session_track_schema = ON",
         ];
         for caps in [cap::DEPRECATE_EOF, 0] {
             let account = app().schema(&story.schema).without(caps);

@@ -138,9 +138,11 @@ pub fn retracked(
         }
         let (name, value) = settings.parts(assignment)?;
         let tracks = settings.tracks(&name, value, &mut then)?;
-        match name == STATE_CHANGE {
-            true => state.switches(then.wanted.state),
-            false => state.sets(),
+        let switched_to = (name == STATE_CHANGE).then_some(then.wanted.state);
+        match (settings.is_reported(assignment), switched_to) {
+            (true, Some(is_on)) => state.switches(is_on),
+            (true, None) => state.sets(),
+            (false, is_on) => state.is_on = is_on.unwrap_or(state.is_on),
         }
         match tracks {
             true => {
@@ -206,7 +208,8 @@ pub fn retracked(
 
 /// Whether the OK of a SET says that something of the session has changed. What is set while that
 /// is reported makes it due, also where it is switched off behind that. Switching it on is such a
-/// change on MariaDB; on MySQL it begins anew (tried on MariaDB 10.11 and MySQL 9.7).
+/// change on MariaDB; on MySQL it begins anew (tried on MariaDB 10.11 and MySQL 9.7). An assignment
+/// that is [not reported](Settings::is_reported) is no change.
 struct StateReport {
     is_on: bool,
     is_due: bool,
@@ -301,6 +304,14 @@ impl<'a> Settings<'a> {
         let (equals, value) = rest.split_first()?;
         let assigns = matches!(equals.kind, Kind::Punct(b'=') | Kind::Assign);
         (assigns && !value.is_empty()).then_some((name, value))
+    }
+
+    /// Whether an assignment counts as a change: MariaDB reports none of `@@name` without a scope.
+    fn is_reported(&self, assignment: &[Token]) -> bool {
+        let unscoped = |token: &Token| {
+            token.kind == Kind::SystemVariable && !self.text(*token).contains(&b'.')
+        };
+        self.mysql || !assignment.first().is_some_and(unscoped)
     }
 
     /// Notes what an assignment says of tracking; `false` when it is of something else, `None` when
@@ -470,6 +481,33 @@ mod tests {
             (false, &[on], true, false),
             (false, &["@a=1", on], true, false),
             (false, &[on, "@a=1"], true, true),
+            // MariaDB reports nothing that is set without a scope.
+            (true, &["@@session_track_schema=OFF"], false, true),
+            (true, &["@@session_track_state_change=ON"], false, false),
+            (
+                true,
+                &["@a=1", "@@session_track_state_change=ON"],
+                true,
+                false,
+            ),
+            (
+                false,
+                &["@a=1", "@@session_track_state_change=ON"],
+                false,
+                false,
+            ),
+            (
+                false,
+                &["@@session_track_state_change=ON", "@a=1"],
+                true,
+                true,
+            ),
+            (
+                false,
+                &["@@session.session_track_state_change=ON"],
+                true,
+                false,
+            ),
         ] {
             let sql = format!("SET {}", list.join(","));
             let own = Tracked {
