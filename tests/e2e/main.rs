@@ -53,6 +53,7 @@ mod login;
 mod long;
 mod long_http2;
 mod long_tls;
+mod long_variables;
 mod lua;
 mod memory;
 mod metrics;

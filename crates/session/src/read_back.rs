@@ -261,6 +261,8 @@ pub struct Question<'a> {
     pub holdings: &'a [String],
     /// Names of user variables.
     pub user_variables: &'a [Text],
+    /// Bytes of the longest value that is of use.
+    pub value_max: usize,
 }
 
 impl Question<'_> {
@@ -321,7 +323,9 @@ pub fn question(question: &Question<'_>) -> Vec<u8> {
                 let holdings = question.holdings.iter();
                 holdings.for_each(|column| put(column.as_bytes()));
             }
-            Columns::UserVariables => put_columns(question.user_variables, &mut put),
+            Columns::UserVariables => {
+                put_columns(question.user_variables, question.value_max, &mut put);
+            }
         }
     }
     // A session with sql_select_limit = 0 would answer nothing.

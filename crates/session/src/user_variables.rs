@@ -17,8 +17,8 @@ use wire::reply::{Reply, Step};
 /// Variables that a client may carry, and that are read back at once. Servers give as many columns
 /// as that takes.
 pub const COUNT_MAX: usize = 256;
-/// Longest value, in bytes.
-const VALUE_MAX: usize = 64 * 1024;
+/// Longest number that is no DECIMAL, as a text of any character set.
+const NUMBER_LEN_MAX: usize = 128;
 /// Longest name on MySQL, in letters; it refuses texts with longer ones.
 const NAME_MAX: usize = 64;
 /// The type in which MySQL describes a binary text that was set (MEDIUM_BLOB): SET @a=NULL makes
@@ -95,24 +95,33 @@ fn undoubled(inner: &[u8], quote: u8) -> Vec<u8> {
 
 /// Columns for each variable that is read back.
 pub const READ_COLUMNS: usize = 3;
+/// How often a name stands in them.
+const NAMES_IN_COLUMNS: usize = 5;
+/// Longest text of them without the name.
+const COLUMNS_LEN_MAX: usize = 128;
 
-/// The [`READ_COLUMNS`] that read each of these back; a value that is too long to carry comes
-/// without its bytes.
-pub(crate) fn put_columns(names: &[Text], put: &mut impl FnMut(&[u8])) {
+/// At most so many bytes are the columns that read these back. Each byte of a name may be a quote,
+/// which is written twice.
+pub fn columns_len_max(names: &[Text]) -> usize {
+    let of_one = |name: &Text| 2 * NAMES_IN_COLUMNS * name.len() + COLUMNS_LEN_MAX;
+    names.iter().map(of_one).sum()
+}
+
+/// The [`READ_COLUMNS`] that read each of these back; a value of more than `value_max` bytes comes
+/// without them.
+///
+/// The first shows the type, and a number's value. MariaDB rounds a DECIMAL there, and MySQL a
+/// DOUBLE in CONCAT. HEX would make digits of a number itself.
+pub(crate) fn put_columns(names: &[Text], value_max: usize, put: &mut impl FnMut(&[u8])) {
+    let if_longer = |name: &[u8], max: usize, then: &[u8]| {
+        [b"IF(LENGTH(", name, b")>", max.to_string().as_bytes(), then].concat()
+    };
     for name in names {
         let name = quoted_variable(name);
-        let max = VALUE_MAX.to_string();
-        put(&name);
-        let parts: [&[u8]; 7] = [
-            b"IF(LENGTH(",
-            &name,
-            b")>",
-            max.as_bytes(),
-            b",'-',HEX(",
-            &name,
-            b"))",
-        ];
-        put(&parts.concat());
+        let number = if_longer(&name, NUMBER_LEN_MAX, b",NULL,");
+        put(&[&number, &name[..], b")"].concat());
+        let bytes = if_longer(&name, value_max, b",'-',HEX(CONCAT(");
+        put(&[&bytes, &name[..], b")))"].concat());
         put(&[b"COLLATION(", &name[..], b")"].concat());
     }
 }
@@ -127,10 +136,10 @@ pub struct Read<'a> {
     pub flags: u16,
     /// The longest value, as its column is described.
     pub len: u32,
-    /// `None` for NULL.
-    pub value: Option<&'a [u8]>,
-    /// Its bytes in hexadecimal digits.
-    pub hex: &'a [u8],
+    /// A number, unless it is a DECIMAL.
+    pub number: &'a [u8],
+    /// Its bytes in hexadecimal digits, or no such digits where they are too many; `None` for NULL.
+    pub hex: Option<&'a [u8]>,
     /// The collation's name.
     pub collation: &'a [u8],
 }
@@ -140,8 +149,8 @@ pub struct Read<'a> {
 pub fn literal_of(read: &Read<'_>) -> Option<Vec<u8>> {
     let unsigned = read.flags & UNSIGNED != 0;
     let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    let zero = read.value.is_none();
-    let value = read.value.unwrap_or(b"0");
+    let zero = read.hex.is_none();
+    let value = if zero { b"0" } else { read.number };
     let mut literal = match read.kind {
         1..=3 | 8 | 9 if unsigned && digits(value) => [b"CAST(", value, b" AS UNSIGNED)"].concat(),
         1..=3 | 8 | 9 => {
@@ -151,6 +160,7 @@ pub fn literal_of(read: &Read<'_>) -> Option<Vec<u8>> {
         }
         // DECIMAL
         0 | 246 => {
+            let value = &bytes_of(read.hex.unwrap_or(b"30"))?[..];
             let mut parts = value
                 .strip_prefix(b"-")
                 .unwrap_or(value)
@@ -193,27 +203,21 @@ pub fn literal_of(read: &Read<'_>) -> Option<Vec<u8>> {
 
 fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    if !read.collation.iter().all(plain) || !read.hex.iter().all(u8::is_ascii_hexdigit) {
+    let hex = read.hex.unwrap_or_default();
+    if !read.collation.iter().all(plain) || !hex.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     if read.collation == b"binary" {
         let bare = read.kind == UNSET || (read.kind != SET_BINARY && read.len > SET_LEN_MAX);
-        let unset = read.value.is_none() && bare;
-        let literal = || [b"_binary x'", read.hex, b"'"].concat();
+        let unset = read.hex.is_none() && bare;
+        let literal = || [b"_binary x'", hex, b"'"].concat();
         return Some(if unset { Vec::new() } else { literal() });
     }
     let charset = read.collation.split(|&byte| byte == b'_').next()?;
-    if !is_text(charset, &bytes_of(read.hex)?) {
+    if !is_text(charset, &bytes_of(hex)?) {
         return None;
     }
-    let parts: [&[u8]; 6] = [
-        b"_",
-        charset,
-        b" x'",
-        read.hex,
-        b"' COLLATE ",
-        read.collation,
-    ];
+    let parts: [&[u8]; 6] = [b"_", charset, b" x'", hex, b"' COLLATE ", read.collation];
     Some(parts.concat())
 }
 
@@ -355,23 +359,45 @@ mod tests {
     }
 
     #[test]
+    fn columns_are_not_longer_than_is_said() {
+        for name in ["a", "````````"] {
+            let names = [Text::from(name.as_bytes())];
+            let mut len = 0;
+            put_columns(&names, usize::MAX, &mut |column| len += column.len() + 1);
+            assert!(len <= columns_len_max(&names), "{name}: {len}");
+        }
+    }
+
+    #[test]
     fn each_type_has_its_literal() {
-        let with_len = |len, kind, flags, value: Option<&str>, hex: &str, collation: &str| {
+        let read = |len, kind, flags, number: &str, hex: Option<&str>, collation: &str| {
             let read = Read {
                 name: b"v",
                 kind,
                 flags,
                 len,
-                value: value.map(str::as_bytes),
-                hex: hex.as_bytes(),
+                number: number.as_bytes(),
+                hex: hex.map(str::as_bytes),
                 collation: collation.as_bytes(),
             };
             literal_of(&read).map(|literal| String::from_utf8(literal).unwrap())
         };
-        let literal = |kind, flags, value, hex, collation| {
-            with_len(1 << 24, kind, flags, value, hex, collation)
+        let with_len =
+            |len, kind, flags, hex, collation| read(len, kind, flags, "", hex, collation);
+        let literal = |kind, flags, hex, collation| with_len(1 << 24, kind, flags, hex, collation);
+        let hex_of = |text: &str| -> String { text.bytes().map(|b| format!("{b:02X}")).collect() };
+        let number = |kind, flags, value: Option<&str>| {
+            // What stands in the other column is rounded.
+            let shown = value.filter(|_| kind != 246).unwrap_or_default();
+            read(
+                83,
+                kind,
+                flags,
+                shown,
+                value.map(hex_of).as_deref(),
+                "binary",
+            )
         };
-        let number = |kind, flags, value| literal(kind, flags, value, "", "binary");
         let cases = [
             (number(8, 128, Some("-5")), "-5"),
             (number(8, 160, Some("5")), "CAST(5 AS UNSIGNED)"),
@@ -380,29 +406,25 @@ mod tests {
             (number(5, 128, Some("0.1")), "0.1e0"),
             (number(5, 128, Some("1e100")), "1e100"),
             (number(8, 128, None), "0,@`v`=NULL"),
-            (literal(251, 128, None, "", "binary"), ""),
-            (literal(253, 128, None, "", "binary"), ""),
+            (literal(251, 128, None, "binary"), ""),
+            (literal(253, 128, None, "binary"), ""),
             (
-                with_len((1 << 24) - 1, 251, 128, None, "", "binary"),
+                with_len((1 << 24) - 1, 251, 128, None, "binary"),
                 "_binary x'',@`v`=NULL",
             ),
+            (literal(250, 128, None, "binary"), "_binary x'',@`v`=NULL"),
+            (literal(251, 128, Some("00"), "binary"), "_binary x'00'"),
             (
-                literal(250, 128, None, "", "binary"),
-                "_binary x'',@`v`=NULL",
-            ),
-            (
-                literal(251, 128, Some("\0"), "00", "binary"),
-                "_binary x'00'",
-            ),
-            (
-                literal(251, 0, Some("a"), "61", "utf8mb4_bin"),
+                literal(251, 0, Some("61"), "utf8mb4_bin"),
                 "_utf8mb4 x'61' COLLATE utf8mb4_bin",
             ),
         ];
         for (found, expected) in cases {
             assert_eq!(found.as_deref(), Some(expected));
         }
-        assert_eq!(literal(251, 0, Some("x"), "-", "latin1_bin"), None, "long");
+        for (kind, what) in [(251, "a long text"), (246, "a long number")] {
+            assert_eq!(literal(kind, 0, Some("-"), "latin1_bin"), None, "{what}");
+        }
         assert_eq!(number(8, 128, Some("-9223372036854775808")), None);
         let nines = "9".repeat(DECIMAL_DIGITS_MAX);
         let [longest, longer, longer_by_a_part] =

@@ -1,7 +1,8 @@
 //! The names of user variables that a backend has had since its session began, as a value.
 //!
 //! A backend keeps it, and is asked whether a statement could read what another client has left.
-//! Names are bounded by [`NAMES_MAX`]; with more, any name may have been there.
+//! Names are bounded by [`NAMES_MAX`] and [`NAME_LEN_MAX`]; with more, or longer ones, any name may
+//! have been there.
 
 use crate::record::{Read, put_bool, put_list, read_bool, read_list, read_text};
 use crate::state::{UserVariables, is_tricky};
@@ -11,6 +12,8 @@ use wire::packet::{Reader, put_lenenc_bytes};
 
 /// Names that a backend remembers; with more it counts as having had any.
 const NAMES_MAX: usize = 512;
+/// Longest of them, in bytes.
+const NAME_LEN_MAX: usize = 256;
 /// Stands for a name that is not certain.
 pub const UNCERTAIN: &[u8] = b"";
 
@@ -18,7 +21,7 @@ pub const UNCERTAIN: &[u8] = b"";
 #[derive(Clone, Debug, Default)]
 pub struct Had {
     names: HashSet<Text>,
-    /// There were too many to remember.
+    /// There were too many to remember, or too long ones.
     any: bool,
 }
 
@@ -28,7 +31,7 @@ impl Had {
         if self.any || self.names.contains(name) {
             return;
         }
-        if self.names.len() >= NAMES_MAX {
+        if self.names.len() >= NAMES_MAX || name.len() > NAME_LEN_MAX {
             *self = Had {
                 any: true,
                 ..Had::default()
@@ -119,5 +122,10 @@ mod tests {
         assert!(has(&uncertain, &["a"]) && !has(&uncertain, &[]));
         had.add(b"one more");
         assert!(had.any && had.names.is_empty() && has(&had, &["x"]));
+        let mut had = Had::default();
+        had.add(&[b'n'; NAME_LEN_MAX]);
+        assert!(!had.any && had.names.len() == 1);
+        had.add(&[b'n'; NAME_LEN_MAX + 1]);
+        assert!(had.any && had.names.is_empty());
     }
 }

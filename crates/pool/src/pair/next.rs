@@ -19,6 +19,7 @@ use crate::backend::{BackendState, Purpose};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
+use crate::pair::user_variables::value_max;
 use session::last_statement::Owed;
 use session::read_back::{Properties, Question, question};
 use sql::classify::{PinCause, Reads};
@@ -141,7 +142,9 @@ impl<S> Pair<'_, S> {
     pub(crate) fn read_back(&mut self, properties: Properties) -> Next {
         let counts = self.client.last.counts_unread();
         let mut properties = properties.union(Properties::FOUND_ROWS.when(counts));
-        if properties.intersects(Properties::USER_VARIABLES) && !self.client.names_to_read() {
+        let packet_max = self.context.server.max_allowed_packet;
+        let variables = properties.intersects(Properties::USER_VARIABLES);
+        if variables && !self.client.names_to_read(packet_max) {
             properties = properties.without(Properties::USER_VARIABLES);
             self.pin(PinReason::Text(PinCause::UserVariable));
         }
@@ -157,10 +160,12 @@ impl<S> Pair<'_, S> {
             return Next::GoOn;
         }
         let touched = client.touched.as_ref();
+        let names = touched.map_or(&[][..], |touched| &touched.names);
         let asked = Question {
             properties,
             holdings: &holdings,
-            user_variables: touched.map_or(&[], |touched| &touched.names),
+            user_variables: names,
+            value_max: value_max(names.len(), packet_max),
         };
         let (sql, asked) = (question(&asked), asked.asked());
         self.context.counts.questions += 1;

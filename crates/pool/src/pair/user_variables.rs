@@ -5,7 +5,9 @@
 //! they are read back once, with type and collation, and each becomes the literal that restores
 //! it ([`literal_of`]): a part of the session, restored by difference like any other. What no
 //! literal gives back exactly, and what is too long or too much to carry, pins, and is read again
-//! whenever the client may have set it to something else.
+//! whenever the client may have set it to something else. A value that is too long stays on the
+//! server: the question is bounded, whatever the values are ([`value_max`]). Names that are too
+//! long or too many pin for good.
 //!
 //! The client's next statement may stand behind the question already. The answer counts unless that
 //! statement may set some itself, so a client that never pauses has its variables on one backend
@@ -25,7 +27,7 @@
 //!
 //! What the servers make of each literal was compared on MariaDB 10.11 and MySQL 9.7.
 
-use crate::backend::{Backend, Purpose};
+use crate::backend::{Backend, COLLECTED_MAX, Purpose};
 use crate::client::Client;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
@@ -37,12 +39,28 @@ use session::prepared::Definition;
 use session::read_back::{Answer, Properties};
 use session::state::{UserVariables, is_tricky};
 use session::text::Text;
-use session::user_variables::{COUNT_MAX, READ_COLUMNS, Read, literal_of, touched};
+use session::user_variables::{
+    COUNT_MAX, READ_COLUMNS, Read, columns_len_max, literal_of, touched,
+};
 use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::LexMode;
 
+/// Longest value that a client may carry, in bytes.
+const VALUE_MAX: usize = 64 * 1024;
+
 /// Bytes of the literals that a client may carry: they go to the server in one SET.
 const CLIENT_BYTES_MAX: usize = 1024 * 1024;
+
+/// Of the longest command that the server takes, what one client's variables may be in a SET. It
+/// takes away another's too, and sets system variables.
+const PACKET_SHARE: usize = 3;
+
+/// Bytes of the names that are to be read back.
+const NAMES_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of the answer to a question about user variables that are values. The rest is for columns'
+/// definitions and collations of twice [`COUNT_MAX`] variables: a client's own and those just set.
+const ANSWER_VALUES_MAX: usize = COLLECTED_MAX - 2 * 1024 * 1024;
 
 /// Bytes that the user variables of a group's clients may take.
 const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -63,8 +81,9 @@ fn made_by(sql: &[u8], mode: LexMode, found: &Statement, unset: &[Text]) -> Opti
 
 impl<S> Client<S> {
     /// Completes the names of what its statements may have set: all that it has, where one may go
-    /// by the name of another. `false` where they cannot be written in its session's character set.
-    pub(crate) fn names_to_read(&mut self) -> bool {
+    /// by the name of another. `false` where they cannot be written in its session's character set,
+    /// or not in a command of this length with other questions.
+    pub(crate) fn names_to_read(&mut self, packet_max: usize) -> bool {
         let Some(touched) = &mut self.touched else {
             return true;
         };
@@ -78,10 +97,11 @@ impl<S> Client<S> {
             }
         }
         let can = self.session.speaks_utf8() || touched.names.iter().all(|name| name.is_ascii());
-        if !can {
+        if !can || columns_len_max(&touched.names) > packet_max / 2 {
             touched.names = Vec::new();
+            return false;
         }
-        can
+        true
     }
 
     /// Its command runs code of which this is known: it may set these user variables.
@@ -166,7 +186,8 @@ impl<S> Client<S> {
         }
         let touched = self.touched.get_or_insert_default();
         touched.add(next);
-        if touched.names.len() > COUNT_MAX {
+        let bytes: usize = touched.names.iter().map(|name| name.len()).sum();
+        if touched.names.len() > COUNT_MAX || bytes > NAMES_BYTES_MAX {
             touched.names = Vec::new();
             self.pin(PinReason::Text(PinCause::UserVariable), None, counted);
         }
@@ -199,16 +220,22 @@ impl<S> Pair<'_, S> {
         if columns.len() != READ_COLUMNS * names.len() {
             return Err("the server gave other variables back than it was asked for");
         }
+        let digits = columns.chunks(READ_COLUMNS).filter_map(|read| read[1].1);
+        // Together they are too much to be carried: no literal is made of any.
+        if digits.map(|hex| hex.len()).sum::<usize>() > CLIENT_BYTES_MAX {
+            self.keep_variables(names);
+            return Ok(());
+        }
         let mut changes = Vec::with_capacity(names.len());
         for (name, read) in names.iter().zip(columns.chunks(READ_COLUMNS)) {
-            let (column, value) = read[0];
+            let (column, number) = read[0];
             let read = Read {
                 name,
                 kind: column.kind,
                 flags: column.flags,
                 len: column.len,
-                value: value.map(|value| &**value),
-                hex: read[1].1.map_or(b"", |hex| hex),
+                number: number.map_or(b"", |number| number),
+                hex: read[1].1.map(|hex| &**hex),
                 collation: read[2].1.map_or(b"", |collation| collation),
             };
             changes.extend(literal_of(&read).map(|literal| (name.clone(), literal)));
@@ -235,7 +262,9 @@ impl<S> Pair<'_, S> {
             sessions.sweep();
         }
         let size = (user.pairs().len(), user.bytes());
-        fits(size, server.max_allowed_packet, variables.bytes()).then_some(user)
+        let room = server.max_allowed_packet / PACKET_SHARE;
+        let all = variables.bytes();
+        (user.sql_len_max() <= room && fits(size, all)).then_some(user)
     }
 
     /// Client and backend have these from now on, and they follow the client.
@@ -253,9 +282,16 @@ impl<S> Pair<'_, S> {
 
 /// Whether so many user variables with so many bytes follow their client, in a group where all
 /// have `all` bytes then.
-fn fits((count, bytes): (usize, usize), packet_max: usize, all: usize) -> bool {
-    let room = CLIENT_BYTES_MAX.min(packet_max / 2);
-    count <= COUNT_MAX && bytes <= room && all <= GROUP_BYTES_MAX
+fn fits((count, bytes): (usize, usize), all: usize) -> bool {
+    count <= COUNT_MAX && bytes <= CLIENT_BYTES_MAX && all <= GROUP_BYTES_MAX
+}
+
+/// The longest value that is read back, in bytes, where so many variables are asked for of a server
+/// that takes commands of this length. A value is read and written as two digits for each byte.
+pub(crate) fn value_max(count: usize, packet_max: usize) -> usize {
+    let in_answer = ANSWER_VALUES_MAX / count.max(1) / 2;
+    let in_command = packet_max / PACKET_SHARE / 2;
+    VALUE_MAX.min(in_answer).min(in_command)
 }
 
 #[cfg(test)]
@@ -280,6 +316,7 @@ mod tests {
             properties: Properties::USER_VARIABLES,
             holdings: &[],
             user_variables: &asked,
+            value_max: VALUE_MAX,
         };
         let question = Purpose::ReadBack(question.asked());
         let question = InFlight::own(Some(owner()), question, ReplyShape::Results);
@@ -308,14 +345,68 @@ mod tests {
 
     #[test]
     fn what_follows_a_client_is_bounded() {
+        assert!(fits((COUNT_MAX, CLIENT_BYTES_MAX), GROUP_BYTES_MAX));
+        assert!(!fits((COUNT_MAX + 1, 1), 1));
+        assert!(!fits((1, CLIENT_BYTES_MAX + 1), 1));
+        assert!(!fits((1, 1), GROUP_BYTES_MAX + 1));
+    }
+
+    #[test]
+    fn values_are_read_back_as_far_as_they_have_room_in_the_answer_and_in_a_command() {
         let packet = 16 << 20;
-        assert!(fits((COUNT_MAX, CLIENT_BYTES_MAX), packet, GROUP_BYTES_MAX));
-        assert!(!fits((COUNT_MAX + 1, 1), packet, 1));
-        assert!(!fits((1, CLIENT_BYTES_MAX + 1), packet, 1));
-        assert!(!fits((1, 1), packet, GROUP_BYTES_MAX + 1));
-        assert!(
-            !fits((1, 1025), 2048, 1025),
-            "it is sent back in one command"
-        );
+        let shared = ANSWER_VALUES_MAX / (2 * VALUE_MAX);
+        assert_eq!(value_max(0, packet), VALUE_MAX);
+        assert_eq!(value_max(shared, packet), VALUE_MAX);
+        assert!(value_max(shared + 1, packet) < VALUE_MAX);
+        assert_eq!(value_max(1, 2 * PACKET_SHARE * VALUE_MAX), VALUE_MAX);
+        assert_eq!(value_max(1, 2 * PACKET_SHARE * 1000), 1000);
+        for count in [1, shared, COUNT_MAX, 2 * COUNT_MAX] {
+            // Three definitions with names of at most 256 letters, a collation and a number.
+            let answer = count * (2 * value_max(count, packet) + 3 * 1200 + 256);
+            assert!(answer <= COLLECTED_MAX, "{count}: {answer}");
+        }
+    }
+
+    /// What is left to be read back behind statements that set these.
+    fn left_to_read(names: &[&str]) -> usize {
+        let mut parts = Parts::leased();
+        for name in names {
+            parts.client.touching = Some(Box::new(Touched {
+                names: vec![name.as_bytes().into()],
+                ..Touched::default()
+            }));
+            let counted = (NOW, &mut parts.counts);
+            parts.client.note_touched(Some(&mut parts.backend), counted);
+        }
+        let pinned = PinReason::Text(PinCause::UserVariable);
+        let left = parts.client.touched.as_ref().map_or(0, |t| t.names.len());
+        assert_eq!(parts.client.is_pinned_for(pinned), left == 0);
+        left
+    }
+
+    #[test]
+    fn names_that_are_too_long_or_too_many_pin() {
+        let long = "n".repeat(NAMES_BYTES_MAX - 1);
+        assert_eq!(left_to_read(&[&long, "m"]), 2);
+        assert_eq!(left_to_read(&[&long, "mm"]), 0);
+        let many: Vec<String> = (0..=COUNT_MAX).map(|i| format!("n{i}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(left_to_read(&many[1..]), COUNT_MAX);
+        assert_eq!(left_to_read(&many), 0);
+    }
+
+    #[test]
+    fn a_question_that_is_longer_than_a_command_is_not_asked() {
+        let asks = |packet_max: usize| {
+            let mut parts = Parts::leased();
+            parts.client.touched = Some(Box::new(Touched {
+                names: vec![[b'n'; 100].as_slice().into()],
+                ..Touched::default()
+            }));
+            parts.client.names_to_read(packet_max)
+        };
+        let enough = 2 * columns_len_max(&[[b'n'; 100].as_slice().into()]);
+        assert!(asks(enough));
+        assert!(!asks(enough - 1));
     }
 }

@@ -40,6 +40,7 @@ fn all<'a>(holdings: &'a [String], names: &'a [Text]) -> Question<'a> {
         properties: (TABLE.iter()).fold(Properties::NONE, |all, row| all.union(row.property)),
         holdings,
         user_variables: names,
+        value_max: 65536,
     }
 }
 
@@ -64,7 +65,8 @@ fn one_question_asks_for_all() {
          @@collation_connection,CURRENT_ROLE(),@@timestamp,\
          @@original_commit_timestamp,@@original_server_version,@@immediate_server_version,\
          IS_USED_LOCK('a')<=>CONNECTION_ID(),\
-         @`n`,IF(LENGTH(@`n`)>65536,'-',HEX(@`n`)),COLLATION(@`n`) LIMIT 1"
+         IF(LENGTH(@`n`)>128,NULL,@`n`),IF(LENGTH(@`n`)>65536,'-',HEX(CONCAT(@`n`))),\
+         COLLATION(@`n`) LIMIT 1"
     );
     let role = Question {
         properties: Properties::ROLE,

@@ -113,6 +113,22 @@ fn user_variables_are_set_and_those_of_others_are_none() {
 }
 
 #[test]
+fn user_variables_are_set_and_taken_away_in_no_more_sql_than_is_said() {
+    let none = utf8("a");
+    for (name, literal) in [("x", "1"), ("``````````", "'text'"), ("n", "0,@`n`=NULL")] {
+        let mut some = utf8("a");
+        set_user(&mut some, name, literal);
+        let max = some.user_variables().sql_len_max();
+        for (from, to) in [(&none, &some), (&some, &none)] {
+            let [command] = &commands(from, to, None)[..] else {
+                panic!("one command");
+            };
+            assert!(command.len() - "03 ".len() <= max, "{command}: {max}");
+        }
+    }
+}
+
+#[test]
 fn the_collation_follows_its_character_set() {
     let from = utf8("a");
     let mut to = utf8("a");

@@ -12,6 +12,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
+/// What stands in SQL around two names and their values, besides a literal.
+const PUNCTUATION_LEN: usize = 32;
+
 /// One variable: its name and its literal.
 type Pair = (Text, Rc<[u8]>);
 
@@ -72,6 +75,13 @@ impl UserVariables {
     /// Bytes of names and literals.
     pub fn bytes(&self) -> usize {
         self.0.as_ref().map_or(0, |list| list.charge.bytes())
+    }
+
+    /// At most so many bytes of SQL set all of them, or take all of them away.
+    pub fn sql_len_max(&self) -> usize {
+        // To be taken away, a name is written twice, and each of its bytes may be a quote.
+        let of_one = |(name, literal): &Pair| 4 * name.len() + literal.len() + PUNCTUATION_LEN;
+        self.pairs().iter().map(of_one).sum()
     }
 
     /// Whether servers may take two of its names, or one and another's, for the same.

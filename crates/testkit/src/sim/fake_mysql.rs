@@ -458,11 +458,14 @@ impl Seat {
         let mut row = Vec::new();
         let mut rest = columns;
         while !rest.is_empty() {
-            // A user variable: its value, whether it is long, and its collation.
-            if let Some(name) = rest.strip_prefix("@`") {
+            // A user variable: its value, the same as digits, and its collation.
+            if let Some(name) = rest.strip_prefix("IF(LENGTH(@`") {
                 let (name, _) = name.split_once('`')?;
                 let last = format!("COLLATION(@`{name}`)");
-                row.extend([self.user_value(name), None, Some("binary".into())]);
+                let value = self.user_value(name);
+                let hex = |value: &String| value.bytes().map(|b| format!("{b:02X}")).collect();
+                let hex = value.as_ref().map(hex);
+                row.extend([value, hex, Some("binary".into())]);
                 rest = rest.split_once(&last)?.1;
             } else {
                 let (column, others) = rest.split_once(',').unwrap_or((rest, ""));

@@ -5,6 +5,44 @@
 
 use super::{Habit, On, habit};
 
+/// A hundred user variables, each with this behind its name.
+macro_rules! hundred {
+    ($behind:literal) => {
+        concat!(
+            ten!("@m0", $behind),
+            ",",
+            ten!("@m1", $behind),
+            ",",
+            ten!("@m2", $behind),
+            ",",
+            ten!("@m3", $behind),
+            ",",
+            ten!("@m4", $behind),
+            ",",
+            ten!("@m5", $behind),
+            ",",
+            ten!("@m6", $behind),
+            ",",
+            ten!("@m7", $behind),
+            ",",
+            ten!("@m8", $behind),
+            ",",
+            ten!("@m9", $behind)
+        )
+    };
+}
+
+macro_rules! ten {
+    ($name:literal, $behind:literal) => {
+        concat!(
+            $name, "0 ", $behind, ",", $name, "1 ", $behind, ",", $name, "2 ", $behind, ",", $name,
+            "3 ", $behind, ",", $name, "4 ", $behind, ",", $name, "5 ", $behind, ",", $name, "6 ",
+            $behind, ",", $name, "7 ", $behind, ",", $name, "8 ", $behind, ",", $name, "9 ",
+            $behind
+        )
+    };
+}
+
 pub(super) const HABITS: &[Habit] = &[
     habit(
         "sql_mode",
@@ -454,6 +492,36 @@ pub(super) const HABITS: &[Habit] = &[
              <pins>SELECT @`t `, @\u{f6}",
             "<pins>SELECT @unset, @a, @o, @t",
             "SELECT VARIABLE_NAME FROM information_schema.USER_VARIABLES ORDER BY 1",
+        ],
+    ),
+    habit(
+        "long_user_variables",
+        2,
+        On::Both,
+        &[
+            // Together longer than any answer that the pool reads; then shorter, one by one.
+            "<pins>SET @q = REPEAT('q', 13000000), @r = REPEAT('{w}', 4000000) ;; \
+             <pins>SELECT LENGTH(@q), MD5(@r) ;; <pins>SET @q = '{w}' ;; \
+             <pins>SELECT @q, LENGTH(@r) ;; <pins>SET @r = {n} ;; <pins>SELECT @q, @r",
+            "<pins>SET @q = '{w}', @r = 'r' ;; <pins>SET @q = REPEAT('q', 70000) ;; \
+             <pins>SELECT LENGTH(@q), @r ;; <pins>SET @q = REPEAT('q', 17000000), @s = 1.50 ;; \
+             <pins>SELECT LENGTH(@q), @r, @s ;; <pins>SELECT '{w}' INTO @q ;; \
+             <pins>SELECT @q, @r, @s",
+            "<pins>SET @q = 'q', @r = 'r' ;; <opens>BEGIN ;; \
+             <pins>SET @q = REPEAT('q', 9000000) ;; SELECT COUNT(*) FROM {t} ;; \
+             <pins>SET @r = REPEAT('{w}', 9000000) ;; <closes>COMMIT ;; \
+             <pins>SELECT LENGTH(@q), LENGTH(@r) ;; <pins>SET @q = {n}, @r = '{w}' ;; \
+             <pins>SELECT @q, @r",
+            // Each short enough to be carried, and all of them too long for an answer.
+            concat!(
+                "<pins>SET ",
+                hundred!("= REPEAT('{w}', 13000)"),
+                " ;; <pins>SELECT LENGTH(@m00), LENGTH(@m99) ;; <pins>SET ",
+                hundred!("= REPEAT('m', 65536)"),
+                " ;; <pins>SELECT LENGTH(@m00), LENGTH(@m99) ;; <pins>SET ",
+                hundred!("= {n}"),
+                " ;; <pins>SELECT @m00, @m99",
+            ),
         ],
     ),
 ];
