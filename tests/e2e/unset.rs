@@ -372,3 +372,44 @@ fn what_nobody_has_read_makes_nothing_for_others() {
         }
     });
 }
+
+/// On MariaDB a SET that fails makes no variable, whatever another client has had on the backend.
+#[test]
+fn what_a_set_that_failed_would_have_set_was_never_set() {
+    let test = "sets_in_vain";
+    let Some(real) = server(test) else { return };
+    same_on(real, test, 1, |story| {
+        story.columns = true;
+        let (a, b) = (story.join(), story.join());
+        let counts = "SELECT @k := IFNULL(@k, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t";
+        let sets = [
+            "SET time_zone = 'bad', @k = 1",
+            "SET @k = 1, nosuch = 1",
+            "SET @k = (SELECT nosuch)",
+            "SET NAMES nosuch, @k = 1",
+            "SET @k = = 1",
+        ];
+        for (at, set) in sets.into_iter().enumerate() {
+            for prepared in [false, true] {
+                story.sql(b, &format!("SET @k = 'other{at}', @l = {at}"));
+                match prepared {
+                    true => {
+                        story.command(a, Command::StmtPrepare, set.as_bytes());
+                    }
+                    false => {
+                        story.sql(a, set);
+                    }
+                }
+                story.sql(b, "SELECT @k, @l");
+                story.all(a, &["SELECT @k, IFNULL(@k, 1.5)", counts, "SELECT @k"]);
+                story.command(a, Command::ResetConnection, b"");
+            }
+        }
+        // What it has set before it keeps, and what it sets behind it.
+        story.all(a, &["SET @k = 7", "SET @k = 8, nosuch = 1"]);
+        story.sql(b, "SELECT @k");
+        story.all(a, &["SELECT @k", "SET @m = 1, nosuch = 1", "SET @m = NULL"]);
+        story.sql(b, "SET @m = 'other'");
+        story.sql(a, "SELECT @m, IFNULL(@m, 1.5)");
+    });
+}

@@ -907,3 +907,47 @@ fn random_numbers_go_on_from_where_their_client_has_put_them() {
         }
     });
 }
+
+/// MariaDB reports nothing of it, so its client keeps its backend until it leaves or resets.
+#[test]
+fn what_set_statement_sets_for_good_keeps_its_client() {
+    let test = "sets_behind_set_statement";
+    let Some(real) = server(test) else { return };
+    same_on(real, test, 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        let shown = "SELECT @@sql_select_limit, @@time_zone, @@autocommit, @@sql_mode, \
+                     @@character_set_client, @@tx_isolation, @v";
+        for set in [
+            "SET sql_select_limit = 1",
+            "SET SESSION time_zone = '+03:00', @v = 5",
+            "SET @@autocommit = 0",
+            "SET sql_mode = 'ANSI_QUOTES'",
+            "SET NAMES latin1",
+            "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            "SET STATEMENT div_precision_increment = 9 FOR SET sql_select_limit = 2",
+        ] {
+            let set = format!("SET STATEMENT max_statement_time = 10 FOR {set}");
+            for prepared in [false, true] {
+                match prepared {
+                    true => {
+                        let id = story.prepare(a, &set).id;
+                        story.execute(a, id, &[]);
+                    }
+                    false => {
+                        story.sql(a, &set);
+                    }
+                }
+                for who in [b, a] {
+                    story.all(who, &["SELECT 1", shown]);
+                }
+                story.command(a, Command::ResetConnection, b"");
+                story.sql(b, shown);
+                story.sql(a, shown);
+            }
+        }
+        // What user variables it sets is read back.
+        story.sql(a, "SET STATEMENT max_statement_time = 10 FOR SET @v = 7");
+        story.sql(b, "SELECT @v");
+        story.sql(a, "SELECT @v");
+    });
+}

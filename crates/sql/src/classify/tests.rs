@@ -629,6 +629,26 @@ fn what_set_statement_sets_does_not_last() {
     let one = found("SET STATEMENT sql_mode = 'ANSI_QUOTES' FOR SELECT 1");
     assert!(one.passing && one.pin.is_none(), "{one:?}");
     assert!(!found("SET sql_mode = 'ANSI_QUOTES'").passing);
+    for (sql, pin) in [
+        ("SET STATEMENT a=1 FOR SET sql_select_limit=1", true),
+        ("SET STATEMENT a=1 FOR SET SESSION autocommit=0", true),
+        ("SET STATEMENT a=1 FOR SET @x=1, @@session.b=1", true),
+        ("SET STATEMENT a=1 FOR SET NAMES latin1", true),
+        (
+            "SET STATEMENT a=1 FOR SET SESSION TRANSACTION READ ONLY",
+            true,
+        ),
+        ("SET STATEMENT a=1 FOR SET STATEMENT b=1 FOR SET c=1", true),
+        (
+            "SET STATEMENT a=1 FOR SET STATEMENT b=1 FOR SELECT 1",
+            false,
+        ),
+        ("SET STATEMENT a=1 FOR SET GLOBAL b=1", false),
+        ("SET STATEMENT a=1 FOR SET @x=1", false),
+    ] {
+        let cause = pin.then_some(PinCause::SpecialVariable);
+        assert_eq!(found(sql).pin, cause, "{sql}");
+    }
     for sql in [
         "SET STATEMENT sql_mode = '' FOR SELECT 1; SET time_zone = '+01:00'",
         "SET time_zone = '+01:00'; SET STATEMENT sql_mode = '' FOR SELECT 1",

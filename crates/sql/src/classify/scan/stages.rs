@@ -232,6 +232,7 @@ impl Scan<'_> {
         }
         self.stage = Stage::Rest;
         if self.is_any(token, &[b"NAMES", b"CHARACTER", b"CHAR", b"CHARSET"]) {
+            self.sets_unreported();
             self.out.sets_charset = true;
             self.reader = self.reader.max(Reader::Charset);
         } else if self.is(token, b"ROLE") {
@@ -254,9 +255,19 @@ impl Scan<'_> {
             }
             self.out.passing = true;
             self.stage = Stage::SetStatement;
-        } else if !self.is(token, b"TRANSACTION") {
+        } else if self.is(token, b"TRANSACTION") {
+            self.sets_unreported();
+        } else {
             self.variable = Some(token);
             self.stage = Stage::Variable;
+        }
+    }
+
+    /// A SET of session variables. What SET STATEMENT ... FOR SET sets lasts, and MariaDB reports
+    /// nothing of it.
+    fn sets_unreported(&mut self) {
+        if self.out.passing {
+            self.pin(PinCause::SpecialVariable);
         }
     }
 
@@ -326,6 +337,7 @@ impl Scan<'_> {
             self.out.changes_watched = true;
             return;
         }
+        self.sets_unreported();
         // MariaDB reports nothing of `SET @@name` (docs/trackers.md).
         let unscoped = !self.text(token).contains(&b'.');
         let mysql = self.mode.server.is_mysql();

@@ -201,6 +201,15 @@ pub(super) const HABITS: &[Habit] = &[
         &[
             "SET STATEMENT sql_mode = 'ANSI_QUOTES', div_precision_increment = {n} FOR \
              SELECT \"id\", 1 / 3 FROM {t} ORDER BY 1 ;; SELECT \"id\", 1 / 3",
+            "<pins>SET STATEMENT max_statement_time = 50 FOR SET sql_select_limit = {n} ;; \
+             SELECT id FROM kinds ORDER BY id ;; <reset>",
+            "<pins>SET STATEMENT max_statement_time = 50 FOR SET time_zone = '+0{n}:00', @s = {n} ;; \
+             <b>SELECT @@time_zone ;; SELECT @s ;; <reset> ;; SELECT @@time_zone",
+            "SET STATEMENT max_statement_time = 50 FOR SET @s = {n} ;; SELECT {k} ;; SELECT @s",
+            "SET STATEMENT max_statement_time = 50 FOR USE oracle_b ;; SELECT DATABASE() ;; \
+             USE oracle_a",
+            "SET STATEMENT max_statement_time = 50 FOR SET ROLE oracle_reader ;; \
+             SELECT CURRENT_ROLE() ;; SET ROLE NONE",
             "SET STATEMENT no_such_variable = 1 FOR SELECT {n} ;; SHOW WARNINGS",
             "SET STATEMENT div_precision_increment = {n} FOR SELEC ;; SELECT 1 / 3",
             "SET STATEMENT sql_select_limit = 1 FOR SELECT id FROM kinds ORDER BY id ;; \

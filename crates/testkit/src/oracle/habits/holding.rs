@@ -132,21 +132,21 @@ pub(super) const HABITS: &[Habit] = &[
         4,
         On::Both,
         &[
-            "PREPARE v FROM 'SELECT @u := {n}' ;; SELECT {k}",
-            "PREPARE v FROM 'SELECT @u := {n}' ;; SELECT {k} ;; EXECUTE v ;; SELECT @u",
-            "PREPARE v FROM 'SET @u = {n}' ;; SELECT {k} ;; EXECUTE v ;; SELECT @u",
-            "PREPARE v FROM 'SELECT {n} INTO @u' ;; SELECT {k} ;; DEALLOCATE PREPARE v",
-            "<prepare=7>SELECT @u := {n} ;; SELECT {k}",
-            "<prepare=7>SELECT @u := {n} ;; SELECT {k} ;; <execute=7> ;; SELECT @u",
-            "<prepare=7>INSERT INTO {t} (v) SELECT @u := {n} ;; SELECT {k} ;; <close=7>",
-            "SET @p = 'SELECT @u := {n}' ;; PREPARE v FROM @p ;; SELECT {k}",
-            "PREPARE v FROM 'SELECT @made := {n}' ;; \
-             <b>SELECT @made := IFNULL(@made, 0) + 1 AS u FROM kinds ORDER BY id",
-            "<prepare=7>SELECT @made := {n} ;; SELECT {k} ;; \
-             <b>SELECT @made := IFNULL(@made, 0) + 1 AS u FROM kinds ORDER BY id ;; <execute=7>",
-            "EXECUTE v ;; SELECT @u",
-            "SELECT @u := IFNULL(@u, 0) + 1 AS u FROM kinds ORDER BY id",
-            "SELECT CHARSET(@u), COLLATION(@u)",
+            "PREPARE v FROM 'SELECT @unset_u := {n}' ;; SELECT {k}",
+            "PREPARE v FROM 'SELECT @unset_u := {n}' ;; SELECT {k} ;; EXECUTE v ;; SELECT @unset_u",
+            "PREPARE v FROM 'SET @unset_u = {n}' ;; SELECT {k} ;; EXECUTE v ;; SELECT @unset_u",
+            "PREPARE v FROM 'SELECT {n} INTO @unset_u' ;; SELECT {k} ;; DEALLOCATE PREPARE v",
+            "<prepare=7>SELECT @unset_u := {n} ;; SELECT {k}",
+            "<prepare=7>SELECT @unset_u := {n} ;; SELECT {k} ;; <execute=7> ;; SELECT @unset_u",
+            "<prepare=7>INSERT INTO {t} (v) SELECT @unset_u := {n} ;; SELECT {k} ;; <close=7>",
+            "SET @p = 'SELECT @unset_u := {n}' ;; PREPARE v FROM @p ;; SELECT {k}",
+            "PREPARE v FROM 'SELECT @unset_m := {n}' ;; \
+             <b>SELECT @unset_m := IFNULL(@unset_m, 0) + 1 AS u FROM kinds ORDER BY id",
+            "<prepare=7>SELECT @unset_m := {n} ;; SELECT {k} ;; \
+             <b>SELECT @unset_m := IFNULL(@unset_m, 0) + 1 AS u FROM kinds ORDER BY id ;; <execute=7>",
+            "EXECUTE v ;; SELECT @unset_u",
+            "SELECT @unset_u := IFNULL(@unset_u, 0) + 1 AS u FROM kinds ORDER BY id",
+            "SELECT @unset_u, CHARSET(@unset_u), COLLATION(@unset_u)",
         ],
     ),
     // Texts in which a name is used among other statements.
