@@ -203,8 +203,9 @@ pub(super) const HABITS: &[Habit] = &[
              SELECT \"id\", 1 / 3 FROM {t} ORDER BY 1 ;; SELECT \"id\", 1 / 3",
             "<pins>SET STATEMENT max_statement_time = 50 FOR SET sql_select_limit = {n} ;; \
              SELECT id FROM kinds ORDER BY id ;; <reset>",
-            "<pins>SET STATEMENT max_statement_time = 50 FOR SET time_zone = '+0{n}:00', @s = {n} ;; \
-             <b>SELECT @@time_zone ;; SELECT @s ;; <reset> ;; SELECT @@time_zone",
+            "<pins>SET STATEMENT max_statement_time = 50 FOR \
+             SET time_zone = '+0{n}:00', @s = {n} ;; <b>SELECT @@time_zone ;; SELECT @s ;; \
+             <reset> ;; SELECT @@time_zone",
             "SET STATEMENT max_statement_time = 50 FOR SET @s = {n} ;; SELECT {k} ;; SELECT @s",
             "SET STATEMENT max_statement_time = 50 FOR USE oracle_b ;; SELECT DATABASE() ;; \
              USE oracle_a",

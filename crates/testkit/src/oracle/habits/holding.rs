@@ -143,7 +143,8 @@ pub(super) const HABITS: &[Habit] = &[
             "PREPARE v FROM 'SELECT @unset_m := {n}' ;; \
              <b>SELECT @unset_m := IFNULL(@unset_m, 0) + 1 AS u FROM kinds ORDER BY id",
             "<prepare=7>SELECT @unset_m := {n} ;; SELECT {k} ;; \
-             <b>SELECT @unset_m := IFNULL(@unset_m, 0) + 1 AS u FROM kinds ORDER BY id ;; <execute=7>",
+             <b>SELECT @unset_m := IFNULL(@unset_m, 0) + 1 AS u FROM kinds ORDER BY id ;; \
+             <execute=7>",
             "EXECUTE v ;; SELECT @unset_u",
             "SELECT @unset_u := IFNULL(@unset_u, 0) + 1 AS u FROM kinds ORDER BY id",
             "SELECT @unset_u, CHARSET(@unset_u), COLLATION(@unset_u)",
