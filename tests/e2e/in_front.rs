@@ -376,11 +376,12 @@ fn an_execution_whose_schema_was_dropped_does_not_run() {
             .map(|text| doomed.gone.prepare(text).id);
             doomed.gone.must("PREPARE s FROM 'DELETE FROM t'");
             if !prepared_there {
-                // Another backend, where nothing is prepared.
+                // Another backend, where nothing is prepared. Those of other tests stay.
                 let list = doomed.admin.rows("SHOW PROCESSLIST");
-                for row in list.texts().iter().filter(|row| row[1] == "app") {
-                    end_connection(&mut doomed.admin, &row[0]);
-                }
+                let of_pool = list.texts();
+                let mut of_pool = of_pool.iter().filter(|row| row[3] == doomed.schema);
+                let backend = of_pool.next().expect("its backend stands in the schema");
+                end_connection(&mut doomed.admin, &backend[0]);
             }
             doomed.drop_schema();
             for id in ids {
