@@ -8,6 +8,7 @@ use session::reply_summary::ReplySummary;
 use session::standing::Front;
 use session::statement::{Explanation, Statement};
 use std::rc::Rc;
+use wire::capabilities::NO_SCHEMA;
 use wire::command::ReplyShape;
 
 pub(super) const NOW: Time = Time(1_000_000_000);
@@ -165,9 +166,19 @@ fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     parts.backend.conditions_of = Some(other());
     let (front, sent) = parts.front();
     assert_eq!(front, Front::CannotFail);
-    assert!(sent.contains("DO IF(0,"), "{sent}");
+    assert!(sent.contains("SHOW CREATE TABLE"), "{sent}");
     assert_eq!(parts.purposes(), [Purpose::Clearing]);
     assert_eq!(parts.backend.conditions_of, None);
+    // No table has a schema for this one, so it takes two.
+    let mut parts = Parts::new();
+    parts.client.capabilities |= NO_SCHEMA;
+    parts.backend.conditions_of = Some(other());
+    let (_, sent) = parts.front();
+    assert!(
+        sent.contains("DO IF(0,") && sent.contains("VALUES (1)"),
+        "{sent}"
+    );
+    assert_eq!(parts.purposes(), [Purpose::Clearing, Purpose::Clearing]);
     // Within a transaction nobody else has been here.
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());

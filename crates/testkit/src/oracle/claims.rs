@@ -26,6 +26,7 @@
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
 use crate::real::Flavour;
+use wire::capabilities::NO_SCHEMA;
 
 /// How texts begin that succeed in any session, and count what they find.
 const FINDS: [&str; 3] = [
@@ -60,6 +61,8 @@ const CLEARS: [&str; 4] = ["INSERT ", "UPDATE ", "DELETE ", "REPLACE "];
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     here: bool,
+    /// For it no table has a schema (CLIENT_NO_SCHEMA).
+    no_schema: bool,
     /// It has found some rows.
     found: bool,
     /// It has named [`GIVEN`] while it held nothing.
@@ -165,7 +168,7 @@ impl Held {
         self.said_untold |= !self.told && sql.starts_with("START TRANSACTION READ ");
         self.read_only |= sql.contains("READ ONLY");
         let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));
-        self.found |= begins(&FINDS);
+        self.found |= begins(&FINDS) && !(self.no_schema && sql.contains("oracle_a."));
         if begins(&["SET ROLE "]) {
             self.role = sql != "SET ROLE NONE";
         }
@@ -271,8 +274,11 @@ impl Claims {
             return false;
         }
         let held = &mut self.held[who];
-        if matches!(step.act, Act::Join(_)) {
-            *held = Held::default();
+        if let Act::Join(login) = &step.act {
+            *held = Held {
+                no_schema: login.with & NO_SCHEMA != 0,
+                ..Held::default()
+            };
         }
         match &step.act {
             Act::Sql(sql) if !held.note_text(sql, self.backends.of) => return false,
@@ -311,10 +317,16 @@ impl Claims {
             }
             Claim::Automatic => {}
             Claim::Frees => {
-                let Held { found, role, .. } = *held;
+                let Held {
+                    found,
+                    role,
+                    no_schema,
+                    ..
+                } = *held;
                 *held = Held {
                     found,
                     role,
+                    no_schema,
                     ..Held::default()
                 };
                 self.alone = None;

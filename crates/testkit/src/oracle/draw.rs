@@ -16,7 +16,7 @@
 //! until the story ends. `blocked` is SQL that waits while the steps behind it are taken, up to the
 //! one that says `answers`. `kill=query|connection|command` ends the other one of the two.
 
-use super::claims::{Backends, Claims};
+use super::claims::{Backends, Claims, legal};
 use super::ground::CLIENTS_MAX;
 use super::habits::{self, Habit, LEFT_OUT, On};
 use super::script::{Act, Claim, Kill, Login, Step};
@@ -103,7 +103,8 @@ pub fn draw(seed: u64, backends: Backends) -> Vec<Step> {
     if backends.of == Flavour::MariaDb {
         forbid_schemas(seed, &mut drawing.steps);
     }
-    drawing.steps
+    // What such clients may say is known only now.
+    legal(&drawing.steps, backends)
 }
 
 /// Says which clients name no schemas (CLIENT_NO_SCHEMA): three of four in every fourth script.

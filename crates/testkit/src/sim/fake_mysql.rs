@@ -408,7 +408,7 @@ impl Seat {
         if sql.starts_with("SHOW WARNINGS") {
             return self.show_warnings(sql);
         }
-        if sql == "DO IF(0,(SELECT 1 FROM (SELECT 1) AS x),1)" {
+        if sql == "SHOW CREATE TABLE information_schema.TABLES" {
             self.diagnostics = None;
             return Answer::changed(Vec::new());
         }
