@@ -100,10 +100,6 @@ list_skipped() {
     cat "$ONRAMP_SKIPPED_FILE.counted"
 }
 
-# Most end-to-end tests wait for a server that starts or ends: with one at a time for each core, a
-# third of the cores' time is left over.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
-
 need_cargo
 want_compiler
 want_mariadb

@@ -945,6 +945,16 @@ fn what_set_statement_sets_for_good_keeps_its_client() {
                 story.sql(a, shown);
             }
         }
+        // To set these for one statement leaves something, or hides what that does.
+        for text in [
+            "SET STATEMENT max_join_size = 10 FOR SELECT 1",
+            "SET STATEMENT session_track_schema = OFF FOR USE shop",
+        ] {
+            story.sql(a, text);
+            story.sql(b, "SELECT DATABASE(), @@sql_big_selects");
+            story.sql(a, "SELECT DATABASE(), @@sql_big_selects");
+            story.command(a, Command::ResetConnection, b"");
+        }
         // What user variables it sets is read back.
         story.sql(a, "SET STATEMENT max_statement_time = 10 FOR SET @v = 7");
         story.sql(b, "SELECT @v");

@@ -23,11 +23,6 @@ use sql::unscoped::retold;
 pub(crate) struct Touched {
     /// User variables.
     pub(crate) names: Vec<Text>,
-    /// Of `names`, those that the client has never set, and that the SET under way gives a value.
-    pub(crate) assigned: Vec<Text>,
-    /// Of `names`, those that SETs alone would have set that failed. A NULL is what was given to
-    /// the backend in place of another client's value: this client has never set it.
-    pub(crate) in_vain: Vec<Text>,
     /// Some of them may have been set since they were read back last.
     pub(crate) fresh: bool,
     /// User variables that are not to be there when it is sent (see
@@ -69,8 +64,6 @@ impl Touched {
 
     /// Notes what another text may set.
     pub(crate) fn add(&mut self, next: Touched) {
-        self.in_vain.retain(|name| !next.names.contains(name));
-        self.assigned = next.assigned;
         for name in next.names {
             if !self.names.contains(&name) {
                 self.names.push(name);
@@ -84,10 +77,6 @@ impl Touched {
     /// A statement was answered.
     pub(crate) fn note_result(&mut self, failed: bool) {
         self.failed |= failed && !self.sets.is_empty();
-        let assigned = std::mem::take(&mut self.assigned);
-        if failed {
-            self.in_vain.extend(assigned);
-        }
     }
 
     /// Whether SETs are to be sent before anything else.
@@ -103,8 +92,7 @@ impl Touched {
     /// Whether it can go along with its client and the backend to another process: nothing that it
     /// waits for is under way.
     pub(crate) fn goes_along(&self) -> bool {
-        let unset = [&self.unset, &self.assigned, &self.in_vain];
-        unset.iter().all(|names| names.is_empty()) && self.sets.is_empty() && self.awaited == 0
+        self.unset.is_empty() && self.sets.is_empty() && self.awaited == 0
     }
 
     /// Whether the clock is to be read.

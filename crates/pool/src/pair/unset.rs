@@ -97,11 +97,10 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 impl<S> Client<S> {
     /// Whether a user variable may be set in its session.
-    pub(super) fn may_have(&self, name: &[u8]) -> bool {
+    fn may_have(&self, name: &[u8]) -> bool {
         let touched = self.touched.as_ref();
-        let is_in = |names: &[Text]| names.iter().any(|other| **other == *name);
-        let touched = touched.is_some_and(|t| is_in(&t.names) && !is_in(&t.in_vain));
-        touched || self.session.user_variable(name).is_some()
+        self.session.user_variable(name).is_some()
+            || touched.is_some_and(|touched| touched.names.iter().any(|other| **other == *name))
     }
 
     /// User variables that its command needs not to be there.

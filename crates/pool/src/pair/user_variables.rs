@@ -44,7 +44,6 @@ use session::user_variables::{
 };
 use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::LexMode;
-use std::mem::take;
 
 /// Longest value that a client may carry, in bytes.
 const VALUE_MAX: usize = 64 * 1024;
@@ -151,11 +150,6 @@ impl<S> Client<S> {
             self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
         }
         let mut touched = Touched::of(names.unwrap_or_default());
-        // MySQL makes some of them when it reads such a SET, with a type.
-        if found.verb == Verb::Set && !found.multi && !mode.server.is_mysql() {
-            let is_new = |name: &&Text| !unset.contains(name) && !self.may_have(name);
-            touched.assigned = touched.names.iter().filter(is_new).cloned().collect();
-        }
         touched.unset = unset;
         touched
     }
@@ -220,10 +214,8 @@ impl<S> Pair<'_, S> {
 
     /// The values have come back.
     pub(super) fn variables_told(&mut self, answer: &Answer) -> Result<(), Broken> {
-        let (names, in_vain) = match &mut self.client.touched {
-            Some(touched) => (take(&mut touched.names), take(&mut touched.in_vain)),
-            None => Default::default(),
-        };
+        let names = self.client.touched.as_mut();
+        let names = names.map_or_else(Vec::new, |touched| std::mem::take(&mut touched.names));
         let columns: Vec<_> = answer.of(Properties::USER_VARIABLES).collect();
         if columns.len() != READ_COLUMNS * names.len() {
             return Err("the server gave other variables back than it was asked for");
@@ -231,7 +223,7 @@ impl<S> Pair<'_, S> {
         let digits = columns.chunks(READ_COLUMNS).filter_map(|read| read[1].1);
         // Together they are too much to be carried: no literal is made of any.
         if digits.map(|hex| hex.len()).sum::<usize>() > CLIENT_BYTES_MAX {
-            self.keep_variables(names, in_vain);
+            self.keep_variables(names);
             return Ok(());
         }
         let mut changes = Vec::with_capacity(names.len());
@@ -246,18 +238,12 @@ impl<S> Pair<'_, S> {
                 hex: read[1].1.map(|hex| &**hex),
                 collation: read[2].1.map_or(b"", |collation| collation),
             };
-            let was_set = || self.client.session.user_variable(name).is_some();
-            let literal = match read.hex {
-                // Of before the SET that failed: as if it were not set.
-                None if in_vain.contains(name) && !was_set() => Some(Vec::new()),
-                _ => literal_of(&read),
-            };
-            changes.extend(literal.map(|literal| (name.clone(), literal)));
+            changes.extend(literal_of(&read).map(|literal| (name.clone(), literal)));
         }
         let exact = changes.len() == names.len();
         match self.with_changes(&changes).filter(|_| exact) {
             Some(user) => self.carry_variables(&user),
-            None => self.keep_variables(names, in_vain),
+            None => self.keep_variables(names),
         }
         Ok(())
     }
@@ -288,10 +274,9 @@ impl<S> Pair<'_, S> {
     }
 
     /// They stay where they are, until the client's statements have made something else of them.
-    fn keep_variables(&mut self, names: Vec<Text>, in_vain: Vec<Text>) {
+    fn keep_variables(&mut self, names: Vec<Text>) {
         self.pin_while(PinReason::Text(PinCause::UserVariable), VALUES);
-        let touched = self.client.touched.get_or_insert_default();
-        (touched.names, touched.in_vain) = (names, in_vain);
+        self.client.touched.get_or_insert_default().names = names;
     }
 }
 

@@ -442,6 +442,7 @@ impl<'a> Scan<'a> {
             Stage::Assignment | Stage::Variable | Stage::Value | Stage::Off => {
                 self.set_word(token);
             }
+            Stage::SetStatement => self.passing_variable(token),
             Stage::Begin => self.pin(PinCause::StoredCode),
             Stage::First => {
                 self.pin(PinCause::Unknown);

@@ -645,6 +645,13 @@ fn what_set_statement_sets_does_not_last() {
         ),
         ("SET STATEMENT a=1 FOR SET GLOBAL b=1", false),
         ("SET STATEMENT a=1 FOR SET @x=1", false),
+        ("SET STATEMENT session_track_schema=OFF FOR USE b", true),
+        ("SET STATEMENT a=1, `insert_id`=5 FOR SELECT 1", true),
+        ("SET STATEMENT max_join_size=10 FOR SELECT 1", true),
+        (
+            "SET STATEMENT max_statement_time=10, sql_mode='' FOR SELECT 1",
+            false,
+        ),
     ] {
         let cause = pin.then_some(PinCause::SpecialVariable);
         assert_eq!(found(sql).pin, cause, "{sql}");

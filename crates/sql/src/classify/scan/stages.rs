@@ -99,7 +99,18 @@ impl Scan<'_> {
             Stage::SetStatement if self.depth == 0 && self.is(token, b"FOR") => {
                 self.stage = Stage::First;
             }
+            Stage::SetStatement => self.passing_variable(token),
             _ => {}
+        }
+    }
+
+    /// A word or a name between SET STATEMENT and FOR. To set some variables and to set them back
+    /// leaves something behind, or hides what the statement itself does to the session.
+    pub(super) fn passing_variable(&mut self, token: Token) {
+        let name = set::unquoted(self.text(token));
+        let lasts = matches!(set::setting(name), Setting::Pins(_) | Setting::UnlessOff(_));
+        if lasts || name.eq_ignore_ascii_case(b"max_join_size") {
+            self.pin(PinCause::SpecialVariable);
         }
     }
 

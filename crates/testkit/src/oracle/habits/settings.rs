@@ -431,18 +431,6 @@ pub(super) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
-        "set_in_vain",
-        2,
-        On::MariaDb,
-        &[
-            "SET @unset_a = {n}, no_such_variable = 1 ;; SELECT {k} ;; \
-             SELECT @unset_a := IFNULL(@unset_a, 0) + 1 AS n FROM kinds ORDER BY id",
-            "SET time_zone = 'No/Such', @unset_b = {n} ;; SELECT {k} ;; \
-             SELECT @unset_b, IFNULL(@unset_b, 1.5)",
-            "SET @unset_b = '{w}' ;; SELECT @unset_b",
-        ],
-    ),
-    habit(
         "special_variables",
         2,
         On::Both,
