@@ -24,6 +24,42 @@ fn what_clears_conditions_needs_no_schema() {
     });
 }
 
+/// The counts behind each kind of statement where the conditions of another client were cleared in
+/// front of it, also as the first of a session.
+#[test]
+fn counts_stay_where_conditions_were_cleared() {
+    same_on_both("cleared", 1, |story| {
+        let account = app().with(cap::NO_SCHEMA).schema(&story.schema);
+        let a = story.join_as(&account);
+        story.sql(a, "CREATE TABLE t (v INT)");
+        for sql in [
+            "SHOW COLUMNS FROM t",
+            "DESCRIBE no_such_table",
+            "SHOW TABLES",
+            "SHOW CREATE TABLE no_such_table",
+            "SELECT no_such_column",
+            "SELECT 1 UNION SELECT 2",
+            "INSERT INTO t VALUES (1), (2)",
+            "UPDATE t SET v = 1",
+            "SELECT v, ROW_COUNT() FROM t LIMIT 1",
+            "DO 1",
+            "SELECT FROM",
+        ] {
+            let b = story.join_as(&account);
+            for _ in 0..2 {
+                story.sql(a, "SELECT CAST('x' AS SIGNED)");
+                story.sql(b, sql);
+                story.sql(b, "SELECT ROW_COUNT()");
+                story.sql(a, "SELECT CAST('x' AS SIGNED)");
+                story.sql(b, sql);
+                story.sql(b, "SELECT FOUND_ROWS()");
+            }
+            story.sql(a, "SELECT v FROM t");
+        }
+        story.sql(a, "DROP TABLE t");
+    });
+}
+
 #[test]
 fn a_table_of_another_schema_is_not_the_temporary_one() {
     same_on_both("passed_over", 2, |story| {

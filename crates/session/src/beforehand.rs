@@ -14,7 +14,7 @@ use crate::statement::{
     Code, Conditions, Explanation, Extent, LooksBack, NOT_JUDGED, Statement, Untracked,
 };
 use sql::classify::{self, Marks, PinCause, PinCauses, Reads, Verb};
-use sql::lex::Server;
+use sql::lex::{LexMode, Server};
 use wire::command::{Command, ReplyShape};
 
 /// Causes that stand for code whose text is not at hand.
@@ -40,9 +40,10 @@ pub fn class_with(found: &classify::Statement, known: Option<&Known>) -> classif
     }
 }
 
-/// What is known of a text.
+/// What is known of a text; `mode` is how it is read.
 #[must_use]
-pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
+pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
+    let server = mode.server;
     let hides = hides_reads(found);
     let conditions = match found.verb {
         _ if found.multi && found.marks.contains(Marks::DIAGNOSTICS_BEHIND) => {
@@ -52,7 +53,9 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         Verb::Diagnostics if found.reads.intersects(Reads::DIAGNOSTICS) => Conditions::Asks,
         Verb::Diagnostics => Conditions::Raises,
         Verb::Show if found.marks.contains(Marks::NO_QUERY) => Conditions::Leaves,
-        Verb::Show | Verb::Explain if server.is_mysql() => Conditions::Leaves,
+        // With CLIENT_NO_SCHEMA, MariaDB's parser finds that there is no such table: for this it
+        // puts a table of information_schema in the text, which then has no schema.
+        Verb::Show | Verb::Explain if server.is_mysql() || mode.no_schema => Conditions::Leaves,
         // A query inside of it may be what fails.
         Verb::Show | Verb::Explain
             if found.marks.contains(Marks::COUNTED)
@@ -226,7 +229,6 @@ pub fn statement_without_text(command: Command, server: Server) -> Statement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sql::lex::LexMode;
 
     fn of(sql: &str, server: Server) -> Found {
         let mode = LexMode {
@@ -254,8 +256,26 @@ mod tests {
             ("DELETE FROM t WHERE a = ?", Conditions::CountsLast),
         ] {
             let class = classify::classify(sql.as_bytes(), mode);
-            let statement = in_bulk(statement_of(&class, server), class.verb);
+            let statement = in_bulk(statement_of(&class, mode), class.verb);
             assert_eq!(statement.conditions, conditions, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_mariadb_looks_up_is_not_looked_up_without_schemas() {
+        let server = Server::MariaDb(101_100);
+        let with = LexMode {
+            server,
+            ..LexMode::default()
+        };
+        let without = LexMode {
+            no_schema: true,
+            ..with
+        };
+        for sql in ["SHOW COLUMNS FROM t", "DESCRIBE t", "SHOW TABLES"] {
+            let of = |mode| statement_of(&classify::classify(sql.as_bytes(), mode), mode);
+            assert_eq!(of(with).conditions, Conditions::LooksUp, "{sql}");
+            assert_eq!(of(without).conditions, Conditions::Leaves, "{sql}");
         }
     }
 

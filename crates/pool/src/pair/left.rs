@@ -49,15 +49,13 @@ use wire::attributes::put_query;
 use wire::capabilities::NO_SCHEMA;
 use wire::command::ReplyShape;
 
-/// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS(); ROW_COUNT() is -1
-/// then, as in a new session.
-const CLEARS_MARIADB: &[&str] = &["SHOW CREATE TABLE information_schema.TABLES"];
-/// The same for a client with CLIENT_NO_SCHEMA, for whom no table has a schema: the first clears,
-/// for it names a table, though it never reads it; the second leaves ROW_COUNT() as it should be.
-const CLEARS_WITHOUT_SCHEMA: &[&str] =
-    &["DO IF(0,(SELECT 1 FROM (SELECT 1) AS x),1)", "VALUES (1)"];
+/// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
+const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
+/// The same for a client with CLIENT_NO_SCHEMA, for whom no table has a schema: it names one, though
+/// it never reads it.
+const CLEARS_WITHOUT_SCHEMA: &str = "DO IF(0,(SELECT 1 FROM (SELECT 1) AS x),1)";
 /// Clears MySQL's, as any statement does that does not ask for them.
-const CLEARS_MYSQL: &[&str] = &["DO 0"];
+const CLEARS_MYSQL: &str = "DO 0";
 
 /// Whose conditions those are that a statement has left for which nobody waits.
 const NOBODY: Key = Key::from_parts(u32::MAX, 0);
@@ -228,11 +226,9 @@ impl<S> Pair<'_, S> {
         };
         backend.conditions_of = None;
         client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
-        for sql in clears {
-            let command = InFlight::own(Some(self.owner), Purpose::Clearing, ReplyShape::Results);
-            backend.expect(command);
-            put_query(out, backend.form, sql.as_bytes());
-        }
+        let command = InFlight::own(Some(self.owner), Purpose::Clearing, ReplyShape::Results);
+        backend.expect(command);
+        put_query(out, backend.form, clears.as_bytes());
     }
 }
 

@@ -265,7 +265,9 @@ impl<N: Net> Group<N> {
         let cursor = command == Command::StmtExecute
             && class.verb != Verb::Call
             && wants_cursor(&payload_of(message));
-        let mut statement = statement_of(&class, self.shared.server.flavour);
+        let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
+        let mode = (self.shared.server).lex_mode(&definition.session, capabilities);
+        let mut statement = statement_of(&class, mode);
         if command == Command::StmtBulkExecute {
             statement = in_bulk(statement, class.verb);
         }
@@ -278,8 +280,6 @@ impl<N: Net> Group<N> {
         let rides = !cursor
             && (self.settings.ride_max > 1 && text_rides(&definition.sql, &class, statement.found));
         if rides || self.figures.digests.are_counted() {
-            let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
-            let mode = (self.shared.server).lex_mode(&definition.session, capabilities);
             statement.digest = definition.digest(mode);
             let text = (&definition.sql[..], mode);
             (self.figures.digests).note(statement.digest, text, self.net.now());

@@ -94,7 +94,7 @@ impl<N: Net> Group<N> {
         let mode = client.lex_mode(&self.shared.server);
         let form = Form::of(client.capabilities);
         let class = classify(sql.as_bytes(), mode);
-        let mut statement = statement_of(&class, mode.server);
+        let mut statement = statement_of(&class, mode);
         statement.standing = standing_of(&class);
         statement.conditions = conditions.unwrap_or(statement.conditions);
         let mut message = Vec::new();

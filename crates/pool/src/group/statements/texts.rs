@@ -154,7 +154,7 @@ impl<N: Net> Group<N> {
             false => None,
         };
         let mut class = class_with(words, known.as_ref());
-        let mut statement = statement_of(&class, mode.server);
+        let mut statement = statement_of(&class, mode);
         let mut instead = None;
         if class.causes.contains(PinCause::SessionTracking)
             && let Some(client) = self.clients.get_mut(key)
@@ -220,7 +220,7 @@ impl<N: Net> Group<N> {
         let known = self.code().known(judged, &text.session);
         let found = &class_with(words, known.as_ref());
         let judged = SchemaText { found, ..judged };
-        let mut statement = statement_of(found, self.shared.server.flavour);
+        let mut statement = statement_of(found, mode);
         statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
         let mut instead = None;
         let planning = self.planning(key);

@@ -17,7 +17,7 @@ fn judged(sql: &str, server: Server) -> Statement {
         server,
         ..LexMode::default()
     };
-    statement_of(&classify(sql.as_bytes(), mode), server)
+    statement_of(&classify(sql.as_bytes(), mode), mode)
 }
 
 /// What there is in front of each text.
