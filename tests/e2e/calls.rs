@@ -7,7 +7,7 @@
 
 use crate::compare::{Story, same_on, same_on_both};
 use crate::triggers_and_views::{join, servers};
-use crate::world::{HOLD, app, fresh_schema, mysql, server, start_pool};
+use crate::world::{HOLD, app, found, fresh_schema, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
@@ -578,12 +578,16 @@ fn types_of_stored_code_are_not_those_of_another_session() {
 
 /// The same where the other client has been back at its usual value before, has made its backend
 /// stand there for what then fails, or has reset its session; and that itself goes on as on a
-/// connection of its own.
+/// connection of its own. The server is the test's own: MySQL forgets the code, and with it the
+/// types, of all sessions whenever anybody creates or drops stored code.
 #[test]
 fn types_of_stored_code_end_with_their_session() {
     let test = "types_of_stored_code_end_with_their_session";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, "types_ended", 1, |story| {
+    let Some(real) = found(Real::start_mysql(&[]), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    same_on(&real, "types_ended", 1, |story| {
         let (a, b) = (story.join(), story.join());
         let mut codes = 0;
         let mut code = |story: &mut Story| {
