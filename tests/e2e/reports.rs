@@ -198,6 +198,54 @@ fn a_question_about_diagnostics_reports_no_change_of_state() {
     same_on_both("state_of_diagnostics", 1, tell);
 }
 
+/// The end of a prepared statement is a change of state to both servers; one that fails is none.
+#[test]
+fn a_deallocation_reports_a_change_of_state() {
+    let tell = |story: &mut Story| {
+        let texts = [
+            "SET session_track_state_change = ON",
+            "PREPARE s FROM 'SELECT 1'",
+            "DEALLOCATE PREPARE s",
+            "DEALLOCATE PREPARE s",
+            "PREPARE s FROM 'SELECT 1'",
+            "EXECUTE s",
+            "SELECT * FROM missing",
+            "DROP PREPARE s",
+            "DROP PREPARE s",
+            "PREPARE s FROM 'SELECT 1'",
+            "PREPARE s FROM 'SELEC 1'",
+            "DEALLOCATE PREPARE s",
+            "PREPARE s FROM 'SELECT 1'",
+            "PREPARE r FROM 'SELECT 2'",
+            "BEGIN",
+            "DEALLOCATE PREPARE s",
+            "INSERT INTO t VALUES (1)",
+            "DEALLOCATE PREPARE r",
+            "COMMIT",
+            "SET @text = 'SELECT 1'",
+            "PREPARE s FROM @text",
+            "DEALLOCATE PREPARE s",
+            "PREPARE s FROM 'SELECT 1'",
+            "PREPARE r FROM 'SELECT 2'; DEALLOCATE PREPARE s",
+            "DO 1",
+            "SET session_track_state_change = OFF",
+            "PREPARE s FROM 'SELECT 1'",
+            "DEALLOCATE PREPARE s",
+        ];
+        let admin = story.join();
+        story.sql(admin, "CREATE TABLE t (a INT) ENGINE = InnoDB");
+        for caps in [0, cap::DEPRECATE_EOF, cap::SESSION_TRACK] {
+            let account = app().schema(&story.schema).without(caps);
+            let who = story.join_as(&account.with(cap::MULTI_STATEMENTS));
+            // Of a server that may report nothing, MariaDB sets the flag all the same.
+            story.changes_alone = caps == cap::SESSION_TRACK;
+            story.all(who, &texts);
+            story.command(who, Command::Quit, b"");
+        }
+    };
+    same_on_both("end_of_prepared", 2, tell);
+}
+
 /// A client that hears of every variable hears of the trackers' own, too. MySQL has among all of
 /// them `statement_id`, which is each connection's.
 #[test]

@@ -52,10 +52,10 @@ impl OwnOk<'_> {
 pub(crate) struct Unreadable;
 
 impl<S> Client<S> {
-    /// What the server reports of a statement that changes some state, and nothing else: MySQL
-    /// counts the end of a prepared statement as such.
+    /// What the server reports of a statement that changes some state, and nothing else: both count
+    /// the end of a prepared statement as such (tried on MariaDB 10.11 and MySQL 9.7).
     pub(crate) fn told_of_state(&self, server: &ServerFacts) -> &'static [u8] {
-        match server.flavour.is_mysql() && wanted_by(self, server).state {
+        match wanted_by(self, server).state {
             true => &STATE_CHANGED,
             false => b"",
         }
