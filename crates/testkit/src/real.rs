@@ -3,7 +3,7 @@
 //! The server lives in a folder of its own below the system's folder for temporary files, listens
 //! on a Unix socket there and on a free port of 127.0.0.1, and keeps nothing safe on disk, which
 //! makes it fast. A [`Guard`] ends it and removes the folder even when the test process is killed.
-//! Installing a data folder takes half a second, so it is done once per process and copied.
+//! Installing a data folder takes seconds, so it is done once per process and copied.
 //!
 //! Where MariaDB is not installed, [`Real::start`] says which program is missing; tests then skip
 //! by name ([`skipped`]). [`Real::start_mysql`] does the same with a real MySQL (see `mysql`).
@@ -75,6 +75,17 @@ struct Template {
     _guard: Guard,
 }
 
+impl Template {
+    /// A folder of a server's own, with a copy.
+    fn copy(&self) -> Result<(PathBuf, Guard), String> {
+        let folder = new_folder()?;
+        let guard = Guard::new(Some(&folder));
+        copy_folder(&self.folder.join("data"), &folder.join("data"))
+            .map_err(|error| format!("copying the data folder: {error}"))?;
+        Ok((folder, guard))
+    }
+}
+
 impl Real {
     /// A new server with these arguments besides the usual ones. Its administrator is `root`
     /// without a password, over the Unix socket.
@@ -97,10 +108,7 @@ impl Real {
             .get_or_init(install)
             .as_ref()
             .map_err(Clone::clone)?;
-        let folder = new_folder()?;
-        let guard = Guard::new(Some(&folder));
-        copy_folder(&template.folder.join("data"), &folder.join("data"))
-            .map_err(|error| format!("copying the data folder: {error}"))?;
+        let (folder, guard) = template.copy()?;
         let server = program("mariadbd")?;
         let program = match prefix.split_first() {
             None => (server, Vec::new()),

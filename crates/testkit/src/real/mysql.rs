@@ -6,11 +6,13 @@
 //! it is MySQL (MariaDB has a program of that name too). The older line, MySQL 8.0, is the folder
 //! that `ONRAMP_MYSQL8` names, or `target/mysql8`.
 
-use super::{Flavour, Real, new_folder, program};
+use super::{Flavour, Real, Template, new_folder, program};
 use crate::guard::Guard;
 use rustix::process::geteuid;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 impl Real {
     /// A new MySQL with these arguments besides the usual ones; as [`Real::start`] otherwise.
@@ -18,7 +20,13 @@ impl Real {
     /// # Errors
     /// That it is not installed, or what the server said instead of starting.
     pub fn start_mysql(extra: &[&str]) -> Result<Real, String> {
-        Real::start_found(find()?, "--loose-innodb-redo-log-capacity=8M", extra)
+        static INSTALLED: OnceLock<Result<Installed, String>> = OnceLock::new();
+        Real::start_installed(
+            &INSTALLED,
+            find,
+            "--loose-innodb-redo-log-capacity=8M",
+            extra,
+        )
     }
 
     /// A new MySQL 8.0, of the line before; as [`Real::start_mysql`] otherwise.
@@ -26,37 +34,60 @@ impl Real {
     /// # Errors
     /// As [`Real::start_mysql`].
     pub fn start_mysql8(extra: &[&str]) -> Result<Real, String> {
-        let found = in_folder("ONRAMP_MYSQL8", "mysql8")?.ok_or(
-            "MySQL 8 is not installed (scripts/get-mysql.sh --eight fetches it, ONRAMP_MYSQL8 \
-             names it)",
-        )?;
-        Real::start_found(found, "--innodb-log-file-size=8M", extra)
+        static INSTALLED: OnceLock<Result<Installed, String>> = OnceLock::new();
+        Real::start_installed(&INSTALLED, find_eight, "--innodb-log-file-size=8M", extra)
     }
 
-    fn start_found(
-        (file, first): (PathBuf, Vec<String>),
+    fn start_installed(
+        installed: &OnceLock<Result<Installed, String>>,
+        find: fn() -> Result<Program, String>,
         small_log: &str,
         extra: &[&str],
     ) -> Result<Real, String> {
-        let folder = new_folder()?;
-        let guard = Guard::new(Some(&folder));
-        let mut command = Command::new(&file);
-        command.args(&first).arg("--no-defaults");
-        command.args(["--initialize-insecure", small_log]);
-        command.arg(format!("--datadir={}", folder.join("data").display()));
-        if geteuid().is_root() {
-            command.arg("--user=root");
-        }
-        command.env("TMPDIR", &folder).stdin(Stdio::null());
-        let output = command.output();
-        let output = output.map_err(|error| format!("{}: {error}", file.display()))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("mysqld --initialize: {}: {said}", output.status));
-        }
+        let installed = installed.get_or_init(|| {
+            let program = find()?;
+            let template = install(&program, small_log)?;
+            Ok(Installed { program, template })
+        });
+        let Installed { program, template } = installed.as_ref().map_err(Clone::clone)?;
+        let (folder, guard) = template.copy()?;
         let extra = [&[small_log], extra].concat();
-        Real::in_folder(Flavour::MySql, (file, first), folder, guard, &extra)
+        Real::in_folder(Flavour::MySql, program.clone(), folder, guard, &extra)
     }
+}
+
+/// The program, and the arguments that must come first.
+type Program = (PathBuf, Vec<String>);
+
+struct Installed {
+    program: Program,
+    template: Template,
+}
+
+fn install((file, first): &Program, small_log: &str) -> Result<Template, String> {
+    let folder = new_folder()?;
+    let guard = Guard::new(Some(&folder));
+    let data = folder.join("data");
+    let mut command = Command::new(file);
+    command.args(first).arg("--no-defaults");
+    command.args(["--initialize-insecure", small_log]);
+    command.arg(format!("--datadir={}", data.display()));
+    if geteuid().is_root() {
+        command.arg("--user=root");
+    }
+    command.env("TMPDIR", &folder).stdin(Stdio::null());
+    let output = command.output();
+    let output = output.map_err(|error| format!("{}: {error}", file.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("mysqld --initialize: {}: {said}", output.status));
+    }
+    // Its UUID: each server makes one of its own.
+    fs::remove_file(data.join("auto.cnf")).map_err(|error| format!("auto.cnf: {error}"))?;
+    Ok(Template {
+        folder,
+        _guard: guard,
+    })
 }
 
 /// MySQL's own command line, to be given its arguments.
@@ -75,7 +106,7 @@ pub fn mysql_command_line() -> Result<Command, String> {
 }
 
 /// The program in the folder that this variable names, or in this folder of `target`.
-fn in_folder(variable: &str, fetched: &str) -> Result<Option<(PathBuf, Vec<String>)>, String> {
+fn in_folder(variable: &str, fetched: &str) -> Result<Option<Program>, String> {
     let named = std::env::var_os(variable).map(PathBuf::from);
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     for folder in named.iter().chain([&target.join(fetched)]) {
@@ -93,7 +124,13 @@ fn in_folder(variable: &str, fetched: &str) -> Result<Option<(PathBuf, Vec<Strin
     }
 }
 
-fn find() -> Result<(PathBuf, Vec<String>), String> {
+fn find_eight() -> Result<Program, String> {
+    let missing = "MySQL 8 is not installed (scripts/get-mysql.sh --eight fetches it, \
+                   ONRAMP_MYSQL8 names it)";
+    in_folder("ONRAMP_MYSQL8", "mysql8")?.ok_or_else(|| missing.to_string())
+}
+
+fn find() -> Result<Program, String> {
     if let Some(found) = in_folder("ONRAMP_MYSQL", "mysql")? {
         return Ok(found);
     }
