@@ -115,6 +115,9 @@ check_dependencies
 check_alerts
 step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
 step "drivers" bash scripts/drivers.sh
+# End-to-end tests wait for servers, locks and timeouts: one for each of a few cores leaves those idle.
+cores=$(nproc)
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((cores < 4 ? 4 : cores))}
 log=$tests_log step "tests" cargo test --workspace --locked
 step "package" bash scripts/packaged.sh
 
