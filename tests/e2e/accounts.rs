@@ -448,6 +448,39 @@ fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
     assert!(still.is_ok(), "{still:?}");
 }
 
+/// What the server has against the question besides a privilege is said as it is: no GRANT helps.
+#[test]
+fn another_error_than_a_missing_privilege_names_no_grant() {
+    let test = "another_error_than_a_missing_privilege_names_no_grant";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = found(Real::start(&[]), test) else {
+        return;
+    };
+    real.execute(&[SERVICE, least(&real)]);
+    let pool = start(&real, "no_table.toml", "");
+    real.execute(&["RENAME TABLE mysql.global_priv TO mysql.accounts_away"]);
+    let is_said = |why: &str| {
+        assert!(
+            why.contains("cannot be read by 'watcher' (backend.monitor_user): expected rows")
+                && why.contains(
+                    "error 1146: Table 'mysql.global_priv' doesn't exist; no GRANT helps"
+                ),
+            "{why}"
+        );
+        assert!(!why.contains("GRANT SELECT"), "{why}");
+    };
+    let said = pool.wait_for("event=accounts-unread").unwrap();
+    is_said(&said);
+    assert!(said.contains("those that are known hold on"), "{said}");
+    // And a pool does not begin to serve.
+    let file = config_file(&real, "no_table_2.toml", &text(&real, ""));
+    let why = Pool::start(binary(), &["--config", file.to_str().unwrap()]).map(|_| ());
+    is_said(&why.unwrap_err());
+    real.execute(&["RENAME TABLE mysql.accounts_away TO mysql.global_priv"]);
+}
+
 /// From the pool's host the server takes the name for another account.
 #[test]
 fn another_account_than_the_proven_one_is_never_used() {

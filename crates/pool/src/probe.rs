@@ -75,8 +75,11 @@ pub(crate) enum Fault {
     Unreached,
     /// The server's answer is of no use now; it may be later.
     Passing,
-    /// Asking again will not help until somebody changes the account or the server.
+    /// The server refuses the account. Asking again will not help until somebody changes the
+    /// account or the server.
     Lasting,
+    /// The server answers a question with this error.
+    Failed(u16),
     /// The server's certificate does not pass, or there is no TLS to be had with it.
     Untrusted,
     /// The answer is longer than [`ANSWER_MAX`].
@@ -360,7 +363,7 @@ pub(crate) fn log_in_as(
             Fault::Unreached => _ = shared.upstream.failed(at, now, &error.why),
             // The server has answered: it can be reached, whatever it has against the account.
             Fault::Lasting => _ = shared.upstream.reached(at, now),
-            Fault::Passing | Fault::Untrusted | Fault::TooLong => {}
+            Fault::Passing | Fault::Failed(_) | Fault::Untrusted | Fault::TooLong => {}
         }
     }
     logged_in.map(|_| connection)
@@ -464,9 +467,9 @@ impl Connection {
                 }))
             }
             Ok(_) => Ok(Ok(rows)),
-            Err(failure @ Failure::Server { .. }) => Ok(Err(ProbeError {
+            Err(failure @ Failure::Server { code, .. }) => Ok(Err(ProbeError {
                 why: format!("'{}' failed: {failure}", beginning(sql)),
-                fault: Fault::Lasting,
+                fault: Fault::Failed(code),
             })),
             Err(failure) => Err(self.lost(failure)),
         }

@@ -350,8 +350,8 @@ fn check_spool(settings: &mut Settings) -> Result<(), String> {
     Ok(())
 }
 
-/// Asks until the server answers; an account that it refuses ends the pool, and so does a signal
-/// (`None`).
+/// Asks until the server answers; an account that it refuses ends the pool, and so do an error in
+/// place of an answer, and a signal (`None`).
 fn ask_server(
     upstream: &Upstream,
     settings: &Settings,
@@ -374,6 +374,13 @@ fn ask_server(
             Err(error) if error.fault == Fault::Lasting => {
                 return Err(format!(
                     "the server at {} refuses the pool's account '{}': {}",
+                    settings.backend, key.user, error.why
+                ));
+            }
+            Err(error) if matches!(error.fault, Fault::Failed(_)) => {
+                return Err(format!(
+                    "the server at {} does not tell the pool's account '{}' what it is like: {}; \
+                     correct on the server what the error names",
                     settings.backend, key.user, error.why
                 ));
             }

@@ -37,6 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
+use wire::errors::lacks_privilege;
 
 /// Between two questions, and behind one that failed.
 const EVERY: Duration = Duration::from_secs(1);
@@ -120,7 +121,9 @@ impl Watcher {
         };
         if shared.settings().server_accounts().is_some() {
             match &followed {
-                Err(error) if error.fault == Fault::Lasting => return Err(error.why.clone()),
+                Err(error) if matches!(error.fault, Fault::Lasting | Fault::Failed(_)) => {
+                    return Err(error.why.clone());
+                }
                 _ => watcher.say_accounts(&followed, "nobody else may log in until they can be"),
             }
         }
@@ -205,16 +208,6 @@ impl Watcher {
             Ok(read) => {
                 self.server_accounts = read;
                 Ok(())
-            }
-            Err(error) if error.fault == Fault::Lasting => {
-                let account = shared.settings().monitor_account().0;
-                let needs = Question::of(shared.server.flavour).needs;
-                let why = format!(
-                    "auth: GRANT {needs} TO '{account}'@'...' on the server: the pool's account \
-                     (backend.monitor_user) cannot read the server's accounts: {}",
-                    error.why
-                );
-                Err(ProbeError { why, ..error })
             }
             Err(error) => Err(no_accounts(shared, &error)),
         }
@@ -373,16 +366,33 @@ impl Watcher {
     }
 }
 
-/// That the server's accounts cannot be read for another reason than a privilege.
+/// That the server's accounts cannot be read.
 fn no_accounts(shared: &Shared, error: &ProbeError) -> ProbeError {
     let account = shared.settings().monitor_account().0;
-    let why = format!(
-        "auth: the server's accounts cannot be read by '{account}' (backend.monitor_user): {}",
-        error.why
-    );
+    let needs = Question::of(shared.server.flavour).needs;
     ProbeError {
-        why,
+        why: words_of_unread(&account, needs, error),
         fault: error.fault,
+    }
+}
+
+/// Why the accounts cannot be read by this account, which needs that; what to do about it.
+fn words_of_unread(account: &str, needs: &str, error: &ProbeError) -> String {
+    let why = &error.why;
+    let cannot =
+        format!("the server's accounts cannot be read by '{account}' (backend.monitor_user)");
+    match error.fault {
+        Fault::Failed(code) if lacks_privilege(code) => format!(
+            "auth: GRANT {needs} TO '{account}'@'...' on the server: the pool's account \
+             (backend.monitor_user) cannot read the server's accounts: {why}"
+        ),
+        Fault::Failed(_) => format!(
+            "auth: {cannot}: expected rows, but {why}; no GRANT helps: correct on the server what \
+             the error names"
+        ),
+        Fault::Unreached | Fault::Passing | Fault::Lasting | Fault::Untrusted | Fault::TooLong => {
+            format!("auth: {cannot}: {why}")
+        }
     }
 }
 
@@ -426,4 +436,46 @@ fn read_accounts(
     }
     shared.accounts.set_of_server(new);
     Ok(Some((facts, expires)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_is_named_where_a_privilege_is_missing_only() {
+        let words = |fault| {
+            let error = ProbeError {
+                why: "'SELECT 1' failed: error".into(),
+                fault,
+            };
+            words_of_unread("watcher", "SELECT ON t", &error)
+        };
+        for code in [1044, 1142, 1143, 1227] {
+            let said = words(Fault::Failed(code));
+            assert!(
+                said.starts_with("auth: GRANT SELECT ON t TO 'watcher'@'...'"),
+                "{code}: {said}"
+            );
+        }
+        let cannot = "auth: the server's accounts cannot be read by 'watcher' \
+                      (backend.monitor_user): ";
+        // No such column, table or variable; waited too long for a lock; a view without its table;
+        // ended by KILL.
+        for code in [1054, 1146, 1193, 1205, 1356, 1317] {
+            let said = words(Fault::Failed(code));
+            assert_eq!(
+                said,
+                format!(
+                    "{cannot}expected rows, but 'SELECT 1' failed: error; no GRANT helps: correct \
+                     on the server what the error names"
+                ),
+                "{code}"
+            );
+        }
+        assert_eq!(
+            words(Fault::Lasting),
+            format!("{cannot}'SELECT 1' failed: error")
+        );
+    }
 }
