@@ -111,7 +111,8 @@ pub fn columns_len_max(names: &[Text]) -> usize {
 /// without them.
 ///
 /// The first shows the type, and a number's value. MariaDB rounds a DECIMAL there, and MySQL a
-/// DOUBLE in CONCAT. HEX would make digits of a number itself.
+/// DOUBLE in CONCAT. HEX would make digits of a number itself. The text of a DECIMAL is in the
+/// session's `collation_connection`; who has one of two or four bytes is pinned, and is not asked.
 pub(crate) fn put_columns(names: &[Text], value_max: usize, put: &mut impl FnMut(&[u8])) {
     let if_longer = |name: &[u8], max: usize, then: &[u8]| {
         [b"IF(LENGTH(", name, b")>", max.to_string().as_bytes(), then].concat()
