@@ -379,10 +379,37 @@ fn wide_character_sets_come_in_many_ways() {
     same_on_both("wide_ways", 2, tell);
 }
 
+/// A change of user has both bytes of the collation's number, a login the low one.
+#[test]
+fn a_change_of_user_may_name_any_collation() {
+    let asks = "SELECT @@character_set_client, @@character_set_results, @@collation_connection";
+    same_on_both("any_collation", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v VARCHAR(9) CHARACTER SET utf8mb4)");
+        // Of MySQL, of MariaDB, of nobody, of both.
+        for collation in [309, 278, 264, 608, 2304, 576, 9999, 45] {
+            let account = app().schema("any_collation").speaking(collation);
+            story.change_user(a, &account);
+            story.all(a, &[asks, "INSERT INTO t VALUES ('\u{e4}\u{20ac}')"]);
+            story.sql(b, "SELECT HEX(v) FROM t");
+            story.all(a, &["SELECT v, 'x' FROM t", asks]);
+            story.command(a, Command::ResetConnection, b"");
+            story.sql(a, asks);
+            story.sql(b, "DELETE FROM t");
+            let c = story.join_as(&account);
+            story.sql(c, asks);
+            story.change_user(b, &account);
+            story.sql(b, asks);
+            story.change_user(b, &app().schema("any_collation"));
+        }
+        story.sql(b, "DROP TABLE t");
+    });
+}
+
 /// Who logs in, or changes the user, in a character set that no client may speak.
 #[test]
 fn a_login_in_a_wide_character_set_is_refused_as_on_a_server() {
-    let outcome = |address: &Address, collation: u8| {
+    let outcome = |address: &Address, collation: u16| {
         let mut wide = app();
         wide.collation = collation;
         let refused = Client::connect(address, &wide).map(drop);
@@ -415,7 +442,7 @@ fn a_login_in_a_wide_character_set_is_refused_as_on_a_server() {
 /// the server's words.
 #[test]
 fn a_login_with_a_schema_that_cannot_be_is_refused_as_on_a_server() {
-    let outcome = |address: &Address, schema: &str, collation: u8| {
+    let outcome = |address: &Address, schema: &str, collation: u16| {
         let mut account = app().schema(schema);
         account.collation = collation;
         format!("{:?}", Client::connect(address, &account).map(drop))

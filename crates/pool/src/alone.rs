@@ -106,7 +106,7 @@ impl<S> Client<S> {
         self.lease().is_none()
             && !self.is_held()
             && self.touched.is_none()
-            && !self.interrupted
+            && !self.is_interrupted()
             // There BEGIN begins a block.
             && !session.sql_mode_has("ORACLE")
             && !IDLE_TIMEOUTS.iter().chain(&READ_ONLY).any(is_set)

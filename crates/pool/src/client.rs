@@ -99,6 +99,16 @@ pub(crate) enum Proof {
     Changing,
 }
 
+/// What of a client has been ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Nothing,
+    /// Its statement, by KILL, before that was sent.
+    Statement,
+    /// The client: it is to be closed at the end of the turn.
+    Connection,
+}
+
 /// With whom a client's next statement may share a backend in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Company {
@@ -183,18 +193,16 @@ pub(crate) struct Client<S> {
     /// Its socket, and what lies over it.
     pub(crate) transport: Transport<S>,
     state: ClientState,
-    /// The collation it logged in with.
-    pub(crate) collation: u8,
+    /// The id of the collation it logged in with, or has changed its user with.
+    pub(crate) collation: u16,
     /// Number of the next packet to it.
     pub seq: u8,
-    /// It is to be closed at the end of the turn.
-    pub closing: bool,
     /// Times that it has failed to change its user.
     pub(crate) changes_failed: u8,
     /// Whether its next statement may ride, as far as that does not follow from its text.
     pub(crate) company: Company,
-    /// KILL has ended its statement before that was sent.
-    pub(crate) interrupted: bool,
+    /// What of it has been ended from outside of its statements.
+    ended: Ended,
     /// The statement it waits for.
     pub statement: Statement,
     /// Its CONNECTION_ID(): the number in our greeting.
@@ -249,6 +257,37 @@ const _: () = assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_
 const _: () = assert!(EXTENDED_OFFERED <= u8::MAX as u32);
 
 impl<S> Client<S> {
+    /// Whether it is to be closed at the end of the turn.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.ended == Ended::Connection
+    }
+
+    /// It is to be closed at the end of the turn; see [`clients::Clients::close_later`].
+    pub(crate) fn set_closing(&mut self) {
+        self.ended = Ended::Connection;
+    }
+
+    /// KILL has ended its statement before that was sent.
+    pub(crate) fn interrupt(&mut self) {
+        if self.ended == Ended::Nothing {
+            self.ended = Ended::Statement;
+        }
+    }
+
+    /// Whether its statement has been ended before it was sent.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.ended == Ended::Statement
+    }
+
+    /// The same, and its client hears of it now.
+    pub(crate) fn take_interruption(&mut self) -> bool {
+        let interrupted = self.is_interrupted();
+        if interrupted {
+            self.ended = Ended::Nothing;
+        }
+        interrupted
+    }
+
     /// Its statement's shape; 0 of one that rides with nobody.
     pub(crate) fn shape(&self) -> u64 {
         if self.company != Company::Any {
@@ -283,7 +322,7 @@ impl<S> Client<S> {
         Client {
             id: 0,
             company: Company::Any,
-            interrupted: false,
+            ended: Ended::Nothing,
             pins: Holds::default(),
             touching: None,
             touched: None,
@@ -291,7 +330,6 @@ impl<S> Client<S> {
             state: ClientState::Greeted,
             collation: 0,
             seq: 1,
-            closing: false,
             changes_failed: 0,
             own_commands: OwnCommands::default(),
             statement: Statement::plain(ReplyShape::None),

@@ -189,7 +189,7 @@ impl<N: Net> FailedLogins<'_, N> {
 
     /// A login or a change of user in a character set that no client may speak is refused in the
     /// server's words. Servers do so before they look at the password.
-    pub(crate) fn of_charset(&self, collation: Option<u8>) -> Option<Denial> {
+    pub(crate) fn of_charset(&self, collation: Option<u16>) -> Option<Denial> {
         let refused = &self.shared.server.refused_charsets;
         let charset = refused.get(&collation?)?;
         let charset = String::from_utf8_lossy(charset);

@@ -122,7 +122,7 @@ impl<N: Net> FromClient<'_, N> {
         if client.compresses() {
             return self.read_frames(key);
         }
-        if !client.transport.is_readable() || client.closing {
+        if !client.transport.is_readable() || client.is_closing() {
             return Got::Nothing;
         }
         if client.input.is_some() {

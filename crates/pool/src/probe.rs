@@ -56,8 +56,13 @@ const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
 /// The pool's own questions need all rows, and names as they are, whatever holds for new sessions.
 const OWN_SESSION: &str = "SET SESSION sql_mode='',SESSION sql_select_limit=18446744073709551615,\
     SESSION sql_big_selects=1";
+/// A change of user has two bytes for the id of a collation.
 const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
-    FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 255";
+    FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 65535";
+/// The same of MariaDB since 10.10: a collation of several character sets has an id and a name for
+/// each.
+const COLLATIONS_OF_CHARSETS: &str = "SELECT ID,CHARACTER_SET_NAME,FULL_COLLATION_NAME \
+    FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY WHERE ID BETWEEN 1 AND 65535";
 
 /// Why the server could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,9 +182,12 @@ pub(crate) fn probe(
         row[7].clone(),
     ];
     let heeds_collations = !is_ascii || *row[16] == *b"binary" || row[16] != row[4];
-    let collations = connection.query(COLLATIONS)?;
     let schema = matches!(text(3).as_str(), "1" | "ON");
     let flavour = flavour_of(&version);
+    let collations = connection.query(match flavour {
+        Server::MariaDb(101_001..) => COLLATIONS_OF_CHARSETS,
+        _ => COLLATIONS,
+    })?;
     let mut trackers = Wanted::from_setting(&text(2), schema);
     trackers.state = matches!(text(14).as_str(), "1" | "ON");
     let mysql = flavour.is_mysql();
@@ -218,20 +226,20 @@ pub(crate) fn probe(
     })
 }
 
-/// The number of a row's collation, where a login has room for it.
-fn number_of(row: &[Text]) -> Option<u8> {
+/// The number of a row's collation.
+fn number_of(row: &[Text]) -> Option<u16> {
     std::str::from_utf8(&row[0]).ok()?.parse().ok()
 }
 
 /// Character sets that no client may speak, by their collations.
-fn refused_charsets(rows: &[Vec<Text>]) -> HashMap<u8, Text> {
+fn refused_charsets(rows: &[Vec<Text>]) -> HashMap<u16, Text> {
     let rows = rows.iter().filter(|row| row.len() == 3);
     let refused = rows.filter(|row| NOT_FOR_CLIENTS.contains(&&*row[1]));
     let named = |row: &Vec<Text>| Some((number_of(row)?, row[1].clone()));
     refused.filter_map(named).collect()
 }
 
-fn charsets_by_collation(rows: &[Vec<Text>]) -> HashMap<u8, [Text; 4]> {
+fn charsets_by_collation(rows: &[Vec<Text>]) -> HashMap<u16, [Text; 4]> {
     let mut found = HashMap::new();
     for row in rows.iter().filter(|row| row.len() == 3) {
         let (charset, collation) = (&row[1], &row[2]);

@@ -384,7 +384,7 @@ impl SlowReaders {
         let under_way = |key: &Key| {
             let client = crowd.clients.get(*key);
             client.is_some_and(|client| {
-                let waits = client.spooled().is_some() && !client.closing;
+                let waits = client.spooled().is_some() && !client.is_closing();
                 waits && client.lease().is_some() && client.state() != ClientState::Idle
             })
         };

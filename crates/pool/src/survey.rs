@@ -183,7 +183,7 @@ impl<'a, N: Net> Survey<'a, N> {
     /// has it, or has a statement in flight there; whom a backend names has it, or is gone.
     pub fn misbound(&self) -> Option<String> {
         for (key, client) in self.clients.iter() {
-            let Some(lease) = client.lease().filter(|_| !client.closing) else {
+            let Some(lease) = client.lease().filter(|_| !client.is_closing()) else {
                 continue;
             };
             let backend = self.backends.get(lease);

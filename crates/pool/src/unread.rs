@@ -124,7 +124,7 @@ impl<N: Net> Unread<'_, N> {
 
     /// Closes a client that does not read.
     fn end(&mut self, key: Key, why: &str) {
-        let client = self.clients.get(key).filter(|client| !client.closing);
+        let client = self.clients.get(key).filter(|client| !client.is_closing());
         let Some(client) = client else {
             return;
         };

@@ -49,8 +49,8 @@ pub struct Account {
     pub extended: u32,
     /// The plugin of the first answer; `None` takes the server's.
     pub plugin: Option<Plugin>,
-    /// The collation's number.
-    pub collation: u8,
+    /// The collation's number. A login has room for its low byte alone, a change of user for both.
+    pub collation: u16,
     /// The level of zstd, with that capability.
     pub zstd_level: u8,
     /// Under TLS, nothing newer than TLS 1.2 is spoken.
@@ -72,7 +72,7 @@ impl Account {
             },
             extended: 0,
             plugin: None,
-            collation: COLLATION,
+            collation: COLLATION.into(),
             zstd_level: 3,
             tls12: false,
         }
@@ -82,6 +82,13 @@ impl Account {
     #[must_use]
     pub fn schema(mut self, schema: &str) -> Account {
         self.schema = Some(schema.into());
+        self
+    }
+
+    /// The same with the collation of this number.
+    #[must_use]
+    pub fn speaking(mut self, collation: u16) -> Account {
+        self.collation = collation;
         self
     }
 
@@ -314,7 +321,8 @@ impl Talk {
         arguments.push(u8::try_from(answer.len()).unwrap());
         arguments.extend_from_slice(&answer);
         arguments.extend_from_slice(account.schema.as_deref().unwrap_or("").as_bytes());
-        arguments.extend_from_slice(&[0, account.collation, 0]);
+        arguments.push(0);
+        arguments.extend_from_slice(&account.collation.to_le_bytes());
         arguments.extend_from_slice(plugin.name().as_bytes());
         arguments.push(0);
         self.account = account;
@@ -481,7 +489,7 @@ impl Talk {
         Login {
             capabilities: self.capabilities,
             extended: self.extended,
-            collation: self.account.collation,
+            collation: self.account.collation.to_le_bytes()[0],
             user: self.account.user.as_bytes(),
             answer: &answer,
             schema: schema.as_bytes(),

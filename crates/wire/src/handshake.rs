@@ -333,8 +333,8 @@ pub struct ChangeUser<'a> {
     pub user: &'a [u8],
     /// The new default schema; empty for none.
     pub schema: &'a [u8],
-    /// The new collation (low byte of its id), when given.
-    pub collation: Option<u8>,
+    /// The id of the new collation, when given; all of it, unlike that of a login.
+    pub collation: Option<u16>,
 }
 
 impl<'a> ChangeUser<'a> {
@@ -351,7 +351,7 @@ impl<'a> ChangeUser<'a> {
         let collation = if reader.is_empty() {
             None
         } else {
-            Some(reader.u16("a collation")?.to_le_bytes()[0])
+            Some(reader.u16("a collation")?)
         };
         Ok(ChangeUser {
             user,
@@ -502,6 +502,9 @@ mod tests {
         let change = ChangeUser::read(b"app\0\x03xyzshop\0\x2d\0plugin\0").unwrap();
         assert_eq!((change.user, change.schema), (&b"app"[..], &b"shop"[..]));
         assert_eq!(change.collation, Some(45));
+        // utf8mb4_0900_bin of MySQL: both bytes count.
+        let change = ChangeUser::read(b"app\0\0\0\x35\x01").unwrap();
+        assert_eq!(change.collation, Some(309));
         assert!(ChangeUser::read(b"app\0\x09xyz").is_err());
     }
 

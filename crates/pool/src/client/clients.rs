@@ -65,10 +65,10 @@ impl<S> Clients<S> {
     /// Notes that a client must go at the end of this turn.
     pub(crate) fn close_later(&mut self, key: Key) {
         if let Some(client) = self.slots.get_mut(key)
-            && !client.closing
+            && !client.is_closing()
             && client.state() != ClientState::Moving
         {
-            client.closing = true;
+            client.set_closing();
             self.closing.push(key);
         }
     }
@@ -140,7 +140,8 @@ impl<S> Clients<S> {
 
     /// The client with this id. It is asked for KILL, which is rare, so this looks at all of them.
     pub(crate) fn with_id(&self, id: u32) -> Option<Key> {
-        let is_here = |client: &Client<_>| !client.closing && client.state() != ClientState::Moving;
+        let is_here =
+            |client: &Client<_>| !client.is_closing() && client.state() != ClientState::Moving;
         let mut clients = self.slots.iter();
         clients.find_map(|(key, client)| (client.id == id && is_here(client)).then_some(key))
     }

@@ -152,7 +152,7 @@ impl<S> Client<S> {
         tls_bytes: &mut usize,
         lacking: usize,
     ) -> Option<Read> {
-        if !self.transport.is_readable() || self.closing {
+        if !self.transport.is_readable() || self.is_closing() {
             return None;
         }
         let compression = self.transport.compression_mut()?;
@@ -310,7 +310,7 @@ mod tests {
         assert!(matches!(read, Some(Read::Bytes(n)) if n == STEP_MAX));
         let read = client.read_frames(&mut net, &mut tls_bytes, 1);
         assert!(matches!(read, Some(Read::Bytes(n)) if n == STEP_MIN));
-        client.closing = true;
+        client.set_closing();
         assert!(client.read_frames(&mut net, &mut tls_bytes, 1).is_none());
     }
 }

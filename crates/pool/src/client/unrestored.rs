@@ -101,7 +101,7 @@ impl<S> Client<S> {
             };
         }
         self.give_up_refused(error.code, sessions, schemas);
-        self.interrupted = false;
+        self.take_interruption();
         self.pins.forget_plan();
         let moved = self.change_state(ClientState::Idle, now);
         if !sent {
@@ -258,9 +258,9 @@ mod tests {
     fn a_kill_is_told_as_one() {
         let mut sessions = Interner::default();
         let mut client = client(ClientState::Restoring, &mut sessions);
-        client.interrupted = true;
+        client.interrupt();
         let end = refused(&mut client, &error(INTERRUPTED, Behind::Unknown));
         assert_eq!(end.refusal, Refusal::Interrupted);
-        assert!(!client.interrupted);
+        assert!(!client.is_interrupted());
     }
 }

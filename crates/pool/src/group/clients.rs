@@ -163,7 +163,7 @@ impl<N: Net> Group<N> {
             let Some(client) = self.clients.get_mut(key) else {
                 return;
             };
-            if !client.takes_input() || client.closing || self.is_left_unread(key) {
+            if !client.takes_input() || client.is_closing() || self.is_left_unread(key) {
                 return;
             }
             let Some(client) = self.clients.get_mut(key) else {
@@ -240,7 +240,7 @@ impl<N: Net> Group<N> {
             if at > 0 {
                 client.place.give_up();
             }
-            if client.closing {
+            if client.is_closing() {
                 return bytes.len();
             }
             let state = client.state();

@@ -191,7 +191,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
-        if std::mem::take(&mut client.interrupted) {
+        if client.take_interruption() {
             client.last.lose_conditions();
             self.answers().refuse(key, &Refusal::Interrupted);
             return Handled::Used;

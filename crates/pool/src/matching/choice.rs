@@ -154,7 +154,7 @@ impl<S> Matching<'_, S> {
         let client = self.clients.get(last.client)?;
         // Its next statement may wait already, behind one that the backend cannot serve.
         let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
-        let free = client.lease().is_none() && waits && !client.closing;
+        let free = client.lease().is_none() && waits && !client.is_closing();
         let knows = client.last.number == last.sent
             && !client.last.questions(self.shared.server.flavour).is_none();
         (free && knows).then_some(last.client)

@@ -33,7 +33,7 @@ pub(crate) struct Begins {
 impl Begins {
     /// What a fresh backend's session says: its character sets, and the others (`None`: not asked).
     pub(crate) fn of(fresh: &Session, values: &[Option<Text>], server: &ServerFacts) -> Begins {
-        let (usual, results) = server.charsets_at_login(COLLATION);
+        let (usual, results) = server.charsets_at_login(COLLATION.into());
         let charsets = CHARSET_VARIABLES.iter().zip(usual);
         let charsets = charsets.filter_map(|(name, usual)| {
             let value = fresh.variable(name.as_bytes())?;

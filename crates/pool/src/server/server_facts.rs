@@ -26,14 +26,14 @@ pub struct ServerFacts {
     pub extended: u32,
     /// Longest statement it takes, in bytes.
     pub max_allowed_packet: usize,
-    /// Character sets of a client that logs in with a collation id, in the order of
-    /// [`session::state::CHARSET_VARIABLES`].
-    pub charsets: HashMap<u8, [Text; 4]>,
+    /// Character sets of a client that logs in with a collation id (below 256), or changes its user
+    /// with one, in the order of [`session::state::CHARSET_VARIABLES`].
+    pub charsets: HashMap<u16, [Text; 4]>,
     /// Whether it heeds them; or gives each client its defaults
     /// (`skip_character_set_client_handshake`).
     pub heeds_collations: bool,
     /// Character sets that no client may speak, by the collations that mean them.
-    pub refused_charsets: HashMap<u8, Text>,
+    pub refused_charsets: HashMap<u16, Text>,
     /// The same for an id that the server does not know or heed, and after a reset.
     pub default_charsets: [Text; 4],
     /// The number of the collation in which results are described then, if it is known.
@@ -90,10 +90,10 @@ impl ServerFacts {
     /// The character sets of a client that logs in with this collation, and the collation
     /// in which its results are described, as it is restored.
     #[must_use]
-    pub fn charsets_at_login(&self, collation: u8) -> (&[Text; 4], Option<Text>) {
+    pub fn charsets_at_login(&self, collation: u16) -> (&[Text; 4], Option<Text>) {
         let named = self.charsets.get(&collation);
         match named.filter(|_| self.heeds_collations) {
-            Some(charsets) => (charsets, self.results_in(Some(collation.into()))),
+            Some(charsets) => (charsets, self.results_in(Some(collation))),
             None => self.usual_charsets(),
         }
     }
@@ -116,16 +116,16 @@ impl ServerFacts {
         if self.flavour.is_mysql() {
             return Some(number.to_string().into_bytes().into());
         }
-        let [.., name] = self.charsets.get(&u8::try_from(number).ok()?)?;
+        let [.., name] = self.charsets.get(&number)?;
         Some(name.clone())
     }
 
-    /// The same of a collation's name, where a login can choose it.
+    /// The same of a collation's name, where a login or a change of user can choose it.
     #[must_use]
     pub(crate) fn results_by_name(&self, collation: &[u8]) -> Option<Text> {
-        let is_it = |(_, [.., name]): &(&u8, &[Text; 4])| **name == *collation;
+        let is_it = |(_, [.., name]): &(&u16, &[Text; 4])| **name == *collation;
         let (number, _) = self.charsets.iter().find(is_it)?;
-        self.results_in(Some(u16::from(*number)))
+        self.results_in(Some(*number))
     }
 
     /// How the texts of a session are cut, of a client with these capabilities.
@@ -141,7 +141,7 @@ impl ServerFacts {
     /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login
     /// (seen on 10.11), MySQL to the global ones (its manual).
     #[must_use]
-    pub fn charsets_after_reset(&self, collation: u8) -> (&[Text; 4], Option<Text>) {
+    pub fn charsets_after_reset(&self, collation: u16) -> (&[Text; 4], Option<Text>) {
         match self.flavour {
             Server::MySql(_) => self.usual_charsets(),
             _ => self.charsets_at_login(collation),

@@ -44,7 +44,7 @@ impl<N: Net> Survey<'_, N> {
     }
 
     fn why_forgotten(&self, key: Key, client: &Client<N::Sock>) -> Option<&'static str> {
-        if client.closing {
+        if client.is_closing() {
             return None;
         }
         let lane_has = || {

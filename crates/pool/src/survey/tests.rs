@@ -242,7 +242,7 @@ fn whoever_stands_in_no_line_is_named() {
     transport.note(readable);
     let said = bench.forgotten();
     assert!(said.ends_with("its bytes can be read"), "{said}");
-    bench.clients.get_mut(client).unwrap().closing = true;
+    bench.clients.get_mut(client).unwrap().set_closing();
     assert_eq!(bench.forgotten(), "", "it is closed anyway");
     bench.clients.remove(client);
     let client = bench.client();

@@ -121,7 +121,7 @@ impl<S> Client<S> {
             || self.touching.is_some()
             || unread
             || self.pins.is_under_way();
-        if under_way || self.closing || self.interrupted || self.is_being_read() {
+        if under_way || self.is_closing() || self.is_interrupted() || self.is_being_read() {
             return Some(Stays::Busy);
         }
         match has_lease {
@@ -166,7 +166,7 @@ pub(crate) struct Arrived {
     pub(crate) id: u32,
     pub(crate) capabilities: u32,
     pub(crate) extended: u8,
-    pub(crate) collation: u8,
+    pub(crate) collation: u16,
     pub(crate) seq: u8,
     pub(crate) changes_failed: u8,
     pub(crate) priority: Option<Priority>,
@@ -195,12 +195,8 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
     });
     put_lenenc(out, u64::from(client.id));
     put_lenenc(out, u64::from(client.capabilities));
-    out.extend_from_slice(&[
-        client.extended,
-        client.collation,
-        client.seq,
-        client.changes_failed,
-    ]);
+    put_lenenc(out, u64::from(client.collation));
+    out.extend_from_slice(&[client.extended, client.seq, client.changes_failed]);
     let priority = client.place.priority;
     put_option(out, priority, |out, priority| {
         put_one_of(out, PRIORITIES, &priority);
@@ -320,8 +316,8 @@ pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
         })?,
         id: read_number(reader, "CONNECTION_ID()")?,
         capabilities: read_number(reader, "capabilities")?,
+        collation: read_number(reader, "a collation")?,
         extended: reader.u8("extended capabilities")?,
-        collation: reader.u8("a collation")?,
         seq: reader.u8("a packet's number")?,
         changes_failed: reader.u8("a number of changes of user")?,
         priority: read_option(reader, "a priority", |reader| {

@@ -55,6 +55,9 @@ enum Accent {
     Extended(u32),
 }
 
+/// Collations of logins: of latin1, utf8mb3, utf8mb4, koi8r.
+const COLLATIONS: [u16; 5] = [8, 33, 46, 224, 7];
+
 /// Clients that differ here share no backend, or speak to the pool in another form.
 const ACCENTS: [Accent; 12] = [
     Accent::With(cap::FOUND_ROWS),
@@ -245,6 +248,9 @@ impl Drawing {
             other: self.random.chance(50),
             ..Login::default()
         };
+        if self.random.chance(50) {
+            login.collation = Some(*self.random.pick(&COLLATIONS));
+        }
         for accent in self.accents.clone() {
             if self.random.chance(250) {
                 match accent {
@@ -456,6 +462,7 @@ fn act(name: &str, value: &str, text: &str) -> Option<Act> {
     let login = || Login {
         schema: value == "app",
         other: value == "other",
+        collation: text.parse().ok(),
         ..Login::default()
     };
     Some(match name {

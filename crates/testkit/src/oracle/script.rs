@@ -23,6 +23,8 @@ pub struct Login {
     pub without: u32,
     /// The other account.
     pub other: bool,
+    /// The collation, if it is not the usual one.
+    pub collation: Option<u16>,
 }
 
 impl Login {
@@ -223,6 +225,9 @@ fn account(login: &Login) -> String {
     });
     if login.schema {
         text.push_str(".schema(&schema)");
+    }
+    if let Some(collation) = login.collation {
+        let _ = write!(text, ".speaking({collation})");
     }
     if login.with != 0 {
         let _ = write!(text, ".with({:#x})", login.with);

@@ -114,6 +114,10 @@ fn account(login: &Login) -> Account {
     } else {
         account
     };
+    let account = match login.collation {
+        Some(collation) => account.speaking(collation),
+        None => account,
+    };
     let account = account.with(login.with).extended(login.extended);
     account.without(login.without)
 }

@@ -104,15 +104,16 @@ impl<N: Net> Group<N> {
             Ok(agreed) => client.transport.set_compression(agreed),
             Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
         }
-        client.collation = parsed.collation;
-        if let Some(denial) = self.failed_logins().of_charset(Some(parsed.collation)) {
+        let collation = u16::from(parsed.collation);
+        client.collation = collation;
+        if let Some(denial) = self.failed_logins().of_charset(Some(collation)) {
             return self.not_let_in(key, &denial);
         }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
-        let (charsets, results) = self.shared.server.charsets_at_login(parsed.collation);
+        let (charsets, results) = self.shared.server.charsets_at_login(collation);
         let mut session = Session::at_login(parsed.schema, multi, charsets, &self.begun);
         session.results_collation = results;
         session.begin_interactive(client.capabilities);

@@ -102,6 +102,7 @@ impl<N: Net> Group<N> {
         }
         self.discard_session(key);
         let (fresh, nonce_key) = (nonce(&mut self.net), self.nonce_key);
+        let denial = self.failed_logins().of_charset(change.collation);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -125,7 +126,12 @@ impl<N: Net> Group<N> {
             self.hold_back(key, After::NextCommand, &denial);
             return Handled::Used;
         }
-        client.collation = change.collation.unwrap_or(0);
+        // One that the server refuses, or does not know, leaves the one of before, to which a reset
+        // goes back (seen on MariaDB 10.11).
+        let known = |id: &u16| server.charsets.contains_key(id);
+        if let Some(collation) = change.collation.filter(known) {
+            client.collation = collation;
+        }
         let (charsets, results) = match change.collation {
             Some(collation) => server.charsets_at_login(collation),
             None => server.usual_charsets(),
@@ -146,7 +152,7 @@ impl<N: Net> Group<N> {
         client.login = Some(Box::new(login));
         client.proof = Proof::Changing;
         let seq = client.seq;
-        if let Some(denial) = self.failed_logins().of_charset(change.collation) {
+        if let Some(denial) = denial {
             self.not_let_in(key, &denial);
             return Handled::Used;
         }
@@ -231,7 +237,7 @@ impl<N: Net> Group<N> {
         let touched = client.touched.take().is_some() || client.session_is_unread();
         let pinned = client.is_held() || touched;
         client.pins = Holds::default();
-        client.interrupted = false;
+        client.take_interruption();
         client.company = Company::Any;
         if let Some(prepared) = client.prepared.take() {
             self.kept.long_data -= prepared.long_len();

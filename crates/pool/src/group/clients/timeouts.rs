@@ -128,7 +128,7 @@ mod tests {
         group.keep_time_limits();
         assert!(group.backends.get(lease).is_none());
         let client = group.clients.get(rider).unwrap();
-        assert_eq!((client.closing, client.lease()), (false, None));
+        assert_eq!((client.is_closing(), client.lease()), (false, None));
         assert_eq!((group.counts.ridden_again, group.counts.too_slow), (1, 0));
     }
 }

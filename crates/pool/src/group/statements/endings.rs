@@ -336,7 +336,12 @@ mod tests {
             };
             answered(&mut group, lease, &changed);
             assert!(group.backends.get(lease).is_none());
-            assert!(group.clients.get(key).is_none_or(|client| client.closing));
+            assert!(
+                group
+                    .clients
+                    .get(key)
+                    .is_none_or(|client| client.is_closing())
+            );
         }
     }
 
@@ -347,7 +352,7 @@ mod tests {
         group.part_riders(lease, None);
         group.retire(lease);
         let client = group.clients.get(key).unwrap();
-        assert_eq!((client.closing, client.lease()), (false, None));
+        assert_eq!((client.is_closing(), client.lease()), (false, None));
     }
 
     #[test]
@@ -399,7 +404,7 @@ mod tests {
         };
         group.statement_done(lease, &command, &cut_short);
         assert!(group.backends.get(lease).is_none());
-        assert!(group.clients.get(key).unwrap().closing);
+        assert!(group.clients.get(key).unwrap().is_closing());
         assert_eq!(
             group.net.written, b"\x01\0\0\0\x01",
             "the backend's COM_QUIT"

@@ -136,7 +136,7 @@ impl<N: Net> Group<N> {
             Fate::GiveUp(victim) => self.give_up(victim, &Refusal::Interrupted),
             Fate::Instead(victim) => {
                 if let Some(client) = self.clients.get_mut(victim) {
-                    client.interrupted = true;
+                    client.interrupt();
                 }
             }
             Fate::LeaveRide { victim, lease } => {

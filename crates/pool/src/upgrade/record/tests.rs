@@ -397,6 +397,6 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
         compression.body = Some(Box::new(Body::new(header, None)));
     };
     assert_eq!(stays(&frame), Some(Stays::AmidFrame));
-    let killed = |client: &mut Client<()>| client.interrupted = true;
+    let killed = |client: &mut Client<()>| client.interrupt();
     assert_eq!(stays(&killed), Some(Stays::Busy));
 }

@@ -124,6 +124,34 @@ pub(super) const HABITS: &[Habit] = &[
             "SET character_set_server = DEFAULT, collation_database = latin1_bin",
         ],
     ),
+    // A change of user has both bytes of the collation's number.
+    habit(
+        "collation_of_user",
+        2,
+        On::MariaDb,
+        &[
+            "<user=app>608 ;; SELECT @@character_set_client, @@collation_connection ;; \
+             INSERT INTO {t} (name) VALUES ('\u{e4}\u{20ac}') ;; SELECT HEX(name) FROM {t} ORDER BY id",
+            "<user=app>2304 ;; SELECT @@character_set_client, @@collation_connection, '\u{e4}'",
+            "<user=app>576 ;; SELECT @@character_set_client, @@collation_connection, '\u{e4}' ;; \
+             <reset> ;; SELECT @@character_set_client, @@collation_connection",
+            "<user=app>9999 ;; SELECT @@character_set_client, @@collation_connection",
+            "<user=app>35 ;; <reset> ;; SELECT @@character_set_client, @@collation_connection",
+        ],
+    ),
+    habit(
+        "collation_of_user",
+        2,
+        On::MySql,
+        &[
+            "<user=app>309 ;; SELECT @@character_set_client, @@collation_connection ;; \
+             INSERT INTO {t} (name) VALUES ('\u{e4}\u{20ac}') ;; SELECT HEX(name) FROM {t} ORDER BY id",
+            "<user=app>278 ;; SELECT @@character_set_client, @@collation_connection, '\u{e4}'",
+            "<user=app>264 ;; SELECT @@character_set_client, @@collation_connection, '\u{e4}' ;; \
+             <reset> ;; SELECT @@character_set_client, @@collation_connection",
+            "<user=app>9999 ;; SELECT @@character_set_client, @@collation_connection",
+        ],
+    ),
     habit(
         "collation_of_results",
         1,
