@@ -197,6 +197,49 @@ fn what_cannot_be_read_is_refused_by_the_server() {
     });
 }
 
+/// Behind an execution that ends before its values, MySQL goes by the types of the one before. Where
+/// there is none, one without types is refused.
+#[test]
+fn what_cannot_be_read_leaves_the_types_before_it() {
+    same_on_both("ps_unread_types", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let ids = [a, b].map(|who| story.prepare(who, "SELECT ?").id);
+        let (int, long) = (7i64.to_le_bytes(), text("as long as a number"));
+        let cut = |id: u32| one(id, Some(LONGLONG), b"ab");
+        for (who, id) in [(b, ids[1]), (a, ids[0])] {
+            story.command(who, Command::StmtExecute, &cut(id));
+            story.command(who, Command::StmtExecute, &one(id, None, &int));
+        }
+        story.execute(a, ids[0], &[Some(b"read")]);
+        for _ in 0..2 {
+            story.command(a, Command::StmtExecute, &cut(ids[0]));
+        }
+        story.command(b, Command::StmtExecute, &one(ids[1], Some(LONGLONG), &int));
+        story.command(a, Command::StmtExecute, &one(ids[0], None, &long));
+        story.command(b, Command::StmtExecute, &one(ids[1], None, &int));
+    });
+}
+
+/// A server looks at an execution before it closes what the one before has opened.
+#[test]
+fn what_cannot_be_read_leaves_a_cursor_open() {
+    same_on_both("ps_unread_cursor", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        let sql = "SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT ?";
+        let [id, others] = [a, b].map(|who| story.prepare(who, sql).id);
+        for unread in [one(id, Some(LONGLONG), b"ab"), one(id, Some(0xAA), b"x")] {
+            let columns = open_cursor(story, a, id, &[Some(b"3")]);
+            story.command(a, Command::StmtExecute, &unread);
+            fetch(story, a, id, 1, &columns);
+            story.execute(b, others, &[Some(b"4")]);
+            story.sql(a, "SET @other = 1");
+            for _ in 0..3 {
+                fetch(story, a, id, 1, &columns);
+            }
+        }
+    });
+}
+
 /// A number of rows is wanted by MySQL, whatever the id is.
 #[test]
 fn a_fetch_that_is_cut_short_is_refused_by_the_server() {
@@ -536,8 +579,8 @@ fn statements_are_prepared_where_results_are_wide() {
     });
 }
 
-fn open_cursor(story: &mut Story, who: usize, id: u32) -> Vec<Column> {
-    let opened = without_id(story.client(who).execute(id, &[], true), id);
+fn open_cursor(story: &mut Story, who: usize, id: u32, params: &[Option<&[u8]>]) -> Vec<Column> {
+    let opened = without_id(story.client(who).execute(id, params, true), id);
     let outcomes = story.note(&format!("client {who} opens a cursor"), opened);
     match outcomes.first() {
         Some(Outcome::Rows(rows)) => rows.columns.clone(),
@@ -564,12 +607,12 @@ fn cursors_stay_open_beside_other_statements() {
                     .prepare(who, "SELECT seq FROM seq_1_to_5 WHERE seq > 9")
                     .id,
             );
-            let columns = open_cursor(story, who, one);
+            let columns = open_cursor(story, who, one, &[]);
             fetch(story, who, one, 2, &columns);
-            open_cursor(story, who, two);
+            open_cursor(story, who, two, &[]);
             story.sql(other, "SELECT 1");
             story.execute(who, none, &[]);
-            open_cursor(story, who, none);
+            open_cursor(story, who, none, &[]);
             fetch(story, who, two, 3, &columns);
             fetch(story, who, one, 2, &columns);
             fetch(story, who, none, 2, &columns);
@@ -577,14 +620,14 @@ fn cursors_stay_open_beside_other_statements() {
             fetch(story, who, two, 2, &columns);
             fetch(story, who, one, 2, &columns);
             fetch(story, who, one, 2, &columns);
-            open_cursor(story, who, empty);
+            open_cursor(story, who, empty, &[]);
             fetch(story, who, empty, 2, &columns);
             // Executed again without one, and with one again.
-            open_cursor(story, who, one);
+            open_cursor(story, who, one, &[]);
             story.execute(who, one, &[]);
             fetch(story, who, one, 2, &columns);
-            open_cursor(story, who, one);
-            open_cursor(story, who, one);
+            open_cursor(story, who, one, &[]);
+            open_cursor(story, who, one, &[]);
             fetch(story, who, one, 1, &columns);
             story.command(who, Command::StmtClose, &one.to_le_bytes());
             fetch(story, who, one, 1, &columns);
@@ -603,15 +646,15 @@ fn a_cursor_is_open_on_a_question_that_was_answered_elsewhere() {
             for rows in [3, 4] {
                 story.sql(a, &format!("SELECT seq FROM seq_1_to_{rows}"));
                 story.sql(b, "SELECT seq FROM seq_1_to_9");
-                let columns = open_cursor(story, a, asks);
+                let columns = open_cursor(story, a, asks, &[]);
                 fetch(story, a, asks, 1, &columns);
                 fetch(story, a, asks, 1, &columns);
                 // Executed again while the other is open.
                 story.sql(a, "SELECT seq FROM seq_1_to_5");
-                open_cursor(story, a, asks);
+                open_cursor(story, a, asks, &[]);
                 story.sql(a, "INSERT INTO t VALUES (1), (2)");
                 story.sql(a, "SELECT v FROM t");
-                open_cursor(story, a, asks);
+                open_cursor(story, a, asks, &[]);
                 fetch(story, a, asks, 2, &columns);
                 story.command(a, Command::StmtReset, &asks.to_le_bytes());
                 fetch(story, a, asks, 2, &columns);
@@ -619,7 +662,7 @@ fn a_cursor_is_open_on_a_question_that_was_answered_elsewhere() {
             }
             story.sql(a, "SELECT seq FROM seq_1_to_2");
             story.sql(b, "SELECT 1");
-            open_cursor(story, a, asks);
+            open_cursor(story, a, asks, &[]);
             story.command(a, Command::StmtClose, &asks.to_le_bytes());
             story.sql(b, "SELECT 1");
         }
@@ -632,7 +675,7 @@ fn a_backend_is_free_again_when_the_last_cursor_is_closed() {
         let clients = three(story);
         let ids = clients.map(|who| story.prepare(who, "SELECT seq FROM seq_1_to_5").id);
         for (way, (who, id)) in clients.into_iter().zip(ids).enumerate() {
-            let columns = open_cursor(story, who, id);
+            let columns = open_cursor(story, who, id, &[]);
             fetch(story, who, id, 2, &columns);
             // With one backend the others could not go on before this.
             match way {
@@ -711,7 +754,7 @@ fn cursors_of_others_do_not_spoil_a_statement() {
         story.sql(a, "INSERT INTO t VALUES (1), (2)");
         for round in 0..2 {
             let with = story.prepare(a, "SELECT v FROM t ORDER BY v").id;
-            let columns = open_cursor(story, a, with);
+            let columns = open_cursor(story, a, with, &[]);
             let rows = story.client(a).fetch(with, 9, &columns);
             story.note("all rows", rows);
             let without = story.prepare(b, "SELECT v FROM t ORDER BY v").id;

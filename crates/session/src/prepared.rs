@@ -275,15 +275,6 @@ impl Held {
         self.types.as_ref().map_or(0, |types| types.len())
     }
 
-    /// Notes the types that an execution sends.
-    fn remember(&mut self, types: Types<'_>) {
-        if let Types::Sent(types) = types
-            && !self.types.as_deref().is_some_and(|known| types.is(known))
-        {
-            self.types = Some(types.to_plain().into());
-        }
-    }
-
     fn long_len(&self) -> usize {
         self.long.as_ref().map_or(0, |long| long.len())
     }
@@ -355,6 +346,8 @@ pub struct Statements {
     texts: usize,
     /// Bytes of their parameters' types.
     types: usize,
+    /// The statement whose types the command under way has changed, and those before.
+    replaced: Option<(u32, Option<Rc<[u8]>>)>,
     charge: Charge,
     /// The command about one of them that is not answered.
     pub under_way: Option<UnderWay>,
@@ -423,13 +416,37 @@ impl Statements {
 
     /// Notes the types that an execution of a statement sends.
     pub fn remember(&mut self, id: u32, types: Types<'_>) {
-        let Some(held) = self.get_mut(id) else {
+        let Some(held) = self.get(id) else {
             return;
         };
-        let before = held.types_len();
-        held.remember(types);
-        let now = held.types_len();
-        self.types = self.types - before + now;
+        let known = held.types.as_deref();
+        if let Types::Sent(types) = types
+            && !known.is_some_and(|known| types.is(known))
+        {
+            let before = self.set_types(id, Some(types.to_plain().into()));
+            self.replaced = Some((id, before));
+        }
+    }
+
+    /// An execution of a statement is answered: its types stand, or the server could not read it
+    /// and goes by those from before it.
+    pub fn settle_types(&mut self, id: u32, read: bool) {
+        if let Some((of, before)) = self.replaced.take()
+            && !read
+            && of == id
+        {
+            self.set_types(id, before);
+        }
+    }
+
+    /// Changes the types of a statement; gives those that it had.
+    fn set_types(&mut self, id: u32, types: Option<Rc<[u8]>>) -> Option<Rc<[u8]>> {
+        let held = self.get_mut(id)?;
+        let old = held.types_len();
+        let before = std::mem::replace(&mut held.types, types);
+        let new = held.types_len();
+        self.types = self.types - old + new;
+        before
     }
 
     /// Counts what the list takes now.

@@ -5,7 +5,7 @@
 
 mod executions;
 
-pub use executions::{bulk_execution, execution, execution_again};
+pub use executions::{bulk_execution, cut_execution, execution, execution_again};
 
 use crate::frames::Frames;
 use crate::reply::{Column, Failure, Outcome, Prepared, Rows};
@@ -587,6 +587,15 @@ impl Client {
         params: &[Option<&[u8]>],
     ) -> Result<Vec<Outcome>, ClientError> {
         let arguments = self.execution_of(id, params, false, false);
+        self.run(Command::StmtExecute, &arguments)
+    }
+
+    /// Executes a statement of one parameter, and leaves out most of its value.
+    ///
+    /// # Errors
+    /// As [`Client::run`].
+    pub fn execute_cut(&mut self, id: u32) -> Result<Vec<Outcome>, ClientError> {
+        let arguments = cut_execution(id, self.talk.form());
         self.run(Command::StmtExecute, &arguments)
     }
 

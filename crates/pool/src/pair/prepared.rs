@@ -438,6 +438,15 @@ impl<S> Pair<'_, S> {
             return None;
         }
         let prepared = client.prepared.as_mut()?;
+        let executes = matches!(
+            under_way.command,
+            Command::StmtExecute | Command::StmtBulkExecute
+        );
+        let malformed = summary.is_error(1835) && self.context.server.flavour.is_mysql();
+        if executes {
+            prepared.settle_types(under_way.id, !malformed);
+            prepared.count(self.context.statements);
+        }
         let open = |flags| flags & (status::CURSOR_EXISTS | status::LAST_ROW_SENT);
         let flags = summary.status.unwrap_or_default();
         let is_open = match under_way.command {
@@ -467,6 +476,20 @@ impl<S> Pair<'_, S> {
             backend.prepared.take(&under_way.definition, sent_to);
             return Some(sent_to);
         }
+        if executes && is_unread(summary) {
+            let on = prepared.cursor_of(under_way.id).cloned();
+            let open = on.and_then(|on| backend.prepared.with_cursor((&on, under_way.id)));
+            if open.is_none() {
+                prepared.set_cursor(under_way.id, None);
+            }
+            let sent_to = under_way.sent_to;
+            if !malformed || open == Some(sent_to) {
+                return None;
+            }
+            // The server has not taken the types that it was sent.
+            backend.prepared.take(&under_way.definition, sent_to);
+            return Some(sent_to);
+        }
         let held = prepared.get_mut(under_way.id).filter(|h| h.columns > 0);
         if let (Some(columns), Some(held)) = (summary.columns, held) {
             held.columns = columns;
@@ -488,6 +511,14 @@ impl<S> Pair<'_, S> {
         }
         other.map(|(id, _)| id)
     }
+}
+
+/// Whether a server could not read an execution. It says so before it closes the cursor that the
+/// execution before has opened.
+fn is_unread(summary: &ReplySummary) -> bool {
+    let of_execution = |(_, text): &(u16, String)| text.contains("stmt_execute");
+    summary.is_error(1835)
+        || summary.is_error(1210) && summary.error.as_ref().is_some_and(of_execution)
 }
 
 /// Whether a server still has the long data of an execution that failed: one that it did not read,

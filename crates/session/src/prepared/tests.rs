@@ -322,6 +322,17 @@ fn the_types_that_were_sent_last_are_remembered_and_counted() {
     statements.count(&meter);
     assert_eq!(meter.bytes(), bare + 4);
     assert_eq!(types(&statements).as_deref(), Some(&[253, 0, 8, 0][..]));
+    statements.settle_types(1, true);
+    statements.settle_types(1, false);
+    assert_eq!(types(&statements).as_deref(), Some(&[253, 0, 8, 0][..]));
+    // The client's command is looked at twice before it is sent.
+    for _ in 0..2 {
+        statements.remember(1, Types::Sent(TypeList::plain(&[8, 0])));
+    }
+    statements.settle_types(1, false);
+    assert_eq!(types(&statements).as_deref(), Some(&[253, 0, 8, 0][..]));
+    statements.count(&meter);
+    assert_eq!(meter.bytes(), bare + 4);
     statements.remove(1);
     statements.count(&meter);
     assert_eq!(meter.bytes(), bare);

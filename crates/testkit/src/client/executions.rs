@@ -1,10 +1,14 @@
 //! The arguments of executions, byte by byte.
 //!
 //! Parameters are texts or NULL, their types are sent along or left out, and where query attributes
-//! were agreed on these stand behind the parameters.
+//! were agreed on these stand behind the parameters. One execution ends before its value.
 
 use crate::talk::VAR_STRING;
+use wire::attributes::Form;
 use wire::execution::COUNT_AVAILABLE;
+
+/// A number of 8 bytes.
+const LONGLONG: u8 = 8;
 
 /// The arguments of COM_STMT_EXECUTE where query attributes were agreed on.
 pub(super) fn attributed(
@@ -51,6 +55,18 @@ pub fn execution(id: u32, params: &[Option<&[u8]>], cursor: bool) -> Vec<u8> {
 #[must_use]
 pub fn execution_again(id: u32, params: &[Option<&[u8]>]) -> Vec<u8> {
     execution_of(id, params, false, None)
+}
+
+/// The arguments of COM_STMT_EXECUTE with the type of one parameter, a number of 8 bytes, and one
+/// byte of its value: no server can read that.
+#[must_use]
+pub fn cut_execution(id: u32, form: Form) -> Vec<u8> {
+    let behind = match form {
+        Form::Plain => &[0, 1, LONGLONG, 0, 7][..],
+        // The count of parameters, and an empty name.
+        Form::Attributed => &[1, 0, 1, LONGLONG, 0, 0, 7],
+    };
+    [&id.to_le_bytes()[..], &[0, 1, 0, 0, 0], behind].concat()
 }
 
 /// The arguments of MariaDB's COM_STMT_BULK_EXECUTE with texts (or NULL) as parameters; `typed`

@@ -290,7 +290,7 @@ impl Claims {
             }
             Act::MultiStatements(_) if held.told && held.any() || held.unclear => return false,
             Act::Fetch(..) | Act::ResetStatement(_) if held.wide => return false,
-            Act::Execute(name, ..) | Act::Again(name, _) | Act::Bulk(name, _)
+            Act::Execute(name, ..) | Act::Again(name, _) | Act::Cut(name) | Act::Bulk(name, _)
                 if held.wide && held.prepared_wide & 1 << name == 0 =>
             {
                 return false;

@@ -481,6 +481,7 @@ fn act(name: &str, value: &str, text: &str) -> Option<Act> {
         "execute" => Act::Execute(slot(), params(), false),
         "cursor" => Act::Execute(slot(), params(), true),
         "again" => Act::Again(slot(), params()),
+        "cut" => Act::Cut(slot()),
         "fetch" => Act::Fetch(slot(), text.parse().expect("a number of rows")),
         "long" => Act::LongData(slot(), 0, text.into()),
         "clear" => Act::ResetStatement(slot()),

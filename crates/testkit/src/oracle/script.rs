@@ -85,6 +85,8 @@ pub enum Act {
     Execute(usize, Vec<Option<String>>, bool),
     /// COM_STMT_EXECUTE with the types of the execution before.
     Again(usize, Vec<Option<String>>),
+    /// COM_STMT_EXECUTE that ends before its value, of a statement of one parameter.
+    Cut(usize),
     /// COM_STMT_BULK_EXECUTE with the texts of several rows.
     Bulk(usize, Vec<Vec<Option<String>>>),
     /// COM_STMT_FETCH: so many rows.
@@ -327,6 +329,10 @@ fn statement_line(who: usize, act: &Act) -> String {
                  story.command(c{who}, Command::StmtExecute, &execution);"
             )
         }
+        Act::Cut(slot) => format!(
+            "let execution = testkit::client::cut_execution(p{who}_{slot}, Form::Plain); \
+             story.command(c{who}, Command::StmtExecute, &execution);"
+        ),
         Act::Bulk(slot, rows) => {
             let rows: Vec<String> = rows.iter().map(|row| params(row)).collect();
             let rows = rows.join(", ");

@@ -248,7 +248,7 @@ impl Teller<'_> {
         }
         let slot = match act {
             Act::Execute(slot, ..) | Act::Again(slot, _) | Act::Fetch(slot, _) => *slot,
-            Act::Bulk(slot, _) => *slot,
+            Act::Bulk(slot, _) | Act::Cut(slot) => *slot,
             Act::LongData(slot, ..) | Act::ResetStatement(slot) | Act::Close(slot) => *slot,
             _ => return "no statement".into(),
         };
@@ -259,6 +259,7 @@ impl Teller<'_> {
         let reply = match act {
             Act::Execute(_, values, cursor) => client.execute(id, &bytes(values), *cursor),
             Act::Again(_, values) => client.execute_again(id, &bytes(values)),
+            Act::Cut(_) => client.execute_cut(id),
             Act::Bulk(_, rows) => {
                 let rows: Vec<_> = rows.iter().map(|row| bytes(row)).collect();
                 let rows: Vec<_> = rows.iter().map(|row| &row[..]).collect();

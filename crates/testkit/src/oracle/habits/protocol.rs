@@ -147,6 +147,18 @@ pub(super) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
+        "executions_that_are_cut_short",
+        2,
+        On::Both,
+        &[
+            "<prepare=9>SELECT ? ;; <execute=9>{w}{w}{w} ;; <cut=9> ;; SELECT {n} ;; \
+             <again=9>a long {w} ;; <execute=9>{w}",
+            "<prepare=9>SELECT ? ;; <cut=9> ;; SELECT {n} ;; <again=9>a long {w}",
+            "<prepare=8>SELECT id FROM kinds WHERE id > ? ORDER BY id ;; <takes cursor=8>0 ;; \
+             <fetch=8>1 ;; <cut=8> ;; SELECT {n} ;; <fetch=8>1 ;; <gives clear=8> ;; <fetch=8>1",
+        ],
+    ),
+    habit(
         "long_data",
         2,
         On::Both,
