@@ -4,6 +4,7 @@
 use crate::compare::{Story, same_on, same_on_both};
 use crate::world::{app, both_servers, login, server, start_pool};
 use testkit::client::Client;
+use testkit::reply::Outcome;
 use wire::command::Command;
 
 /// Tells a story on both servers, each on one backend.
@@ -236,6 +237,14 @@ fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
         assert_eq!(renewed(&mut b, &[ranks, "SELECT @r, @a"]), 1);
     }
     assert_eq!(renewed(&mut b, &["SELECT @n"]), 2);
+    // What may fail has to find none either, once for each client.
+    assert_eq!(renewed(&mut a, &["SET @a = 'x', @n = 2"]), 2);
+    let may_fail = "SET @a = 1 + 1, @n = @@sql_mode";
+    assert_eq!(renewed(&mut b, &[may_fail, may_fail]), 3);
+    assert_eq!(renewed(&mut a, &["SET @c = 5"]), 3);
+    assert_eq!(renewed(&mut b, &["SET @c = (SELECT 1)"]), 4);
+    assert_eq!(renewed(&mut a, &["SELECT @a, @n, @c"]), 4);
+    assert_eq!(renewed(&mut b, &["SET @c = (SELECT 2)"]), 4);
 }
 
 /// Servers may take a name with an accent for another one (`@ä` is `@a` on some), so a backend that
@@ -369,6 +378,98 @@ fn what_nobody_has_read_makes_nothing_for_others() {
             story.all(a, &["PREPARE p FROM CONCAT('SELECT @m :=', ' 5')"]);
             story.all(a, &["DEALLOCATE PREPARE p", "SELECT 1"]);
             story.all(b, &["SELECT @m := IFNULL(@m, 0) + 1", "SELECT @m"]);
+        }
+    });
+}
+
+/// Whether a SET that fails makes the variables that it names depends on where it fails. Whatever
+/// another client has had on the backend, it does so as on a connection of one's own.
+#[test]
+fn a_set_that_fails_makes_what_it_makes_on_a_connection_of_its_own() {
+    on_both("sets_that_fail", |story| {
+        let (a, b) = (story.join(), story.join());
+        let counts = "SELECT @k := IFNULL(@k, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t";
+        let too_long = format!("SET @k = 1, @l = 2, @{} = 3", "x".repeat(65));
+        let digits = format!("SET @k = {}, @l = -{0}.9", "9".repeat(100));
+        let sets = [
+            "SET @k = 1, nosuch = 1",
+            "SET time_zone = 'bad', @k = 1",
+            "SET @k = 1, time_zone = 'bad'",
+            "SET NAMES nosuch, @k = 1",
+            "SET @k = 1, NAMES nosuch",
+            "SET @k = (SELECT nosuch)",
+            "SET @k = @@nosuch",
+            "SET @l = 1, @k = (SELECT 1 UNION SELECT 2)",
+            "SET @k = 1, @l = (SELECT 1 UNION SELECT 2)",
+            "SET @k = (SELECT 1 UNION SELECT 2), @l = 1",
+            "SET @k = = 1",
+            "SET @k = 1, @l",
+            "SET @k = 1 @l = 2",
+            "SET @k = 1e400",
+            "SET @k = 'x', @l = 0x1g",
+            &digits,
+        ];
+        // The pool keeps who sends one of these.
+        let kept = [
+            "SET @k = nosuch()",
+            "SET @k = 'open",
+            "SET @k = 'open\\'",
+            "SET @k = 1, @`` = 2",
+            "SET @k = 1, @ = 2",
+            &too_long,
+        ];
+        let all = (sets.iter().map(|set| (set, true))).chain(kept.iter().map(|set| (set, false)));
+        for (at, (set, leaves)) in all.enumerate() {
+            for by_id in [false, true] {
+                story.sql(b, &format!("SET @k = 'other{at}', @l = {at}"));
+                match by_id {
+                    true => {
+                        // Without its number: servers count on for another connection.
+                        let reply = story.client(a).run(Command::StmtPrepare, set.as_bytes());
+                        let failed = |one: &Outcome| matches!(one, Outcome::Failed(_));
+                        let failed = reply.unwrap().iter().any(failed);
+                        story.say(&format!("{set} fails: {failed}"));
+                    }
+                    false => {
+                        story.sql(a, set);
+                    }
+                }
+                if leaves {
+                    story.sql(b, "SELECT @k, @l");
+                }
+                story.all(a, &["SELECT @k, IFNULL(@k, 1.5), @l", counts, "SELECT @k"]);
+                story.command(a, Command::ResetConnection, b"");
+            }
+        }
+        // What it has set before it keeps, and what it sets behind it.
+        story.all(a, &["SET @k = 7", "SET @k = 8, nosuch = 1"]);
+        story.sql(b, "SELECT @k");
+        story.all(a, &["SELECT @k", "SET @m = 1, nosuch = 1", "SET @m = NULL"]);
+        story.sql(b, "SET @m = 'other'");
+        story.sql(a, "SELECT @m, IFNULL(@m, 1.5)");
+    });
+}
+
+/// On MariaDB a PREPARE of a SET makes what that would set, without a value; on MySQL nothing.
+#[test]
+fn a_set_that_is_only_prepared_makes_what_it_makes_on_a_connection_of_its_own() {
+    on_both("prepares_sets", |story| {
+        let (a, b) = (story.join(), story.join());
+        let counts = "SELECT @k := IFNULL(@k, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t";
+        for set in ["SET @k = 5", "SET @k = 'x'", "SET @k = ?", "SET @k = NULL"] {
+            for by_id in [false, true] {
+                story.sql(b, "SET @k = 'other'");
+                match by_id {
+                    true => drop(story.prepare(a, set)),
+                    false => {
+                        let set = set.replace('\'', "''");
+                        story.sql(a, &format!("PREPARE p FROM '{set}'"));
+                    }
+                }
+                story.sql(b, "SELECT @k");
+                story.all(a, &["SELECT @k, IFNULL(@k, 1.5)", counts, "SELECT @k"]);
+                story.command(a, Command::ResetConnection, b"");
+            }
         }
     });
 }

@@ -19,43 +19,39 @@ use sql::classify::{Statement, Verb, lists_user_variables};
 use sql::lex::{Kind, LexMode, Lexer, Server, Token};
 use std::rc::Rc;
 
+/// Longest `@name` that counts as plain, in bytes: MySQL refuses names of more than 64 letters.
+const PLAIN_LEN_MAX: usize = 65;
+
+/// What becomes of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It is run.
+    Run,
+    /// It is prepared: it is not certain that it gives a variable a value.
+    Prepare,
+}
+
 /// User variables that a text names, or lists with all others, and that `is_set` does not know, so
-/// that it depends on their absence what the text does. One that is only given a value by a SET is
-/// none of them, if that value does not take its type from what was there before, as NULL does on
-/// MySQL.
+/// that it depends on their absence what the text does. That only sets some, which cannot fail,
+/// needs none of them absent.
 fn unset_in(
     sql: &[u8],
     mode: LexMode,
-    found: &Statement,
+    (found, used): (&Statement, Use),
     is_set: impl Fn(&[u8]) -> bool,
 ) -> Vec<Text> {
-    let sets = found.verb == Verb::Set && !found.multi;
-    let mysql = mode.server.is_mysql();
+    let sets = found.verb == Verb::Set && !found.multi && used == Use::Run;
     let mut unset: Vec<Text> = Vec::new();
-    let (mut before, mut depth) = (None::<Token>, 0_u32);
-    let mut tokens = Lexer::new(sql, mode);
-    while let Some(token) = tokens.next() {
-        let last = before.replace(token);
-        match token.kind {
-            Kind::Punct(b'(') => depth += 1,
-            Kind::Punct(b')') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        let text = |token: &Token| &sql[token.start..token.end];
-        if token.kind != Kind::UserVariable {
-            let named = matches!(token.kind, Kind::Word | Kind::Name);
-            if named && lists_user_variables(text(&token)) {
-                unset.push(UNCERTAIN.into());
-            }
-            continue;
-        }
-        let first = last.is_some_and(|last| {
-            last.kind == Kind::Punct(b',') || text(&last).eq_ignore_ascii_case(b"SET")
-        });
-        if sets && first && depth == 0 && is_assigned(sql, tokens.clone(), mysql) {
-            continue;
-        }
-        let name = name_of(text(&token), mode).unwrap_or_else(|| UNCERTAIN.into());
+    if sets && only_assigns(sql, mode) {
+        return unset;
+    }
+    for token in Lexer::new(sql, mode) {
+        let text = &sql[token.start..token.end];
+        let name = match token.kind {
+            Kind::UserVariable => name_of(text, mode).unwrap_or_else(|| UNCERTAIN.into()),
+            Kind::Word | Kind::Name if lists_user_variables(text) => UNCERTAIN.into(),
+            _ => continue,
+        };
         if !is_set(&name) && !unset.contains(&name) {
             unset.push(name);
         }
@@ -63,36 +59,50 @@ fn unset_in(
     unset
 }
 
-/// Whether a value follows that gives a variable its type, whatever it was before.
-fn is_assigned(sql: &[u8], mut tokens: Lexer<'_>, mysql: bool) -> bool {
-    let assigns = |token: &Token| matches!(token.kind, Kind::Assign | Kind::Punct(b'='));
-    if !tokens.next().is_some_and(|token| assigns(&token)) {
+/// Whether a SET gives literals to user variables and does nothing else. No server refuses that,
+/// and each variable is what its value makes of it, whatever it was before. Of a SET that fails
+/// it depends on the server and on where it fails which variables are there then.
+fn only_assigns(sql: &[u8], mode: LexMode) -> bool {
+    let mut tokens = Lexer::new(sql, mode);
+    let text = |token: Token| &sql[token.start..token.end];
+    if !(tokens.next()).is_some_and(|token| text(token).eq_ignore_ascii_case(b"SET")) {
         return false;
     }
-    if !mysql {
-        return true;
-    }
-    let mut value = tokens.next();
-    if value.is_some_and(|token| token.kind == Kind::Punct(b'-')) {
-        value = tokens.next();
-    }
-    // Of system variables some may be NULL.
-    let typed = value.is_some_and(|token| {
-        let text = &sql[token.start..token.end];
-        let null = [&b"results"[..], b"tmpdir", b"stopword"];
-        let may_be_null = |text: &[u8]| null.iter().any(|name| contains(text, name));
-        match token.kind {
-            Kind::String | Kind::Number => true,
-            Kind::SystemVariable => !may_be_null(text),
-            _ => false,
+    loop {
+        let name = tokens
+            .next()
+            .filter(|token| token.kind == Kind::UserVariable);
+        let assigns = tokens.next().map(|token| token.kind);
+        let mut value = tokens.next();
+        let negative = value.is_some_and(|token| token.kind == Kind::Punct(b'-'));
+        if negative {
+            value = tokens.next();
         }
-    });
-    let ends = |token: Token| matches!(token.kind, Kind::Punct(b',' | b';'));
-    typed && tokens.next().is_none_or(ends)
+        let literal = value.is_some_and(|token| match token.kind {
+            // An exponent may be too great.
+            Kind::Number => !text(token).iter().any(|byte| matches!(byte, b'e' | b'E')),
+            Kind::String => !negative,
+            // On MySQL a NULL has the type of what was there before it.
+            Kind::Word if !mode.server.is_mysql() => text(token).eq_ignore_ascii_case(b"NULL"),
+            _ => false,
+        });
+        let plain = name.is_some_and(|token| is_plain(text(token)));
+        if !plain || !literal || !matches!(assigns, Some(Kind::Assign | Kind::Punct(b'='))) {
+            return false;
+        }
+        match tokens.next().map(|token| token.kind) {
+            Some(Kind::Punct(b',')) => {}
+            Some(Kind::Semicolon) => return tokens.next().is_none() && !tokens.doubtful(),
+            None => return !tokens.doubtful(),
+            Some(_) => return false,
+        }
+    }
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    (text.windows(part.len())).any(|window| window.eq_ignore_ascii_case(part))
+/// Whether `@name` is one that every server takes.
+fn is_plain(variable: &[u8]) -> bool {
+    let letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
+    (2..=PLAIN_LEN_MAX).contains(&variable.len()) && variable[1..].iter().all(letter)
 }
 
 impl<S> Client<S> {
@@ -110,9 +120,14 @@ impl<S> Client<S> {
     }
 
     /// User variables that its text names and that it has never set.
-    pub(crate) fn unset_by(&self, sql: &[u8], mode: LexMode, found: &Statement) -> Vec<Text> {
+    pub(crate) fn unset_by(
+        &self,
+        sql: &[u8],
+        mode: LexMode,
+        (found, used): (&Statement, Use),
+    ) -> Vec<Text> {
         match found.user_variables {
-            true => unset_in(sql, mode, found, |name| self.may_have(name)),
+            true => unset_in(sql, mode, (found, used), |name| self.may_have(name)),
             false => Vec::new(),
         }
     }
@@ -172,50 +187,76 @@ mod tests {
     use sql::classify::classify;
     use sql::lex::Server;
 
-    fn unset(sql: &str, server: Server) -> Vec<String> {
+    fn unset(sql: &str, server: Server, used: Use) -> Vec<String> {
         let mode = LexMode {
             server,
             ..LexMode::default()
         };
         let found = classify(sql.as_bytes(), mode);
-        let names = unset_in(sql.as_bytes(), mode, &found, |name| name == b"set");
+        let names = unset_in(sql.as_bytes(), mode, (&found, used), |name| name == b"set");
         let text = |name: &Text| String::from_utf8(name.to_vec()).unwrap();
         names.iter().map(text).collect()
     }
 
+    const MARIADB: Server = Server::MariaDb(101_119);
+    const MYSQL: Server = Server::MySql(90_704);
+
     #[test]
-    fn a_text_needs_those_that_it_reads_not_to_be_there() {
-        let (mariadb, mysql) = (Server::MariaDb(101_119), Server::MySql(90_704));
-        let both: [(&str, &[&str]); 9] = [
+    fn a_text_needs_those_that_it_names_not_to_be_there() {
+        let cases: [(&str, &[&str]); 10] = [
             ("SELECT @a, @Set, @`B b`, @a", &["a", "b b"]),
             ("SELECT @n := IFNULL(@n, 0) + 1 FROM t", &["n"]),
-            ("SET @a = 1, @b := 'x', @c = -1.5;", &[]),
-            ("SET @a = @@sql_mode, time_zone = '+00:00'", &[]),
-            ("SET @a = 1, @c = @a", &["a"]),
+            ("SELECT 1 INTO @a", &["a"]),
+            ("CALL p(@a)", &["a"]),
+            ("SET @a = 1, @c = @a", &["a", "c"]),
             ("SET @a = 1; SELECT @a", &["a"]),
-            (
-                "SET @c = (SELECT MAX(@d, @e = 1) FROM t), @f = 1",
-                &["d", "e"],
-            ),
             ("INSERT INTO t VALUES (@a)", &["a"]),
             ("SELECT @'a\\'b'", &[""]),
+            ("SELECT * FROM information_schema.user_variables", &[""]),
+            ("SET @set = 1, nosuch = 1", &[]),
         ];
-        for (sql, names) in both {
-            let found: Vec<String> = (unset(sql, mysql).into_iter())
-                .filter(|name| name != "c")
-                .collect();
-            assert_eq!(found, names, "{sql}");
-            assert_eq!(unset(sql, mariadb), names, "{sql}");
+        for (sql, names) in cases {
+            for used in [Use::Run, Use::Prepare] {
+                assert_eq!(unset(sql, MYSQL, used), names, "{sql}");
+                assert_eq!(unset(sql, MARIADB, used), names, "{sql}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_that_cannot_fail_needs_none_not_to_be_there() {
+        let longest = format!("SET @{} = 1", "x".repeat(PLAIN_LEN_MAX - 1));
+        let longer = format!("SET @{} = 1", "x".repeat(PLAIN_LEN_MAX));
+        for sql in [
+            "SET @a = 1, @b := 'x', @c = -1.5;",
+            "set @a_$1=0x1F /* why */",
+            &longest,
+        ] {
+            assert_eq!(unset(sql, MYSQL, Use::Run), [""; 0], "{sql}");
+            assert_eq!(unset(sql, MARIADB, Use::Run), [""; 0], "{sql}");
+            assert_ne!(unset(sql, MARIADB, Use::Prepare), [""; 0], "{sql}");
+        }
+        for sql in [
+            "SET @a = 1, nosuch = 1",
+            "SET time_zone = 'bad', @a = 1",
+            "SET @a = (SELECT nosuch)",
+            "SET @a = @@nosuch",
+            "SET @a = 1 + 1",
+            "SET @a = 1e400",
+            "SET @a = -'x'",
+            "SET @a = = 1",
+            "SET @a = 'open",
+            "SET @a = 'x\\'",
+            "SET @a = 1,",
+            "SET @a = 1 /*!, nosuch = 1 */",
+            "SET STATEMENT sql_mode = '' FOR SET @a = 1",
+            &longer,
+        ] {
+            assert_ne!(unset(sql, MYSQL, Use::Run), [""; 0], "{sql}");
+            assert_ne!(unset(sql, MARIADB, Use::Run), [""; 0], "{sql}");
         }
         // On MySQL a NULL keeps the type that was there.
-        for sql in [
-            "SET @a = NULL",
-            "SET @a = (SELECT 5)",
-            "SET @a = 1 + 1",
-            "SET @a = @@character_set_results",
-        ] {
-            assert_eq!(unset(sql, mysql), ["a"], "{sql}");
-            assert_eq!(unset(sql, mariadb), [""; 0], "{sql}");
-        }
+        assert_eq!(unset("SET @a = NULL", MYSQL, Use::Run), ["a"]);
+        assert_eq!(unset("SET @a = NULL", MARIADB, Use::Run), [""; 0]);
     }
 }

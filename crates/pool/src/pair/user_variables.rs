@@ -32,6 +32,7 @@ use crate::client::Client;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
 use crate::figures::counts::Counts;
+use crate::pair::unset::Use;
 use crate::pair::{Broken, Context, Pair};
 use reactor::Time;
 use session::known_code::Known;
@@ -121,7 +122,7 @@ impl<S> Client<S> {
     /// Its command is this text, which may set user variables or what is not reported: notes what,
     /// for when it is sent.
     pub(crate) fn touch(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let mut touching = self.variables_in(sql, mode, found);
+        let mut touching = self.variables_in(sql, mode, (found, Use::Run));
         touching.set_by(sql, mode, found);
         self.note_touching(touching);
     }
@@ -129,7 +130,7 @@ impl<S> Client<S> {
     /// Its command prepares this text: a server looks at the user variables that it names, and
     /// makes those that it would set, whether it is executed or not.
     pub(crate) fn touch_to_prepare(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let touching = self.variables_in(sql, mode, found);
+        let touching = self.variables_in(sql, mode, (found, Use::Prepare));
         self.note_touching(touching);
     }
 
@@ -140,11 +141,16 @@ impl<S> Client<S> {
 
     /// User variables that this text makes or sets, and those that are not to be there for it.
     /// Plans to pin its client where they cannot be told.
-    fn variables_in(&mut self, sql: &[u8], mode: LexMode, found: &Statement) -> Touched {
+    fn variables_in(
+        &mut self,
+        sql: &[u8],
+        mode: LexMode,
+        (found, used): (&Statement, Use),
+    ) -> Touched {
         if !found.user_variables {
             return Touched::default();
         }
-        let unset = self.unset_by(sql, mode, found);
+        let unset = self.unset_by(sql, mode, (found, used));
         let names = made_by(sql, mode, found, &unset);
         if names.is_none() {
             self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
@@ -203,7 +209,7 @@ impl<S> Pair<'_, S> {
             return;
         }
         let mode = (self.context.server).lex_mode(&definition.session, self.client.capabilities);
-        let unset = self.client.unset_by(sql, mode, class);
+        let unset = self.client.unset_by(sql, mode, (class, Use::Prepare));
         // One that cannot be told has pinned its client when it was prepared first.
         let made = Touched::of(made_by(sql, mode, class, &unset).unwrap_or_default());
         if !made.sets_nothing() {

@@ -39,7 +39,7 @@ const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
 /// What lists the variables of a session.
 const LISTS: &str = "USER_VARIABLES";
 /// What stands in texts that find which variables the session has never set.
-const UNSET: [&str; 2] = ["SELECT @unset", LISTS];
+const UNSET: [&str; 2] = ["@unset", LISTS];
 /// The variable that procedures give back to their caller; one that fails leaves it unset.
 const GIVEN: &str = "@n";
 /// What decides whether a client is told of its transaction's states.

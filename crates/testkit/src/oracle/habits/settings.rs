@@ -458,6 +458,30 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>SET @d = 'd', @e = 1.50, @f = 1e2, @g = x'00ff' ;; <pins>SELECT @d, @e, @f, @g",
         ],
     ),
+    // A SET that fails makes none of its variables, or some, with or without a value.
+    habit(
+        "sets_that_fail",
+        6,
+        On::Both,
+        &[
+            "<b>SET @unset_a = '{w}' ;; SET @unset_a = {n}, no_such_variable = 1 ;; SELECT {k} ;; \
+             SELECT @unset_a := IFNULL(@unset_a, 0) + 1 AS n FROM kinds ORDER BY id ;; <reset>",
+            "<b>SET @unset_b = 1.50 ;; SET time_zone = 'No/Such', @unset_b = {n} ;; SELECT {k} ;; \
+             SELECT @unset_b, IFNULL(@unset_b, 1.5)",
+            "<b>SET @unset_c = {n}, @unset_d = '{w}' ;; \
+             SET @unset_c = {n}, @unset_d = (SELECT id FROM kinds) ;; SELECT {k} ;; \
+             SELECT @unset_d := IFNULL(@unset_d, 0) + 1 AS n FROM kinds ORDER BY id ;; <reset>",
+            "<b>SET @unset_e = {n}, @unset_f = '{w}' ;; \
+             SET @unset_e = (SELECT no_such FROM kinds), @unset_f = {n} ;; SELECT {k} ;; \
+             SELECT @unset_e, @unset_f, IFNULL(@unset_e, 1.5)",
+            "<b>SET @unset_g = '{w}' ;; SET @unset_g = = {n} ;; SELECT {k} ;; \
+             SELECT @unset_g, IFNULL(@unset_g, x'ff')",
+            "<b>SET @unset_h = {n} ;; PREPARE v FROM 'SET @unset_h = {n}' ;; SELECT {k} ;; \
+             SELECT @unset_h := IFNULL(@unset_h, 0) + 1 AS n FROM kinds ORDER BY id ;; <reset>",
+            "<b>SET @unset_i = {n} ;; <prepare=7>SET @unset_i = {n} ;; SELECT {k} ;; \
+             SELECT @unset_i, IFNULL(@unset_i, 1.5)",
+        ],
+    ),
     habit(
         "special_variables",
         2,
