@@ -44,8 +44,8 @@ const REFUSED_SHARE: u64 = 4;
 
 /// How the servers are started, besides their certificates.
 ///
-/// With one cache of open tables, no session opens a table anew. When MySQL does that, it may skip a
-/// number of AUTO_INCREMENT (`rows_are_numbered_alike_on_any_connection`). It has 16 caches by
+/// With one cache of open tables, no session opens a table anew. When MySQL does that, it may skip
+/// a number of AUTO_INCREMENT (`rows_are_numbered_alike_on_any_connection`). It has 16 caches by
 /// itself, and the number of the connection says which one serves it: the same rows would be
 /// numbered otherwise where two connections write them.
 const ARGUMENTS: [&str; 3] = [
@@ -67,8 +67,8 @@ fn the_oracle_finds_no_difference_on_mysql() {
     consult("oracle on MySQL", MYSQL_SEEDS, Real::start_mysql);
 }
 
-/// An INSERT that fails has given the number that is next. MySQL gives out the one after it once the
-/// table has been opened again.
+/// An INSERT that fails has given the number that is next. MySQL gives out the one after it once
+/// the table has been opened again.
 #[test]
 fn rows_are_numbered_alike_on_any_connection() {
     let test = "rows_are_numbered_alike_on_any_connection";

@@ -197,8 +197,8 @@ fn what_cannot_be_read_is_refused_by_the_server() {
     });
 }
 
-/// Behind an execution that ends before its values, MySQL goes by the types of the one before. Where
-/// there is none, one without types is refused.
+/// Behind an execution that ends before its values, MySQL goes by the types of the one before.
+/// Where there is none, one without types is refused.
 #[test]
 fn what_cannot_be_read_leaves_the_types_before_it() {
     same_on_both("ps_unread_types", 1, |story| {
@@ -531,6 +531,36 @@ fn long_data_that_cannot_be_executed_with_is_kept_or_dropped_as_by_the_server() 
             story.command(who, Command::StmtReset, &id.to_le_bytes());
             execute(story, who, id, VAR_STRING, &text("reset"));
         }
+    });
+}
+
+/// MySQL reads such an execution to its end where the parameter has no value, and drops the data.
+#[test]
+fn long_data_of_a_type_that_cannot_have_them_are_dropped() {
+    same_on_both("ps_long_type", 1, |story| {
+        let (who, other) = (story.join(), story.join());
+        story.sql(who, "CREATE TABLE t (b TEXT)");
+        let nothing = |id: u32, kind: u8| {
+            let mut arguments = one(id, Some(kind), b"");
+            arguments[9] = 1;
+            arguments
+        };
+        for statement in ["INSERT INTO t VALUES (?)", "SELECT CONCAT(?, '!')"] {
+            let id = story.prepare(who, statement).id;
+            for (again, kind) in [(false, LONGLONG), (true, VAR_STRING), (true, LONGLONG)] {
+                let data = [&id.to_le_bytes()[..], &[0, 0], b"piece"].concat();
+                story.command(who, Command::StmtSendLongData, &data);
+                story.command(who, Command::StmtExecute, &nothing(id, kind));
+                if again {
+                    story.sql(other, "SELECT 1");
+                }
+                let whole = one(id, Some(VAR_STRING), &text("whole"));
+                story.command(who, Command::StmtExecute, &whole);
+                story.command(who, Command::StmtExecute, &whole);
+                story.sql(other, "SELECT b FROM t");
+            }
+        }
+        story.sql(who, "DROP TABLE t");
     });
 }
 

@@ -428,7 +428,7 @@ impl<S> Pair<'_, S> {
         let prepared = client.prepared.as_mut();
         let mut under_way = prepared.and_then(|prepared| prepared.under_way.take())?;
         let failed = summary.error.is_some();
-        let unread = leaves_long_data(summary, self.context.server);
+        let unread = leaves_long_data(summary);
         if failed && !unread && under_way.runs_outside(&client.session) {
             client.owe_schema(self.context.server);
         }
@@ -516,19 +516,21 @@ impl<S> Pair<'_, S> {
 /// Whether a server could not read an execution. It says so before it closes the cursor that the
 /// execution before has opened.
 fn is_unread(summary: &ReplySummary) -> bool {
-    let of_execution = |(_, text): &(u16, String)| text.contains("stmt_execute");
-    summary.is_error(1835)
-        || summary.is_error(1210) && summary.error.as_ref().is_some_and(of_execution)
+    summary.is_error(1835) || is_of_arguments(summary)
 }
 
-/// Whether a server still has the long data of an execution that failed: one that it did not read,
-/// or one to which data for no parameter had come, which it says in these words of error 1210.
-/// MariaDB says 1210 besides of data that its parameter's type cannot have, and drops them.
-fn leaves_long_data(summary: &ReplySummary, server: &ServerFacts) -> bool {
-    let of_no_parameter = |(_, text): &(u16, String)| text.contains("send_long_data");
-    let complaint =
-        server.flavour.is_mysql() || summary.error.as_ref().is_some_and(of_no_parameter);
-    summary.is_error(1835) || summary.is_error(1210) && complaint
+/// Whether a server still has the long data of an execution that failed: one that it did not read
+/// (1835), or one to which data for no parameter had come (1210, of another function).
+/// Of an execution whose types cannot have them, it drops them (seen on MariaDB 10.11 and MySQL
+/// 9.7).
+fn leaves_long_data(summary: &ReplySummary) -> bool {
+    summary.is_error(1835) || summary.is_error(1210) && !is_of_arguments(summary)
+}
+
+/// Whether a server took the arguments of an execution apart and could not use them.
+fn is_of_arguments(summary: &ReplySummary) -> bool {
+    let of_execution = |(_, text): &(u16, String)| text.contains("stmt_execute");
+    summary.is_error(1210) && summary.error.as_ref().is_some_and(of_execution)
 }
 
 fn how(under_way: &UnderWay, server: &ServerFacts) -> How {

@@ -131,7 +131,8 @@ pub(super) const HABITS: &[Habit] = &[
         On::MariaDb,
         &[
             "<user=app>608 ;; SELECT @@character_set_client, @@collation_connection ;; \
-             INSERT INTO {t} (name) VALUES ('\u{e4}\u{20ac}') ;; SELECT HEX(name) FROM {t} ORDER BY id",
+             INSERT INTO {t} (name) VALUES ('\u{e4}\u{20ac}') ;; \
+             SELECT HEX(name) FROM {t} ORDER BY id",
             "<user=app>2304 ;; SELECT @@character_set_client, @@collation_connection, '\u{e4}'",
             "<user=app>576 ;; SELECT @@character_set_client, @@collation_connection, '\u{e4}' ;; \
              <reset> ;; SELECT @@character_set_client, @@collation_connection",
@@ -145,7 +146,8 @@ pub(super) const HABITS: &[Habit] = &[
         On::MySql,
         &[
             "<user=app>309 ;; SELECT @@character_set_client, @@collation_connection ;; \
-             INSERT INTO {t} (name) VALUES ('\u{e4}\u{20ac}') ;; SELECT HEX(name) FROM {t} ORDER BY id",
+             INSERT INTO {t} (name) VALUES ('\u{e4}\u{20ac}') ;; \
+             SELECT HEX(name) FROM {t} ORDER BY id",
             "<user=app>278 ;; SELECT @@character_set_client, @@collation_connection, '\u{e4}'",
             "<user=app>264 ;; SELECT @@character_set_client, @@collation_connection, '\u{e4}' ;; \
              <reset> ;; SELECT @@character_set_client, @@collation_connection",
