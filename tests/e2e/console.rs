@@ -659,3 +659,53 @@ fn the_tables_of_mysqls_thread_pool_show_who_runs_and_who_waits() {
     holds.must("COMMIT");
     assert!(waits.receive().is_ok() && runs.receive().is_ok());
 }
+
+/// What the server takes less of than the settings say is shown as it is in force.
+#[test]
+fn show_config_shows_what_the_server_takes() {
+    let test = "show_config_shows_what_the_server_takes";
+    let Some(real) = own_server(test) else { return };
+    if direct() {
+        return;
+    }
+    real.create_user("app", "app");
+    let mut server = real.admin();
+    let extra = "groups = 1\nbackends_reserved = 0\nbackends_max = 20";
+    let (pool, place) = start(&real, "config_lowered.toml", extra);
+    let mut console = admin(&place);
+    let shown = |console: &mut Client, name: &str| {
+        let shown = format!("SELECT value, place FROM config WHERE name = '{name}'");
+        rows(console, &shown).remove(0)
+    };
+    let [value, written] = <[String; 2]>::try_from(shown(&mut console, "backends_max")).unwrap();
+    assert_eq!(value, "20");
+    server.must("SET GLOBAL max_connections = 15");
+    pool.wait_for("at most 10 backends").unwrap();
+    let lowered = format!("{written}, lowered from 20 by the server's max_connections");
+    assert_eq!(shown(&mut console, "backends_max"), ["10", &*lowered]);
+    assert_eq!(
+        rows(&mut console, "SELECT backends_max FROM servers"),
+        [["10"]]
+    );
+    console.must("SET backends_max = 18");
+    assert_eq!(
+        shown(&mut console, "backends_max"),
+        [
+            "10",
+            "console, lowered from 18 by the server's max_connections"
+        ]
+    );
+    console.must("SET backends_max = 4");
+    assert_eq!(shown(&mut console, "backends_max"), ["4", "console"]);
+    let prepared = shown(&mut console, "prepared_max").remove(0);
+    server.must("SET GLOBAL max_prepared_stmt_count = 16");
+    let lowered =
+        format!("default, lowered from {prepared} by the server's max_prepared_stmt_count");
+    until(|| {
+        let shown = shown(&mut console, "prepared_max");
+        match shown == ["12", &*lowered] {
+            true => Ok(()),
+            false => Err(format!("{shown:?}")),
+        }
+    });
+}

@@ -123,6 +123,8 @@ pub struct Shared {
     pub(crate) privileges: Privileges,
     /// `backends_max` as of when the backends were last fitted to what the server takes.
     backends_wished: AtomicUsize,
+    /// Backends for which the server has room.
+    backends_taken: AtomicUsize,
     /// Prepared statements that the server takes of all its clients.
     pub(crate) prepared_taken: AtomicUsize,
     /// Something that is watched may have changed.
@@ -214,6 +216,7 @@ impl Shared {
             globals: Watch::default(),
             privileges: Privileges::default(),
             backends_wished,
+            backends_taken: AtomicUsize::new(usize::MAX),
             prepared_taken: AtomicUsize::new(usize::MAX),
             bell: Bell::default(),
             errors: ErrorCounts::default(),
@@ -261,8 +264,9 @@ impl Shared {
         let wished = self.settings().backends_max;
         let is_wish_new = self.backends_wished.swap(wished, Relaxed) != wished;
         let beside = self.groups + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
-        let least = self.groups;
-        let fitting = wished.min(connections.saturating_sub(beside).max(least));
+        let taken = connections.saturating_sub(beside).max(self.groups);
+        self.backends_taken.store(taken, Relaxed);
+        let fitting = wished.min(taken);
         if !self.budget.set_total(fitting) {
             return;
         }
@@ -282,6 +286,11 @@ impl Shared {
         };
         note(log::Event::BackendsMax, format_args!("{cause}"));
         self.upstream.tell_groups();
+    }
+
+    /// Backends that there may be: `backends_max`, as far as the server has room for them.
+    pub(crate) fn backends_max(&self, settings: &Settings) -> usize {
+        settings.backends_max.min(self.backends_taken.load(Relaxed))
     }
 
     /// Backends of one group that may run statements at once, where `running` groups have any to
@@ -312,14 +321,18 @@ impl Shared {
         all / groups + usize::from(index < all % groups)
     }
 
-    /// Statements that may be prepared on one backend: with as many backends as there may be, all
-    /// of them together stay within the budget, and within three quarters of what the server takes
-    /// (`max_prepared_stmt_count`), so that there is room for others. Each may have one.
+    /// Statements that may be prepared on all backends: `prepared_max`, within three quarters of
+    /// what the server takes (`max_prepared_stmt_count`), so that there is room for others.
+    pub(crate) fn prepared_max(&self, settings: &Settings) -> usize {
+        let taken = self.prepared_taken.load(Acquire);
+        settings.prepared_max.min(taken - taken / 4)
+    }
+
+    /// Statements that may be prepared on one backend, so that as many backends as there may be
+    /// stay within [`Shared::prepared_max`]. Each may have one.
     #[must_use]
     pub(crate) fn prepared_of_backend(&self, settings: &Settings) -> usize {
-        let taken = self.prepared_taken.load(Acquire);
-        let max = settings.prepared_max.min(taken - taken / 4);
-        (max / settings.backends_max).max(1)
+        (self.prepared_max(settings) / settings.backends_max).max(1)
     }
 }
 

@@ -112,7 +112,8 @@ tables! { TABLES DEFAULT_SCHEMA;
         "name" Text "its name",
         "value" Text "its value in force; *** for a password",
         "default" Text "its default",
-        "place" Text "where it was written; NULL: it has its default",
+        "place" Text "where it was written, and the server's variable that keeps it lower; NULL: \
+                      it has its default",
         "reload" Integer "1: RELOAD applies another value; 0: that needs a restart",
     }
     "stats" "A figure, as /metrics has it." stats => {
@@ -327,12 +328,13 @@ fn statements(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// The value in force of a setting that the pool works out where none is written.
+/// The value in force of a setting that the pool works out where none is written, or where the
+/// server takes less.
 fn worked_out(shared: &Shared, name: &str) -> Option<String> {
     let settings = shared.settings();
     Some(match name {
-        "backends_max" => settings.backends_max.to_string(),
-        "prepared_max" => settings.prepared_max.to_string(),
+        "backends_max" => shared.backends_max(&settings).to_string(),
+        "prepared_max" => shared.prepared_max(&settings).to_string(),
         "groups" => shared.groups.to_string(),
         "memory_bytes_max" => memory_of(settings.memory_bytes_max).to_string(),
         "input_bytes_max" => shared.input.max.to_string(),
@@ -348,19 +350,44 @@ fn worked_out(shared: &Shared, name: &str) -> Option<String> {
     })
 }
 
+/// Where the value in force comes from; `None`: it is the default.
+fn place_of(shared: &Shared, setting: &ShownSetting) -> Option<String> {
+    let settings = shared.settings();
+    let (wished, now, variable) = match setting.name.as_str() {
+        "backends_max" => (
+            settings.backends_max,
+            shared.backends_max(&settings),
+            "max_connections",
+        ),
+        "prepared_max" => (
+            settings.prepared_max,
+            shared.prepared_max(&settings),
+            "max_prepared_stmt_count",
+        ),
+        _ => return setting.place.clone(),
+    };
+    if now == wished {
+        return setting.place.clone();
+    }
+    let place = setting.place.as_deref().unwrap_or("default");
+    Some(format!(
+        "{place}, lowered from {wished} by the server's {variable}"
+    ))
+}
+
 fn config(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let settings = console.shared.settings();
+    let shared = &console.shared;
     let row = |setting: &ShownSetting| {
-        let worked_out = worked_out(&console.shared, &setting.name);
+        let worked_out = worked_out(shared, &setting.name);
         vec![
             text(setting.name.clone()),
             text(worked_out.unwrap_or_else(|| setting.value.clone())),
             text(setting.default.clone()),
-            maybe(setting.place.clone(), text),
+            maybe(place_of(shared, setting), text),
             flag(!setting.is_fixed),
         ]
     };
-    Ok(settings.shown.iter().map(row).collect())
+    Ok(shared.settings().shown.iter().map(row).collect())
 }
 
 fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
@@ -438,4 +465,51 @@ fn version(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         text(env!("CARGO_PKG_VERSION")),
         seconds(sample.began().as_secs_f64()),
     ]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted;
+    use std::sync::atomic::Ordering::Release;
+
+    /// Value and place, as they are shown.
+    fn shown(shared: &Shared, name: &str) -> (String, Option<String>) {
+        let settings = shared.settings();
+        let setting = settings.shown.iter().find(|one| one.name == name).unwrap();
+        let value = worked_out(shared, name).unwrap_or_else(|| setting.value.clone());
+        (value, place_of(shared, setting))
+    }
+
+    #[test]
+    fn what_the_server_does_not_take_is_not_in_force() {
+        // One group, which has two connections beside its backends; two are for administrators.
+        let shared = scripted::shared("backends_max = 20");
+        let (value, place) = shown(&shared, "backends_max");
+        let place = place.unwrap();
+        assert_eq!(value, "20");
+        let lowered = format!("{place}, lowered from 20 by the server's max_connections");
+        for (connections, value, is_lowered) in [
+            (15, "10", true),
+            (24, "19", true),
+            (25, "20", false),
+            (0, "1", true),
+            (500, "20", false),
+        ] {
+            shared.fit_backends(connections);
+            let expected = if is_lowered { &lowered } else { &place };
+            let expected = (value.to_owned(), Some(expected.clone()));
+            assert_eq!(shown(&shared, "backends_max"), expected, "{connections}");
+        }
+        let (all, place) = shown(&shared, "prepared_max");
+        assert_eq!(place, None);
+        let all: usize = all.parse().unwrap();
+        let lowered =
+            format!("default, lowered from {all} by the server's max_prepared_stmt_count");
+        for (taken, value, place) in [(16, 12, Some(&lowered)), (2 * all, all, None)] {
+            shared.prepared_taken.store(taken, Release);
+            let expected = (value.to_string(), place.cloned());
+            assert_eq!(shown(&shared, "prepared_max"), expected, "{taken}");
+        }
+    }
 }
