@@ -120,8 +120,8 @@ fn script(words: &[OsString]) -> Option<Result<load::ScriptLine, clap::Error>> {
 fn warn_of_files(job: &Job) {
     let (name, target) = match job {
         Job::Load(job) => ("load", Some(&job.args.target)),
-        Job::Doctor(args) => ("doctor", args.target.as_ref()),
-        Job::Explain(args) => ("explain", args.target.as_ref()),
+        Job::Doctor(args) => ("doctor", args.server.target.as_ref()),
+        Job::Explain(args) => ("explain", args.server.target.as_ref()),
         Job::Pool(_)
         | Job::Sysbench(_)
         | Job::Merge(_)

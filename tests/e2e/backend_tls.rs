@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use testkit::certificates::{Authority, Valid, put};
 use testkit::client::Client;
-use testkit::onramp::Pool;
+use testkit::onramp::{Pool, run};
 use testkit::real::{Flavour, Real, skipped};
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
@@ -470,5 +470,79 @@ fn later_connections_resume_the_session_of_an_earlier_one() {
             reused += usize::from(matches!(&*rows[0][1], "1" | "ON"));
         }
         assert!(reused >= 1, "{:?}: {reused}", scene.real.flavour());
+    }
+}
+
+/// What `onramp doctor` and `onramp explain` ask of a server is under TLS as the pool's own
+/// connections are.
+#[test]
+fn the_doctor_asks_under_tls() {
+    // A value that no server has by default.
+    const MAX: &str = "765";
+    let ask = |words: &[&str]| run(crate::world::binary(), words, Duration::from_secs(20));
+    let max = format!("--max-connections={MAX}");
+    for scene in Scene::both("doctor-tls", &["--require-secure-transport=ON", &max]) {
+        let at = scene.real.address();
+        let (ca, other) = (&scene.ca, scene.ca.with_file_name("other.pem"));
+        std::fs::write(&other, Authority::new("another").pem()).unwrap();
+        let [ca, other] = [ca, &other].map(|path| path.to_str().unwrap());
+        let in_clear = match scene.real.flavour() {
+            Flavour::MariaDb => "error 1045",
+            Flavour::MySql => "error 3159",
+        };
+        for (mode, more, expected) in [
+            ("", &[][..], Err(in_clear)),
+            ("?ssl-mode=DISABLED", &[], Err(in_clear)),
+            ("?ssl-mode=PREFERRED", &[], Ok(())),
+            ("?ssl-mode=REQUIRED", &[], Ok(())),
+            ("?ssl-mode=VERIFY_CA", &["--ca", ca], Ok(())),
+            ("?ssl-mode=VERIFY_IDENTITY", &["--ca", ca], Ok(())),
+            (
+                "?ssl-mode=VERIFY_CA",
+                &["--ca", other],
+                Err("TLS with the server: "),
+            ),
+            ("?ssl-mode=VERIFY_CA", &[], Err("expected --ca FILE")),
+            (
+                "?ssl-mode=REQUIRED",
+                &["--ca", ca],
+                Err("which checks no certificate"),
+            ),
+        ] {
+            let target = format!("mysql://app:app@{at}{mode}");
+            let told = ["--target", &target];
+            let examined = ask(&[&["doctor"][..], &told, more].concat());
+            let explained = ask(&[&["explain", "1040"][..], &told, more].concat());
+            for ran in [examined, explained] {
+                let said = format!("{mode} {more:?}: {ran:?}");
+                match expected {
+                    Ok(()) => assert!(ran.status.success() && ran.stdout.contains(MAX), "{said}"),
+                    Err(why) => {
+                        let all = format!("{}{}", ran.stdout, ran.stderr);
+                        assert!(all.contains(why), "{said}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A server without TLS is asked where that is optional only.
+#[test]
+fn the_doctor_asks_no_server_without_tls_that_has_to_have_it() {
+    let test = "the_doctor_asks_no_server_without_tls_that_has_to_have_it";
+    if direct() {
+        return skipped(test, "it is about the doctor");
+    }
+    let Some(real) = found(Real::start(&["--skip-ssl"]), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    for (mode, is_asked) in [("PREFERRED", true), ("REQUIRED", false)] {
+        let target = format!("mysql://app:app@{}?ssl-mode={mode}", real.address());
+        let ask = ["doctor", "--target", &target];
+        let ran = run(crate::world::binary(), &ask, Duration::from_secs(20));
+        assert_eq!(ran.status.success(), is_asked, "{mode}: {ran:?}");
+        assert_eq!(ran.stdout.contains("TLS"), !is_asked, "{mode}: {ran:?}");
     }
 }

@@ -13,12 +13,12 @@ use crate::client::Client;
 use crate::facts::{Facts, Files, NO_LIMIT, Process, sysctl_path};
 use crate::finding::{Finding, Status};
 use crate::setting::Setting;
+use crate::target::Target;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
-use wire::dsn::Dsn;
 
 /// What can be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,7 +223,7 @@ pub struct Hands<'a> {
     /// The kernel's files.
     pub files: &'a Files,
     /// The server, where variables of it are changed.
-    pub target: Option<&'a Dsn>,
+    pub target: Option<&'a Target>,
 }
 
 impl Hands<'_> {

@@ -3,6 +3,8 @@
 //! The client itself is [`wire::blocking`]. Every wait is bounded. An error keeps the server's
 //! number, since a missing privilege is told by it.
 
+use crate::target::{Target, TargetTls, words_of};
+use reactor::tls_client;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
@@ -79,25 +81,31 @@ impl Client {
     ///
     /// # Errors
     /// The system's or the server's words.
-    pub fn connect(target: &Dsn) -> Result<Client, Failure> {
-        let place = target.place();
-        let (stream, is_local) = dial(target)
+    pub fn connect(target: &Target) -> Result<Client, Failure> {
+        let (dsn, tls) = (&target.dsn, target.tls());
+        let place = dsn.place();
+        let (stream, is_local) = dial(dsn)
             .map_err(|error| Failure::of(format!("cannot connect to {place}: {error}")))?;
         let mut client = Client {
             connection: Connection::new(stream),
             is_local,
         };
         let account = Account {
-            user: target.user.as_bytes(),
-            credential: Credential::Password(target.password.as_bytes()),
+            user: dsn.user.as_bytes(),
+            credential: Credential::Password(dsn.password.as_bytes()),
             schema: b"",
-            private: target.socket.is_some(),
-            wanted: WANTED,
+            private: dsn.socket.is_some(),
+            wanted: WANTED | tls.map_or(0, |_| cap::SSL),
             extended: 0,
-            required: REQUIRED,
+            required: match tls {
+                Some(tls) if tls.is_required => REQUIRED | cap::SSL,
+                _ => REQUIRED,
+            },
             collation: COLLATION,
         };
-        client.connection.log_in(&account)?;
+        let mut secure = tls.map(|tls| move |stream: &mut _| begin_tls(stream, tls));
+        let secure = (secure.as_mut()).map(|secure| secure as &mut dyn FnMut(&mut _) -> _);
+        client.connection.log_in_over(&account, secure)?;
         Ok(client)
     }
 
@@ -134,7 +142,17 @@ impl Drop for Client {
     }
 }
 
+/// Puts TLS over a stream, and waits until it stands.
+fn begin_tls(stream: &mut Box<dyn Stream>, tls: &TargetTls) -> io::Result<()> {
+    let plain = std::mem::replace(stream, Box::new(io::Cursor::new(Vec::new())));
+    *stream = Box::new(tls_client::over(tls.connection()?, plain)?);
+    Ok(())
+}
+
 fn system(error: &io::Error) -> String {
+    if let Some(words) = words_of(error) {
+        return words;
+    }
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             format!("the server did not answer within {} s", WAIT_MAX.as_secs())

@@ -33,11 +33,11 @@ use std::process::ExitCode;
 const LOG_BYTES_MAX: u64 = 256 << 20;
 /// Nothing was recognised.
 const STATUS_UNKNOWN: u8 = 1;
-/// Neither an error nor a log was given.
+/// Neither an error nor a log was given, or the server that was named cannot be asked like that.
 const STATUS_USAGE: u8 = 2;
 
 /// Explains and prints. Status 0: at least one error was recognised; 1: none was; 2: nothing to
-/// explain was given.
+/// explain was given, or the options of the target do not go together.
 #[must_use]
 pub fn run(args: &ExplainArgs) -> ExitCode {
     let asked = args.error.join(" ");
@@ -49,7 +49,13 @@ pub fn run(args: &ExplainArgs) -> ExitCode {
     } else {
         Some(read_log())
     };
-    let facts = facts(args);
+    let facts = match facts(args) {
+        Ok(facts) => facts,
+        Err(why) => {
+            say(&mut std::io::stderr(), &format!("onramp explain: {why}\n"));
+            return STATUS_USAGE.into();
+        }
+    };
     let (explained, heading) = match &text {
         None => (Query::of(&asked).answer(), String::new()),
         Some(text) => {
@@ -106,12 +112,13 @@ pub fn entry_of(line: &str) -> Option<&'static str> {
     explained.and_then(|explained: Explained| explained.entry.map(|entry| entry.name.as_str()))
 }
 
-fn facts(args: &ExplainArgs) -> Facts {
-    let facts = crate::gather(args.target.as_ref(), args.server_pid, &Files::of_kernel());
+fn facts(args: &ExplainArgs) -> Result<Facts, String> {
+    let target = args.server.target()?;
+    let facts = crate::gather(target.as_ref(), args.server_pid, &Files::of_kernel());
     for why in &facts.missing {
         say(&mut std::io::stderr(), &format!("onramp explain: {why}\n"));
     }
-    facts
+    Ok(facts)
 }
 
 fn read_log() -> String {

@@ -27,6 +27,7 @@ pub mod question;
 pub mod render;
 pub mod server;
 pub mod setting;
+pub mod target;
 pub mod text;
 pub mod verdict;
 
@@ -39,6 +40,7 @@ use question::Question;
 use std::io::{IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use target::Target;
 use text::Style;
 use verdict::limit;
 use wire::dsn::Dsn;
@@ -70,9 +72,10 @@ pub fn run(args: &DoctorArgs) -> ExitCode {
 
 fn examine(args: &DoctorArgs, out: &mut dyn Write) -> Result<u8, String> {
     let files = Files::of_kernel();
+    let target = args.server.target()?;
     let facts = match &args.facts {
         Some(path) => read_facts(path)?,
-        None => gather(args.target.as_ref(), args.server_pid, &files),
+        None => gather(target.as_ref(), args.server_pid, &files),
     };
     if let Some(path) = &args.save_facts {
         let text = serde_json::to_string_pretty(&facts).map_err(|error| error.to_string())?;
@@ -86,7 +89,11 @@ fn examine(args: &DoctorArgs, out: &mut dyn Write) -> Result<u8, String> {
     let question = args.question(&facts);
     let findings = catalog::check(&facts, &question);
     if args.apply {
-        return apply_now(args, &findings, &facts, &files, out);
+        let hands = Hands {
+            files: &files,
+            target: target.as_ref(),
+        };
+        return apply_now(args, &findings, &facts, &hands, out);
     }
     let text = match args.emit {
         Some(form) => emit::fragment(form, &findings, &facts, &question),
@@ -123,7 +130,7 @@ fn status(findings: &[Finding], facts: &Facts, question: &Question) -> u8 {
 }
 
 /// This host, and the server that is named.
-fn gather(target: Option<&Dsn>, server_pid: Option<u64>, files: &Files) -> Facts {
+fn gather(target: Option<&Target>, server_pid: Option<u64>, files: &Files) -> Facts {
     let (mut server, mut missing) = (None, Vec::new());
     if let Some(target) = target {
         match server::ask(target) {
@@ -145,7 +152,8 @@ fn gather(target: Option<&Dsn>, server_pid: Option<u64>, files: &Files) -> Facts
         .as_ref()
         .and_then(|server| server::local_process(files, server));
     let pid = server_pid.or(named);
-    let pid = pid.or_else(|| the_one(&servers, target.filter(|_| server.is_some())));
+    let answered = target.filter(|_| server.is_some());
+    let pid = pid.or_else(|| the_one(&servers, answered.map(|target| &target.dsn)));
     Facts {
         servers,
         server,
@@ -180,18 +188,14 @@ fn apply_now(
     args: &DoctorArgs,
     findings: &[Finding],
     facts: &Facts,
-    files: &Files,
+    hands: &Hands<'_>,
     out: &mut dyn Write,
 ) -> Result<u8, String> {
-    let (changes, later) = apply::plan(findings, facts, files);
-    let hands = Hands {
-        files,
-        target: args.target.as_ref(),
-    };
+    let (changes, later) = apply::plan(findings, facts, hands.files);
     if !agreed(args, &changes, &later, out)? {
         return Ok(0);
     }
-    let failed = apply::make(&changes, &hands, &args.record()?, out)?;
+    let failed = apply::make(&changes, hands, &args.record()?, out)?;
     Ok(if failed == 0 { 0 } else { STATUS_SHORT })
 }
 
@@ -201,9 +205,10 @@ fn undo(args: &DoctorArgs, out: &mut dyn Write) -> Result<u8, String> {
     let noted = noted.ok_or_else(|| format!("{}: no record; nothing was set", record.display()))?;
     let back: Vec<_> = noted.iter().rev().map(apply::Change::reversed).collect();
     let files = Files::of_kernel();
+    let target = args.server.target()?;
     let hands = Hands {
         files: &files,
-        target: args.target.as_ref(),
+        target: target.as_ref(),
     };
     if !agreed(args, &back, &[], out)? {
         return Ok(0);

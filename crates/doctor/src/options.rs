@@ -6,9 +6,9 @@
 use crate::emit::Form;
 use crate::facts::Facts;
 use crate::question::{Question, Role, Way};
+use crate::target::TargetArgs;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use wire::dsn::Dsn;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,11 +32,9 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=16_000_000))]
     pub connections: Option<u64>,
 
-    /// Ask this server too: mysql://USER@HOST[:PORT] or mysql://USER@localhost?socket=/PATH, with
-    /// the password in a file (password_file=FILE behind the ?), or in the environment
-    /// (password_env=NAME)
-    #[arg(long, value_name = "DSN", value_parser = Dsn::read_plain)]
-    pub target: Option<Dsn>,
+    /// The server that is asked too.
+    #[command(flatten)]
+    pub server: TargetArgs,
 
     /// What runs on this host [default: all of it; with a target on another host, the clients]
     #[arg(long, value_enum)]

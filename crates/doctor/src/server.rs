@@ -8,8 +8,8 @@
 use crate::client::{Client, Failure};
 use crate::explain::is_told;
 use crate::facts::{Fact, Files, Server};
+use crate::target::Target;
 use std::collections::BTreeMap;
-use wire::dsn::Dsn;
 
 /// Variables that some check looks at.
 const VARIABLES: &[&str] = &[
@@ -69,7 +69,7 @@ const NEEDS_PRIVILEGE: u16 = 1227;
 ///
 /// # Errors
 /// A sentence about a server that cannot be reached, or does not let us in.
-pub fn ask(target: &Dsn) -> Result<(Server, Vec<String>), Failure> {
+pub fn ask(target: &Target) -> Result<(Server, Vec<String>), Failure> {
     let mut client = Client::connect(target)?;
     let mut missing = Vec::new();
     let mut all = |client: &mut Client, sql: &str| match client.query(sql) {
@@ -82,7 +82,7 @@ pub fn ask(target: &Dsn) -> Result<(Server, Vec<String>), Failure> {
     let variables = all(&mut client, "SHOW GLOBAL VARIABLES");
     let status = all(&mut client, "SHOW GLOBAL STATUS");
     let mut server = Server {
-        place: target.place(),
+        place: target.dsn.place(),
         is_local: client.is_local(),
         version: variables.get("version").cloned().unwrap_or_default(),
         variables: only(variables, |name| VARIABLES.contains(&name) || is_told(name)),
@@ -105,10 +105,10 @@ pub fn ask(target: &Dsn) -> Result<(Server, Vec<String>), Failure> {
 }
 
 /// The account that the server took us for, as GRANT wants it written.
-fn account(client: &mut Client, target: &Dsn) -> String {
+fn account(client: &mut Client, target: &Target) -> String {
     let rows = client.query("SELECT CURRENT_USER()").unwrap_or_default();
     let name = rows.into_iter().flatten().next().unwrap_or_default();
-    let (user, host) = name.rsplit_once('@').unwrap_or((&target.user, "%"));
+    let (user, host) = name.rsplit_once('@').unwrap_or((&target.dsn.user, "%"));
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     format!("{}@{}", quoted(user), quoted(host))
 }
@@ -183,6 +183,7 @@ pub fn local_process(files: &Files, server: &Server) -> Fact {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::dsn::Dsn;
 
     #[test]
     fn the_checkpoints_age_is_the_difference_of_two_lines() {
@@ -216,7 +217,8 @@ mod tests {
     #[test]
     fn nobody_there_is_said_with_its_place() {
         let dsn = Dsn::parse("mysql://a@/?socket=/nowhere/s.sock").unwrap();
-        let failure = ask(&dsn).unwrap_err();
+        let target = Target::new(dsn, None).unwrap();
+        let failure = ask(&target).unwrap_err();
         assert!(
             failure
                 .words

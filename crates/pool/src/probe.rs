@@ -15,8 +15,7 @@ use crate::server::rows::read_row;
 use crate::server::server_facts::{ServerFacts, ServerTimeouts};
 use crate::server::upstream::Upstream;
 use crate::shared::Shared;
-use reactor::{Address, Time};
-use rustls::StreamOwned;
+use reactor::{Address, Time, tls_client};
 use session::text::Text;
 use sql::lex::Server;
 use sql::tracking::Tracked;
@@ -126,11 +125,7 @@ impl<T: Read + Write + Send> Stream for T {}
 fn begin_tls(stream: &mut Box<dyn Stream>, tls: &BackendTls) -> io::Result<()> {
     let connection = tls.connection().map_err(io::Error::other)?;
     let plain = std::mem::replace(stream, Box::new(io::Cursor::new(Vec::new())));
-    let mut secured = StreamOwned::new(connection, plain);
-    while secured.conn.is_handshaking() {
-        secured.conn.complete_io(&mut secured.sock)?;
-    }
-    *stream = Box::new(secured);
+    *stream = Box::new(tls_client::over(connection, plain)?);
     Ok(())
 }
 

@@ -8,8 +8,9 @@ use crate::{AnyCertificate, AnyName};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::fmt::Display;
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 /// Tickets that rustls keeps of each server; the oldest gives way to one more.
@@ -78,12 +79,27 @@ pub fn client_config(
     Ok(config)
 }
 
+/// TLS over a stream that waits; the handshake has succeeded, so that the certificate is checked.
+///
+/// # Errors
+/// The stream's, or within it that of rustls ([`rustls::Error`]).
+pub fn over<S: Read + Write>(
+    connection: ClientConnection,
+    plain: S,
+) -> io::Result<StreamOwned<ClientConnection, S>> {
+    let mut secured = StreamOwned::new(connection, plain);
+    while secured.conn.is_handshaking() {
+        secured.conn.complete_io(&mut secured.sock)?;
+    }
+    Ok(secured)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tls::tests::{server_config, talk};
     use rustls::pki_types::ServerName;
-    use rustls::{ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
+    use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 
     /// More than are kept.
     const GIVEN: usize = 3 * TICKETS_MAX;

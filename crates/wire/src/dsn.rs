@@ -108,22 +108,6 @@ impl Dsn {
         Ok(dsn)
     }
 
-    /// The same, for programs that speak to servers without TLS.
-    ///
-    /// # Errors
-    /// As [`Dsn::read`], and a sentence where the target asks for TLS.
-    pub fn read_plain(text: &str) -> Result<Dsn, String> {
-        let dsn = Dsn::read(text)?;
-        match dsn.ssl_mode {
-            None | Some(SslMode::Disabled) => Ok(dsn),
-            Some(mode) => Err(format!(
-                "the target's ssl-mode is {}, but this program connects without TLS; write \
-                 ssl-mode=DISABLED, or leave it out",
-                mode.name()
-            )),
-        }
-    }
-
     /// A sentence about the file with its password, where others can read it.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
@@ -428,8 +412,6 @@ mod tests {
             assert_eq!((dsn.ssl_mode, dsn.to_string()), (Some(mode), text));
             let lower = format!("mysql://a@h?ssl-mode={}", mode.name().to_lowercase());
             assert_eq!(Dsn::parse(&lower).unwrap().ssl_mode, Some(mode));
-            let is_plain = mode == SslMode::Disabled;
-            assert_eq!(Dsn::read_plain(&lower).is_ok(), is_plain, "{lower}");
         }
         assert_eq!(Dsn::parse("mysql://a@h").unwrap().ssl_mode, None);
         let error = Dsn::parse("mysql://a@h?ssl-mode=on").unwrap_err();
@@ -437,8 +419,6 @@ mod tests {
             error.contains("'on'") && error.contains("VERIFY_CA"),
             "{error}"
         );
-        let error = Dsn::read_plain("mysql://a@h?ssl-mode=verify_ca").unwrap_err();
-        assert!(error.contains("without TLS"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! whole line can be given without thinking about quotes; without one, a log is read from standard
 //! input.
 
-use wire::dsn::Dsn;
+use crate::target::TargetArgs;
 
 /// Say what an error means, how to see it on this host now, and what to do
 ///
@@ -17,11 +17,9 @@ pub struct ExplainArgs {
     #[arg(value_name = "ERROR")]
     pub error: Vec<String>,
 
-    /// Ask this server for its values: mysql://USER@HOST[:PORT] or
-    /// mysql://USER@localhost?socket=/PATH, with the password in a file (password_file=FILE behind
-    /// the ?), or in the environment (password_env=NAME)
-    #[arg(long, value_name = "DSN", value_parser = Dsn::read_plain)]
-    pub target: Option<Dsn>,
+    /// The server whose values are shown.
+    #[command(flatten)]
+    pub server: TargetArgs,
 
     /// The server's process on this host [default: as the target says, or the only one]
     #[arg(long, value_name = "PID")]

@@ -11,8 +11,7 @@
 
 use super::{Asking, Begin, Security, fault};
 use crate::errors::Fault;
-use reactor::{Net, Read, RealNet, Write};
-use rustls::StreamOwned;
+use reactor::{Net, Read, RealNet, Write, tls_client};
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -147,15 +146,11 @@ pub(crate) fn blocking(
         });
     };
     stream.write_all(&request).map_err(system)?;
-    let mut stream = StreamOwned::new(connection, stream);
-    while stream.conn.is_handshaking() {
-        let gone_on = stream.conn.complete_io(&mut stream.sock);
-        gone_on.map_err(|error| {
-            let inner = error.get_ref();
-            let reason = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-            reason.map_or_else(|| Fault::system(&error), fault::tls)
-        })?;
-    }
+    let stream = tls_client::over(connection, stream).map_err(|error| {
+        let inner = error.get_ref();
+        let reason = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        reason.map_or_else(|| Fault::system(&error), fault::tls)
+    })?;
     Ok(Box::new(Greeted {
         greeting: io::Cursor::new(kept),
         stream,
