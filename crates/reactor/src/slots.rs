@@ -154,6 +154,13 @@ impl<T> Slots<T> {
         })
     }
 
+    /// The keys of the objects of which this is so.
+    #[must_use]
+    pub fn keys_of(&self, which: impl Fn(&T) -> bool) -> Vec<Key> {
+        let found = self.iter().filter(|(_, value)| which(value));
+        found.map(|(key, _)| key).collect()
+    }
+
     /// All values, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         (self.slots.iter_mut()).filter_map(|slot| slot.value.as_mut())
@@ -211,6 +218,16 @@ mod tests {
         for key in [a, c, Key::from_parts(9, 0)] {
             slots.prefetch(key);
         }
+    }
+
+    #[test]
+    fn keys_are_found_by_their_values() {
+        let mut slots = Slots::default();
+        let keys: Vec<Key> = (0..4).map(|number| slots.insert(number)).collect();
+        slots.remove(keys[2]);
+        assert_eq!(slots.keys_of(|number| number % 2 == 0), [keys[0]]);
+        assert_eq!(slots.keys_of(|_| true).len(), 3);
+        assert_eq!(slots.keys_of(|_| false), []);
     }
 
     #[test]

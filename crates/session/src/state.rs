@@ -519,7 +519,8 @@ impl Session {
         let is_at = |name: &[u8], value| self.value(name).is_some_and(|has| is_same(has, value));
         let is_not_at = |name: &[u8], value| self.value(name).is_some() && !is_at(name, value);
         match *assignment {
-            // A name that is not known may be none of this server's: of two, it may have one.
+            // Of two names the SET has the one that a server does not warn of. The session may have
+            // been set by the other: by the name of the SET, what it began with is known then.
             Assignment::Variable(name, value) => {
                 let other = alias_of(name.as_bytes());
                 is_at(name.as_bytes(), value) && !other.is_some_and(|name| is_not_at(name, value))

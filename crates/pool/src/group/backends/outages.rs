@@ -13,7 +13,7 @@ use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::server::outlook::Changed;
-use reactor::{Key, Net};
+use reactor::Net;
 use std::time::Duration;
 
 impl<N: Net> Group<N> {
@@ -25,8 +25,7 @@ impl<N: Net> Group<N> {
             let now = self.net.now();
             let pools = &mut self.backend_pools.pools;
             pools.iter_mut().for_each(|pool| pool.dial_succeeded(now));
-            let stale = self.backends.iter().filter(|(_, b)| b.is_stale_dial(now));
-            let stale: Vec<Key> = stale.map(|(key, _)| key).collect();
+            let stale = self.backends.keys_of(|backend| backend.is_stale_dial(now));
             stale.into_iter().for_each(|key| self.retire(key));
         }
         if changed.has_moved {
@@ -39,9 +38,7 @@ impl<N: Net> Group<N> {
 
     /// These backends serve their clients to the end of their leases, and nobody else.
     pub(crate) fn leave_backends(&mut self, which: impl Fn(&Backend<N::Sock>) -> bool) {
-        let left = self.backends.iter().filter(|(_, backend)| which(backend));
-        let left: Vec<Key> = left.map(|(key, _)| key).collect();
-        for key in left {
+        for key in self.backends.keys_of(which) {
             match self.backends.get_mut(key) {
                 Some(backend) if backend.state() == BackendState::Leased => {
                     backend.reuse.end_with_client();

@@ -222,9 +222,7 @@ impl<N: Net> Group<N> {
     fn discard_session(&mut self, key: Key) {
         let lease = self.clients.unbind(key, &mut self.backends);
         if self.shared.server.flavour.is_mysql() {
-            let all = self.backends.iter();
-            let typed = all.filter(|(_, backend)| backend.has_types_of(key));
-            let typed: Vec<Key> = typed.map(|(lease, _)| lease).collect();
+            let typed = self.backends.keys_of(|backend| backend.has_types_of(key));
             for lease in typed {
                 if let Some(backend) = self.backends.get_mut(lease) {
                     backend.disown_types();

@@ -6,7 +6,7 @@
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::group::Group;
-use reactor::{Key, Net};
+use reactor::Net;
 use session::standing::Standing;
 use session::text::Text;
 use sql::classify::stored::fold;
@@ -30,10 +30,7 @@ impl<N: Net> Group<N> {
             backend.session.schema.as_ref().is_some_and(is_one)
                 || backend.flight().iter().any(comes)
         };
-        let all = self.backends.iter();
-        let left = all.filter(|(_, backend)| stands_there(backend));
-        let left: Vec<Key> = left.map(|(key, _)| key).collect();
-        for key in left {
+        for key in self.backends.keys_of(stands_there) {
             let Some(backend) = self.backends.get_mut(key) else {
                 continue;
             };

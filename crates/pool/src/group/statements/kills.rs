@@ -234,9 +234,7 @@ impl<N: Net> Group<N> {
         let late = |client: &crate::client::Client<N::Sock>| {
             client.state() == ClientState::Asking && now.since(client.since) > longest + ANSWER_MAX
         };
-        let late = self.clients.iter().filter(|(_, client)| late(client));
-        let late: Vec<Key> = late.map(|(key, _)| key).collect();
-        for key in late {
+        for key in self.clients.keys_of(late) {
             let why = format!("no answer within {} ms", (longest + ANSWER_MAX).as_millis());
             self.kill_ends(key, &KillEnd::Failed(why));
         }
