@@ -355,7 +355,8 @@ table! {
             waiting_max: usize { .number("statements", 1, 10_000_000).or_number(10_000_000) }
 
             /// Longest wait of a statement for a backend. Then the client gets error 9501, and
-            /// nothing has been executed.
+            /// nothing has been executed. It is also the longest wait for an answer to what the
+            /// pool itself asks around a statement; then the client gets error 1158.
             wait_max: Duration {
                 .key("wait_ms_max").milliseconds(1).or_number(30_000).option("MS")
             }
