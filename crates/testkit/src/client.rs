@@ -163,7 +163,11 @@ impl Client {
             let schema = account.schema.as_ref().map_or(0, |_| cap::CONNECT_WITH_DB);
             let (greeting, begun) = tls::begin(
                 plain,
-                (account.capabilities | schema, account.extended),
+                (
+                    account.capabilities | schema,
+                    account.extended,
+                    account.collation.to_le_bytes()[0],
+                ),
                 account.tls12,
             )?;
             stream = match begun {

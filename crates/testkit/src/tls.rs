@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wire::client_login::{COLLATION, put_tls_request};
+use wire::client_login::put_tls_request;
 use wire::packet::{HEADER_LEN, Header};
 use wire::reply::ERR;
 
@@ -76,12 +76,14 @@ pub(crate) enum Begun {
 }
 
 /// Reads the greeting, and begins TLS where it offers that. The greeting is the first of the two.
+/// `asked`: the capabilities, the extended ones and the collation of the login, which MySQL refuses
+/// where the request for TLS has another one.
 ///
 /// # Errors
 /// The system's, or why there is no TLS.
 pub(crate) fn begin(
     mut stream: TcpStream,
-    (capabilities, extended): (u32, u32),
+    asked: (u32, u32, u8),
     tls12: bool,
 ) -> io::Result<(Vec<u8>, Begun)> {
     let mut greeting = vec![0; HEADER_LEN];
@@ -93,15 +95,7 @@ pub(crate) fn begin(
     let payload = &greeting[HEADER_LEN..];
     let refused = payload.first() == Some(&ERR);
     let malformed = |error| io::Error::other(format!("{error}"));
-    if refused
-        || !put_tls_request(
-            (capabilities, extended, COLLATION),
-            0,
-            payload,
-            &mut request,
-        )
-        .map_err(malformed)?
-    {
+    if refused || !put_tls_request(asked, 0, payload, &mut request).map_err(malformed)? {
         return Ok((greeting, Begun::Plain(stream)));
     }
     stream.write_all(&request)?;
