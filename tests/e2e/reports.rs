@@ -2,6 +2,7 @@
 
 use crate::compare::{Story, same, same_on_both};
 use crate::world::app;
+use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -244,6 +245,39 @@ fn a_deallocation_reports_a_change_of_state() {
         }
     };
     same_on_both("end_of_prepared", 2, tell);
+}
+
+/// A SET of a tracker that asks about the statement before is answered wherever that has run.
+#[test]
+fn a_set_of_a_tracker_asks_about_the_statement_before() {
+    same_on_both("tracker_asks", 2, |story| {
+        let admin = story.join();
+        story.sql(admin, "CREATE TABLE t (a INT)");
+        for set in ["session_track_schema = 1", "session_track_state_change = 0"] {
+            for elsewhere in [false, true] {
+                let [a, b] = [0; 2].map(|_| story.join());
+                story.sql(a, "INSERT INTO t VALUES (1), (2)");
+                if elsewhere {
+                    story.all(b, &["BEGIN", "INSERT INTO t VALUES (1)"]);
+                }
+                // It pins, and reports more than the client has asked for.
+                let reply = story
+                    .client(a)
+                    .query(&format!("SET @r = ROW_COUNT(), {set}"));
+                let went = matches!(&reply.unwrap()[..], [Outcome::Done(_)]);
+                story.sql(b, "COMMIT");
+                let reply = story.client(a).query("SELECT @r").unwrap();
+                let Some(Outcome::Rows(rows)) = reply.first() else {
+                    panic!("{reply:?}");
+                };
+                story.say(&format!("{set}: {went}, {:?}", rows.rows));
+                for who in [a, b] {
+                    story.command(who, Command::Quit, b"");
+                }
+            }
+        }
+        story.sql(admin, "DROP TABLE t");
+    });
 }
 
 /// A client that hears of every variable hears of the trackers' own, too. MySQL has among all of

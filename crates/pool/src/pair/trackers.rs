@@ -14,7 +14,7 @@ use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair};
 use crate::server::server_facts::ServerFacts;
 use session::reply_summary::ReplySummary;
-use sql::classify::{PinCause, Statement, Verb};
+use sql::classify::{PinCause, Reads, Statement, Verb};
 use sql::lex::LexMode;
 use sql::tracking::{Tracked, retracked};
 use std::ops::Deref;
@@ -131,6 +131,10 @@ impl<S> Client<S> {
     ) -> Option<Vec<u8>> {
         let sets = found.verb == Verb::Set && !found.multi && !found.passing;
         if !sets || !found.causes.contains(PinCause::SessionTracking) {
+            return None;
+        }
+        // What it asks about the statement before is answered in words of their own.
+        if found.reads != found.reads.of(Reads::TRACKERS) {
             return None;
         }
         let mysql = mode.server.is_mysql();
