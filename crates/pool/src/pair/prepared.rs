@@ -445,6 +445,8 @@ impl<S> Pair<'_, S> {
         let malformed = summary.is_error(1835) && self.context.server.flavour.is_mysql();
         if executes {
             prepared.settle_types(under_way.id, !malformed);
+        }
+        if executes && malformed {
             prepared.count(self.context.statements);
         }
         let open = |flags| flags & (status::CURSOR_EXISTS | status::LAST_ROW_SENT);
