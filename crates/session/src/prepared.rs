@@ -28,6 +28,7 @@ mod recorded;
 
 use crate::meter::{Charge, Meter};
 use crate::state::{Interner, Session};
+use crate::text::may_ask_for_schema;
 use names::{Named, NamedEntry};
 pub use recorded::{HeldRecord, OnBackendRecord};
 use sql::classify::{self, Verb, classify};
@@ -78,10 +79,23 @@ pub struct Definition {
     /// What its executions may do.
     pub class: classify::Statement,
     /// Its text's digest, once that has been asked for.
-    pub digest: OnceCell<u64>,
+    digest: OnceCell<u64>,
+    /// Whether its text may ask for the default schema, once that has been asked for.
+    asks_schema: OnceCell<bool>,
 }
 
 impl Definition {
+    /// A text of this class that is prepared in this session, which is interned.
+    pub fn new(sql: Box<[u8]>, session: Rc<Session>, class: classify::Statement) -> Definition {
+        Definition {
+            sql,
+            session,
+            class,
+            digest: OnceCell::new(),
+            asks_schema: OnceCell::new(),
+        }
+    }
+
     /// One for all clients whose sessions read the text alike.
     fn shared(
         sessions: &mut Interner,
@@ -89,12 +103,8 @@ impl Definition {
         session: &Session,
         class: classify::Statement,
     ) -> Definition {
-        Definition {
-            sql: sql.into(),
-            session: sessions.intern(session.with_unread_of(&Session::default())),
-            class,
-            digest: OnceCell::new(),
-        }
+        let session = sessions.intern(session.with_unread_of(&Session::default()));
+        Definition::new(sql.into(), session, class)
     }
 
     /// Whether an execution's answer may depend on when the server prepared the text, or on earlier
@@ -109,6 +119,12 @@ impl Definition {
         *self
             .digest
             .get_or_init(|| sql::digest::digest(&self.sql, mode))
+    }
+
+    /// Whether its text may ask for the default schema. Long texts are executed often, and looked
+    /// through once.
+    pub fn asks_schema(&self) -> bool {
+        *(self.asks_schema).get_or_init(|| may_ask_for_schema(&self.sql))
     }
 
     fn bytes(&self) -> usize {
@@ -238,13 +254,7 @@ impl Definitions {
         if Rc::ptr_eq(&old.session, &session) {
             return old.clone();
         }
-        let (sql, class) = (old.sql.clone(), old.class);
-        self.intern(Definition {
-            sql,
-            session,
-            class,
-            digest: OnceCell::new(),
-        })
+        self.intern(Definition::new(old.sql.clone(), session, old.class))
     }
 }
 
@@ -544,6 +554,23 @@ pub enum Wanted<'a> {
     Untouched,
 }
 
+/// Which of the entries of a definition this statement of a client can run on.
+fn place(entries: &[Entry], id: u32, wanted: Wanted<'_>, how: How) -> Option<usize> {
+    let by_types = |entry: &Entry| match (wanted, &entry.types) {
+        (Wanted::Untouched, types) => types.is_none(),
+        (Wanted::Types(types), Some(sent)) => !how.mysql || types.is(sent),
+        (Wanted::Types(_), None) => true,
+    };
+    let broken = |entry: &Entry| how.mysql && !how.cursor && entry.began_with_cursor == Some(true);
+    let fits = |entry: &Entry| by_types(entry) && !broken(entry);
+    let with = |cursor_of: Option<u32>| {
+        let mut entries = entries.iter();
+        entries.position(|entry| entry.cursor_of == cursor_of && fits(entry))
+    };
+    // Executing again closes the cursor, where that is open.
+    with(Some(id)).or_else(|| with(None))
+}
+
 /// The statements that are prepared on one backend.
 #[derive(Debug, Default)]
 pub struct OnBackend {
@@ -569,31 +596,15 @@ impl OnBackend {
     /// it waits for ever. That is so for the client's own cursor, too, and there the pool answers
     /// what MySQL does not.
     pub fn find(&mut self, what: What<'_>, wanted: Wanted<'_>, how: How) -> Option<&mut Entry> {
-        let found = self.place(what, wanted, how)?;
-        self.entries.get_mut(&what.0.address())?.get_mut(found)
+        let entries = self.entries.get_mut(&what.0.address())?;
+        let found = place(entries, what.1, wanted, how)?;
+        entries.get_mut(found)
     }
 
     /// Whether [`OnBackend::find`] finds something.
     pub fn has(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> bool {
-        self.place(what, wanted, how).is_some()
-    }
-
-    fn place(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> Option<usize> {
-        let entries = self.entries.get(&what.0.address())?;
-        let by_types = |entry: &Entry| match (wanted, &entry.types) {
-            (Wanted::Untouched, types) => types.is_none(),
-            (Wanted::Types(types), Some(sent)) => !how.mysql || types.is(sent),
-            (Wanted::Types(_), None) => true,
-        };
-        let broken =
-            |entry: &Entry| how.mysql && !how.cursor && entry.began_with_cursor == Some(true);
-        let fits = |entry: &Entry| by_types(entry) && !broken(entry);
-        let with = |cursor_of: Option<u32>| {
-            let mut entries = entries.iter();
-            entries.position(|entry| entry.cursor_of == cursor_of && fits(entry))
-        };
-        // Executing again closes the cursor, where that is open.
-        with(Some(what.1)).or_else(|| with(None))
+        let entries = self.entries.get(&what.0.address());
+        entries.is_some_and(|entries| place(entries, what.1, wanted, how).is_some())
     }
 
     /// The server's id of the entry on which a client's statement has its cursor open.

@@ -6,7 +6,6 @@
 //! Invariant: a text of which it is not certain that it is one statement is not joined for a client
 //! that may send one statement only.
 
-use crate::text::mentions;
 use sql::classify::{self, Verb};
 use sql::lex::{Charset, LexMode};
 
@@ -66,12 +65,12 @@ pub fn standing_of(found: &classify::Statement) -> Standing {
     }
 }
 
-/// How executions of a text may stand, which run in the schema in which it was prepared.
-pub fn standing_of_execution(sql: &[u8], found: &classify::Statement) -> Standing {
-    let asks = mentions(sql, b"database") || mentions(sql, b"schema");
+/// How executions of a text may stand, which run in the schema in which it was prepared; it may
+/// ask for that ([`crate::text::may_ask_for_schema`]).
+pub fn standing_of_execution(asks_schema: bool, found: &classify::Statement) -> Standing {
     match found.verb {
         Verb::Use | Verb::Other | Verb::Empty => Standing::Apart,
-        _ if asks || found.multi => Standing::Apart,
+        _ if asks_schema || found.multi => Standing::Apart,
         _ => Standing::OwnSchema,
     }
 }

@@ -22,7 +22,7 @@ use session::prepared::{Definition, Definitions, Held, How, Statements, UnderWay
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::state::{Interner, Session};
-use session::text::mentions;
+use session::text::may_ask_for_schema;
 use session::variables_had::UNCERTAIN;
 use sql::classify::{self, Verb};
 use sql::text_prepared::put_prepare;
@@ -85,9 +85,8 @@ impl<S> Client<S> {
         session: &Session,
         (sql, class): (&[u8], &classify::Statement),
     ) {
-        let names_schema =
-            || mentions(sql, b"database") || mentions(sql, b"schema") || class.verb == Verb::Use;
-        if session.schema.is_none() && names_schema() {
+        let asks = || class.verb == Verb::Use || may_ask_for_schema(sql);
+        if session.schema.is_none() && asks() {
             // No command takes a schema away again, so only here can it be prepared without one.
             self.pin_by(PinReason::PreparedSchema, sql);
         }

@@ -4,12 +4,8 @@ use super::names::{NAMED_BYTES_MAX, NAMED_MAX};
 use super::*;
 
 fn definition(sql: &str, session: &Rc<Session>) -> Definition {
-    Definition {
-        sql: sql.as_bytes().into(),
-        session: session.clone(),
-        class: classify::classify(sql.as_bytes(), LexMode::default()),
-        digest: OnceCell::new(),
-    }
+    let class = classify::classify(sql.as_bytes(), LexMode::default());
+    Definition::new(sql.as_bytes().into(), session.clone(), class)
 }
 
 fn held(id: u32, definition: &Rc<Definition>) -> Held {

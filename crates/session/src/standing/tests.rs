@@ -1,6 +1,7 @@
 //! Which texts are one statement for certain.
 
 use super::*;
+use crate::text::may_ask_for_schema;
 
 #[test]
 fn a_semicolon_anywhere_but_at_the_end_may_begin_another_statement() {
@@ -81,7 +82,7 @@ fn a_text_of_several_that_begins_with_use_is_joined_as_any_other() {
 fn an_execution_stands_in_its_own_schema_if_it_is_one_that_asks_for_none() {
     let standing = |sql: &str| {
         let found = classify::classify(sql.as_bytes(), LexMode::default());
-        standing_of_execution(sql.as_bytes(), &found)
+        standing_of_execution(may_ask_for_schema(sql.as_bytes()), &found)
     };
     assert_eq!(standing("SELECT 1"), Standing::OwnSchema);
     for apart in ["SELECT 1; SELECT 2", "SELECT DATABASE()", "USE a"] {

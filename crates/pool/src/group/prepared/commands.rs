@@ -25,7 +25,6 @@ use session::standing::standing_of_execution;
 use sql::classify::{self, Reads, Verb};
 use sql::text::Text;
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::rc::Rc;
 use wire::attributes::Form;
 use wire::command::{Command, ReplyShape};
@@ -206,12 +205,8 @@ impl<N: Net> Group<N> {
                     let session = client.map(|client| client.session.clone());
                     let mut class = definition.class;
                     class.reads = Reads::NONE;
-                    let instead = self.definitions.share(Definition {
-                        sql: sql.into(),
-                        session: session.unwrap_or_default(),
-                        class,
-                        digest: OnceCell::new(),
-                    });
+                    let instead = Definition::new(sql.into(), session.unwrap_or_default(), class);
+                    let instead = self.definitions.share(instead);
                     let execution = Execution {
                         command: Command::StmtExecute,
                         id,
@@ -271,7 +266,7 @@ impl<N: Net> Group<N> {
         if command == Command::StmtBulkExecute {
             statement = in_bulk(statement, class.verb);
         }
-        statement.standing = standing_of_execution(&definition.sql, &class);
+        statement.standing = standing_of_execution(definition.asks_schema(), &class);
         inside.mark(&mut statement);
         if cursor {
             statement.found = Found::Unsure;

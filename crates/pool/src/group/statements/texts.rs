@@ -32,6 +32,7 @@ use session::read_back::Properties;
 use session::shapes::{Ride, text_rides};
 use session::standing::{Standing, standing_of, standing_of_execution};
 use session::statement::Statement;
+use session::text::may_ask_for_schema;
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::kill::Kill;
 use sql::text::Text;
@@ -242,7 +243,7 @@ impl<N: Net> Group<N> {
         }
         statement.standing = match text.immediate {
             true => standing_of(found),
-            false => standing_of_execution(sql, found),
+            false => standing_of_execution(may_ask_for_schema(sql), found),
         };
         if let Some(mut planning) = self.planning(key) {
             planning.plan(judged, known.as_ref(), &mut statement);

@@ -48,12 +48,8 @@ fn full() -> Client<()> {
     client.company = Company::BeginDeferred;
     client.statements_made = 12;
     let define = |sql: &[u8]| {
-        Rc::new(Definition {
-            sql: sql.into(),
-            session: Rc::default(),
-            class: classify(sql, LexMode::default()),
-            digest: std::cell::OnceCell::new(),
-        })
+        let class = classify(sql, LexMode::default());
+        Rc::new(Definition::new(sql.into(), Rc::default(), class))
     };
     let mut prepared = Statements::default();
     for id in [3, 12] {
@@ -227,12 +223,8 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     backend.bound = Bound::Inside;
     backend.served = true;
     let define = |sql: &[u8], session: &Session| {
-        Rc::new(Definition {
-            sql: sql.into(),
-            session: Rc::new(session.clone()),
-            class: classify(sql, LexMode::default()),
-            digest: std::cell::OnceCell::new(),
-        })
+        let class = classify(sql, LexMode::default());
+        Rc::new(Definition::new(sql.into(), Rc::new(session.clone()), class))
     };
     let (two, three) = (
         define(b"SELECT 2", &Session::default()),
