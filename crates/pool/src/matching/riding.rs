@@ -5,7 +5,7 @@
 
 use crate::backend::Backend;
 use crate::backend::riders::Riders;
-use crate::client::ClientState;
+use crate::client::{Client, ClientState};
 use crate::matching::Matching;
 use reactor::Key;
 use std::rc::Rc;
@@ -28,36 +28,48 @@ impl<S> Matching<'_, S> {
     }
 
     /// The backend with the fewest in flight that takes a client's statement behind them; a group
-    /// has few backends.
+    /// has few backends. One that has more than another that takes it is not asked for what it has
+    /// prepared: each backend's table is memory of its own.
     fn place_for(&self, key: Key, message: &[u8]) -> Option<Key> {
-        let takes = |(candidate, backend): &(Key, &Backend<S>)| {
-            (self.takes_rider(key, *candidate, message))
-                .then_some((backend.flight().len(), *candidate))
-        };
-        self.backends
-            .iter()
-            .filter_map(|pair| takes(&pair))
-            .min()
-            .map(|(_, lease)| lease)
+        let client = self.clients.get(key)?;
+        if !self.may_ride(client, message) {
+            return None;
+        }
+        let mut best = None;
+        for (lease, backend) in self.backends.iter() {
+            let rank = (backend.flight().len(), lease);
+            if best.is_none_or(|best| rank < best)
+                && self.takes_rider((key, client), backend, message)
+            {
+                best = Some(rank);
+            }
+        }
+        best.map(|(_, lease)| lease)
     }
 
-    /// Whether a client's statement may go out on a backend behind what is in flight there.
-    fn takes_rider(&self, key: Key, lease: Key, message: &[u8]) -> bool {
-        let (Some(backend), Some(client)) = (self.backends.get(lease), self.clients.get(key))
-        else {
-            return false;
-        };
+    /// Whether a client's statement may go out behind others at all.
+    fn may_ride(&self, client: &Client<S>, message: &[u8]) -> bool {
+        Riders::takes(message.len())
+            && !client.is_held()
+            && client.lease().is_none()
+            && self.shapes.trusts(client.shape())
+            && self.shared.code_catalogue.holds(client.statement.judged)
+    }
+
+    /// Whether the statement of a client, which may ride, may go out behind what is in flight on
+    /// this backend.
+    fn takes_rider(
+        &self,
+        (key, client): (Key, &Client<S>),
+        backend: &Backend<S>,
+        message: &[u8],
+    ) -> bool {
         backend.takes_riders()
-            && Riders::takes(message.len())
             && backend.flight().len() < self.settings.ride_max
             && backend.pool == client.pool as usize
             && backend.insert_id == Some(client.last.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
             && !client.finds_types_of_others(backend, key)
-            && !client.is_held()
-            && client.lease().is_none()
-            && self.shapes.trusts(client.shape())
-            && self.shared.code_catalogue.holds(client.statement.judged)
             && client.is_prepared_on(backend, message, &self.shared.server)
     }
 
@@ -70,12 +82,12 @@ impl<S> Matching<'_, S> {
         let waits = client.state() == ClientState::Waiting;
         let input = client.input.as_ref().filter(|_| waits)?;
         let message = &input[..input.command_len()];
-        if self.takes_rider(key, lease, message) {
+        let backend = self.backends.get(lease)?;
+        if self.may_ride(client, message) && self.takes_rider((key, client), backend, message) {
             return Some(lease);
         }
-        let backend = self.backends.get(lease)?;
         let has_room = backend.flight().len() < self.settings.ride_max;
-        let differs = !Rc::ptr_eq(&backend.session, &self.clients.get(key)?.session);
+        let differs = !Rc::ptr_eq(&backend.session, &client.session);
         (has_room && differs).then(|| self.place_for(key, message))?
     }
 }
