@@ -23,9 +23,12 @@ LINES=${LINES:-14}
 have valgrind || fail "valgrind is not installed (apt-get install valgrind)"
 # rustix reads the clock past the C library, from a page that valgrind does not show.
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/crossings
+plain=()
+for crate in session sql testkit wire; do
+    plain+=(--config "profile.dev.package.$crate.opt-level=0")
+done
 RUSTFLAGS='--cfg rustix_use_libc' CARGO_TARGET_DIR=$target \
-    cargo build --quiet --locked -p testkit --example crossings \
-    --config profile.dev.package.sql.opt-level=0
+    cargo build --quiet --locked -p testkit --example crossings "${plain[@]}"
 program=$target/debug/examples/crossings
 
 start_server
