@@ -53,7 +53,8 @@ build_package() {
     cargo build --quiet --locked --bin onramp
     export PATH="$PWD/target/tools/bin:$PATH"
     [[ $(cargo deb --version 2>/dev/null) == "$cargo_deb" ]] ||
-        cargo install --quiet --debug --locked --root target/tools "cargo-deb@$cargo_deb"
+        CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
+            cargo install --quiet --debug --locked --root target/tools "cargo-deb@$cargo_deb"
     mkdir -p target/package/man target/package/completions
     "$built" generate man target/package/man
     "$built" generate completions target/package/completions
