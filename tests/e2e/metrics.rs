@@ -504,11 +504,12 @@ fn scraping_64_groups_has_none_of_them_turn() {
     for _ in 0..SCRAPES {
         turns();
     }
-    for (group, after) in turns() {
-        let more = after - before[&group];
-        assert!(
-            more < f64::from(SCRAPES) / 2.0,
-            "{group}: {more} turns for {SCRAPES} scrapes"
-        );
-    }
+    let after = turns();
+    let more = |(group, turned): (&String, &f64)| (group.clone(), turned - before[group]);
+    let mut turned: Vec<(String, f64)> = after.iter().map(more).collect();
+    turned.retain(|(_, turns)| *turns >= f64::from(SCRAPES) / 2.0);
+    // Something else may have had one of them turn: what, the other figures say.
+    let mut all = figures(&place);
+    all.retain(|_, value| *value != 0.0);
+    assert_eq!(turned, [], "turns for {SCRAPES} scrapes; {all:?}");
 }
