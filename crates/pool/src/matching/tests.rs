@@ -258,28 +258,26 @@ fn a_pool_without_backends_is_starved_when_its_front_waits_for_longest() {
     assert_eq!(bench.matching().starved_pool(0, since(5)), None);
 }
 
-#[test]
-fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
-    let mut bench = Bench::new("backends_max = 2\nride_max = 2");
-    let session = bench.session(None);
+/// A client whose statement may ride once its shape is trusted, and two backends that take riders,
+/// each with one statement in flight.
+fn rider_and_two(bench: &mut Bench) -> (Key, [Key; 2]) {
     let rider = bench.client(0, None);
-    let mut leases = Vec::new();
-    for _ in 0..2 {
+    let leases = [(); 2].map(|()| {
         let (client, lease) = (bench.client(0, None), bench.idle(0, None));
         bench.lease(client, lease);
         bench.runs(client, lease);
-        let backend = bench.backends.get_mut(lease).unwrap();
-        backend.riding = Riding::Open;
-        leases.push(lease);
-    }
-    // A shape that has been seen to be short, often enough.
+        bench.backends.get_mut(lease).unwrap().riding = Riding::Open;
+        lease
+    });
     let client = bench.clients.get_mut(rider).unwrap();
     client.statement.ride = session::shapes::Ride::Text;
     client.statement.digest = 77;
-    let shape = client.shape();
-    assert!(Rc::ptr_eq(&client.session, &session));
-    let message = [1, 0, 0, 0, 3];
-    assert_eq!(bench.matching().place_to_ride(rider, &message), None);
+    (rider, leases)
+}
+
+/// The shape of this client's statement has been seen to be short, often enough.
+fn trust_shape_of(bench: &mut Bench, rider: Key) {
+    let shape = bench.clients.get(rider).unwrap().shape();
     while !bench.shapes.trusts(shape) {
         let ending = session::shapes::Ending {
             left_something: false,
@@ -288,6 +286,40 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
         };
         bench.shapes.learn(shape, ending);
     }
+}
+
+const RIDDEN: [u8; 5] = [1, 0, 0, 0, 3];
+
+#[test]
+fn a_busier_backend_takes_who_may_ride_on_no_other() {
+    let mut bench = Bench::new("backends_max = 2\nride_max = 3");
+    let (rider, leases) = rider_and_two(&mut bench);
+    trust_shape_of(&mut bench, rider);
+    for (busier, other) in [(leases[0], leases[1]), (leases[1], leases[0])] {
+        let second = bench.client(0, None);
+        bench.runs(second, busier);
+        let place = bench.matching().place_to_ride(rider, &RIDDEN);
+        assert_eq!(place, Some(other), "it has fewer in flight");
+        bench.backends.get_mut(other).unwrap().riding = Riding::Closed;
+        let place = bench.matching().place_to_ride(rider, &RIDDEN);
+        assert_eq!(place, Some(busier), "the other one takes nobody");
+        bench.backends.get_mut(other).unwrap().riding = Riding::Open;
+        let _ = bench.backends.get_mut(busier).unwrap().take_answered();
+    }
+}
+
+#[test]
+fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
+    let mut bench = Bench::new("backends_max = 2\nride_max = 2");
+    let session = bench.session(None);
+    let (rider, leases) = rider_and_two(&mut bench);
+    let message = RIDDEN;
+    assert!(Rc::ptr_eq(
+        &bench.clients.get(rider).unwrap().session,
+        &session
+    ));
+    assert_eq!(bench.matching().place_to_ride(rider, &message), None);
+    trust_shape_of(&mut bench, rider);
     let place = bench.matching().place_to_ride(rider, &message);
     assert!(place.is_some_and(|place| leases.contains(&place)));
     let other = bench.client(0, None);
