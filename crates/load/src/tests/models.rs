@@ -226,7 +226,7 @@ fn lifetimes_end_between_events_and_connections_come_back() {
 #[test]
 fn connections_follow_their_stages_up_and_down() {
     let script = |_: &str| Answer::Send(one_row());
-    let options = "select --threads 12 --stages 0:2,100ms:12,1s:12,200ms:3 --connect-rate 0";
+    let options = "select --threads 12 --stages 0:2,100ms:12,1s:12,1100ms:3 --connect-rate 0";
     let mut trial = Trial::new(options, script);
     assert_eq!(trial.group_threads.connected(), 2);
     trial.group_threads.order(Order::Start);
