@@ -116,6 +116,7 @@ impl Oracle<'_> {
             admin,
             direct: self.real.address(),
             pool,
+            backends,
         }
     }
 

@@ -682,6 +682,7 @@ fn the_oracle_finds_no_difference_while_processes_take_over() {
         admin,
         direct: real.address(),
         pool,
+        backends: 5,
     };
     let is_over = AtomicBool::new(false);
     let (upgrades, differs) = std::thread::scope(|scope| {

@@ -36,7 +36,11 @@ pub use tell::tell;
 
 use crate::client::Client;
 use crate::onramp::Pool;
+use crate::talk::Account;
+use claims::UNSET;
 use reactor::Address;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// What the habits are that no script has, each with its reason.
@@ -54,6 +58,8 @@ pub struct Pair {
     pub direct: Address,
     /// The pool, of one group.
     pub pool: Pool,
+    /// How many backends it may have.
+    pub backends: usize,
 }
 
 /// Where two tellings part.
@@ -141,8 +147,42 @@ impl Pair {
             true => (&self.pool.address, Some(&self.pool)),
             false => (&self.direct, None),
         };
+        if pooled {
+            self.set_on_all_backends(&unset_names(&texts));
+        }
         Ok(tell(&mut self.admin, address, pool, steps))
     }
+
+    /// Lets each backend have had these user variables of other clients. What a seed finds depends
+    /// on no script before it, then.
+    fn set_on_all_backends(&self, names: &BTreeSet<String>) {
+        if names.is_empty() {
+            return;
+        }
+        let connect = |_| Client::connect(&self.pool.address, &Account::new("app", "app"));
+        let clients: Result<Vec<Client>, _> = (0..self.backends).map(connect).collect();
+        let mut clients = clients.unwrap_or_else(|why| panic!("{why}"));
+        let set: Vec<String> = names.iter().map(|name| format!("{name} = 'x'")).collect();
+        let set = format!("SET {}", set.join(", "));
+        // Each keeps one as long as its transaction is open.
+        for sql in ["BEGIN", "SELECT 1", &set, "COMMIT"] {
+            for client in &mut clients {
+                client.must(sql);
+            }
+        }
+    }
+}
+
+/// The user variables in some texts that are not to be there before their clients have set them.
+fn unset_names(texts: &[Cow<'_, str>]) -> BTreeSet<String> {
+    let end = |rest: &str| {
+        let other = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+        rest.find(other).unwrap_or(rest.len())
+    };
+    let parts = texts.iter().flat_map(|text| text.split(UNSET).skip(1));
+    parts
+        .map(|rest| format!("{UNSET}{}", &rest[..end(rest)]))
+        .collect()
 }
 
 /// A refused question, and what it was about: its client's step before.
@@ -193,4 +233,24 @@ fn first_difference(steps: &[Step], direct: &[String], pooled: &[String]) -> Opt
         direct: direct[index].clone(),
         pooled: pooled[index].clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_unset_variables_are_found_in_texts() {
+        let texts = [
+            "SELECT @unset_b, IFNULL(@unset_b, 1.5)",
+            "SET @a = 1, @unset_c:=2",
+            "SELECT @unset",
+        ];
+        let names = unset_names(&texts.map(Cow::Borrowed));
+        assert_eq!(
+            names.iter().collect::<Vec<_>>(),
+            ["@unset", "@unset_b", "@unset_c"]
+        );
+        assert!(unset_names(&[]).is_empty());
+    }
 }

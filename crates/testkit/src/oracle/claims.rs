@@ -36,10 +36,10 @@ const FINDS: [&str; 3] = [
 ];
 /// Questions about warnings that may be older than the statement before.
 const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
-/// What lists the variables of a session.
-const LISTS: &str = "USER_VARIABLES";
+/// How the names of variables begin that a script asks for before their client has set them.
+pub(super) const UNSET: &str = "@unset";
 /// What stands in texts that find which variables the session has never set.
-const UNSET: [&str; 2] = ["@unset", LISTS];
+const FINDS_UNSET: [&str; 2] = [UNSET, "USER_VARIABLES"];
 /// The variable that procedures give back to their caller; one that fails leaves it unset.
 const GIVEN: &str = "@n";
 /// What decides whether a client is told of its transaction's states.
@@ -71,8 +71,8 @@ struct Held {
     named: bool,
     /// Nobody can tell whether its older warnings stand.
     blurred: bool,
-    /// It has called stored code, and is pinned if that cannot be looked up: without a default
-    /// schema, or as ORACLE reads names.
+    /// It has called stored code, and is pinned if that cannot be looked up (without a default
+    /// schema, or as ORACLE reads names), or if on MariaDB it has set `sql_mode` for itself.
     called: bool,
     /// It may have a role.
     role: bool,
@@ -132,8 +132,9 @@ impl Held {
     fn note_text(&mut self, sql: &str, of: Flavour) -> bool {
         let early = self.asks_early(sql);
         let names = names_given(sql);
-        let late = names && !self.named || UNSET.iter().any(|part| sql.contains(part));
-        let unset = late && self.any() || self.called && sql.contains(LISTS);
+        let needs_unset = FINDS_UNSET.iter().any(|part| sql.contains(part));
+        let late = names && !self.named || needs_unset;
+        let unset = late && self.any() || self.called && needs_unset;
         if early || unset || (self.blurred && OLDER.contains(&sql)) {
             return false;
         }
@@ -664,15 +665,24 @@ mod tests {
     }
 
     #[test]
-    fn nobody_lists_variables_behind_code_that_may_pin() {
-        for runs_code in [
+    fn nobody_needs_a_variable_unset_behind_code_that_may_pin() {
+        let runs_code = [
             "SELECT marking_function(3)",
+            "CALL modal_procedure('PIPES_AS_CONCAT')",
             "INSERT INTO counting_table (x) VALUES (3)",
             "SET @@max_error_count = 1",
-        ] {
-            let lists = || Step::sql(0, "SELECT 1 FROM information_schema.USER_VARIABLES");
+        ];
+        let needs_unset = [
+            "SELECT 1 FROM information_schema.USER_VARIABLES",
+            "SELECT @unset_a",
+        ];
+        for (code, asks) in runs_code
+            .iter()
+            .flat_map(|code| needs_unset.map(|asks| (code, asks)))
+        {
+            let asks = || Step::sql(0, asks);
             let reset = Step::new(0, Act::Reset, Claim::Frees);
-            let steps = [join(0), Step::sql(0, runs_code), lists(), reset, lists()];
+            let steps = [join(0), Step::sql(0, *code), asks(), reset, asks()];
             let left = legal(&steps, of_mariadb(2));
             assert_eq!(left.len(), 4, "{left:?}");
             assert_eq!(left[3], steps[4]);
