@@ -17,30 +17,24 @@ impl<S> Matching<'_, S> {
     pub(crate) fn place_to_ride(&mut self, key: Key, message: &[u8]) -> Option<Key> {
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
-        if !self.shapes.trusts(client.shape())
+        if !self.may_ride(client, message)
             || self.front_of(pool).is_some()
             || (self.shared.budget).owes_next(self.index, self.pools.count)
             || self.shared.paused.load(Relaxed)
         {
             return None;
         }
-        self.place_for(key, message)
+        self.place_for((key, client), message)
     }
 
-    /// The backend with the fewest in flight that takes a client's statement behind them; a group
-    /// has few backends. One that has more than another that takes it is not asked for what it has
-    /// prepared: each backend's table is memory of its own.
-    fn place_for(&self, key: Key, message: &[u8]) -> Option<Key> {
-        let client = self.clients.get(key)?;
-        if !self.may_ride(client, message) {
-            return None;
-        }
+    /// The backend with the fewest in flight that takes the statement of a client, which may ride,
+    /// behind them; a group has few backends. One that has more than another that takes it is not
+    /// asked for what it has prepared: each backend's table is memory of its own.
+    fn place_for(&self, rider: (Key, &Client<S>), message: &[u8]) -> Option<Key> {
         let mut best = None;
         for (lease, backend) in self.backends.iter() {
             let rank = (backend.flight().len(), lease);
-            if best.is_none_or(|best| rank < best)
-                && self.takes_rider((key, client), backend, message)
-            {
+            if best.is_none_or(|best| rank < best) && self.takes_rider(rider, backend, message) {
                 best = Some(rank);
             }
         }
@@ -83,11 +77,14 @@ impl<S> Matching<'_, S> {
         let input = client.input.as_ref().filter(|_| waits)?;
         let message = &input[..input.command_len()];
         let backend = self.backends.get(lease)?;
-        if self.may_ride(client, message) && self.takes_rider((key, client), backend, message) {
+        if !self.may_ride(client, message) {
+            return None;
+        }
+        if self.takes_rider((key, client), backend, message) {
             return Some(lease);
         }
         let has_room = backend.flight().len() < self.settings.ride_max;
         let differs = !Rc::ptr_eq(&backend.session, &client.session);
-        (has_room && differs).then(|| self.place_for(key, message))?
+        (has_room && differs).then(|| self.place_for((key, client), message))?
     }
 }
