@@ -12,8 +12,9 @@
 # Restores: ends the server, the pools and the loads, and removes the folder.
 #
 # WORKLOAD (oltp_read_write), CONNECTIONS (1000), SECONDS_EACH (8), ROUNDS (2) and IDLE (10000, clients
-# for the memory; 0 leaves that out) may be set in the environment. RESULTS=FILE keeps the lines of the runs and adds up those
-# that are in it already, so that many rounds can be had in pieces.
+# for the memory; 0 leaves that out, as ROUNDS=0 does with the runs) may be set in the environment.
+# RESULTS=FILE keeps the lines of the runs and adds up those that are in it already, so that many rounds
+# can be had in pieces.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -122,23 +123,25 @@ for ((round = 0; round < rounds; round++)); do
         run "$variant"
     done
 done
-printf '%s, %s connections, %s cores, runs of %s s each, taking turns\n' "$workload" \
-    "$connections" "$(nproc)" "$seconds"
-awk '
-    {
-        runs[$1]++; rate[$1] += $3; mean[$1] += $5; restored[$1] += $7; front[$1] += $9
-        statements[$1] += $11; pins[$1] += $13; failed[$1] += $15
-    }
-    END {
-        for (i = split("none same differ", names, " "); i > 0; i--) {
-            n = names[4 - i]
-            if (!runs[n]) continue
-            printf "%-6s %d runs: %8.1f events/s (%.3f of none), mean %.3f ms; " \
-                "restored before %.2f %% of statements (%.2f %% in front); " \
-                "clients ever pinned %d; failed %d\n", n, runs[n], rate[n] / runs[n],
-                rate[n] / runs[n] / (rate["none"] / runs["none"]), mean[n] / runs[n],
-                100 * restored[n] / statements[n], 100 * front[n] / statements[n], pins[n], failed[n]
+if [[ -s $results ]]; then
+    printf '%s, %s connections, %s cores, runs of %s s each, taking turns\n' "$workload" \
+        "$connections" "$(nproc)" "$seconds"
+    awk '
+        {
+            runs[$1]++; rate[$1] += $3; mean[$1] += $5; restored[$1] += $7; front[$1] += $9
+            statements[$1] += $11; pins[$1] += $13; failed[$1] += $15
         }
-    }
-' "$results"
+        END {
+            for (i = split("none same differ", names, " "); i > 0; i--) {
+                n = names[4 - i]
+                if (!runs[n]) continue
+                printf "%-6s %d runs: %8.1f events/s (%.3f of none), mean %.3f ms; " \
+                    "restored before %.2f %% of statements (%.2f %% in front); " \
+                    "clients ever pinned %d; failed %d\n", n, runs[n], rate[n] / runs[n],
+                    rate[n] / runs[n] / (rate["none"] / runs["none"]), mean[n] / runs[n],
+                    100 * restored[n] / statements[n], 100 * front[n] / statements[n], pins[n], failed[n]
+            }
+        }
+    ' "$results"
+fi
 ((idle == 0)) || for variant in none same differ; do idle_bytes "$variant"; done
