@@ -524,6 +524,14 @@ fn the_doctor_asks_under_tls() {
                 }
             }
         }
+        let target = format!("mysql://app:app@{at}");
+        let ran = ask(&["doctor", "--json", "--target", &target]);
+        let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let checks = answer["checks"].as_array().unwrap();
+        let asked = checks.iter().find(|check| check["name"] == "server");
+        let said = |key: &str| asked.unwrap()[key].as_str().unwrap().to_owned();
+        assert!(said("why").contains(in_clear), "{ran:?}");
+        assert!(said("remedy").contains("ssl-mode=REQUIRED"), "{ran:?}");
     }
 }
 

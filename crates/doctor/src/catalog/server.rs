@@ -23,9 +23,14 @@ pub(super) fn server(facts: &Facts, question: &Question) -> Option<Finding> {
              not in the numbers above: name the server with --target"
                 .to_owned()
         };
-        let remedy = match why.contains("error 1045") {
-            true => "see what account and password --target names, and from where that may log in",
-            false => "see that it runs, and what --target says",
+        let remedy = if why.contains("error 3159") {
+            "?ssl-mode=REQUIRED in --target"
+        } else if why.contains("error 1045") {
+            // MariaDB says so where the account or the server asks for TLS, too.
+            "see what account and password --target names, from where that may log in, and whether it \
+             needs TLS (?ssl-mode=REQUIRED)"
+        } else {
+            "see that it runs, and what --target says"
         };
         let finding = Finding::observed("server", status, unknown.clone(), unknown);
         return Some(finding.why(why).remedy(remedy));
