@@ -7,6 +7,7 @@ use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::capabilities as cap;
 use wire::command::Command;
+use wire::packet::PAYLOAD_MAX;
 use wire::status;
 
 /// Clients that agreed on different things at login.
@@ -497,6 +498,27 @@ fn local_files_are_loaded() {
         }
         let who = story.join();
         story.sql(who, "LOAD DATA LOCAL INFILE 'anything' INTO TABLE t");
+    });
+}
+
+/// A file's packet as long as a packet can be goes on in the next, which may be empty and is not the
+/// end of the file then.
+#[test]
+fn the_longest_packet_of_a_local_file_goes_on_in_the_next() {
+    const LINE_LEN: usize = 60_000;
+    same_on_both("long_file_packets", 2, |story| {
+        let schema = story.schema.clone();
+        let who = story.join_as(&app().schema(&schema).with(cap::LOCAL_FILES));
+        story.client(who).file_piece = PAYLOAD_MAX;
+        for len in [PAYLOAD_MAX, PAYLOAD_MAX + LINE_LEN] {
+            story.sql(who, "DROP TABLE IF EXISTS t");
+            story.sql(who, "CREATE TABLE t (v TEXT)");
+            let mut file = vec![b'x'; len];
+            (file.iter_mut().skip(LINE_LEN).step_by(LINE_LEN)).for_each(|byte| *byte = b'\n');
+            story.client(who).local_file = Some(file);
+            story.sql(who, "LOAD DATA LOCAL INFILE 'anything' INTO TABLE t");
+            story.sql(who, "SELECT COUNT(*), SUM(LENGTH(v)) FROM t");
+        }
     });
 }
 

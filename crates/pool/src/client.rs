@@ -41,7 +41,6 @@ use std::rc::Rc;
 use wire::auth::NONCE_LEN;
 use wire::capabilities::EXTENDED_OFFERED;
 use wire::command::ReplyShape;
-use wire::packet::{Frame, frame, one_packet};
 
 /// Where a client stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,17 +74,6 @@ pub(crate) enum ClientState {
     Delayed,
     /// Its last bytes are being written; then it is closed.
     Leaving,
-}
-
-impl ClientState {
-    /// The message at the front. File contents are single packets, an empty one of which is their
-    /// end; everything else may go on over several packets.
-    pub(crate) fn next_message(self, bytes: &[u8]) -> Frame {
-        match self {
-            ClientState::Feeding => one_packet(bytes),
-            _ => frame(bytes),
-        }
-    }
 }
 
 /// Whether a client has proven that it is its user.

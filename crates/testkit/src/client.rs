@@ -135,6 +135,8 @@ pub struct Client {
     frames: Option<Frames>,
     /// What LOAD DATA LOCAL sends, whatever file is asked for; `None` sends an empty file.
     pub local_file: Option<Vec<u8>>,
+    /// The longest piece of it that is sent as one payload, in bytes.
+    pub file_piece: usize,
     /// Names of the files that were asked for.
     pub files_wanted: Vec<String>,
     /// Where it has connected to.
@@ -184,6 +186,7 @@ impl Client {
             talk,
             frames: None,
             local_file: None,
+            file_piece: 1 << 20,
             files_wanted: Vec::new(),
             address: address.clone(),
         })
@@ -462,8 +465,8 @@ impl Client {
                 Happened::FileWanted(name) => {
                     self.files_wanted.push(name);
                     let mut out = Vec::new();
-                    self.talk
-                        .file(&mut out, self.local_file.as_deref().unwrap_or_default());
+                    let content = self.local_file.as_deref().unwrap_or_default();
+                    self.talk.file(&mut out, content, self.file_piece);
                     self.write(&out, false)?;
                 }
                 Happened::Refused(failure) => return Err(ClientError::Refused(failure)),

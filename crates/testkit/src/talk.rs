@@ -334,11 +334,11 @@ impl Talk {
         last.login = Some(Phase::Answered(plugin));
     }
 
-    /// Appends a local file's packets: its content, and an empty one.
-    pub fn file(&mut self, out: &mut Vec<u8>, content: &[u8]) {
+    /// Appends a local file's packets: its content in pieces of this length, and an empty one.
+    pub fn file(&mut self, out: &mut Vec<u8>, content: &[u8], piece: usize) {
         let expected = self.expected.front_mut().expect("a file was asked for");
         let mut seq = expected.seq;
-        for piece in content.chunks(1 << 20) {
+        for piece in content.chunks(piece) {
             seq = put_packet(out, seq, piece);
         }
         expected.seq = put_packet(out, seq, b"");

@@ -103,21 +103,6 @@ pub fn frame(bytes: &[u8]) -> Frame {
     }
 }
 
-/// Finds the packet at the front of `bytes`, for peers that send payloads of several packets as
-/// single ones.
-#[must_use]
-pub fn one_packet(bytes: &[u8]) -> Frame {
-    let header = Header::read(bytes);
-    let total = HEADER_LEN + header.map_or(0, |header| header.len);
-    match header {
-        Some(Header { seq, .. }) if bytes.len() >= total => Frame::Whole {
-            total,
-            last_seq: seq,
-        },
-        _ => Frame::Partial { total },
-    }
-}
-
 /// Packets of a message that takes so many bytes with its headers, as [`frame`] finds it.
 #[must_use]
 pub fn packets(total: usize) -> usize {
@@ -352,22 +337,6 @@ pub fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_packet_ends_where_its_header_says() {
-        let mut longest = Header {
-            len: PAYLOAD_MAX,
-            seq: 4,
-        }
-        .bytes()
-        .to_vec();
-        longest.resize(HEADER_LEN + PAYLOAD_MAX, 0);
-        let (total, last_seq) = (longest.len(), 4);
-        assert_eq!(one_packet(&longest), Frame::Whole { total, last_seq });
-        assert_eq!(one_packet(&longest[1..][..0]), Frame::Partial { total: 4 });
-        assert_eq!(one_packet(&longest[..9]), Frame::Partial { total });
-        assert!(matches!(frame(&longest), Frame::Partial { .. }));
-    }
 
     #[test]
     fn a_header_is_three_length_bytes_and_a_number() {

@@ -279,7 +279,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A packet of the client's local file goes to the server.
+    /// A payload of the client's local file goes to the server; an empty one is the file's end. One
+    /// of several packets is a single payload here as it is on the server.
     pub(crate) fn on_file_packet(&mut self, key: Key, message: &[u8]) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {

@@ -32,7 +32,7 @@ use session::own_commands::OwnCommands;
 use session::state::Session;
 use std::sync::atomic::Ordering;
 use wire::handshake::nonce_of_connection;
-use wire::packet::{Frame, packets, payload_len};
+use wire::packet::{Frame, frame, packets, payload_len};
 use wire::stranger::Stranger;
 
 /// The longest packet of a login.
@@ -261,7 +261,7 @@ impl<N: Net> Group<N> {
                 self.refuse_and_leave(key, &Refusal::Stranger(stranger));
                 return at;
             }
-            let (total, last_seq) = match state.next_message(rest) {
+            let (total, last_seq) = match frame(rest) {
                 Frame::Whole { total, last_seq } => (total, last_seq),
                 Frame::Partial { total } => {
                     if let Err(refusal) = check_length(state, total, &self.shared.server) {

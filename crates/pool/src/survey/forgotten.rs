@@ -12,7 +12,7 @@ use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::survey::Survey;
 use reactor::{Key, Net};
-use wire::packet::Frame;
+use wire::packet::{Frame, frame};
 
 impl<N: Net> Survey<'_, N> {
     /// Who has been forgotten, in words; asked after a turn.
@@ -86,7 +86,7 @@ impl<N: Net> Survey<'_, N> {
             .input
             .as_ref()
             .filter(|_| !client.withholds_input())?;
-        let whole = matches!(client.state().next_message(input), Frame::Whole { .. });
+        let whole = matches!(frame(input), Frame::Whole { .. });
         whole.then_some("a whole command of it has been read")
     }
 }
