@@ -501,8 +501,8 @@ fn local_files_are_loaded() {
     });
 }
 
-/// A file's packet as long as a packet can be goes on in the next, which may be empty and is not the
-/// end of the file then.
+/// A file's packet as long as a packet can be goes on in the next, which may be empty and is not
+/// the end of the file then.
 #[test]
 fn the_longest_packet_of_a_local_file_goes_on_in_the_next() {
     const LINE_LEN: usize = 60_000;

@@ -27,8 +27,8 @@ pub(super) fn server(facts: &Facts, question: &Question) -> Option<Finding> {
             "?ssl-mode=REQUIRED in --target"
         } else if why.contains("error 1045") {
             // MariaDB says so where the account or the server asks for TLS, too.
-            "see what account and password --target names, from where that may log in, and whether it \
-             needs TLS (?ssl-mode=REQUIRED)"
+            "see what account and password --target names, from where that may log in, and whether \
+             it needs TLS (?ssl-mode=REQUIRED)"
         } else {
             "see that it runs, and what --target says"
         };
