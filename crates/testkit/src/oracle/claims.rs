@@ -40,6 +40,8 @@ const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
 pub(super) const UNSET: &str = "@unset";
 /// What stands in texts that find which variables the session has never set.
 const FINDS_UNSET: [&str; 2] = [UNSET, "USER_VARIABLES"];
+/// What reads the variable that some stored code sets.
+const READS_MARK: &str = "SELECT @marked";
 /// The variable that procedures give back to their caller; one that fails leaves it unset.
 const GIVEN: &str = "@n";
 /// What decides whether a client is told of its transaction's states.
@@ -47,9 +49,9 @@ const TOLD: &str = "session_track_transaction_info";
 /// How texts begin that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
 /// What stands in texts that may pin without a claim: one that writes to a table with a trigger,
-/// and one behind which a failure does not tell whether stored code was reached, since the
-/// conditions that would are not kept.
-const MAY_PIN: [&str; 2] = ["counting_table", "max_error_count"];
+/// one behind which a failure does not tell whether stored code was reached, since the
+/// conditions that would are not kept, and one that MySQL does not know.
+const MAY_PIN: [&str; 3] = ["counting_table", "max_error_count", "EXECUTE IMMEDIATE"];
 /// How calls of procedures begin that count no rows: MySQL says in their OK what the statement
 /// before has counted, so they pin there whatever else is known of them.
 const UNCOUNTED: [&str; 2] = ["CALL setting_procedure(", "CALL failing_procedure("];
@@ -65,6 +67,8 @@ struct Held {
     here: bool,
     /// For it no table has a schema (CLIENT_NO_SCHEMA).
     no_schema: bool,
+    /// It may have no default schema.
+    lacks_schema: bool,
     /// It has found some rows.
     found: bool,
     /// It has named [`GIVEN`] while it held nothing.
@@ -134,7 +138,9 @@ impl Held {
         let names = names_given(sql);
         let needs_unset = FINDS_UNSET.iter().any(|part| sql.contains(part));
         let late = names && !self.named || needs_unset;
-        let unset = late && self.any() || self.called && needs_unset;
+        // Code that it has called without a default schema was not there, and may have pinned.
+        let missed = self.called && self.lacks_schema && sql == READS_MARK;
+        let unset = late && self.any() || self.called && needs_unset || missed;
         if early || unset || (self.blurred && OLDER.contains(&sql)) {
             return false;
         }
@@ -173,6 +179,7 @@ impl Held {
         if sql.starts_with("XA ") {
             self.xa_prepared = sql.starts_with("XA PREPARE ");
         }
+        self.lacks_schema &= !sql.starts_with("USE ");
         self.said |= sql.starts_with("SET TRANSACTION ");
         self.said_untold |= !self.told && sql.starts_with("START TRANSACTION READ ");
         self.read_only |= sql.contains("READ ONLY");
@@ -286,12 +293,14 @@ impl Claims {
         if let Act::Join(login) = &step.act {
             *held = Held {
                 no_schema: login.with & NO_SCHEMA != 0,
+                lacks_schema: !login.schema,
                 ..Held::default()
             };
         }
         match &step.act {
             Act::Sql(sql) if !held.note_text(sql, self.backends.of) => return false,
             Act::Prepare(_, sql) if held.asks_early(sql) => return false,
+            Act::InitDb(_) => held.lacks_schema = false,
             Act::ChangeUser(_) if held.role => return false,
             Act::Reset | Act::ChangeUser(_)
                 if held.xa_prepared && self.backends.of == Flavour::MariaDb =>
@@ -331,12 +340,18 @@ impl Claims {
                     found,
                     role,
                     no_schema,
+                    lacks_schema,
                     ..
                 } = *held;
+                let lacks_schema = match &step.act {
+                    Act::ChangeUser(login) => !login.schema,
+                    _ => lacks_schema,
+                };
                 *held = Held {
                     found,
                     role,
                     no_schema,
+                    lacks_schema,
                     ..Held::default()
                 };
                 self.alone = None;
@@ -671,6 +686,7 @@ mod tests {
             "CALL modal_procedure('PIPES_AS_CONCAT')",
             "INSERT INTO counting_table (x) VALUES (3)",
             "SET @@max_error_count = 1",
+            "SELECT 9; EXECUTE IMMEDIATE 'SELECT 1'",
         ];
         let needs_unset = [
             "SELECT 1 FROM information_schema.USER_VARIABLES",
@@ -686,6 +702,25 @@ mod tests {
             let left = legal(&steps, of_mariadb(2));
             assert_eq!(left.len(), 4, "{left:?}");
             assert_eq!(left[3], steps[4]);
+        }
+    }
+
+    #[test]
+    fn what_code_sets_is_not_read_where_the_code_was_not_found() {
+        for schema in [false, true] {
+            let login = Login {
+                schema,
+                ..Login::default()
+            };
+            let steps = [
+                Step::new(0, Act::Join(login), Claim::None),
+                Step::sql(0, "SELECT marking_function(2)"),
+                Step::sql(0, READS_MARK),
+                Step::sql(0, "USE oracle_b"),
+                Step::sql(0, READS_MARK),
+            ];
+            let left = legal(&steps, of_mariadb(2));
+            assert_eq!(left.len(), if schema { 5 } else { 4 }, "{left:?}");
         }
     }
 
