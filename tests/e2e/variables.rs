@@ -1,10 +1,11 @@
 //! Variables that nobody reports, that are used up, or that are hard to write: two clients on one
 //! backend, so a pin that lasts is a story that comes to no end.
 
-use crate::compare::{Story, same_on, same_on_both};
+use crate::compare::{Story, same, same_on, same_on_both};
 use crate::world::{app, found, mysql, server};
 use testkit::real::Real;
 use testkit::reply::Outcome;
+use wire::capabilities as cap;
 use wire::command::Command;
 
 fn on_mariadb(test: &str, story: impl Fn(&mut Story)) {
@@ -960,4 +961,44 @@ fn what_set_statement_sets_for_good_keeps_its_client() {
         story.sql(b, "SELECT @v");
         story.sql(a, "SELECT @v");
     });
+}
+
+/// MariaDB looks at a DEFAULT and a PASSWORD of a SET when it has set the other variables.
+#[test]
+fn what_a_set_that_fails_has_set_is_its_clients_alone() {
+    let asks = "SELECT @@sql_mode, @@time_zone, @@autocommit, @@sql_select_limit";
+    for (number, set) in [
+        "SET last_insert_id = DEFAULT, sql_mode = ''",
+        "SET SESSION time_zone = '+09:00', SESSION identity = DEFAULT",
+        "SET last_insert_id = DEFAULT, autocommit = 0",
+        "SET sql_select_limit = 1, max_allowed_packet = DEFAULT",
+        "SET sql_select_limit = 1, PASSWORD FOR nobody = PASSWORD('x')",
+        "SELECT 1; SET autocommit = 0, identity = DEFAULT",
+        "EXECUTE IMMEDIATE 'SET autocommit = 0, last_insert_id = DEFAULT'",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        same(&format!("half_a_set{number}"), 2, |story| {
+            // Who is told of changes may hear of one later that the server does not tell at all.
+            let schema = story.schema.clone();
+            let a = story.join_as(&app().schema(&schema).without(cap::SESSION_TRACK));
+            let b = story.join();
+            story.sql(a, "CREATE TABLE t (id INT)");
+            story.command(a, Command::SetOption, &[0, 0]);
+            story.all(a, &[set, asks]);
+            story.all(b, &[asks, "INSERT INTO t VALUES (1), (2)"]);
+            story.command(b, Command::Quit, b"");
+            story.all(a, &["SELECT COUNT(*) FROM t", asks]);
+            story.command(a, Command::ResetConnection, b"");
+            story.sql(a, asks);
+            if set.starts_with("SET ") {
+                let prepared = story.prepare(a, set).id;
+                story.execute(a, prepared, &[]);
+            }
+            let c = story.join();
+            story.sql(c, asks);
+            story.sql(a, asks);
+        });
+    }
 }

@@ -10,7 +10,7 @@ use crate::diagnostics::Area;
 use crate::found::Found;
 use crate::shapes::Ride;
 use crate::standing::Standing;
-use sql::classify::{self, InsertId, Verb};
+use sql::classify::{self, InsertId, Marks, Verb};
 use wire::command::ReplyShape;
 
 /// A statement that runs no text, so that no names reach it.
@@ -221,6 +221,8 @@ impl Untracked {
     pub const SAVEPOINT: Untracked = Untracked(4);
     /// With its success no savepoint is left.
     pub const NO_SAVEPOINT: Untracked = Untracked(8);
+    /// Some of the variables that it names, where it fails on MariaDB.
+    pub const WHERE_IT_FAILS: Untracked = Untracked(16);
 
     /// What a text may change so.
     #[must_use]
@@ -231,7 +233,8 @@ impl Untracked {
             u8::from(found.sets_charset)
                 | u8::from(found.sets_role) << 1
                 | u8::from(savepoint) << 2
-                | u8::from(ends) << 3,
+                | u8::from(ends) << 3
+                | u8::from(found.marks.contains(Marks::CHECKED_LATE)) << 4,
         )
     }
 

@@ -382,6 +382,9 @@ impl Marks {
     pub const DIAGNOSTICS_BEHIND: Self = Self(1024);
     /// A point between names: one of them may be a schema's.
     pub const QUALIFIED: Self = Self(2048);
+    /// SET with the word DEFAULT or PASSWORD: MariaDB looks at these when it has set the others
+    /// already, so that it may refuse a SET that is carried out in part (seen on 10.11).
+    pub const CHECKED_LATE: Self = Self(4096);
 }
 
 /// What [`classify`] found in a text.

@@ -32,6 +32,7 @@
 
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::{Client, Company};
+use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
 use crate::server::server_facts::ServerFacts;
 use reactor::Key;
@@ -42,7 +43,7 @@ use session::meter::Meter;
 use session::read_back::{Answer, Ended, Properties};
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
-use session::statement::Code;
+use session::statement::{Code, Untracked};
 use sql::classify::Reads;
 use sql::lex::Server;
 use wire::attributes::put_query;
@@ -77,6 +78,11 @@ impl<S> Pair<'_, S> {
         }
         if let Some((code, _)) = &summary.error {
             doubt(self.context.gtids, self.owner, *code);
+        }
+        // An error has no room for a report of what was set before it.
+        let unseen = (self.client.statement.untracked).contains(Untracked::WHERE_IT_FAILS);
+        if unseen && summary.error.is_some() && !self.context.server.flavour.is_mysql() {
+            self.pin(PinReason::UnexplainedChange);
         }
         self.note_counts(command, summary, alone);
         let (client, backend) = (&mut *self.client, &*self.backend);

@@ -402,6 +402,11 @@ impl<'a> Scan<'a> {
                 }
             }
             6 if self.is_any(token, &[b"OFFSET", b"EXCEPT"]) => Marks::CUTS,
+            7 | 8
+                if self.current == Verb::Set && self.is_any(token, &[b"DEFAULT", b"PASSWORD"]) =>
+            {
+                Marks::CHECKED_LATE
+            }
             9 if self.is_any(token, &[b"INTERSECT", b"PROCEDURE"]) => Marks::CUTS,
             // An item of GET DIAGNOSTICS; elsewhere it is a function.
             9 if self.current == Verb::Diagnostics && self.is(token, b"ROW_COUNT") => {

@@ -460,6 +460,20 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>SET @d = 'd', @e = 1.50, @f = 1e2, @g = x'00ff' ;; <pins>SELECT @d, @e, @f, @g",
         ],
     ),
+    // MariaDB finds what is wrong with a DEFAULT when it has set the other variables.
+    habit(
+        "sets_that_are_done_in_part",
+        3,
+        On::MariaDb,
+        &[
+            "<pins>SET div_precision_increment = {n}, last_insert_id = DEFAULT ;; \
+             <b>SELECT 1 / 3, @@div_precision_increment ;; SELECT @@div_precision_increment",
+            "<pins>SET identity = DEFAULT, time_zone = '+0{k}:00' ;; <b>SELECT @@time_zone ;; \
+             SELECT @@time_zone ;; <reset> ;; SELECT @@time_zone",
+            "<pins>SET sql_select_limit = 1, max_allowed_packet = DEFAULT ;; \
+             <b>SELECT id FROM kinds ORDER BY id ;; SELECT id FROM kinds ORDER BY id",
+        ],
+    ),
     // A SET that fails makes none of its variables, or some, with or without a value.
     habit(
         "sets_that_fail",
