@@ -76,6 +76,27 @@ const BEFORE_VALUE: [&str; 12] = [
 ];
 /// Words that make one literal with a text behind them.
 const BEFORE_TEXT: [&str; 3] = ["DATE", "TIME", "TIMESTAMP"];
+/// Words in a text without calls that may leave a condition: operators, and what reads a text as
+/// something else.
+const MAY_WARN: [&str; 17] = [
+    "AND",
+    "BETWEEN",
+    "BINARY",
+    "CASE",
+    "COLLATE",
+    "DATE",
+    "DIV",
+    "IN",
+    "INTERVAL",
+    "IS",
+    "LIKE",
+    "MOD",
+    "NOT",
+    "OR",
+    "TIME",
+    "TIMESTAMP",
+    "XOR",
+];
 /// The letters of `x'ff'`, `b'1'` and `n'a'`.
 const PREFIXES: [&str; 3] = ["X", "B", "N"];
 /// Characters of the longest name that servers make of a column's text: the first of it, comments
@@ -97,6 +118,8 @@ pub struct Values<'a> {
     pub warnings: Option<u32>,
     /// `@@error_count`
     pub errors: Option<u32>,
+    /// The statement clears the conditions of the one before by itself, before it counts.
+    pub clears: bool,
     /// `@@last_gtid`: digits and dashes.
     pub last_gtid: Option<&'a str>,
     /// `@@session_track_system_variables` and its like.
@@ -150,6 +173,9 @@ fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> 
         .then(|| without_comments(sql, &tokens));
     let sql = bare.as_deref().unwrap_or(sql);
     let mut edits = Edits::new(sql, values, mode);
+    if values.asked.intersects(Reads::DIAGNOSTICS) {
+        edits.quiet = edits.is_quiet(&tokens);
+    }
     let tokens = edits.join_calls(&tokens)?;
     if edits.made.is_empty() {
         return None;
@@ -209,6 +235,8 @@ struct Edits<'a> {
     server: Server,
     /// Every column that was touched has the name that it would have had.
     named: bool,
+    /// Nothing in the text leaves a condition in front of a question about those of before.
+    quiet: bool,
     /// What is put in place of which range.
     made: Vec<(usize, usize, String)>,
 }
@@ -221,8 +249,45 @@ impl<'a> Edits<'a> {
             charset: mode.charset,
             server: mode.server,
             named: true,
+            quiet: true,
             made: Vec::new(),
         }
+    }
+
+    /// Whether nothing in a text without tables leaves a condition before it is evaluated: values
+    /// are set and shown as they are.
+    fn is_quiet(&self, tokens: &[Token]) -> bool {
+        let sets = tokens
+            .first()
+            .is_some_and(|&token| self.is(token, &["SET"]));
+        // Whole numbers leave none, whatever is done with them, if nothing is divided.
+        let whole = tokens.iter().all(|&token| match token.kind {
+            Kind::String | Kind::Name | Kind::UserVariable => false,
+            Kind::SystemVariable => self.text(token).ends_with(b"_count"),
+            Kind::Number => self.text(token).iter().all(u8::is_ascii_digit),
+            Kind::Punct(byte) => !matches!(byte, b'/' | b'%'),
+            _ => true,
+        });
+        let kind = |at: usize| tokens.get(at).map(|token| token.kind);
+        (0..tokens.len()).all(|at| {
+            let token = tokens[at];
+            let text = self.text(token);
+            match token.kind {
+                Kind::Punct(b'=') | Kind::Assign => {
+                    whole || sets && at.checked_sub(1).and_then(kind) == Some(Kind::UserVariable)
+                }
+                Kind::Punct(b',' | b'.' | b'(' | b')') => true,
+                Kind::Punct(_) => whole,
+                Kind::Word => {
+                    let calls = kind(at + 1) == Some(Kind::Punct(b'('))
+                        && kind(at + 2) != Some(Kind::Punct(b')'))
+                        && !self.is(token, &["SELECT"]);
+                    !calls && !text.starts_with(b"_") && !self.is(token, &MAY_WARN)
+                }
+                Kind::String => text.is_ascii(),
+                _ => true,
+            }
+        })
     }
 
     fn text(&self, token: Token) -> &'a [u8] {
@@ -345,6 +410,17 @@ impl<'a> Edits<'a> {
             true if is(name, "error_count") => self.values.errors,
             _ => return Instead::Nothing,
         };
+        // MariaDB counts the statement's own conditions from the first one on. MySQL tells the
+        // count of before to the end.
+        if matches!(self.server, Server::MariaDb(_)) {
+            if self.values.clears {
+                let own = std::str::from_utf8(self.text(token));
+                return own.map_or(Instead::Unknown, |own| Instead::Text(own.into()));
+            }
+            if !self.quiet {
+                return Instead::Unknown;
+            }
+        }
         number.map_or(Instead::Unknown, |number| Instead::Text(unsigned(number)))
     }
 

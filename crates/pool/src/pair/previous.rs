@@ -238,6 +238,7 @@ impl<'a, S> Before<'a, S> {
         if client.last.has_unknown_conditions() || area == Area::Unsure {
             return values;
         }
+        values.clears = area == Area::Clears;
         let kept = client.last.kept().filter(|_| area == Area::Keeps);
         values.warnings = kept.map_or(Some(0), |kept| kept.total);
         values.errors = kept.map_or(Some(0), Diagnostics::errors);

@@ -167,6 +167,65 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
 }
 
 #[test]
+fn mariadb_counts_what_the_text_itself_leaves() {
+    let put = |sql: &str, clears: bool| {
+        let values = Values {
+            warnings: Some(3),
+            errors: Some(2),
+            clears,
+            asked: Reads::ALL,
+            ..Values::default()
+        };
+        let mode = LexMode {
+            server: Server::MariaDb(101_119),
+            ..LexMode::default()
+        };
+        let out = with_values(sql.as_bytes(), mode, values)?;
+        Some(String::from_utf8(out).unwrap())
+    };
+    let three = "INET_ATON('0.0.0.3')";
+    for (sql, expected) in [
+        (
+            "SELECT @@warning_count",
+            format!("SELECT {three} AS `@@warning_count`"),
+        ),
+        (
+            "SELECT NOW(), 'a' AS x, (@@warning_count) AS y",
+            format!("SELECT NOW(), 'a' AS x, ({three}) AS y"),
+        ),
+        (
+            "SET @a = 'x', @b := @@warning_count",
+            format!("SET @a = 'x', @b := {three}"),
+        ),
+        ("DO @@warning_count", format!("DO {three}")),
+        (
+            "SELECT @@warning_count + 1 > 0 AS w",
+            format!("SELECT {three} + 1 > 0 AS w"),
+        ),
+    ] {
+        assert_eq!(put(sql, false), Some(expected), "{sql}");
+    }
+    for sql in [
+        "SELECT CAST('x' AS TIME), @@warning_count",
+        "SELECT @@warning_count, CAST('x' AS TIME), @@warning_count",
+        "SELECT 'x' = 1, @@error_count",
+        "SELECT 1 / 0, @@error_count",
+        "SELECT @a + 1, @@error_count",
+        "SELECT @@sql_mode + 1, @@error_count",
+        "SELECT 'x' AND @@error_count",
+        "SELECT _utf8mb4'\\xff', @@error_count",
+        "SET sort_buffer_size = 1, @a = @@warning_count",
+        "SET @a = CAST('x' AS TIME), @b = @@warning_count",
+        "DO CAST('x' AS TIME), SLEEP(@@warning_count)",
+    ] {
+        assert_eq!(put(sql, false), None, "{sql}");
+    }
+    let sql = "SELECT id, @@warning_count FROM t WHERE CAST('x' AS TIME) IS NULL";
+    let named = sql.replace("_count", "_count AS `@@warning_count`");
+    assert_eq!(put(sql, true), Some(named));
+}
+
+#[test]
 fn a_long_text_names_its_column_by_its_first_characters() {
     let text = format!("CONNECTION_ID(){}", "+ 1".repeat(120));
     let sql = put(&format!("SELECT {text}")).unwrap();
