@@ -4,8 +4,8 @@
 //! One backend for two clients: nobody may be pinned, or the other would wait in vain. Where stored
 //! code pins, there are two.
 
-use crate::compare::{Story, same, same_on_both};
-use crate::world::{app, both_servers, fresh_schema, login, start_pool};
+use crate::compare::{Story, same, same_on, same_on_both};
+use crate::world::{app, both_servers, fresh_schema, login, mysql, start_pool};
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -200,6 +200,29 @@ fn stored_code_counts_or_leaves_the_number_as_it_was() {
             story.sql(1, "SELECT 1");
             story.may_be_gone(one, "SELECT FOUND_ROWS()");
             story.command(one, Command::ResetConnection, b"");
+        }
+    });
+}
+
+/// On MySQL an UPDATE that fails has counted the rows that it has matched. Nobody is told those of
+/// a SELECT before it.
+#[test]
+fn an_update_that_fails_leaves_no_older_count() {
+    let Some(real) = mysql("found_failed_update") else {
+        return;
+    };
+    same_on(real, "found_failed_update", 1, |story| {
+        begin(story);
+        story.sql(0, "CREATE TABLE two (id INT PRIMARY KEY, a INT UNIQUE)");
+        story.sql(0, "INSERT INTO two VALUES (1, 1), (2, 3)");
+        for behind in ["SELECT 1", "INSERT INTO two VALUES (9, 9)"] {
+            story.sql(0, "SELECT v FROM t WHERE id < 3");
+            story.sql(1, "SELECT v FROM t WHERE id < 4");
+            story.sql(0, "UPDATE two SET a = 3 WHERE id = 1");
+            story.sql(1, "SELECT v FROM t WHERE id < 4");
+            story.sql(0, behind);
+            story.sql(1, "SELECT v FROM t WHERE id < 4");
+            story.may_be_gone(0, "SELECT FOUND_ROWS()");
         }
     });
 }

@@ -660,8 +660,9 @@ fn counts_after(statement: &Statement, summary: &ReplySummary) -> Counts {
     }
 }
 
-/// What an error makes of FOUND_ROWS(). On MySQL a statement counts when it has succeeded; on
-/// MariaDB also the rows that it had sent before, and the rows of queries inside of it.
+/// What an error makes of FOUND_ROWS(). On MySQL a statement other than UPDATE counts when it has
+/// succeeded; on MariaDB also the rows that it had sent before, and the rows of queries inside of
+/// it.
 fn found_after_error(
     statement: &Statement,
     code: u16,
@@ -673,7 +674,9 @@ fn found_after_error(
     if statement.found == Found::Keeps {
         return Found::Keeps;
     }
-    if statement.is_several() || statement.may_count() {
+    // An UPDATE of MySQL has counted the rows that matched before the one that it failed on.
+    let matched = mysql && statement.found == Found::Matched && !BEFORE.contains(&code);
+    if statement.is_several() || statement.may_count() || matched {
         return Found::Unsure;
     }
     if mysql || BEFORE.contains(&code) {

@@ -281,6 +281,17 @@ fn an_update_that_matched_nothing_owes_a_question() {
 }
 
 #[test]
+fn an_update_that_fails_may_have_matched_rows_on_mysql() {
+    let update = statement(Area::Clears, Found::Matched);
+    for (code, stays) in [(1062, false), (1054, true)] {
+        let mut last = after(select(), &rows());
+        let before = last.found_rows.get();
+        last.ended(&finished(&update, &failed(code), 0, (true, MYSQL)));
+        assert_eq!(last.found_rows.get(), before.filter(|_| stays), "{code}");
+    }
+}
+
+#[test]
 fn an_error_counts_what_was_sent_before_it_on_mariadb_alone() {
     let sent = ReplySummary {
         columns: Some(1),
