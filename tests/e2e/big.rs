@@ -1,7 +1,7 @@
 //! Large statements and rows, and the lengths at which packets are split.
 
 use crate::world::{app, both_servers, found, fresh_schema, login, server, start_pool, through};
-use testkit::client::Client;
+use testkit::client::{Client, ClientError};
 use testkit::real::Real;
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
@@ -146,7 +146,7 @@ fn a_statement_above_the_servers_limit_is_refused() {
 #[test]
 fn a_statement_is_as_long_as_the_server_takes_it() {
     let test = "a_statement_is_as_long_as_the_server_takes_it";
-    for max in [MIB, 16 * MIB] {
+    for max in [MIB, 16 * MIB, 64 * MIB] {
         let arguments = [format!("--max-allowed-packet={max}")];
         let arguments = arguments.each_ref().map(String::as_str);
         for real in [Real::start(&arguments), Real::start_mysql(&arguments)] {
@@ -162,6 +162,9 @@ fn a_statement_is_as_long_as_the_server_takes_it() {
                     sql.resize(len - 1 - 2, b'x');
                     sql.extend_from_slice(b"')");
                     let answer = client.run(Command::Query, &sql);
+                    // The answer is numbered behind the last packet.
+                    let numbered = !matches!(answer, Err(ClientError::Protocol(_)));
+                    assert!(numbered, "{len} of {max} at {way:?}: {answer:?}");
                     // The connection may end before the last byte was sent.
                     let refused = answer.as_ref().map_or(true, |outcomes| {
                         matches!(&outcomes[..], [Outcome::Failed(failure)] if failure.code == 1153)

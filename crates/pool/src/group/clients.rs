@@ -302,10 +302,6 @@ impl<N: Net> Group<N> {
     }
 
     fn handle(&mut self, key: Key, state: ClientState, message: &[u8], last_seq: u8) -> Handled {
-        if let Err(refusal) = check_length(state, message.len(), &self.shared.server) {
-            self.refuse_and_leave(key, &refusal);
-            return Handled::Used;
-        }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -313,6 +309,10 @@ impl<N: Net> Group<N> {
         client.heard_from(now);
         let seq = client.seq;
         client.seq = last_seq.wrapping_add(1);
+        if let Err(refusal) = check_length(state, message.len(), &self.shared.server) {
+            self.refuse_and_leave(key, &refusal);
+            return Handled::Used;
+        }
         match state {
             ClientState::Idle => self.on_command(key, message),
             ClientState::Feeding => {
