@@ -229,12 +229,14 @@ impl Untracked {
     pub fn by(found: &classify::Statement) -> Untracked {
         let savepoint = found.sets_savepoint || found.verb == Verb::Call;
         let ends = matches!(found.verb, Verb::Commit | Verb::Rollback) && !found.multi;
+        let late = [Marks::CHECKED_LATE, Marks::SETS_SEVERAL];
+        let in_part = late.iter().all(|mark| found.marks.contains(*mark));
         Untracked(
             u8::from(found.sets_charset)
                 | u8::from(found.sets_role) << 1
                 | u8::from(savepoint) << 2
                 | u8::from(ends) << 3
-                | u8::from(found.marks.contains(Marks::CHECKED_LATE)) << 4,
+                | u8::from(in_part) << 4,
         )
     }
 

@@ -385,6 +385,8 @@ impl Marks {
     /// SET with the word DEFAULT or PASSWORD: MariaDB looks at these when it has set the others
     /// already, so that it may refuse a SET that is carried out in part (seen on 10.11).
     pub const CHECKED_LATE: Self = Self(4096);
+    /// SET with a comma: it may set several variables.
+    pub const SETS_SEVERAL: Self = Self(8192);
 }
 
 /// What [`classify`] found in a text.

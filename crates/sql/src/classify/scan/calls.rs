@@ -59,6 +59,9 @@ impl Scan<'_> {
     }
 
     pub(super) fn comma(&mut self, token: Token) {
+        if self.current == Verb::Set {
+            self.marked(Marks::SETS_SEVERAL);
+        }
         if self.marks.contains(Marks::LIMIT) {
             // LIMIT 1, 2, as far as one can tell here.
             self.marked(Marks::CUTS);
