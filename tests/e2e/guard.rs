@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use testkit::client::ANSWER_MAX;
+use testkit::client::{ANSWER_MAX, Client};
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
 use testkit::talk::Account;
@@ -80,10 +80,7 @@ fn an_address_has_as_many_connections_as_it_may() {
     refused(knock(address, 2), "clients_per_address_max");
     // One that was greeted can log in.
     first.clear();
-    let mut client = until(|| match knock(address, 1) {
-        Ok(_) => Ok(login(address, &app())),
-        Err(why) => Err(why),
-    });
+    let mut client = until(|| Client::connect(address, &app()).map_err(|why| why.to_string()));
     assert_eq!(client.value("SELECT 1"), "1");
     // Counted by reason, and logged.
     pool.wait_for("reason=address-clients").unwrap();
