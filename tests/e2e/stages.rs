@@ -125,10 +125,16 @@ impl Stage {
             "{}",
             self.say(&format!("{heard:?}, and {written} rows"))
         );
-        // What went wrong may still take effect, if nobody knows whether it has.
-        let before = self.rows_of_others();
+        let (before, others) = (self.rows(), self.rows_of_others());
         self.writes_again();
-        assert_eq!(self.rows_of_others(), before + 1);
+        assert_eq!(self.rows_of_others(), others + 1);
+        // What went wrong may still take effect, if nobody knows whether it has.
+        let late = match heard {
+            Heard::Done => 0,
+            _ => most - written,
+        };
+        let more = self.rows() - before - 1;
+        assert!(more <= late, "{}", self.say(&format!("{more} rows late")));
         if !matches!(heard, Heard::Closed) {
             match hit.query("SELECT 'goes on'") {
                 Ok(outcomes) => {
