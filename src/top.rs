@@ -152,6 +152,8 @@ fn show(args: &TopArgs) -> Result<(), String> {
             Event::Suspend => {
                 drop(keys.take());
                 emulate_default_handler(SIGTSTP).map_err(|error| error.to_string())?;
+                // SIGCONT has woken it: it is drawn behind that, with keys.
+                continue;
             }
             Event::Continued => {
                 drop(keys.take());
