@@ -29,7 +29,7 @@ use crate::watched::code_catalogue::{CodeCatalogue, Seen, object_of};
 use session::beforehand::hides_reads;
 use session::known_code::Known;
 use session::state::Session;
-use session::statement::{LooksBack, Statement};
+use session::statement::Statement;
 use sql::classify::stored::{Definitions, run_by};
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer};
@@ -60,7 +60,7 @@ impl Inside {
     /// Notes with the statement what is to be told in front of it.
     pub(crate) fn mark(self, statement: &mut Statement) {
         if self == Inside::Told {
-            statement.looks_back = LooksBack::AtRowCount;
+            statement.looks_back = statement.looks_back.and_at_row_count();
         }
     }
 }

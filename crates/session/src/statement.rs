@@ -75,9 +75,33 @@ pub enum LooksBack {
     No,
     /// Its text may ask for conditions.
     AtConditions,
-    /// Code that it runs asks for ROW_COUNT(), which its backend is to be told in front; its text
-    /// may ask for conditions as well.
+    /// Code that it runs asks for ROW_COUNT(), which its backend is to be told in front.
     AtRowCount,
+    /// Both.
+    AtBoth,
+}
+
+impl LooksBack {
+    /// The same, and code that it runs asks for ROW_COUNT().
+    #[must_use]
+    pub fn and_at_row_count(self) -> LooksBack {
+        match self {
+            LooksBack::No | LooksBack::AtRowCount => LooksBack::AtRowCount,
+            LooksBack::AtConditions | LooksBack::AtBoth => LooksBack::AtBoth,
+        }
+    }
+
+    /// Whether its text may ask for conditions.
+    #[must_use]
+    pub fn is_at_conditions(self) -> bool {
+        matches!(self, LooksBack::AtConditions | LooksBack::AtBoth)
+    }
+
+    /// Whether code that it runs asks for ROW_COUNT().
+    #[must_use]
+    pub fn is_at_row_count(self) -> bool {
+        matches!(self, LooksBack::AtRowCount | LooksBack::AtBoth)
+    }
 }
 
 /// How much a text may do.

@@ -24,7 +24,7 @@ use reactor::{Key, Net};
 use session::beforehand::statement_without_text;
 use session::read_back::Properties;
 use session::standing::Front;
-use session::statement::{Code, LooksBack, Statement};
+use session::statement::{Code, Statement};
 use std::borrow::Cow;
 use std::time::Duration;
 use wire::command::Command;
@@ -290,7 +290,7 @@ impl<N: Net> Group<N> {
             self.logs().note((key, lease), message, waited);
         }
         let statement = self.clients.get(key).map(|client| client.statement);
-        let asks = |s: Statement| s.code == Code::Unread || s.looks_back == LooksBack::AtRowCount;
+        let asks = |s: Statement| s.code == Code::Unread || s.looks_back.is_at_row_count();
         if statement.is_some_and(asks)
             && let Some(mut pair) = self.pair(key, lease)
         {

@@ -213,7 +213,11 @@ impl<S> Pair<'_, S> {
         // What the last statement has left here, if with fewer conditions than are kept of it.
         let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT];
         let here = here.iter().any(|&what| self.client.last.is_native(what));
-        let own = of == self.owner && here;
+        // Its own, or those of what has restored its session, MySQL clears itself unless the text
+        // asks for them; a statement in front would count.
+        let asks = self.client.statement.looks_back.is_at_conditions();
+        let cleared = self.context.server.flavour.is_mysql() && !asks;
+        let own = of == self.owner && (here || cleared);
         // Within a transaction nobody else has been here.
         !own && !self.backend.in_transaction()
     }

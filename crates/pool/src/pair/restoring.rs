@@ -302,7 +302,7 @@ impl<S> Pair<'_, S> {
             Code::Unread => self.hide_names(),
             _ => Vec::new(),
         };
-        if statement.looks_back == LooksBack::AtRowCount {
+        if statement.looks_back.is_at_row_count() {
             self.put_row_count(&mut out);
         }
         out

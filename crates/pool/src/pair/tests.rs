@@ -4,9 +4,12 @@ use super::*;
 use crate::backend::{BackendState, InFlight, Purpose, SchemaThere};
 use crate::client::{ClientState, Company};
 use crate::pair::view::ClientView;
+use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
 use session::standing::Front;
-use session::statement::{Explanation, Statement};
+use session::statement::{Explanation, LooksBack, Statement};
+use sql::classify::Reads;
+use sql::lex::Server;
 use std::rc::Rc;
 use wire::capabilities::NO_SCHEMA;
 use wire::command::ReplyShape;
@@ -181,6 +184,23 @@ fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     parts.backend.conditions_of = Some(other());
     parts.backend.transaction.note_begin_sent();
     assert_eq!(parts.front(), (Front::CannotFail, String::new()));
+}
+
+#[test]
+fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
+    let asks = [LooksBack::AtConditions, LooksBack::AtBoth];
+    let all = [LooksBack::No, LooksBack::AtRowCount, asks[0], asks[1]];
+    for (looks_back, of) in all.iter().flat_map(|&all| [(all, owner()), (all, other())]) {
+        let mut parts = Parts::new();
+        parts.server.flavour = Server::MySql(90_700);
+        parts.backend.conditions_of = Some(of);
+        parts.client.last.disown(LEFT_BY_STATEMENT);
+        parts.client.last.own(Reads::FOUND_ROWS);
+        parts.client.statement.looks_back = looks_back;
+        let clears = parts.pair().has_conditions_of_others();
+        let expected = of == other() || asks.contains(&looks_back);
+        assert_eq!(clears, expected, "{looks_back:?} {of:?}");
+    }
 }
 
 #[test]
