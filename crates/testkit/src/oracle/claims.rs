@@ -16,12 +16,13 @@
 //! or to STATE while it holds one for more than a transaction, or behind a SET TRANSACTION whose
 //! transaction has not ended; and, on MySQL, to CHARACTERISTICS behind a START
 //! TRANSACTION that said some while it was OFF; a LOCK TABLES that fails in a transaction whose
-//! states its client is told; a COM_SET_OPTION behind a routine that has set `sql_mode` for itself
-//! on MariaDB, or behind a text of several that begins with GET DIAGNOSTICS on MySQL; and, on
-//! MySQL, such a routine where its caller's mode has NO_BACKSLASH_ESCAPES, and `autocommit`
-//! switched off by a client that is told of its transaction's states; and a command about a
-//! statement that may be unknown, or have no cursor, while `character_set_connection` is wide; and,
-//! on MariaDB, a reset or a change of user while an XA transaction is prepared.
+//! states its client is told, and, on MySQL, a BEGIN in one; a COM_SET_OPTION behind a routine that
+//! has set `sql_mode` for itself on MariaDB, or behind a text of several that begins with GET
+//! DIAGNOSTICS on MySQL; and, on MySQL, such a routine where its caller's mode has
+//! NO_BACKSLASH_ESCAPES, and `autocommit` switched off by a client that is told of its
+//! transaction's states; and a command about a statement that may be unknown, or have no cursor,
+//! while `character_set_connection` is wide; and, on MariaDB, a reset or a change of user while an
+//! XA transaction is prepared.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -161,7 +162,12 @@ impl Held {
             }
             self.told = on;
         }
-        if self.told && self.transaction && sql.starts_with("LOCK TABLES no_such_table") {
+        let states = self.told && self.transaction;
+        if states && sql.starts_with("LOCK TABLES no_such_table") {
+            return false;
+        }
+        let begins = ["BEGIN", "START TRANSACTION"].iter();
+        if states && of == Flavour::MySql && { begins }.any(|begin| sql.starts_with(begin)) {
             return false;
         }
         self.unclear = match of {
@@ -570,6 +576,25 @@ mod tests {
         let left = legal(&steps, of_mariadb(3));
         let kept: Vec<&Step> = [0, 1, 2, 4, 5].map(|at| &steps[at]).to_vec();
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
+    }
+
+    #[test]
+    fn on_mysql_none_begins_within_a_transaction_whose_states_are_told() {
+        let begins = |sql: &str| Step::new(0, Act::Sql(sql.into()), Claim::Opens);
+        let steps = [
+            join(0),
+            begins("BEGIN"),
+            begins("BEGIN"),
+            claims(0, Claim::Closes),
+            Step::sql(0, "SET session_track_transaction_info = STATE"),
+            begins("START TRANSACTION"),
+            begins("BEGIN"),
+            begins("START TRANSACTION"),
+        ];
+        for (of, admitted) in [(Flavour::MariaDb, 8), (Flavour::MySql, 6)] {
+            let backends = Backends { count: 3, of };
+            assert_eq!(legal(&steps, backends), steps[..admitted], "{of:?}");
+        }
     }
 
     #[test]

@@ -474,6 +474,22 @@ pub(super) const HABITS: &[Habit] = &[
              <b>SELECT id FROM kinds ORDER BY id ;; SELECT id FROM kinds ORDER BY id",
         ],
     ),
+    // Each SET of these warns, the one that restores the session too.
+    habit(
+        "sets_that_warn",
+        3,
+        On::MySql,
+        &[
+            "SET default_collation_for_utf8mb4 = utf8mb4_general_ci ;; SELECT id FROM kinds ;; \
+             <b>SELECT id FROM oracle_a.kinds ;; SELECT c, f FROM counting_view",
+            "SET default_collation_for_utf8mb4 = DEFAULT ;; SELECT id FROM kinds LIMIT 2 ;; \
+             <b>SELECT id FROM oracle_a.kinds LIMIT 2 ;; SELECT FOUND_ROWS() AS `infile`",
+            "SET NAMES utf8mb3 ;; SELECT id FROM kinds ;; <b>SELECT id FROM oracle_a.kinds ;; \
+             SELECT f AS `infile` FROM counting_view",
+            "SET NAMES utf8mb3 ;; SELECT 1 / 0 ;; <b>SELECT {n} ;; SELECT FOUND_ROWS() ;; \
+             SHOW WARNINGS",
+        ],
+    ),
     // A SET that fails makes none of its variables, or some, with or without a value.
     habit(
         "sets_that_fail",
