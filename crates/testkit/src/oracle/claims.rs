@@ -53,6 +53,8 @@ const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALT
 /// one behind which a failure does not tell whether stored code was reached, since the
 /// conditions that would are not kept, and one that MySQL does not know.
 const MAY_PIN: [&str; 3] = ["counting_table", "max_error_count", "EXECUTE IMMEDIATE"];
+/// How a text of several ends that stops in front of its last statement, which pins.
+const UNPARSED: &str = "; SELEC";
 /// How calls of procedures begin that count no rows: MySQL says in their OK what the statement
 /// before has counted, so they pin there whatever else is known of them.
 const UNCOUNTED: [&str; 2] = ["CALL setting_procedure(", "CALL failing_procedure("];
@@ -197,7 +199,8 @@ impl Held {
         let shows = begins(&BLURS) && !sql.contains("WARNINGS");
         let inside = sql.contains("(SELECT") && sql.contains(" FROM ");
         let calls = sql.contains("_function(");
-        self.called |= calls || begins(&["CALL "]) || MAY_PIN.iter().any(|text| sql.contains(text));
+        let may_pin = MAY_PIN.iter().any(|text| sql.contains(text)) || sql.ends_with(UNPARSED);
+        self.called |= calls || begins(&["CALL "]) || may_pin;
         if shows || inside || calls || sql.contains("FROM DUAL") {
             self.blurred = true;
         } else if begins(&CLEARS) || begins(&["SELECT "]) && sql.contains(" FROM ") {
@@ -712,6 +715,7 @@ mod tests {
             "INSERT INTO counting_table (x) VALUES (3)",
             "SET @@max_error_count = 1",
             "SELECT 9; EXECUTE IMMEDIATE 'SELECT 1'",
+            "BEGIN; INSERT INTO t (v) VALUES (3); SELEC",
         ];
         let needs_unset = [
             "SELECT 1 FROM information_schema.USER_VARIABLES",
