@@ -21,8 +21,9 @@
 //! DIAGNOSTICS on MySQL; and, on MySQL, such a routine where its caller's mode has
 //! NO_BACKSLASH_ESCAPES, and `autocommit` switched off by a client that is told of its
 //! transaction's states; and a command about a statement that may be unknown, or have no cursor,
-//! while `character_set_connection` is wide; and, on MariaDB, a reset or a change of user while an
-//! XA transaction is prepared.
+//! while `character_set_connection` is wide; and an execution that cannot be read, while
+//! `character_set_results` is wide; and, on MariaDB, a reset or a change of user while an XA
+//! transaction is prepared.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -105,6 +106,8 @@ struct Held {
     xa_prepared: bool,
     /// Its `character_set_connection` is wide.
     wide: bool,
+    /// Its `character_set_results` is: there an execution that cannot be read closes a cursor.
+    wide_results: bool,
     /// The names of the statements that it has prepared since then, a bit for each.
     prepared_wide: u64,
 }
@@ -182,7 +185,10 @@ impl Held {
         if sql.contains("_connection ") && WIDE.iter().any(|set| sql.contains(set)) {
             (self.wide, self.prepared_wide) = (true, 0);
         } else if sql.starts_with("SET NAMES ") {
-            self.wide = false;
+            (self.wide, self.wide_results) = (false, false);
+        }
+        if sql.contains("_results ") {
+            self.wide_results = WIDE.iter().any(|set| sql.contains(set));
         }
         if sql.starts_with("XA ") {
             self.xa_prepared = sql.starts_with("XA PREPARE ");
@@ -318,6 +324,7 @@ impl Claims {
             }
             Act::MultiStatements(_) if held.told && held.any() || held.unclear => return false,
             Act::Fetch(..) | Act::ResetStatement(_) if held.wide => return false,
+            Act::Cut(_) if held.wide_results => return false,
             Act::Execute(name, ..) | Act::Again(name, _) | Act::Cut(name) | Act::Bulk(name, _)
                 if held.wide && held.prepared_wide & 1 << name == 0 =>
             {
@@ -541,6 +548,24 @@ mod tests {
         let kept = [0, 1, 3, 4, 5, 7, 8].map(|at| steps[at].clone());
         assert_eq!(left, kept);
         assert_eq!(legal(&steps[..7], of_mariadb(3)), steps[..7]);
+    }
+
+    #[test]
+    fn no_execution_is_cut_where_results_are_wide() {
+        let cut = || Step::new(0, Act::Cut(3), Claim::None);
+        let steps = [
+            join(0),
+            cut(),
+            Step::sql(0, "SET character_set_results = utf16"),
+            cut(),
+            Step::sql(0, "SET character_set_results = DEFAULT"),
+            cut(),
+            Step::sql(0, "SET character_set_results = utf32"),
+            Step::sql(0, "SET NAMES latin1"),
+            cut(),
+        ];
+        let kept = [0, 1, 2, 4, 5, 6, 7, 8].map(|at| steps[at].clone());
+        assert_eq!(legal(&steps, of_mariadb(2)), kept);
     }
 
     #[test]
