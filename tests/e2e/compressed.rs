@@ -151,7 +151,7 @@ fn a_frame_that_is_none_ends_its_client_with_a_reason() {
         (
             raw_frame(0, 60, &noise),
             1835,
-            "does not unpack to the length",
+            "the client sent a compressed frame that does not unpack to the length",
         ),
         (raw_frame(7, 0, &ping), 1156, "expected packet number 0"),
     ] {

@@ -263,7 +263,7 @@ impl<'a> Edits<'a> {
         // Whole numbers leave none, whatever is done with them, if nothing is divided.
         let whole = tokens.iter().all(|&token| match token.kind {
             Kind::String | Kind::Name | Kind::UserVariable => false,
-            Kind::SystemVariable => self.text(token).ends_with(b"_count"),
+            Kind::SystemVariable => self.text(token).to_ascii_lowercase().ends_with(b"_count"),
             Kind::Number => self.text(token).iter().all(u8::is_ascii_digit),
             Kind::Punct(byte) => !matches!(byte, b'/' | b'%'),
             _ => true,

@@ -49,7 +49,7 @@ pub struct Broken;
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a compressed frame does not unpack to the length that its header says")
+        f.write_str("compressed frame that does not unpack to the length that its header says")
     }
 }
 

@@ -202,6 +202,10 @@ fn mariadb_counts_what_the_text_itself_leaves() {
             "SELECT @@warning_count + 1 > 0 AS w",
             format!("SELECT {three} + 1 > 0 AS w"),
         ),
+        (
+            "SELECT @@Warning_COUNT + 1 AS w",
+            format!("SELECT {three} + 1 AS w"),
+        ),
     ] {
         assert_eq!(put(sql, false), Some(expected), "{sql}");
     }
