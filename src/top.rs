@@ -6,10 +6,11 @@
 //! moment. One thread asks, one waits for signals, one for keys; the main thread alone writes, and
 //! changes the terminal's modes. Without a terminal one picture is written, with all its lines.
 //!
-//! Invariants: an answer has at most [`ANSWER_MAX`] bytes and [`WAIT_MAX`] to come; a pool that
-//! does not answer holds up neither a key nor a signal; what the pool says (names, texts of
-//! statements) cannot send the terminal a control character; however this ends, but by SIGKILL,
-//! the terminal has the modes that it had.
+//! Invariants: an answer has at most [`ANSWER_MAX`] bytes and [`WAIT_MAX`] to come, and the first
+//! figures of a pool that has just been started have as long; a pool that does not answer holds up
+//! neither a key nor a signal; what the pool says (names, texts of statements) cannot send the
+//! terminal a control character; however this ends, but by SIGKILL, the terminal has the modes that
+//! it had.
 
 use clap::Args;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -23,7 +24,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::process::ExitCode;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of an answer.
 const ANSWER_MAX: u64 = 16 << 20;
@@ -31,6 +32,8 @@ const ANSWER_MAX: u64 = 16 << 20;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// After the first question the picture is made anew within this time.
 const FRESH: Duration = Duration::from_millis(1200);
+/// Between two questions to a pool that has no figures yet.
+const AGAIN: Duration = Duration::from_millis(200);
 /// Events that wait until the main thread takes them.
 const EVENTS_MAX: usize = 8;
 /// The key that ends it.
@@ -104,7 +107,7 @@ impl Drop for Keys {
 /// Shows it until it is told to end.
 pub(crate) fn run(args: &TopArgs) -> ExitCode {
     // A pool that nobody has looked at makes its picture once somebody has asked.
-    if let Err(why) = ask(&args.address) {
+    if let Err(why) = await_figures(&args.address) {
         return fail(&why);
     }
     let shown = match args.once || !io::stdout().is_terminal() {
@@ -121,6 +124,18 @@ fn show_once(address: &str) -> Result<(), String> {
     reactor::pause(FRESH);
     let shown = ask(address)?;
     write(&picture(&shown, (WIDTH, None)))
+}
+
+/// Waits for the first figures: a pool has none before it has counted for a second.
+fn await_figures(address: &str) -> Result<(), String> {
+    let begun = Instant::now();
+    loop {
+        match answer(address)? {
+            Some(_) => return Ok(()),
+            None if begun.elapsed() > WAIT_MAX => return Err(no_figures(address)),
+            None => reactor::pause(AGAIN),
+        }
+    }
 }
 
 fn write(text: &str) -> Result<(), String> {
@@ -241,6 +256,15 @@ fn size() -> (usize, Option<usize>) {
 
 /// What the pool shows.
 fn ask(address: &str) -> Result<Value, String> {
+    answer(address)?.ok_or_else(|| no_figures(address))
+}
+
+fn no_figures(address: &str) -> String {
+    format!("{address}: the pool has no figures yet")
+}
+
+/// The same; `None` where the pool has no figures yet.
+fn answer(address: &str) -> Result<Option<Value>, String> {
     let wrong = |error: io::Error| {
         format!("{address}: {error}; expected the address of onramp pool --http there")
     };
@@ -264,10 +288,7 @@ fn ask(address: &str) -> Result<Value, String> {
     }
     let shown: Value = serde_json::from_str(body)
         .map_err(|error| format!("{address}: expected JSON of onramp pool: {error}"))?;
-    match shown["point"].is_array() {
-        true => Ok(shown),
-        false => Err(format!("{address}: the pool has no figures yet")),
-    }
+    Ok(shown["point"].is_array().then_some(shown))
 }
 
 /// An answer to its end, or to its bound.

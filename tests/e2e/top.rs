@@ -16,7 +16,8 @@ const LIMIT: Duration = Duration::from_secs(40);
 /// Questions that wait without an answer.
 const QUESTIONS_MAX: usize = 64;
 
-/// Answers each question as a pool's page does, so many times, and then not at all.
+/// Answers each question as a pool's page does, so many times, and then not at all. Its first
+/// answer has no figures yet.
 struct Page {
     address: String,
     /// Questions that get no answer, as long as somebody wants it.
@@ -25,16 +26,18 @@ struct Page {
 
 fn page(answers: usize) -> Page {
     let statement = format!("SELECT {}, {END}", ["a"; 40].join(", "));
-    let shown = serde_json::json!({
-        "names": ["statements"],
-        "point": [1],
-        "tables": {"statements": {"names": ["statement"], "rows": [[statement]]}},
-    })
-    .to_string();
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{shown}",
-        shown.len()
-    );
+    let [empty, full] = [serde_json::Value::Null, serde_json::json!([1])].map(|point| {
+        let shown = serde_json::json!({
+            "names": ["statements"],
+            "point": point,
+            "tables": {"statements": {"names": ["statement"], "rows": [[statement]]}},
+        })
+        .to_string();
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{shown}",
+            shown.len()
+        )
+    });
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (sender, unanswered) = sync_channel(QUESTIONS_MAX);
@@ -43,8 +46,10 @@ fn page(answers: usize) -> Page {
             let mut socket = socket;
             let mut asked = [0; 1024];
             let _ = socket.read(&mut asked);
-            if number < answers {
-                let _ = socket.write_all(answer.as_bytes());
+            if number == 0 {
+                let _ = socket.write_all(empty.as_bytes());
+            } else if number <= answers {
+                let _ = socket.write_all(full.as_bytes());
             } else if sender.send(socket).is_err() {
                 return;
             }
