@@ -24,7 +24,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::process::ExitCode;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes of an answer.
 const ANSWER_MAX: u64 = 16 << 20;
@@ -32,8 +32,10 @@ const ANSWER_MAX: u64 = 16 << 20;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// After the first question the picture is made anew within this time.
 const FRESH: Duration = Duration::from_millis(1200);
-/// Between two questions to a pool that has no figures yet.
+/// Between two questions to a pool that has no figures yet, and how many there are: together as
+/// long as [`WAIT_MAX`].
 const AGAIN: Duration = Duration::from_millis(200);
+const ASKED_MAX: u32 = 25;
 /// Events that wait until the main thread takes them.
 const EVENTS_MAX: usize = 8;
 /// The key that ends it.
@@ -128,14 +130,13 @@ fn show_once(address: &str) -> Result<(), String> {
 
 /// Waits for the first figures: a pool has none before it has counted for a second.
 fn await_figures(address: &str) -> Result<(), String> {
-    let begun = Instant::now();
-    loop {
-        match answer(address)? {
-            Some(_) => return Ok(()),
-            None if begun.elapsed() > WAIT_MAX => return Err(no_figures(address)),
-            None => reactor::pause(AGAIN),
+    for _ in 0..ASKED_MAX {
+        if answer(address)?.is_some() {
+            return Ok(());
         }
+        reactor::pause(AGAIN);
     }
+    Err(no_figures(address))
 }
 
 fn write(text: &str) -> Result<(), String> {
