@@ -16,15 +16,20 @@ const LIMIT: Duration = Duration::from_secs(40);
 /// Questions that wait without an answer.
 const QUESTIONS_MAX: usize = 64;
 
-/// Answers each question as a pool's page does, so many times, and then not at all. Its first
-/// answer has no figures yet.
+/// Answers each question as a pool's page does, so many times, and then not at all.
 struct Page {
     address: String,
     /// Questions that get no answer, as long as somebody wants it.
     unanswered: Receiver<TcpStream>,
 }
 
+/// Its first answer has no figures yet.
 fn page(answers: usize) -> Page {
+    page_after(1, answers)
+}
+
+/// So many of its first answers have no figures yet.
+fn page_after(without: usize, answers: usize) -> Page {
     let statement = format!("SELECT {}, {END}", ["a"; 40].join(", "));
     let [empty, full] = [serde_json::Value::Null, serde_json::json!([1])].map(|point| {
         let shown = serde_json::json!({
@@ -46,9 +51,9 @@ fn page(answers: usize) -> Page {
             let mut socket = socket;
             let mut asked = [0; 1024];
             let _ = socket.read(&mut asked);
-            if number == 0 {
+            if number < without {
                 let _ = socket.write_all(empty.as_bytes());
-            } else if number <= answers {
+            } else if number - without < answers {
                 let _ = socket.write_all(full.as_bytes());
             } else if sender.send(socket).is_err() {
                 return;
@@ -179,4 +184,15 @@ fn top_goes_on_without_keys() {
     terminal.output().wait_for(END, before, LIMIT).unwrap();
     top.signal(Signal::INT);
     assert_eq!(top.wait().code(), Some(0));
+}
+
+#[test]
+fn top_ends_where_the_pool_has_no_figures() {
+    if is_skipped("top_ends_where_the_pool_has_no_figures") {
+        return;
+    }
+    let page = page_after(usize::MAX, 0);
+    let ran = testkit::onramp::run(binary(), &["top", &page.address], LIMIT);
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(ran.stderr.contains("has no figures yet"), "{}", ran.stderr);
 }

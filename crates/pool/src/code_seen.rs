@@ -60,7 +60,7 @@ impl Inside {
     /// Notes with the statement what is to be told in front of it.
     pub(crate) fn mark(self, statement: &mut Statement) {
         if self == Inside::Told {
-            statement.looks_back = statement.looks_back.and_at_row_count();
+            statement.looks_back = statement.looks_back.union(Reads::ROW_COUNT);
         }
     }
 }

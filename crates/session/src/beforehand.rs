@@ -10,9 +10,7 @@ use crate::found::Found;
 use crate::known_code::Known;
 use crate::shapes::Ride;
 use crate::standing::Standing;
-use crate::statement::{
-    Code, Conditions, Explanation, Extent, LooksBack, NOT_JUDGED, Statement, Untracked,
-};
+use crate::statement::{Code, Conditions, Explanation, Extent, NOT_JUDGED, Statement, Untracked};
 use sql::classify::{self, Marks, PinCause, PinCauses, Reads, Verb};
 use sql::lex::{LexMode, Server};
 use wire::command::{Command, ReplyShape};
@@ -77,12 +75,8 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
         insert_id: found.insert_id,
         counts_before: false,
         looks_back: match found.verb {
-            Verb::Show | Verb::Diagnostics | Verb::Select
-                if found.reads.intersects(Reads::DIAGNOSTICS) =>
-            {
-                LooksBack::AtConditions
-            }
-            _ => LooksBack::No,
+            Verb::Show | Verb::Diagnostics | Verb::Select => found.reads.of(Reads::DIAGNOSTICS),
+            _ => Reads::NONE,
         },
         explanation: match found.verb {
             _ if found.passing => Explanation::Passing,

@@ -10,7 +10,7 @@ use crate::diagnostics::Area;
 use crate::found::Found;
 use crate::shapes::Ride;
 use crate::standing::Standing;
-use sql::classify::{self, InsertId, Marks, Verb};
+use sql::classify::{self, InsertId, Marks, Reads, Verb};
 use wire::command::ReplyShape;
 
 /// A statement that runs no text, so that no names reach it.
@@ -67,43 +67,6 @@ impl Conditions {
     }
 }
 
-/// What a statement may ask of the one before, so that nothing may come between them that leaves
-/// the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LooksBack {
-    /// Nothing that anything in front of it would change.
-    No,
-    /// Its text may ask for conditions.
-    AtConditions,
-    /// Code that it runs asks for ROW_COUNT(), which its backend is to be told in front.
-    AtRowCount,
-    /// Both.
-    AtBoth,
-}
-
-impl LooksBack {
-    /// The same, and code that it runs asks for ROW_COUNT().
-    #[must_use]
-    pub fn and_at_row_count(self) -> LooksBack {
-        match self {
-            LooksBack::No | LooksBack::AtRowCount => LooksBack::AtRowCount,
-            LooksBack::AtConditions | LooksBack::AtBoth => LooksBack::AtBoth,
-        }
-    }
-
-    /// Whether its text may ask for conditions.
-    #[must_use]
-    pub fn is_at_conditions(self) -> bool {
-        matches!(self, LooksBack::AtConditions | LooksBack::AtBoth)
-    }
-
-    /// Whether code that it runs asks for ROW_COUNT().
-    #[must_use]
-    pub fn is_at_row_count(self) -> bool {
-        matches!(self, LooksBack::AtRowCount | LooksBack::AtBoth)
-    }
-}
-
 /// How much a text may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -134,8 +97,10 @@ pub struct Statement {
     /// The conditions before it stay, on MySQL, also where it fails: its OK counts them
     /// (COM_INIT_DB), or it is read as a question about them before it is refused.
     pub counts_before: bool,
-    /// What it may ask of the statement before.
-    pub looks_back: LooksBack,
+    /// What it may ask of the statement before, so that nothing may come between them that leaves
+    /// the same: DIAGNOSTICS, which its text asks for; ROW_COUNT, which code that it runs asks for,
+    /// and its backend is to be told in front.
+    pub looks_back: Reads,
     /// What it may make of LAST_INSERT_ID().
     pub insert_id: InsertId,
     /// Whether it may share a backend in flight, should its shape be trusted.
@@ -180,7 +145,7 @@ impl Statement {
             untracked: Untracked::NONE,
             explanation: Explanation::None,
             counts_before: false,
-            looks_back: LooksBack::No,
+            looks_back: Reads::NONE,
             insert_id: InsertId::Keeps,
             ride: Ride::Never,
             digest: 0,

@@ -25,6 +25,7 @@ use session::beforehand::statement_without_text;
 use session::read_back::Properties;
 use session::standing::Front;
 use session::statement::{Code, Statement};
+use sql::classify::Reads;
 use std::borrow::Cow;
 use std::time::Duration;
 use wire::command::Command;
@@ -290,7 +291,7 @@ impl<N: Net> Group<N> {
             self.logs().note((key, lease), message, waited);
         }
         let statement = self.clients.get(key).map(|client| client.statement);
-        let asks = |s: Statement| s.code == Code::Unread || s.looks_back.is_at_row_count();
+        let asks = |s: Statement| s.code == Code::Unread || s.looks_back.contains(Reads::ROW_COUNT);
         if statement.is_some_and(asks)
             && let Some(mut pair) = self.pair(key, lease)
         {

@@ -215,7 +215,7 @@ impl<S> Pair<'_, S> {
         let here = here.iter().any(|&what| self.client.last.is_native(what));
         // Its own, or those of what has restored its session, MySQL clears itself unless the text
         // asks for them; a statement in front would count.
-        let asks = self.client.statement.looks_back.is_at_conditions();
+        let asks = (self.client.statement.looks_back).contains(Reads::DIAGNOSTICS);
         let cleared = self.context.server.flavour.is_mysql() && !asks;
         let own = of == self.owner && (here || cleared);
         // Within a transaction nobody else has been here.

@@ -39,7 +39,7 @@ use session::reply_summary::ReplySummary;
 use session::roles::{switch, switch_cannot_fail};
 use session::standing::{Front, Joined, Standing, is_one_statement};
 use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
-use session::statement::{Code, LooksBack};
+use session::statement::Code;
 use session::text::{Text, mentions};
 use sql::classify::Reads;
 use sql::lex::Server;
@@ -196,7 +196,7 @@ impl<S> Pair<'_, S> {
         let front = match standing {
             Standing::Anywhere => Front::Tried,
             // If that warns, it is cleared before the statement.
-            _ if client.statement.looks_back != LooksBack::No && !same => Front::Waited,
+            _ if !client.statement.looks_back.is_empty() && !same => Front::Waited,
             Standing::OwnSchema if cannot_fail => Front::CannotFail,
             _ if cannot_fail && !moves => Front::CannotFail,
             _ => Front::Waited,
@@ -244,7 +244,7 @@ impl<S> Pair<'_, S> {
             Standing::Joined | Standing::NewSchema
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
         let long = message.len() > text_here_max;
-        let looks_back = client.statement.looks_back != LooksBack::No;
+        let looks_back = !client.statement.looks_back.is_empty();
         if !text || long || looks_back || Rc::ptr_eq(&backend.session, session) {
             return None;
         }
@@ -302,7 +302,7 @@ impl<S> Pair<'_, S> {
             Code::Unread => self.hide_names(),
             _ => Vec::new(),
         };
-        if statement.looks_back.is_at_row_count() {
+        if statement.looks_back.contains(Reads::ROW_COUNT) {
             self.put_row_count(&mut out);
         }
         out

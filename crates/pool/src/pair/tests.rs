@@ -7,7 +7,7 @@ use crate::pair::view::ClientView;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
 use session::standing::Front;
-use session::statement::{Explanation, LooksBack, Statement};
+use session::statement::{Explanation, Statement};
 use sql::classify::Reads;
 use sql::lex::Server;
 use std::rc::Rc;
@@ -188,8 +188,11 @@ fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
 
 #[test]
 fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
-    let asks = [LooksBack::AtConditions, LooksBack::AtBoth];
-    let all = [LooksBack::No, LooksBack::AtRowCount, asks[0], asks[1]];
+    let asks = [
+        Reads::DIAGNOSTICS,
+        Reads::DIAGNOSTICS.union(Reads::ROW_COUNT),
+    ];
+    let all = [Reads::NONE, Reads::ROW_COUNT, asks[0], asks[1]];
     for (looks_back, of) in all.iter().flat_map(|&all| [(all, owner()), (all, other())]) {
         let mut parts = Parts::new();
         parts.server.flavour = Server::MySql(90_700);
