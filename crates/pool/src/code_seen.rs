@@ -43,6 +43,8 @@ pub(crate) struct SchemaText<'t> {
     pub(crate) found: &'t classify::Statement,
     /// Its default schema, empty where there is none, if that is certain.
     pub(crate) schema: Option<&'t [u8]>,
+    /// Which of the catalogue's versions was searched for the names in it, if it has none of them.
+    pub(crate) names_none_of: Option<u64>,
 }
 
 /// What stored code asks of the statement before, and can be told where it is to run.
@@ -106,7 +108,9 @@ impl CodeSeen<'_> {
     pub(crate) fn runs_triggers_or_views(&mut self, text: SchemaText<'_>) -> bool {
         self.see();
         let names = &self.seen.names;
-        !names.is_empty() && names.reached_by((text.sql, text.mode), text.schema, reads(text.found))
+        !names.is_empty()
+            && !self.names_none(text)
+            && names.reached_by((text.sql, text.mode), text.schema, reads(text.found))
     }
 
     /// Notes what a text defines, if that is code; from here on it counts. Gives its number,
@@ -132,6 +136,7 @@ impl CodeSeen<'_> {
             mode,
             found,
             schema,
+            ..
         } = text;
         if !found.causes.contains(PinCause::StoredCode) || !self.catalogue.on {
             return None;
@@ -238,6 +243,11 @@ impl CodeSeen<'_> {
         asked
     }
 
+    /// Whether it is known that a text has none of the latest names in it.
+    fn names_none(&self, text: SchemaText<'_>) -> bool {
+        text.names_none_of == Some(self.seen.version)
+    }
+
     /// What the triggers that a text may fire, and the views that it may read, read of what the
     /// statement before left.
     fn asked_by_named(&mut self, text: SchemaText<'_>) -> Reads {
@@ -248,7 +258,7 @@ impl CodeSeen<'_> {
         }
         self.see();
         let (names, reads) = (&self.seen.names, reads(found));
-        match names.any_asks(reads) {
+        match names.any_asks(reads) && !self.names_none(text) {
             true => names.asked_by_named((text.sql, text.mode), text.schema, reads),
             false => Reads::NONE,
         }

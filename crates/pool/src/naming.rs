@@ -385,7 +385,7 @@ mod tests {
             let text = Text {
                 sql: sql.as_bytes(),
                 mode,
-                seen: Seen::read(sql.as_bytes(), mode, false),
+                seen: Seen::read(sql.as_bytes(), mode, false, None),
             };
             assert!(may_name(&text.seen.class), "{sql}");
             let message = [&b"\x01\0\0\0\x03"[..], sql.as_bytes()].concat();

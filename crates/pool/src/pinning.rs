@@ -140,6 +140,7 @@ impl<S> Planning<'_, S> {
             mode,
             found,
             schema,
+            ..
         } = text;
         let client = &mut *self.client;
         let mut holdings = holdings(sql, mode, found, schema);
@@ -258,6 +259,7 @@ impl<S> Planning<'_, S> {
             mode,
             found: &found,
             schema,
+            names_none_of: None,
         };
         let unknown = known && self.code.known(text, &session).is_none();
         if within || unknown || self.code.runs_triggers_or_views(text) {

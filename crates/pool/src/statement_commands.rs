@@ -318,7 +318,7 @@ mod tests {
             let text = Text {
                 sql: sql.as_bytes(),
                 mode,
-                seen: Seen::read(sql.as_bytes(), mode, false),
+                seen: Seen::read(sql.as_bytes(), mode, false, None),
             };
             self.commands().prepare(&text)
         }

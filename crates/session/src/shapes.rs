@@ -14,8 +14,9 @@
 
 use crate::found::Found;
 use sql::classify::{InsertId, Reads, Statement, Verb};
+use sql::digest::AsItIs;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::time::Duration;
 
 /// Shapes remembered per group.
@@ -122,26 +123,6 @@ impl Known {
 #[derive(Debug, Default)]
 pub struct Shapes {
     known: HashMap<u64, Known, BuildHasherDefault<AsItIs>>,
-}
-
-/// Takes a key that is a hash already, as it is.
-#[derive(Clone, Debug, Default)]
-pub struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, shape: u64) {
-        self.0 = shape;
-    }
 }
 
 impl Shapes {

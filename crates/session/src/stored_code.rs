@@ -15,6 +15,7 @@
 use sql::classify::Reads;
 use sql::classify::stored::{Call, Defined, Folded, Judged, Leaves, names_in};
 use sql::lex::LexMode;
+use sql::name_set::NameSet;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Something with code.
@@ -66,6 +67,8 @@ pub struct Names {
     pub unknown: Vec<String>,
     /// Loaded functions and packages, which go before routines of their names.
     pub besides: Besides,
+    /// The names in all of the four.
+    tables: NameSet,
     /// There is more code than is read: any name may be that of a table or view with some.
     unread: bool,
 }
@@ -110,6 +113,12 @@ impl Names {
             unread: true,
             ..Names::default()
         }
+    }
+
+    /// Every name that the two questions below look for in a text: where a text has none of these,
+    /// both are answered with no. `None`: nobody can tell.
+    pub fn tables(&self) -> Option<&NameSet> {
+        (!self.unread).then_some(&self.tables)
     }
 
     /// Whether a text may run any of that code. `schema` is its default schema, empty where
@@ -159,6 +168,12 @@ impl Names {
         });
         let asking = asking.flatten().filter(|(schema, _)| meant(schema));
         asking.fold(Reads::NONE, |all, (_, asks)| all.union(*asks))
+    }
+
+    fn all_tables(&self) -> NameSet {
+        let code = self.read.keys().chain(self.written.keys());
+        let asking = self.asking.keys().chain(self.asking_views.keys());
+        code.chain(asking).map(|name| &**name).collect()
     }
 
     fn hit<'a>(map: &Map, object: &'a Object) -> Option<&'a Folded> {
@@ -226,6 +241,7 @@ pub fn resolve(objects: &[&Object]) -> Names {
     while judging.go_round() {}
     judging.names.lines = judging.lines();
     judging.set_routines();
+    judging.names.tables = judging.names.all_tables();
     judging.names
 }
 
@@ -461,6 +477,7 @@ impl Judging<'_> {
 mod tests {
     use super::*;
     use sql::classify::stored::{body, expression, fold};
+    use sql::text::Seen;
 
     fn mode() -> LexMode {
         LexMode {
@@ -489,7 +506,14 @@ mod tests {
 
     fn reaches(names: &Names, sql: &str, schema: &str) -> bool {
         let reads = sql.starts_with("SELECT");
-        names.reached_by((sql.as_bytes(), mode()), Some(schema.as_bytes()), reads)
+        let reached = names.reached_by((sql.as_bytes(), mode()), Some(schema.as_bytes()), reads);
+        assert!(!reached || may_name(names, sql), "{sql}");
+        reached
+    }
+
+    /// Whether a text may name any of the tables.
+    fn may_name(names: &Names, sql: &str) -> bool {
+        Seen::read(sql.as_bytes(), mode(), false, names.tables()).may_name
     }
 
     use Defined::{Column, Copy, Function, Procedure, Trigger, View};
@@ -615,7 +639,15 @@ mod tests {
             let reads = sql.starts_with("SELECT");
             let asked = names.asked_by_named((sql.as_bytes(), mode()), Some(b"d"), reads);
             assert_eq!(asked, asks, "{sql}");
+            assert!(asks.is_empty() || may_name(&names, sql), "{sql}");
         }
+        assert!(!may_name(&names, "INSERT INTO others SELECT 1"));
+    }
+
+    #[test]
+    fn where_not_all_code_is_read_each_text_may_name_some() {
+        assert!(may_name(&Names::all(), "SELECT 1"));
+        assert!(!may_name(&Names::default(), "SELECT c FROM t"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod digest;
 pub mod holdings;
 pub mod kill;
 pub mod lex;
+pub mod name_set;
 pub mod nested_kill;
 pub mod own_id;
 pub mod plain_set;

@@ -1,17 +1,19 @@
 //! A client's text, read once.
 //!
-//! The problem: what a text may leave in its session and which statement it is (its digest) are
-//! asked for each text, and cutting it into tokens costs each of them as much as what it does with
-//! them. The mechanism: one pass over the tokens, which both look at ([`Seen::read`]). What fewer
-//! texts are asked (locks that they name, variables that they set, what they call) is read from
-//! the text again, by who asks.
+//! The problem: what a text may leave in its session, which statement it is (its digest) and
+//! whether it names a table or view with code are asked for each text, and cutting it into tokens
+//! costs each of them as much as what it does with them. The mechanism: one pass over the tokens,
+//! which all of them look at ([`Seen::read`]). What fewer texts are asked (locks that they name,
+//! variables that they set, what they call) is read from the text again, by who asks.
 //!
 //! Invariants: nothing is allocated, however long the text is; what is said of it is what
 //! [`classify`], [`digest`] and [`hides_kill`] say.
 
+use crate::classify::stored::is_name;
 use crate::classify::{Statement, classify_with};
 use crate::digest::{Digesting, digest};
 use crate::lex::LexMode;
+use crate::name_set::NameSet;
 use crate::nested_kill::hides_kill;
 
 /// What was seen in a text.
@@ -21,23 +23,34 @@ pub struct Seen {
     pub class: Statement,
     /// Whether something in it is a KILL, or may be one, besides its first word.
     pub hides_kill: bool,
+    /// Whether a name in it may be one of those that were asked for; `false` is certain.
+    pub may_name: bool,
     /// Its digest, where that was asked for.
     digest: Option<u64>,
 }
 
 impl Seen {
-    /// Reads a text; `digested`: its digest is going to be asked for.
+    /// Reads a text; `digested`: its digest is going to be asked for; `names`: whether one of these
+    /// is in it, where that is going to be.
     #[must_use]
-    pub fn read(sql: &[u8], mode: LexMode, digested: bool) -> Seen {
+    pub fn read(sql: &[u8], mode: LexMode, digested: bool, names: Option<&NameSet>) -> Seen {
         let mut digesting = digested.then(|| Digesting::new(sql));
+        let mut may_name = names.is_none();
+        let looked_up = names.filter(|names| !names.is_empty());
         let class = classify_with(sql, mode, |token| {
             if let Some(digesting) = &mut digesting {
                 digesting.token(token);
+            }
+            if let Some(names) = looked_up
+                && is_name(token)
+            {
+                may_name = may_name || names.may_have(&sql[token.start..token.end]);
             }
         });
         Seen {
             class,
             hides_kill: hides_kill(sql, mode, &class),
+            may_name,
             digest: digesting.map(Digesting::finish),
         }
     }
@@ -46,6 +59,7 @@ impl Seen {
     pub const NOTHING: Seen = Seen {
         class: Statement::UNKNOWN,
         hides_kill: true,
+        may_name: true,
         digest: None,
     };
 }
@@ -74,6 +88,7 @@ impl Text<'_> {
 mod tests {
     use super::*;
     use crate::classify::classify;
+    use crate::classify::stored::names_in;
     use crate::lex::Server;
 
     #[test]
@@ -105,12 +120,26 @@ mod tests {
                     ..LexMode::default()
                 };
                 let sql = sql.as_bytes();
-                let seen = Seen::read(sql, mode, true);
+                let named: Vec<_> = names_in(sql, mode).collect();
+                let names: NameSet = named.iter().map(|name| &**name).collect();
+                let others: NameSet = [&b"no_such"[..]].into_iter().collect();
+                let seen = Seen::read(sql, mode, true, Some(&names));
                 let class = classify(sql, mode);
                 assert_eq!(seen.class, class);
                 assert_eq!(seen.digest, Some(digest(sql, mode)));
                 assert_eq!(seen.hides_kill, hides_kill(sql, mode, &class));
-                let bare = Seen::read(sql, mode, false);
+                assert_eq!(seen.may_name, !named.is_empty());
+                for name in named {
+                    let one = [&*name].into_iter().collect();
+                    assert!(Seen::read(sql, mode, true, Some(&one)).may_name);
+                }
+                let none = Seen::read(sql, mode, true, Some(&others));
+                assert!(
+                    !none.may_name
+                        && !Seen::read(sql, mode, true, Some(&NameSet::default())).may_name
+                );
+                let bare = Seen::read(sql, mode, false, None);
+                assert!(bare.may_name);
                 assert_eq!((bare.class, bare.digest), (class, None));
                 let digest = |seen| Text { sql, mode, seen }.digest();
                 assert_eq!(digest(bare), digest(seen));

@@ -10,6 +10,7 @@
 use crate::buffers::room::room_for;
 use crate::buffers::text_reading::TextRead;
 use sql::lex::LexMode;
+use sql::name_set::NameSet;
 use sql::text::Seen;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Weak};
@@ -238,11 +239,17 @@ impl Handling {
         self.0.as_ref()?.text_of(message)?.joined()
     }
 
-    /// What is seen in a client's text; `digested`: its digest is going to be asked for.
-    pub(crate) fn seen(&self, message: &[u8], sql: &[u8], mode: LexMode, digested: bool) -> Seen {
+    /// What is seen in a client's text; `digested` and `names` are those of [`Seen::read`].
+    pub(crate) fn seen(
+        &self,
+        message: &[u8],
+        (sql, mode): (&[u8], LexMode),
+        digested: bool,
+        names: Option<&NameSet>,
+    ) -> Seen {
         let read = self.0.as_ref().and_then(|in_hand| in_hand.text_of(message));
         let read = read.and_then(|text| text.seen(sql.len(), mode));
-        read.unwrap_or_else(|| Seen::read(sql, mode, digested))
+        read.unwrap_or_else(|| Seen::read(sql, mode, digested, names))
     }
 }
 

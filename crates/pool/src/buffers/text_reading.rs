@@ -134,7 +134,7 @@ impl TextJob {
             message_len: self.message_len,
             mode: self.mode,
             text_len: sql.len(),
-            seen: Seen::read(sql, self.mode, true),
+            seen: Seen::read(sql, self.mode, true, None),
             joined,
         };
         Some((self.group, self.client, Box::new(read)))
@@ -226,7 +226,7 @@ mod tests {
         let read = read(job(&bytes, len));
         assert!(read.is_of(&bytes));
         let mode = LexMode::default();
-        let seen = Seen::read(sql, mode, true);
+        let seen = Seen::read(sql, mode, true, None);
         assert!(seen.class.pin.is_some() && !seen.hides_kill);
         assert_eq!(read.seen(sql.len(), mode), Some(seen));
         assert_eq!(read.seen(sql.len() - 1, mode), None, "another text");
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(joined.len(), PAYLOAD_MAX + 20);
         assert!(read.joined_len() >= joined.len(), "it counts");
         let found = read.seen(joined.len() - 1, LexMode::default());
-        let seen = Seen::read(&joined[1..], LexMode::default(), true);
+        let seen = Seen::read(&joined[1..], LexMode::default(), true, None);
         assert!(seen.class.pin.is_some());
         assert_eq!(found, Some(seen));
     }

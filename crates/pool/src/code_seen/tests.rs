@@ -40,6 +40,7 @@ impl Bench {
             mode,
             found: &found,
             schema: Some(b"shop"),
+            names_none_of: None,
         };
         run(&mut self.code(), text)
     }
@@ -91,6 +92,33 @@ fn a_trigger_counts_from_its_own_text_on() {
     assert!(!bench.reaches("INSERT INTO other VALUES (1)"));
     let judged = bench.code().see();
     assert!(bench.catalogue.holds(judged));
+}
+
+#[test]
+fn that_a_text_has_none_of_the_names_counts_for_those_that_were_looked_for() {
+    let mut bench = Bench::new();
+    let insert = "INSERT INTO orders VALUES (1)";
+    let none_of = bench.code().seen.version;
+    let reaches = |bench: &mut Bench| {
+        bench.with(insert, |code, text| {
+            code.runs_triggers_or_views(SchemaText {
+                names_none_of: Some(none_of),
+                ..text
+            })
+        })
+    };
+    assert!(!reaches(&mut bench));
+    bench.defines(TRIGGER);
+    assert!(reaches(&mut bench), "a trigger has come since");
+    // Of names that were all looked for nothing is looked for again.
+    let latest = bench.code().seen.version;
+    assert_ne!(latest, none_of);
+    bench.with(insert, |code, text| {
+        assert!(!code.runs_triggers_or_views(SchemaText {
+            names_none_of: Some(latest),
+            ..text
+        }));
+    });
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! costs each new digest a constant time.
 
 use reactor::Time;
-use session::shapes::AsItIs;
+use sql::digest::AsItIs;
 use sql::lex::LexMode;
 use sql::text::Text;
 use std::collections::HashMap;

@@ -143,33 +143,44 @@ pub fn expression(text: &[u8], mode: LexMode) -> Judged {
     out
 }
 
+/// Whether a token may be a name.
+pub(crate) fn is_name(token: Token) -> bool {
+    matches!(token.kind, Kind::Word | Kind::Name)
+}
+
 /// The names in a text, each as it is compared.
 pub fn names_in(sql: &[u8], mode: LexMode) -> impl Iterator<Item = Folded> {
-    let named = |token: &Token| matches!(token.kind, Kind::Word | Kind::Name);
-    let tokens = Lexer::new(sql, mode).filter(named);
+    let tokens = Lexer::new(sql, mode).filter(|token| is_name(*token));
     tokens.map(|token| fold(sql.get(token.start..token.end).unwrap_or_default()))
 }
 
 /// A name as it is compared.
 #[must_use]
 pub fn fold(name: &[u8]) -> Folded {
+    let mut bytes = Vec::with_capacity(name.len());
+    bytes.extend(folded(name));
+    bytes.into()
+}
+
+/// The bytes of [`fold`].
+pub(crate) fn folded(name: &[u8]) -> impl Iterator<Item = u8> {
     let (quote, inner) = match name {
         [open @ (b'`' | b'"'), inner @ .., close] if open == close => (*open, inner),
         _ => (0, name),
     };
-    if !inner.is_ascii() {
-        return BEYOND_ASCII.into();
-    }
-    let mut folded = Vec::with_capacity(inner.len());
+    let (quote, inner) = match inner.is_ascii() {
+        true => (quote, inner),
+        false => (0, BEYOND_ASCII),
+    };
     let mut bytes = inner.iter();
-    while let Some(&byte) = bytes.next() {
-        folded.push(byte.to_ascii_lowercase());
+    std::iter::from_fn(move || {
+        let byte = *bytes.next()?;
         if byte == quote {
             // Doubled inside of quotes.
             bytes.next();
         }
-    }
-    folded.into()
+        Some(byte.to_ascii_lowercase())
+    })
 }
 
 /// A text, cut.

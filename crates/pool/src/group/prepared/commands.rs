@@ -58,6 +58,7 @@ impl<S> Client<S> {
                 .schema
                 .as_deref()
                 .filter(|schema| now == Some(*schema)),
+            names_none_of: None,
         }
     }
 }
@@ -81,7 +82,7 @@ impl<N: Net> Group<N> {
                 let sql = &payload[1..];
                 let (client, server) = (&*commands.client, commands.server);
                 let mode = client.lex_mode(server);
-                let seen = self.in_hand.seen(message, sql, mode, false);
+                let seen = self.in_hand.seen(message, (sql, mode), false, None);
                 let commands = self.statement_commands(key);
                 let text = Text { sql, mode, seen };
                 commands.map_or(CommandOutcome::Done, |mut commands| commands.prepare(&text))

@@ -52,6 +52,7 @@ enum Asks {
 impl<N: Net> Group<N> {
     /// A text that a client sends, behind its attributes if it has any.
     pub(crate) fn on_query(&mut self, key: Key, message: &[u8], arguments: &[u8]) -> Handled {
+        self.code().see();
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -61,7 +62,9 @@ impl<N: Net> Group<N> {
         };
         let mode = client.lex_mode(&self.shared.server);
         let digested = self.figures.digests.are_counted();
-        let seen = self.in_hand.seen(message, sql, mode, digested);
+        let names = self.code_seen.names.tables();
+        let seen = (self.in_hand).seen(message, (sql, mode), digested, names);
+        let names_none_of = (!seen.may_name).then_some(self.code_seen.version);
         let text = Text { sql, mode, seen };
         let class = &text.seen.class;
         let answered = match class.verb {
@@ -79,7 +82,7 @@ impl<N: Net> Group<N> {
         let naming = may_name(class).then(|| self.naming(key)).flatten();
         let spoken = naming.map_or(Spoken::Plain, |mut naming| naming.speak(message, &text));
         let handled = match spoken {
-            Spoken::Plain => self.run_text(key, message, &text),
+            Spoken::Plain => self.run_text(key, message, &text, names_none_of),
             Spoken::Runs(prepared) => self.run_prepared_text(key, message, &prepared),
             spoken => return self.go_on_spoken(key, message, spoken),
         };
@@ -134,8 +137,14 @@ impl<N: Net> Group<N> {
         Handled::Used
     }
 
-    /// Runs a text of a client's.
-    fn run_text(&mut self, key: Key, message: &[u8], text: &Text<'_>) -> Handled {
+    /// Runs a text of a client's. `names_none_of`: [`SchemaText::names_none_of`].
+    fn run_text(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        text: &Text<'_>,
+        names_none_of: Option<u64>,
+    ) -> Handled {
         let Text { sql, mode, seen } = text;
         let (sql, mode, words) = (*sql, *mode, &seen.class);
         let Some(client) = self.clients.get(key) else {
@@ -149,6 +158,7 @@ impl<N: Net> Group<N> {
             mode,
             found: words,
             schema,
+            names_none_of,
         };
         let known = match words.causes.contains(PinCause::StoredCode) {
             true => self.code().known(judged, &session),
@@ -217,6 +227,7 @@ impl<N: Net> Group<N> {
             mode,
             found: words,
             schema,
+            names_none_of: None,
         };
         let known = self.code().known(judged, &text.session);
         let found = &class_with(words, known.as_ref());
