@@ -14,7 +14,8 @@
 //!   [`LEN_MAX`] bytes only.
 
 use crate::lex::{Kind, LexMode, Lexer, Token};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use foldhash::quality::{FixedState, FoldHasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 
 /// Bytes of a text in which the tokens begin that are looked at. Texts that begin with the same are
 /// one statement.
@@ -66,16 +67,24 @@ impl<'a, F: FnMut(Part<'a>)> Take<'a> for F {
     }
 }
 
-/// The parts as a number.
-struct Number(DefaultHasher);
+/// The parts as a number: bytes, and lengths that say what they are. A statement has a score of
+/// parts, so the hash is one that takes short ones fast. Who knows it can write texts of one
+/// number; so can who changes a value.
+struct Number(FoldHasher<'static>);
+
+impl Number {
+    fn new() -> Self {
+        Self(FixedState::default().build_hasher())
+    }
+}
 
 impl<'a> Take<'a> for Number {
     fn take(&mut self, part: Part<'a>) {
         match part {
             Part::Token(bytes) => bytes.hash(&mut self.0),
-            // No token begins so: a length that no token has.
-            Part::Value => self.0.write_u8(1),
-            Part::More => self.0.write_u8(2),
+            // Lengths that no token has.
+            Part::Value => self.0.write_usize(usize::MAX),
+            Part::More => self.0.write_usize(usize::MAX - 1),
         }
     }
 }
@@ -257,7 +266,7 @@ pub(crate) struct Digesting<'a>(Reader<'a, Number>);
 
 impl<'a> Digesting<'a> {
     pub(crate) fn new(sql: &'a [u8]) -> Self {
-        Self(Reader::new(sql, Number(DefaultHasher::new())))
+        Self(Reader::new(sql, Number::new()))
     }
 
     /// The next token of the text.
