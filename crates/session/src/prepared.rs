@@ -28,13 +28,14 @@ mod recorded;
 
 use crate::meter::{Charge, Meter};
 use crate::state::{Interner, Session};
+use crate::stored_code::Names;
 use crate::text::may_ask_for_schema;
 use names::{Named, NamedEntry};
 pub use recorded::{HeldRecord, OnBackendRecord};
 use sql::classify::{self, Verb, classify};
 use sql::lex::LexMode;
 use sql::text_prepared::Name;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -82,6 +83,9 @@ pub struct Definition {
     digest: OnceCell<u64>,
     /// Whether its text may ask for the default schema, once that has been asked for.
     asks_schema: OnceCell<bool>,
+    /// Whether its text has none of the names of tables and views with code, by the version of
+    /// these that was looked for last.
+    names_none: Cell<Option<(u64, bool)>>,
 }
 
 impl Definition {
@@ -93,6 +97,7 @@ impl Definition {
             class,
             digest: OnceCell::new(),
             asks_schema: OnceCell::new(),
+            names_none: Cell::new(None),
         }
     }
 
@@ -125,6 +130,20 @@ impl Definition {
     /// through once.
     pub fn asks_schema(&self) -> bool {
         *(self.asks_schema).get_or_init(|| may_ask_for_schema(&self.sql))
+    }
+
+    /// Whether its text names no table and no view with code, of those of this version; its session
+    /// is cut in this mode. It is looked through once for each version.
+    pub fn names_none_of(&self, names: &Names, version: u64, mode: LexMode) -> bool {
+        if let Some((of, none)) = self.names_none.get()
+            && of == version
+        {
+            return none;
+        }
+        let tables = names.tables();
+        let none = tables.is_some_and(|tables| !tables.may_be_in(&self.sql, mode));
+        self.names_none.set(Some((version, none)));
+        none
     }
 
     fn bytes(&self) -> usize {

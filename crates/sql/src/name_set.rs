@@ -11,8 +11,9 @@
 //!
 //! [`fold`]: crate::classify::stored::fold
 
-use crate::classify::stored::folded;
+use crate::classify::stored::{folded, is_name};
 use crate::digest::AsItIs;
+use crate::lex::{LexMode, Lexer};
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
@@ -41,6 +42,13 @@ impl NameSet {
     #[must_use]
     pub fn may_have(&self, name: &[u8]) -> bool {
         self.0.contains(&number(name))
+    }
+
+    /// Whether any name in a text may be one of these; `false` is certain.
+    #[must_use]
+    pub fn may_be_in(&self, sql: &[u8], mode: LexMode) -> bool {
+        let mut names = Lexer::new(sql, mode).filter(|token| is_name(*token));
+        !self.is_empty() && names.any(|token| self.may_have(&sql[token.start..token.end]))
     }
 }
 
@@ -84,5 +92,14 @@ mod tests {
         }
         assert!(!set.is_empty() && NameSet::default().is_empty());
         assert!(!NameSet::default().may_have(b"orders"));
+    }
+
+    #[test]
+    fn a_name_is_found_in_a_text_and_not_in_its_strings() {
+        let set: NameSet = [&b"orders"[..]].into_iter().collect();
+        let is_in = |sql: &str| set.may_be_in(sql.as_bytes(), LexMode::default());
+        assert!(is_in("SELECT a FROM shop.Orders"));
+        assert!(is_in("SELECT `orders`.a"));
+        assert!(!is_in("SELECT 'orders', @orders FROM t -- orders"));
     }
 }

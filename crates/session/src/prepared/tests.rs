@@ -2,6 +2,8 @@
 
 use super::names::{NAMED_BYTES_MAX, NAMED_MAX};
 use super::*;
+use crate::stored_code::{Object, resolve};
+use sql::classify::stored::{Defined, expression, fold};
 
 fn definition(sql: &str, session: &Rc<Session>) -> Definition {
     let class = classify::classify(sql.as_bytes(), LexMode::default());
@@ -55,6 +57,29 @@ fn equal_texts_in_one_session_are_one_definition_and_unused_ones_go() {
     }
     assert!(all.all.len() <= 130);
     assert!(Rc::ptr_eq(&one, &all.intern(definition("SELECT 1", &here))));
+}
+
+#[test]
+fn whether_a_text_names_code_is_found_out_once_for_each_version() {
+    let names = |table: &str| {
+        let judged = expression(b"SELECT row_count()", LexMode::default());
+        resolve(&[&Object {
+            kind: Defined::View,
+            schema: fold(b"shop"),
+            name: fold(table.as_bytes()),
+            title: String::new(),
+            judged,
+        }])
+    };
+    let (orders, items) = (names("orders"), names("items"));
+    let one = definition("SELECT a FROM Orders", &Rc::new(Session::default()));
+    let none_of = |names: &Names, version| one.names_none_of(names, version, LexMode::default());
+    assert!(!none_of(&orders, 1));
+    assert!(none_of(&items, 2));
+    assert!(none_of(&orders, 2), "the answer of this version is kept");
+    assert!(!none_of(&orders, 3));
+    assert!(none_of(&Names::default(), 4), "there is no code");
+    assert!(!none_of(&Names::all(), 5), "any name may be one");
 }
 
 /// A server tells these as they were when it prepared the text, or was executed before.

@@ -13,8 +13,8 @@ use crate::kill_meaning::command_of;
 use crate::own_ok::OwnOk;
 use crate::pair::prepared::put_closes;
 use crate::pair::previous::Previous;
-use crate::server::server_facts::ServerFacts;
 use crate::statement_commands::{Chosen, CommandOutcome};
+use crate::watched::code_catalogue::Seen;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, hides_reads, in_bulk, statement_of};
 use session::found::Found;
@@ -39,31 +39,31 @@ struct Execution {
     inside: Inside,
 }
 
-impl<S> Client<S> {
-    /// Its prepared text, which is known to do this. A server looks names up where they were
+impl<N: Net> Group<N> {
+    /// A client's prepared text, which is known to do this. A server looks names up where they were
     /// prepared, or where it is now.
     fn schema_text<'t>(
-        &self,
+        &mut self,
+        key: Key,
         definition: &'t Definition,
         found: &'t classify::Statement,
-        server: &ServerFacts,
-    ) -> SchemaText<'t> {
+    ) -> Option<SchemaText<'t>> {
+        self.code().see();
+        let client = self.clients.get(key)?;
         let session = &definition.session;
-        let now = self.session.schema.as_deref();
-        SchemaText {
+        let mode = self.shared.server.lex_mode(session, client.capabilities);
+        let schema = session.schema.as_deref();
+        let Seen { names, version } = &self.code_seen;
+        let names_none = definition.names_none_of(names, *version, mode);
+        Some(SchemaText {
             sql: &definition.sql,
-            mode: server.lex_mode(session, self.capabilities),
+            mode,
             found,
-            schema: session
-                .schema
-                .as_deref()
-                .filter(|schema| now == Some(*schema)),
-            names_none_of: None,
-        }
+            schema: schema.filter(|schema| client.session.schema.as_deref() == Some(*schema)),
+            names_none_of: names_none.then_some(*version),
+        })
     }
-}
 
-impl<N: Net> Group<N> {
     /// A command about a prepared statement.
     pub(crate) fn on_prepared(&mut self, key: Key, command: Command, message: &[u8]) -> Handled {
         let joined = self.in_hand.joined(message);
@@ -179,8 +179,7 @@ impl<N: Net> Group<N> {
         definition: Rc<Definition>,
         message: &[u8],
     ) -> Handled {
-        let text = (self.clients.get(key))
-            .map(|c| c.schema_text(&definition, &definition.class, &self.shared.server));
+        let text = self.schema_text(key, &definition, &definition.class);
         let known = text.and_then(|text| self.code().known(text, &definition.session));
         let class = class_with(&definition.class, known.as_ref());
         let told = !hides_reads(&class);
@@ -227,8 +226,7 @@ impl<N: Net> Group<N> {
                 }
             }
         }
-        let text = (self.clients.get(key))
-            .map(|c| c.schema_text(&definition, &class, &self.shared.server));
+        let text = self.schema_text(key, &definition, &class);
         let inside = text.map_or(Inside::Known, |text| self.asks_inside(key, text));
         if inside == Inside::Gone {
             self.kept.drop_long_data(self.clients.get_mut(key), id);
@@ -284,9 +282,7 @@ impl<N: Net> Group<N> {
         if rides && self.clients.get(key).is_some_and(whole) {
             statement.ride = Ride::Execution;
         }
-        let client = self.clients.get(key);
-        let text = client.map(|c| c.schema_text(&definition, &class, &self.shared.server));
-        if let Some(text) = text
+        if let Some(text) = self.schema_text(key, &definition, &class)
             && let Some(mut planning) = self.planning(key)
         {
             planning.plan(text, known.as_ref(), &mut statement);
