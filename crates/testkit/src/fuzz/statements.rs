@@ -10,7 +10,9 @@ use sql::classify::{PinCause, Reads, Verb, classify as judge, stored};
 use sql::holdings::holdings;
 use sql::kill::{Kill, Victim};
 use sql::lex::{Executable, Kind, LexMode, Lexer, Token};
+use sql::name_set::NameSet;
 use sql::own_id::with_own_id;
+use sql::text::Seen;
 use sql::text_prepared::{self, TextPrepared, put_prepare};
 use std::collections::BTreeSet;
 
@@ -161,8 +163,19 @@ pub(super) fn readers(data: &[u8]) {
     let _ = stored::expression(sql, mode);
     let _ = stored::definitions(sql, mode);
     let (tokens, _) = tokens_of(sql, mode, Executable::Run);
-    assert!(stored::names_in(sql, mode).count() <= tokens.len());
+    let names: Vec<stored::Folded> = stored::names_in(sql, mode).collect();
+    assert!(names.len() <= tokens.len());
+    // Each name that stands in it is found in it, by either way of looking.
+    for name in names.iter().take(NAMES_TRIED) {
+        let set: NameSet = [&**name].into_iter().collect();
+        assert!(set.may_be_in(sql, mode), "{}", name.escape_ascii());
+        let seen = Seen::read(sql, mode, false, Some(&set));
+        assert!(seen.may_name, "{}", name.escape_ascii());
+    }
 }
+
+/// Names of a text that are looked for in it: each costs a pass over the text.
+const NAMES_TRIED: usize = 16;
 
 /// A text that is prepared by name can be written again, and means the same.
 fn prepared_again(sql: &[u8], mode: LexMode) {
