@@ -541,6 +541,13 @@ mod tests {
     }
 
     #[test]
+    fn a_name_may_have_quotes_in_it() {
+        let names = names(&[object(Trigger, "d", "```t```", "SET @a = 1")]);
+        assert!(reaches(&names, "INSERT INTO ```T``` VALUES (1)", "d"));
+        assert!(!reaches(&names, "INSERT INTO t VALUES (1)", "d"));
+    }
+
+    #[test]
     fn what_code_calls_it_does() {
         let names = names(&[
             object(Function, "d", "f", "RETURN g()"),

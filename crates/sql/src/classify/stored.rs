@@ -165,17 +165,17 @@ pub fn fold(name: &[u8]) -> Folded {
 /// The bytes of [`fold`].
 pub(crate) fn folded(name: &[u8]) -> impl Iterator<Item = u8> {
     let (quote, inner) = match name {
-        [open @ (b'`' | b'"'), inner @ .., close] if open == close => (*open, inner),
-        _ => (0, name),
+        [open @ (b'`' | b'"'), inner @ .., close] if open == close => (Some(*open), inner),
+        _ => (None, name),
     };
-    let (quote, inner) = match inner.is_ascii() {
-        true => (quote, inner),
-        false => (0, BEYOND_ASCII),
+    let inner = match inner.is_ascii() {
+        true => inner,
+        false => BEYOND_ASCII,
     };
     let mut bytes = inner.iter();
     std::iter::from_fn(move || {
         let byte = *bytes.next()?;
-        if byte == quote {
+        if Some(byte) == quote {
             // Doubled inside of quotes.
             bytes.next();
         }
