@@ -10,7 +10,7 @@ use crate::statement::{Code, Statement};
 use crate::stored_code::{Names, Routine};
 use crate::text::Text;
 use sql::classify::Reads;
-use sql::classify::stored::{BEYOND_ASCII, Call, Folded, Judged, Leaves, fold};
+use sql::classify::stored::{BEYOND_ASCII, Call, Folded, Judged, Leaves, fold_bare};
 use sql::lex::Server;
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ impl Names {
         if !leaves.is_followed() || !run.asks.is_empty() {
             return None;
         }
-        let here = schema.map(fold);
+        let here = schema.map(fold_bare);
         for call in &run.calls {
             for routine in self.meant(call, here.as_ref())? {
                 let counts = !(mysql && call.procedure && routine.uncounted);
@@ -71,7 +71,7 @@ impl Names {
     /// left. `schema` is as for [`Names::known`].
     #[must_use]
     pub fn asked_by(&self, run: &Judged, schema: Option<&[u8]>) -> Reads {
-        let here = schema.map(fold);
+        let here = schema.map(fold_bare);
         let mut asked = run.asks;
         for call in &run.calls {
             let named = (call.procedure, call.path.name.clone());
@@ -136,8 +136,8 @@ mod tests {
         };
         let object = |kind, schema: &str, name: &str, text: &str| Object {
             kind,
-            schema: fold(schema.as_bytes()),
-            name: fold(name.as_bytes()),
+            schema: fold_bare(schema.as_bytes()),
+            name: fold_bare(name.as_bytes()),
             title: name.into(),
             judged: body(text.as_bytes(), mode, &BTreeSet::new()),
         };
@@ -154,8 +154,8 @@ mod tests {
         ];
         let mut names = resolve(&objects.iter().collect::<Vec<_>>());
         names.besides = Besides {
-            loaded: Some([fold(b"loaded")].into()),
-            packages: [fold(b"pack")].into(),
+            loaded: Some([fold_bare(b"loaded")].into()),
+            packages: [fold_bare(b"pack")].into(),
         };
         names
     }

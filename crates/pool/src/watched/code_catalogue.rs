@@ -9,7 +9,7 @@ use crate::config::{Settings, StoredCode};
 use crate::log::{Event, note};
 use session::statement::NOT_JUDGED;
 use session::stored_code::{Besides, Names, Object, resolve};
-use sql::classify::stored::{Definition, fold};
+use sql::classify::stored::{Definition, fold_bare};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -301,7 +301,10 @@ fn say_new(old: &[String], lines: &[String]) {
 
 pub(crate) fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object {
     let Definition { kind, path, judged } = definition;
-    let schema = path.schema.or_else(|| schema.map(fold)).unwrap_or_default();
+    let schema = path
+        .schema
+        .or_else(|| schema.map(fold_bare))
+        .unwrap_or_default();
     let name = String::from_utf8_lossy(&path.name).into_owned();
     let shown = String::from_utf8_lossy(&schema);
     Object {
@@ -316,7 +319,7 @@ pub(crate) fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sql::classify::stored::{Defined, body};
+    use sql::classify::stored::{Defined, body, fold};
     use sql::lex::LexMode;
     use std::collections::BTreeSet;
 

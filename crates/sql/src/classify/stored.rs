@@ -154,7 +154,16 @@ pub fn names_in(sql: &[u8], mode: LexMode) -> impl Iterator<Item = Folded> {
     tokens.map(|token| fold(sql.get(token.start..token.end).unwrap_or_default()))
 }
 
-/// A name as it is compared.
+/// A name as it is compared, from one without quotes around it, as servers tell names.
+#[must_use]
+pub fn fold_bare(name: &[u8]) -> Folded {
+    match name.is_ascii() {
+        true => name.to_ascii_lowercase().into(),
+        false => BEYOND_ASCII.into(),
+    }
+}
+
+/// A name as it is compared, from one that stands in a text.
 #[must_use]
 pub fn fold(name: &[u8]) -> Folded {
     let mut bytes = Vec::with_capacity(name.len());

@@ -9,7 +9,7 @@ use crate::group::Group;
 use reactor::Net;
 use session::standing::Standing;
 use session::text::Text;
-use sql::classify::stored::fold;
+use sql::classify::stored::fold_bare;
 
 impl<N: Net> Group<N> {
     /// Leaves the backends that stand in schemas which have been defined anew: they serve their
@@ -17,7 +17,11 @@ impl<N: Net> Group<N> {
     pub(crate) fn take_schemas(&mut self) {
         let (count, names) = self.shared.schemas_defined.since(self.schemas_seen);
         self.schemas_seen = count;
-        let is_one = |schema: &Text| names.as_ref().is_none_or(|n| n.contains(&fold(schema)));
+        let is_one = |schema: &Text| {
+            names
+                .as_ref()
+                .is_none_or(|n| n.contains(&fold_bare(schema)))
+        };
         // A statement that runs may have come to the schema before, and its answer says so later.
         let comes = |command: &InFlight| match command.owner.map(|owner| self.clients.get(owner)) {
             Some(Some(client)) => {

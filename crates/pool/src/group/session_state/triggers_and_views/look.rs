@@ -17,7 +17,7 @@ use crate::probe::{Connection, Fault, ProbeError};
 use crate::server::server_facts::ServerFacts;
 use crate::shared::Shared;
 use session::text::Text;
-use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
+use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold_bare};
 use sql::lex::{Charset, LexMode, Server};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ fn look(
     };
     // The account may not be allowed to look there.
     if let Ok(rows) = rows(connection, loaded, 1) {
-        reading.besides.loaded = Some(rows.iter().map(|row| fold(&row[0])).collect());
+        reading.besides.loaded = Some(rows.iter().map(|row| fold_bare(&row[0])).collect());
     }
     let mut dark = Vec::new();
     if server.flavour.is_mysql() {
@@ -133,8 +133,8 @@ type Parameters = BTreeMap<(Folded, Folded, Folded), BTreeSet<Folded>>;
 fn by_routine(rows: &[Vec<Text>]) -> Parameters {
     let mut all = Parameters::new();
     for row in rows {
-        let key = (fold(&row[0]), fold(&row[1]), fold(&row[2]));
-        all.entry(key).or_default().insert(fold(&row[3]));
+        let key = (fold_bare(&row[0]), fold_bare(&row[1]), fold_bare(&row[2]));
+        all.entry(key).or_default().insert(fold_bare(&row[3]));
     }
     all
 }
@@ -164,8 +164,8 @@ impl Reading {
     fn put(&mut self, kind: Defined, [schema, name]: [&[u8]; 2], title: String, judged: Judged) {
         self.objects.push(Object {
             kind,
-            schema: fold(schema),
-            name: fold(name),
+            schema: fold_bare(schema),
+            name: fold_bare(name),
             title,
             judged,
         });
@@ -212,11 +212,11 @@ impl Reading {
             b"FUNCTION" => Defined::Function,
             b"PROCEDURE" => Defined::Procedure,
             _ => {
-                self.besides.packages.insert(fold(&row[1]));
+                self.besides.packages.insert(fold_bare(&row[1]));
                 return;
             }
         };
-        let key = (fold(&row[0]), fold(&row[2]), fold(&row[3]));
+        let key = (fold_bare(&row[0]), fold_bare(&row[2]), fold_bare(&row[3]));
         let none = BTreeSet::new();
         let locals = parameters.get(&key).unwrap_or(&none);
         let oracle = row[6].split(|&b| b == b',').any(|mode| mode == b"ORACLE");
@@ -230,7 +230,7 @@ impl Reading {
 
     /// Routines that change rows where triggers are not shown may do what those do.
     fn darken(&mut self, dark: &[Vec<u8>]) {
-        let dark: BTreeSet<Folded> = dark.iter().map(|schema| fold(schema)).collect();
+        let dark: BTreeSet<Folded> = dark.iter().map(|schema| fold_bare(schema)).collect();
         for object in &mut self.objects {
             let judged = &mut object.judged;
             let near = dark.contains(&object.schema) || !judged.names.is_disjoint(&dark);
