@@ -74,7 +74,7 @@ fn named(sql: &str, schema: &str) -> String {
 const TAKES: &str = "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW DO GET_LOCK('LOCK', 10)";
 const HELD: &str = "SELECT IS_USED_LOCK('LOCK') <=> CONNECTION_ID()";
 
-const STORIES: [Story; 11] = [
+const STORIES: [Story; 12] = [
     Story {
         name: "trigger_lock",
         makes: &[TAKES],
@@ -88,6 +88,19 @@ const STORIES: [Story; 11] = [
         makes: &[
             "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW BEGIN SELECT NEW.v INTO @seen; END",
         ],
+        asks: "SELECT IFNULL(@seen, 'none')",
+        own: "1",
+        others: "none",
+        ..STORY
+    },
+    Story {
+        name: "quotes_in_a_name",
+        makes: &[
+            "CREATE TABLE ```t``` (v INT)",
+            "CREATE TRIGGER tr AFTER INSERT ON ```t``` FOR EACH ROW
+                BEGIN SELECT NEW.v INTO @seen; END",
+        ],
+        runs: "INSERT INTO ```t``` VALUES (1)",
         asks: "SELECT IFNULL(@seen, 'none')",
         own: "1",
         others: "none",
