@@ -242,7 +242,7 @@ impl<'a> Code<'a> {
     }
 
     fn is_name(&self, at: usize) -> bool {
-        matches!(self.kind(at), Some(Kind::Word | Kind::Name))
+        self.tokens.get(at).is_some_and(|token| is_name(*token))
     }
 
     /// The name that begins here, and where it ends.
