@@ -152,6 +152,13 @@ impl<'a, T: Take<'a>> Reader<'a, T> {
 
     /// Gives what was held back, because no more of the same follows.
     fn flush(&mut self) {
+        if self.comma || self.row.is_some() || self.sign.is_some() {
+            self.flush_held();
+        }
+    }
+
+    #[cold]
+    fn flush_held(&mut self) {
         if std::mem::take(&mut self.comma) {
             self.to.take(Part::Token(b","));
             self.seen = Seen::Operator;

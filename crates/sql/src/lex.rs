@@ -212,16 +212,20 @@ impl<'a> Lexer<'a> {
 
     /// The end of the run of name characters from `at`.
     fn name_end(&mut self, mut at: usize) -> usize {
-        while self.in_name(at) {
-            at += match self.byte(at) {
-                0..0x80 => 1,
-                byte => self.high(byte, at),
-            };
+        loop {
+            let rest = self.sql.get(at..).unwrap_or_default();
+            let other = |byte: &u8| !IN_NAMES[usize::from(*byte)];
+            at += rest.iter().position(other).unwrap_or(rest.len());
+            if !self.in_name(at) {
+                return at;
+            }
+            // A letter beyond ASCII.
+            at += self.high(self.byte(at), at);
         }
-        at
     }
 
     /// The length of the character outside of quotes that begins with this byte above ASCII.
+    #[inline(never)]
     fn high(&mut self, byte: u8, at: usize) -> usize {
         match self.mode.charset {
             Charset::Utf8 | Charset::Opaque => 1,
@@ -575,6 +579,19 @@ enum Class {
 }
 
 static CLASS: [Class; 256] = classes();
+
+/// The ASCII among the bytes that may stand in a name without quotes.
+static IN_NAMES: [bool; 256] = in_names();
+
+const fn in_names() -> [bool; 256] {
+    let (classes, mut table) = (classes(), [false; 256]);
+    let mut at = 0;
+    while at < 128 {
+        table[at] = matches!(classes[at], Class::Letter | Class::Digit);
+        at += 1;
+    }
+    table
+}
 
 const fn classes() -> [Class; 256] {
     let mut table = [Class::Punct; 256];

@@ -11,7 +11,7 @@
 //!
 //! [`fold`]: crate::classify::stored::fold
 
-use crate::classify::stored::{folded, is_name};
+use crate::classify::stored::{BEYOND_ASCII, folded, is_name};
 use crate::digest::AsItIs;
 use crate::lex::{LexMode, Lexer};
 use std::collections::HashSet;
@@ -19,7 +19,41 @@ use std::hash::BuildHasherDefault;
 
 /// Names, as they are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NameSet(HashSet<u64, BuildHasherDefault<AsItIs>>);
+pub struct NameSet {
+    numbers: HashSet<u64, BuildHasherDefault<AsItIs>>,
+    words: Words,
+}
+
+/// How long the names are that begin with a letter: most words of a text are none of them by that
+/// alone. A bit for each length, up to the last bit, which is that of all longer ones; letters of
+/// one row in both cases, with what shares their last bits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Words([u32; 32]);
+
+impl Words {
+    fn place(first: u8, len: usize) -> (usize, u32) {
+        (usize::from(first & 31), 1 << len.min(31))
+    }
+
+    /// Whether a word, which stands without quotes, may be one of the names.
+    fn has(&self, first: u8, len: usize) -> bool {
+        let (row, bit) = Self::place(first, len);
+        self.0[row] & bit != 0
+    }
+
+    /// Takes in a name that is folded.
+    fn insert(&mut self, name: &[u8]) {
+        match name {
+            [] => {}
+            // Any name beyond ASCII is folded to this one.
+            BEYOND_ASCII => self.0 = [u32::MAX; 32],
+            [first, ..] => {
+                let (row, bit) = Self::place(*first, name.len());
+                self.0[row] |= bit;
+            }
+        }
+    }
+}
 
 /// FNV-1a: <http://www.isthe.com/chongo/tech/comp/fnv/>.
 const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
@@ -36,13 +70,18 @@ impl NameSet {
     /// Whether there is no name in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.numbers.is_empty()
     }
 
     /// Whether a name, as it stands in a text, may be one of these; `false` is certain.
     #[must_use]
     pub fn may_have(&self, name: &[u8]) -> bool {
-        self.0.contains(&number(folded(name)))
+        match name {
+            [] | [b'`' | b'"', ..] => {}
+            [first, ..] if self.words.has(*first, name.len()) => {}
+            _ => return false,
+        }
+        self.numbers.contains(&number(folded(name)))
     }
 
     /// Whether any name in a text may be one of these; `false` is certain.
@@ -56,15 +95,19 @@ impl NameSet {
 /// Of names that are folded: a name may have quotes in it, and is another when it is folded again.
 impl<'a> FromIterator<&'a [u8]> for NameSet {
     fn from_iter<I: IntoIterator<Item = &'a [u8]>>(names: I) -> Self {
-        let numbers = names.into_iter().map(|name| number(name.iter().copied()));
-        Self(numbers.collect())
+        let mut set = Self::default();
+        for name in names {
+            set.numbers.insert(number(name.iter().copied()));
+            set.words.insert(name);
+        }
+        set
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::stored::{BEYOND_ASCII, fold};
+    use crate::classify::stored::fold;
 
     #[test]
     fn a_name_is_found_in_each_form_in_which_it_compares_equal() {
@@ -96,6 +139,28 @@ mod tests {
         }
         assert!(!set.is_empty() && NameSet::default().is_empty());
         assert!(!NameSet::default().may_have(b"orders"));
+    }
+
+    #[test]
+    fn a_name_of_any_length_and_first_byte_is_found() {
+        let mut all = Vec::new();
+        for first in (0..0x80).filter(|byte: &u8| !b"`\"".contains(byte)) {
+            for len in [1, 2, 30, 31, 32, 33, 64, 300] {
+                let mut name = vec![b'x'; len];
+                name[0] = first;
+                all.push(name);
+            }
+        }
+        for name in &all {
+            let lower = name.to_ascii_lowercase();
+            let set: NameSet = [&*lower].into_iter().collect();
+            assert!(set.may_have(name), "{}", name.escape_ascii());
+            let quoted = [b"`", &**name, b"`"].concat();
+            assert!(set.may_have(&quoted), "{}", quoted.escape_ascii());
+            let found = all.iter().filter(|name| set.may_have(name));
+            assert!(found.count() <= 2, "one, in both cases");
+            assert!(!set.may_have("é".as_bytes()));
+        }
     }
 
     #[test]
