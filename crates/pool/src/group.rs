@@ -63,7 +63,7 @@ use crate::statement_logs::StatementLogs;
 use crate::tokens::{BACKEND, CLIENT, KILL_CONNECTION, LISTENER};
 use crate::upgrade::aside::Aside;
 use crate::watched::code_catalogue::Seen;
-use reactor::{Event, Key, Net, Slots, Time};
+use reactor::{Event, Key, Net, Slots, Time, Token};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;
 use session::prepared::Definitions;
@@ -253,10 +253,8 @@ impl<N: Net> Group<N> {
             self.notice_upstream(changed);
         }
         for (at, event) in events.iter().enumerate() {
-            if let Some(coming) = events.get(at + EVENTS_AHEAD)
-                && coming.token.kind() == CLIENT
-            {
-                self.clients.prefetch(coming.token.key());
+            if let Some(coming) = events.get(at + EVENTS_AHEAD) {
+                self.fetch_client(coming.token);
             }
             let key = event.token.key();
             match event.token.kind() {
@@ -312,6 +310,21 @@ impl<N: Net> Group<N> {
             .tell(&self.shared.memory, held, self.net.now())
         {
             self.close_who_holds_most();
+        }
+    }
+
+    /// Has the memory of the client fetched that an event is about: its own, or the answer to its
+    /// statement.
+    fn fetch_client(&self, token: Token) {
+        let client = match token.kind() {
+            CLIENT => Some(token.key()),
+            BACKEND => {
+                (self.backends.get(token.key())).and_then(|backend| backend.flight().front()?.owner)
+            }
+            _ => None,
+        };
+        if let Some(client) = client {
+            self.clients.prefetch(client);
         }
     }
 

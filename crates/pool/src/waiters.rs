@@ -25,7 +25,11 @@ use crate::line::Line;
 use crate::matching::turns::stands;
 use crate::queue::lane::{LaneName, Waiting};
 use crate::queue::priority::{Asked, Mode, Priority};
-use reactor::{Key, Time};
+use reactor::{Key, Time, prefetch};
+
+/// Bytes of a statement that are fetched from memory before its turn comes: of most all, and the
+/// processor fetches on from there by itself.
+const FETCHED_MAX: usize = 128;
 
 /// The clients of a group, and the lanes in which they wait.
 pub(crate) struct Waiters<'a, S> {
@@ -136,10 +140,7 @@ impl<S> Waiters<'_, S> {
     pub(crate) fn pop(&mut self, pool: usize, waiting: Waiting) {
         let lanes = &mut self.pools.pools[pool].lanes;
         lanes.pop(waiting.lane);
-        // Who waits was last looked at when its statement came, thousands of others ago.
-        if let Some(coming) = lanes.second(waiting.lane) {
-            self.clients.prefetch(coming);
-        }
+        self.fetch_coming(pool, waiting.lane);
         let waited = self.now.since(waiting.since);
         self.figures.waited_in(waiting.lane, waited);
         let clients = &*self.clients;
@@ -149,6 +150,26 @@ impl<S> Waiters<'_, S> {
         };
         let late = waiting.lane == LaneName::Low && waited >= self.settings.prio_kickup;
         self.counts.kicked_up += u64::from(late && high());
+    }
+
+    /// Has the memory fetched of those who are next in a lane: they were last looked at when their
+    /// statements came, thousands of others ago. What is found through memory that is being
+    /// fetched itself is asked for one client later.
+    fn fetch_coming(&self, pool: usize, lane: LaneName) {
+        let lanes = &self.pools.pools[pool].lanes;
+        if let Some(third) = lanes.behind(lane, 2) {
+            self.clients.prefetch(third);
+        }
+        let input = |others| {
+            let client = self.clients.get(lanes.behind(lane, others)?)?;
+            client.input.as_deref()
+        };
+        if let Some(second) = input(1) {
+            prefetch(second);
+        }
+        if let Some(next) = input(0) {
+            prefetch(&next[..next.len().min(FETCHED_MAX)]);
+        }
     }
 
     /// A client whose statement was not sent yet goes back to its place in its lane: the front, if

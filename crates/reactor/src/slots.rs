@@ -6,6 +6,8 @@
 //! Invariant: a key is valid from `insert` to `remove` and never again (until a slot has been used
 //! 2^28 times, after which its keys repeat).
 
+use crate::prefetch::prefetch;
+
 /// Names one object in a [`Slots`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
@@ -172,29 +174,6 @@ impl<T> Slots<T> {
         self.iter().map(|(key, _)| key).collect()
     }
 }
-
-/// Bytes that come from memory at once.
-#[cfg(target_arch = "x86_64")]
-const LINE: usize = 64;
-
-#[cfg(target_arch = "x86_64")]
-fn prefetch<T>(object: &T) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    let first = std::ptr::from_ref(object).cast::<i8>();
-    for at in (0..size_of::<T>()).step_by(LINE) {
-        // SAFETY: the instruction is part of every x86-64 processor and is a hint: it reads no
-        // value and cannot fault, whatever the address; this one lies within `object`.
-        // JUSTIFICATION: the standard library has no safe call for it.
-        #[expect(unsafe_code)]
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(first.add(at));
-        }
-    }
-}
-
-/// Elsewhere the processor finds out by itself.
-#[cfg(not(target_arch = "x86_64"))]
-fn prefetch<T>(_: &T) {}
 
 #[cfg(test)]
 mod tests {

@@ -307,6 +307,11 @@ impl<N: Net> Group<N> {
         let Some(command) = backend.take_answered() else {
             return;
         };
+        // The next reply may be here already, and its client was last looked at when it sent its
+        // statement.
+        if let Some(next) = backend.flight().front().and_then(|next| next.owner) {
+            self.clients.prefetch(next);
+        }
         if let Some(status) = backend.summary.status {
             backend.transaction.note_status(status);
         }

@@ -234,6 +234,7 @@ impl<N: Net> Group<N> {
         while !self.line.is_empty()
             && let Some(backend) = self.backends.get(lease)
             && backend.takes_riders()
+            && backend.flight().len() < self.settings.ride_max
             && let pool = backend.pool
             && !self.matching().yields()
             && !self

@@ -67,8 +67,8 @@ impl<S> Matching<'_, S> {
             && client.is_prepared_on(backend, message, &self.shared.server)
     }
 
-    /// Where a client whose command waits in its input may ride: on this backend, or, if that has
-    /// room and stands in another session's state, on any other. Or the clients of one session
+    /// Where a client whose command waits in its input may ride: on this backend, which has room,
+    /// or, if that stands in another session's state, on any other. Or the clients of one session
     /// would hold up those of another, with places free for both.
     pub(crate) fn place_for_waiting(&self, key: Key, lease: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
@@ -83,8 +83,7 @@ impl<S> Matching<'_, S> {
         if self.takes_rider((key, client), backend, message) {
             return Some(lease);
         }
-        let has_room = backend.flight().len() < self.settings.ride_max;
         let differs = !Rc::ptr_eq(&backend.session, &client.session);
-        (has_room && differs).then(|| self.place_for((key, client), message))?
+        differs.then(|| self.place_for((key, client), message))?
     }
 }

@@ -82,11 +82,11 @@ impl<S> Pair<'_, S> {
     fn next_of(&mut self, stay: Stay) -> Next {
         use ClientState::{Asking, Idle, Waiting};
         let (client, backend) = (&*self.client, &*self.backend);
-        let rests = matches!(client.state(), Idle | Waiting | Asking);
+        // While others ride, the one whose reply comes next is not looked at yet.
         if backend.state() != BackendState::Leased
             || !backend.flight().is_empty()
-            || !rests
             || backend.reuse.is_frozen()
+            || !matches!(client.state(), Idle | Waiting | Asking)
         {
             return Next::Wait;
         }

@@ -149,11 +149,11 @@ impl Lanes {
         }
     }
 
-    /// The client behind the front of a lane, whether or not its entry still stands.
+    /// The client of a lane before whom so many others stand, whether or not its entry still does.
     #[must_use]
-    pub(crate) fn second(&self, lane: LaneName) -> Option<Key> {
-        let second = self.lanes[lane as usize].line.get(1)?;
-        Some(second.client)
+    pub(crate) fn behind(&self, lane: LaneName, others: usize) -> Option<Key> {
+        let entry = self.lanes[lane as usize].line.get(others)?;
+        Some(entry.client)
     }
 
     /// Moves those of the low lane for whom this holds to the high one, each to the place of its
@@ -248,10 +248,10 @@ mod tests {
         (0..4).for_each(|n| lanes.push(waiting(Low, n)));
         let stays = |w: &Waiting| w.since.0 != 0 && w.since.0 != 2;
         assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 1)));
-        assert_eq!(lanes.second(Low), Some(waiting(Low, 2).client));
+        assert_eq!(lanes.behind(Low, 1), Some(waiting(Low, 2).client));
         lanes.pop(Low);
         assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 3)));
-        assert_eq!(lanes.second(Low), None);
+        assert_eq!(lanes.behind(Low, 1), None);
     }
 
     #[test]
