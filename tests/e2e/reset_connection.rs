@@ -1,7 +1,9 @@
 //! COM_RESET_CONNECTION and COM_CHANGE_USER.
 
 use crate::compare::{Story, same, same_on, same_on_both};
-use crate::world::{HOLD, app, direct, fresh_schema, login, mysql, server, start_pool, through};
+use crate::world::{
+    HOLD, app, both_servers, direct, fresh_schema, login, mysql, server, start_pool, through,
+};
 use std::time::{Duration, Instant};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
@@ -212,4 +214,40 @@ fn a_change_of_user_begins_with_the_modes_that_the_server_begins_with() {
             story.sql(who, "SELECT @@sql_mode");
         }
     });
+}
+
+/// A reset leaves another character set than the schema's, and the schema may be gone when a client
+/// that names another one gets the backend.
+#[test]
+fn another_schema_is_set_without_the_one_that_a_reset_was_in() {
+    let test = "reset_elsewhere";
+    let gone = format!("{test}_gone");
+    for real in both_servers(test) {
+        same_on(real, test, 1, |story| {
+            let schema = story.schema.clone();
+            for by_command in [false, true] {
+                real.execute(&[&format!("CREATE DATABASE {gone} CHARACTER SET utf8mb3")]);
+                let a = story.join_as(&app());
+                story.sql(a, &format!("USE {gone}"));
+                story.command(a, Command::ResetConnection, b"");
+                story.sql(a, "SELECT @@character_set_database");
+                real.execute(&[&format!("DROP DATABASE {gone}")]);
+                let b = story.join_as(&app());
+                if by_command {
+                    story.command(b, Command::InitDb, schema.as_bytes());
+                } else {
+                    story.sql(b, &format!("USE {schema}"));
+                }
+                story.sql(b, "SELECT DATABASE(), @@character_set_database");
+                // The reset one goes on as it was.
+                story.sql(a, &format!("USE {schema}"));
+                story.command(a, Command::ResetConnection, b"");
+                story.sql(a, "SELECT DATABASE(), @@character_set_database");
+                story.sql(b, "USE no_such_schema");
+                story.sql(b, "SELECT DATABASE(), @@character_set_database");
+                story.sql(a, "USE no_such_schema");
+                story.sql(a, "SELECT DATABASE(), @@character_set_database");
+            }
+        });
+    }
 }

@@ -427,9 +427,23 @@ impl Session {
             let begun = begun.value(name.as_bytes());
             begun.is_some() && to.variable(name.as_bytes()) == begun
         };
-        let same = |name: &&str| self.variable(name.as_bytes()) == to.variable(name.as_bytes());
-        let stands = self.schema == to.schema && SCHEMA_VARIABLES.iter().all(same);
-        !stands && SCHEMA_VARIABLES.iter().all(left_by_reset)
+        !self.stands_in_schema_of(to) && SCHEMA_VARIABLES.iter().all(left_by_reset)
+    }
+
+    /// Whether it has the same default schema as another one, and the same of that beside the name.
+    pub fn stands_in_schema_of(&self, other: &Session) -> bool {
+        let same = |name: &&str| self.variable(name.as_bytes()) == other.variable(name.as_bytes());
+        self.schema == other.schema && SCHEMA_VARIABLES.iter().all(same)
+    }
+
+    /// Takes the default schema of another one, and what that has of it beside the name.
+    pub fn move_to_schema_of(&mut self, other: &Session) {
+        self.use_schema(other.schema.clone());
+        for name in SCHEMA_VARIABLES.map(str::as_bytes) {
+            if let Some(value) = other.variable(name) {
+                self.put(name, value);
+            }
+        }
     }
 
     /// The schema that is to be set to get to `to` from here, if one is.

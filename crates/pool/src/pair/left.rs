@@ -98,7 +98,7 @@ impl<S> Pair<'_, S> {
         // COM_INIT_DB is sent in whatever schema the backend is; where it fails, the session's own
         // is to be set in front of what follows.
         let moves = client.statement.standing == Standing::NewSchema;
-        if summary.error.is_some() && moves && there.schema != session.schema {
+        if summary.error.is_some() && moves && !there.stands_in_schema_of(session) {
             client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
         }
     }

@@ -164,11 +164,11 @@ impl<S> Pair<'_, S> {
     /// of the client, in whichever schema the backend is.
     fn session_but_schema(&mut self) -> Rc<Session> {
         let (session, there) = (&self.client.session, &self.backend.session);
-        if session.schema == there.schema {
+        if session.stands_in_schema_of(there) {
             return session.clone();
         }
         let mut elsewhere = (**session).clone();
-        elsewhere.schema.clone_from(&there.schema);
+        elsewhere.move_to_schema_of(there);
         let elsewhere = self.context.sessions.intern(elsewhere);
         if session.accepted.is_of(self.context.epoch) {
             elsewhere.accepted.note(self.context.epoch);

@@ -159,6 +159,10 @@ impl<S> Client<S> {
         if !self.is_clean_on(backend) || self.finds_types_of_others(backend, key) {
             return true;
         }
+        // Whatever a reset has left of another schema, the one that is set now has its own.
+        if self.statement.standing == Standing::NewSchema {
+            return false;
+        }
         let (from, to) = (&backend.session, &self.session);
         let differs = server.is_mysql() && !Rc::ptr_eq(from, to);
         differs && from.needs_reset_for(to, begun)

@@ -32,6 +32,7 @@ use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::OnBackend;
 use session::reply_summary::ReplySummary;
 use session::roles::has_roles;
+use session::standing::Standing;
 use session::state::Session;
 use session::user_variables::results_collation;
 use session::variables_had::Had;
@@ -66,10 +67,11 @@ impl<N: Net> Group<N> {
         let before = std::mem::replace(&mut backend.session, begun);
         let mut kept = (*backend.session).clone();
         // Schema and role outlive a reset. The client's are set in front of it: a schema that is
-        // set behind it brings its own character set.
+        // set behind it brings its own character set. A command that sets another one needs none.
         let mut moved = (*before).clone();
         moved.role.clone_from(&client.session.role);
-        if client.session.schema.is_some() {
+        let needs_schema = client.statement.standing != Standing::NewSchema;
+        if needs_schema && client.session.schema.is_some() {
             moved.use_schema(client.session.schema.clone());
         }
         let mut out = Vec::new();
