@@ -335,6 +335,8 @@ pub struct ChangeUser<'a> {
     pub schema: &'a [u8],
     /// The id of the new collation, when given; all of it, unlike that of a login.
     pub collation: Option<u16>,
+    /// The authentication plugin that the client would use; empty if it names none.
+    pub plugin: &'a [u8],
 }
 
 impl<'a> ChangeUser<'a> {
@@ -353,10 +355,13 @@ impl<'a> ChangeUser<'a> {
         } else {
             Some(reader.u16("a collation")?)
         };
+        // Behind it stands what only some clients send.
+        let plugin = reader.nul_bytes("a plugin's name").unwrap_or_default();
         Ok(ChangeUser {
             user,
             schema,
             collation,
+            plugin,
         })
     }
 }
@@ -501,10 +506,13 @@ mod tests {
     fn a_change_of_user_is_read() {
         let change = ChangeUser::read(b"app\0\x03xyzshop\0\x2d\0plugin\0").unwrap();
         assert_eq!((change.user, change.schema), (&b"app"[..], &b"shop"[..]));
-        assert_eq!(change.collation, Some(45));
+        assert_eq!(
+            (change.collation, change.plugin),
+            (Some(45), &b"plugin"[..])
+        );
         // utf8mb4_0900_bin of MySQL: both bytes count.
         let change = ChangeUser::read(b"app\0\0\0\x35\x01").unwrap();
-        assert_eq!(change.collation, Some(309));
+        assert_eq!((change.collation, change.plugin), (Some(309), &b""[..]));
         assert!(ChangeUser::read(b"app\0\x09xyz").is_err());
     }
 

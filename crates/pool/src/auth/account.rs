@@ -61,6 +61,12 @@ impl Account {
         of(self) == of(other) && self.verifier.is_like(&other.verifier)
     }
 
+    /// What a short answer of `caching_sha2_password` is checked with, if that is known.
+    pub(crate) fn sha2(&self) -> Option<Cached> {
+        let learnt = self.learnt.sha2().map(|learnt| learnt.cached);
+        self.verifier.sha2.or(learnt)
+    }
+
     /// What its backends log in with, of an account of the server; `None`: no login has told.
     pub(crate) fn credential(&self) -> Option<Credential> {
         if self.verifier.empty {

@@ -172,20 +172,29 @@ impl Login {
 
     /// Begins a change of user on a connection that stands. As servers do, `mysql_native_password`
     /// is asked for with the nonce that the connection was greeted with: MariaDB's client library
-    /// answers to that one, whatever it is sent. The other plugin gets a fresh one.
+    /// answers to that one, whatever it is sent. The other plugin gets a fresh one. It is asked for
+    /// where the client names it, because the library of MySQL 9 has no other, and where its short
+    /// answer can be checked, or the password itself may be sent.
     #[must_use]
     pub(crate) fn change(
         &mut self,
         login_context: &LoginContext<'_>,
         (name, host): (&[u8], &ClientHost),
+        named: &[u8],
         nonces: Nonces,
         seq: u8,
     ) -> Outcome {
         self.name = cut(name, NAME_MAX);
         let identity = login_context.accounts.find(name, host);
-        let wanted = identity.like.method;
+        let like = &identity.like;
+        let checks = self.secure || like.verifier.empty || like.sha2().is_some();
+        let usual = match Plugin::from_name(named) {
+            Some(Plugin::CachingSha2) if checks => Plugin::CachingSha2,
+            _ => Plugin::Native,
+        };
+        let wanted = like.method;
         self.identity = Some(identity);
-        match wanted.unwrap_or(Method::Plugin(Plugin::Native)) {
+        match wanted.unwrap_or(Method::Plugin(usual)) {
             Method::Plugin(Plugin::Native) => self.switch(Plugin::Native, nonces.greeted, seq),
             Method::Plugin(Plugin::CachingSha2) => {
                 self.switch(Plugin::CachingSha2, nonces.fresh, seq)
@@ -287,8 +296,7 @@ impl Login {
         if answer.is_empty() || answer == [0] {
             return self.verdict(like.verifier.empty, Vec::new(), seq, false);
         }
-        let learnt = like.learnt.sha2().map(|learnt| learnt.cached);
-        let known = like.verifier.sha2.or(learnt);
+        let known = like.sha2();
         // Nothing is known of some: what is compared then cannot be met, and takes as long.
         let proven = caching_sha2::verify(answer, &self.nonce, &known.unwrap_or_default());
         if proven && known.is_some() && user.is_some() {

@@ -306,6 +306,7 @@ fn summary(
         login.change(
             &fixture.login_context(),
             (name.as_bytes(), &HERE),
+            first.name().as_bytes(),
             Nonces {
                 greeted: FRESH,
                 fresh: FRESH,
@@ -468,14 +469,18 @@ fn an_empty_first_answer_in_the_other_plugin_is_asked_for_again() {
 fn a_change_of_user_asks_native_passwords_with_the_nonce_of_the_greeting() {
     let fixture = Fixture::new();
     let login_context = fixture.login_context();
-    for (user, plugin, nonce) in [
-        (&b"any"[..], "mysql_native_password", NONCE),
-        (b"sha2", "caching_sha2_password", FRESH),
+    let (native, sha2) = ("mysql_native_password", "caching_sha2_password");
+    for (user, named, plugin, nonce) in [
+        (&b"any"[..], "", native, NONCE),
+        (b"any", "client_ed25519", native, NONCE),
+        (b"any", native, native, NONCE),
+        (b"any", sha2, sha2, FRESH),
+        (b"sha2", native, sha2, FRESH),
     ] {
         let mut login = Login::new(NONCE, false);
         let mut expected = Vec::new();
         handshake::put_auth_switch(&mut expected, 1, plugin, &nonce);
-        let outcome = login.change(&login_context, (user, &HERE), NONCES, 1);
+        let outcome = login.change(&login_context, (user, &HERE), named.as_bytes(), NONCES, 1);
         assert_eq!(outcome, Outcome::Send(expected));
         let answer = Plugin::from_name(plugin.as_bytes())
             .unwrap()
@@ -507,10 +512,10 @@ fn the_password_itself_is_asked_for_under_tls_alone() {
     }
     let mut login = Login::new(NONCE, false);
     let context = fixture.login_context();
-    let outcome = login.change(&context, (b"clear", &HERE), NONCES, 2);
+    let outcome = login.change(&context, (b"clear", &HERE), b"", NONCES, 2);
     assert_eq!(outcome, Outcome::Denied(2, false));
     login.is_tls = true;
-    let outcome = login.change(&context, (b"clear", &HERE), NONCES, 2);
+    let outcome = login.change(&context, (b"clear", &HERE), b"", NONCES, 2);
     assert_eq!(outcome, Outcome::Send(ASKED_IN_CLEAR.to_vec()));
 }
 

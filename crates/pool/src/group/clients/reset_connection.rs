@@ -161,6 +161,7 @@ impl<N: Net> Group<N> {
             login.change(
                 login_context,
                 (change.user, &host),
+                change.plugin,
                 Nonces { greeted, fresh },
                 seq,
             )
