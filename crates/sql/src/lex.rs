@@ -203,7 +203,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn in_name(&self, at: usize) -> bool {
-        matches!(self.class(at), Class::Letter | Class::Digit)
+        self.class(at).is_in_names()
     }
 
     fn is_digit(&self, at: usize) -> bool {
@@ -578,6 +578,13 @@ enum Class {
     Zero,
 }
 
+impl Class {
+    /// Whether a byte of it may stand in a name without quotes.
+    const fn is_in_names(self) -> bool {
+        matches!(self, Class::Letter | Class::Digit)
+    }
+}
+
 static CLASS: [Class; 256] = classes();
 
 /// The ASCII among the bytes that may stand in a name without quotes.
@@ -587,7 +594,7 @@ const fn in_names() -> [bool; 256] {
     let (classes, mut table) = (classes(), [false; 256]);
     let mut at = 0;
     while at < 128 {
-        table[at] = matches!(classes[at], Class::Letter | Class::Digit);
+        table[at] = classes[at].is_in_names();
         at += 1;
     }
     table

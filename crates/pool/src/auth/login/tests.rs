@@ -367,6 +367,7 @@ fn an_unknown_user_hears_what_a_known_one_hears_for_a_wrong_password() {
             (Plugin::Native, false),
             (Plugin::CachingSha2, false),
             (Plugin::Native, true),
+            (Plugin::CachingSha2, true),
         ] {
             for password in ["wrong", ""] {
                 let of = |name: &str| summary(&fixture, name, first, change, password);
