@@ -2,7 +2,9 @@
 //!
 //! Its own last one comes first: what its last statement has left is there alone. Then one that
 //! stands in its session already, then the one used last that can be brought there. Those about
-//! whose last statement a client may ask next go to others when there is no other.
+//! whose last statement a client may ask next go to others when there is no other. Under load that
+//! is most of them, for the next statements of their clients wait: also of these, one that stands
+//! in the client's session comes first.
 
 use crate::backend::lazy_readback::LastClient;
 use crate::backend::{Backend, BackendState};
@@ -60,7 +62,8 @@ impl<S> Backend<S> {
 impl<S> Matching<'_, S> {
     /// The best idle backend for a client: its own last one, one that stands in its state already,
     /// else the one used last that can be brought there. Those about whose last statement a client
-    /// may ask next go to others when there is no other, the one left longest ago first.
+    /// may ask next go to others when there is no other: those that stand in its state first, and
+    /// of these the one left longest ago.
     pub(crate) fn pick_idle(&self, pool: usize, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let session = &client.session;
@@ -106,7 +109,7 @@ impl<S> Matching<'_, S> {
         let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
         let asked_least = || {
             let fits = last_used().filter(|(_, b)| clean(b) && client.can_run_on(b, self.begun));
-            fits.min_by_key(|(_, b)| (self.affinity(b), b.since))
+            fits.min_by_key(|(_, b)| (self.affinity(b), !same(b), b.since))
         };
         let fits = |b: &Backend<S>| clean(b) && free(b) && client.can_run_on(b, self.begun);
         let counted_alike = (may_count && number.is_some())

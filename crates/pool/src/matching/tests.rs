@@ -1,5 +1,6 @@
 //! Tests of who gets what, without a group.
 
+use super::choice::Affinity;
 use super::*;
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::lazy_readback::LastClient;
@@ -152,6 +153,12 @@ impl Bench {
         key
     }
 
+    /// What the last client of a backend would lose.
+    fn affinity_of(&mut self, lease: Key) -> Affinity {
+        let matching = self.matching();
+        matching.affinity(matching.backends.get(lease).unwrap())
+    }
+
     /// An idle backend is a client's from now on.
     fn lease(&mut self, client: Key, lease: Key) {
         let backend = self.backends.get_mut(lease).unwrap();
@@ -191,6 +198,32 @@ fn a_clients_own_last_backend_comes_first_then_one_in_its_session() {
     bench.backends.remove(same);
     bench.pools.leaves(0, same);
     assert_eq!(bench.matching().pick_idle(0, client), Some(latest));
+}
+
+#[test]
+fn of_backends_about_which_others_may_ask_one_in_the_clients_session_comes_first() {
+    let mut bench = Bench::new("backends_max = 8");
+    let client = bench.client(0, Some("d"));
+    let leave = |bench: &mut Bench, schema, ago: u64| {
+        let last = LastClient {
+            client: bench.client(0, None),
+            sent: 0,
+        };
+        let lease = bench.idle(0, Some(schema));
+        let backend = bench.backends.get_mut(lease).unwrap();
+        backend.last_client = Some(last);
+        backend.since = Time(NOW.0 - ago);
+        assert_eq!(bench.affinity_of(lease), Affinity::Counts);
+        lease
+    };
+    let oldest = leave(&mut bench, "other", 9);
+    assert_eq!(bench.matching().pick_idle(0, client), Some(oldest));
+    leave(&mut bench, "d", 1);
+    let same = leave(&mut bench, "d", 5);
+    leave(&mut bench, "d", 3);
+    assert_eq!(bench.matching().pick_idle(0, client), Some(same));
+    let free = bench.idle(0, Some("other"));
+    assert_eq!(bench.matching().pick_idle(0, client), Some(free));
 }
 
 #[test]
