@@ -8,7 +8,7 @@
 //! 1. Windows of time with the limit alternate with windows with another one ([`STEP`] more, or as
 //!    much less), in the order A B B A, so that what drifts falls on both alike.
 //! 2. After each pair the mean gain and its standard error say whether the other limit is better,
-//!    not better, or whether another pair is needed; [`PAIRS_MAX`] decide. More has to bring
+//!    not better, or whether another pair is needed, as long as [`CERTAIN`] goes. More has to bring
 //!    [`WORTH`] of throughput; less may cost as much: without a gain fewer run.
 //! 3. The better one becomes the limit. The next step goes on in its direction and is twice as
 //!    large. Otherwise the step is small again, and the other direction has its turn.
@@ -38,12 +38,16 @@ const STEP_MAX: usize = 100;
 /// The share of throughput for which more run at once.
 const WORTH: f64 = 0.01;
 
-/// Pairs of windows after which a comparison can end, and does.
+/// Pairs of windows after which a comparison can end.
 const PAIRS_MIN: usize = 2;
-const PAIRS_MAX: usize = 12;
 
-/// A difference is one when it is so many standard errors.
-const CERTAIN: f64 = 1.5;
+/// A difference is one when it is so many standard errors, after [`PAIRS_MIN`] pairs and after each
+/// further one: the quantile of 90 % of Student's t-distribution, because few pairs say little of
+/// the error itself.
+const CERTAIN: [f64; 10] = [3.08, 1.89, 1.64, 1.53, 1.48, 1.44, 1.41, 1.40, 1.38, 1.37];
+
+/// After the last pair it is one when it is so many. Where the noise hides it, the limit stays.
+const LIKELY: f64 = 1.0;
 
 /// The gains of pairs differ by at least so much, whatever few of them say.
 const NOISE_MIN: f64 = 0.01;
@@ -282,10 +286,11 @@ fn verdict(pairs: usize, sum: f64, squares: f64, needed: f64) -> Ordering {
     let variance = (squares - sum * mean).max(0.0) / (count - 1.0);
     let error = variance.sqrt().max(NOISE_MIN) / count.sqrt();
     let above = mean - needed;
-    match pairs < PAIRS_MAX && above.abs() <= CERTAIN * error {
-        true => Equal,
-        false if above > 0.0 => Greater,
-        false => Less,
+    match CERTAIN.get(pairs - PAIRS_MIN) {
+        Some(certain) if above.abs() <= certain * error => Equal,
+        Some(_) if above > 0.0 => Greater,
+        None if above > LIKELY * error => Greater,
+        Some(_) | None => Less,
     }
 }
 
