@@ -178,6 +178,50 @@ fn a_text_that_also_pins_for_another_cause_runs_unknown_code() {
     });
 }
 
+/// Functions that are no keywords are called by a quoted name as well.
+#[test]
+fn what_quotes_the_name_of_a_question_asks_too() {
+    same_on_both("asks_quoted", 1, |story| {
+        begin(story);
+        for (code, asks) in [
+            (
+                "CREATE VIEW found_before AS SELECT `FOUND_ROWS`() AS f",
+                "SELECT f FROM found_before",
+            ),
+            (
+                "CREATE FUNCTION quoted() RETURNS INT DETERMINISTIC RETURN `found_rows`()",
+                "SELECT quoted()",
+            ),
+            (
+                "CREATE PROCEDURE quotes() SELECT `Found_Rows` ()",
+                "CALL quotes()",
+            ),
+            (
+                "CREATE TRIGGER quotes BEFORE INSERT ON w FOR EACH ROW SET NEW.a = `found_rows`()",
+                "INSERT INTO w VALUES (0)",
+            ),
+        ] {
+            story.sql(0, code);
+            story.sql(0, "SELECT v FROM t");
+            story.sql(1, "SELECT v FROM t WHERE id < 3");
+            assert_eq!(story.may_be_gone(0, asks), story.pooled, "{asks}");
+            story.command(0, Command::ResetConnection, b"");
+        }
+        for (before, asks) in [
+            (
+                "SELECT v FROM t",
+                "SELECT `found_rows`(), `connection_id`() > 0",
+            ),
+            ("UPDATE t SET v = v + 1", "SELECT `row_count`() + 1"),
+        ] {
+            story.sql(0, before);
+            story.sql(1, "SELECT v FROM t WHERE id < 3");
+            story.sql(0, asks);
+            story.command(0, Command::ResetConnection, b"");
+        }
+    });
+}
+
 #[test]
 fn a_prepared_call_asks_too() {
     same_on_both("asks_prepared", 1, |story| {

@@ -4,7 +4,7 @@
 use crate::compare::same_on_both;
 
 /// Columns; each question mark is a value.
-const COLUMNS: [&str; 40] = [
+const COLUMNS: [&str; 42] = [
     "CONNECTION_ID() = ?",
     "CONNECTION_ID()=?",
     "? = CONNECTION_ID()",
@@ -44,6 +44,8 @@ const COLUMNS: [&str; 40] = [
     "CONNECTION_ID() IS NOT NULL",
     "NOT CONNECTION_ID()",
     "@@pseudo_thread_id = ?",
+    "`connection_id`() = ?",
+    "`CONNECTION_ID` ( ) IS NULL",
     "CONNECTION_ID() IS NULL AND TIME '00:00:01'",
 ];
 

@@ -17,7 +17,7 @@
 pub(crate) mod words;
 
 use crate::classify::{PinCause, PinCauses, Statement, Verb, rests_at, session_name};
-use crate::lex::{Kind, LexMode, Lexer, Server, Token};
+use crate::lex::{Kind, LexMode, Lexer, Server, Token, function_name};
 use words::Words;
 
 /// The name of a holding, with its schema where it has one.
@@ -129,14 +129,13 @@ pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
 fn take_locks(words: &Words<'_>, tokens: &[Token], server: Server, out: &mut Holdings) {
     const RELEASES: [&[u8]; 2] = [b"RELEASE_LOCK", b"RELEASE_ALL_LOCKS"];
     for (at, token) in tokens.iter().enumerate() {
-        if token.kind != Kind::Word {
+        let Some(text) = function_name(token.kind, words.text(*token)) else {
             continue;
-        }
+        };
         let kind = |behind: usize| tokens.get(at + behind).map(|token| token.kind);
         if kind(1) != Some(Kind::Punct(b'(')) {
             continue;
         }
-        let text = words.text(*token);
         if text.eq_ignore_ascii_case(b"GET_LOCK") {
             let alone = kind(3) == Some(Kind::Punct(b','));
             let name = tokens.get(at + 2).filter(|_| alone);

@@ -16,7 +16,7 @@
 //! Invariant: what is put in place of a call never changes how the rest of the text is cut.
 
 use crate::classify::Reads;
-use crate::lex::{Charset, Kind, LexMode, Lexer, Server, Token};
+use crate::lex::{Charset, Kind, LexMode, Lexer, Server, Token, function_name};
 use crate::tracking::Tracked;
 
 /// Names with which a text speaks of the server's own connections.
@@ -327,7 +327,7 @@ impl<'a> Edits<'a> {
             let call = kinds == Some((Kind::Punct(b'('), Kind::Punct(b')')));
             let mut token = token;
             let instead = match token.kind {
-                Kind::Word if call && !dotted => self.of_call(token),
+                Kind::Word | Kind::Name if call && !dotted => self.of_call(token),
                 Kind::SystemVariable => self.of_variable(token),
                 _ => Instead::Nothing,
             };
@@ -335,7 +335,7 @@ impl<'a> Edits<'a> {
                 Instead::Nothing => {}
                 Instead::Unknown => return None,
                 Instead::Text(text) => {
-                    if token.kind == Kind::Word {
+                    if token.kind != Kind::SystemVariable {
                         token.end = tokens[at + 2].end;
                         at += 2;
                     }
@@ -359,15 +359,24 @@ impl<'a> Edits<'a> {
             found_rows,
             ..
         } = self.values;
-        if self.is(name, &["CONNECTION_ID"]) {
+        let Some(function) = function_name(name.kind, self.text(name)) else {
+            return Instead::Nothing;
+        };
+        let is = |name: &str| function.eq_ignore_ascii_case(name.as_bytes());
+        if is("CONNECTION_ID") {
             return id.map_or(Instead::Nothing, |id| {
                 Instead::Text(format!("CAST({id} AS UNSIGNED)"))
             });
         }
-        let is = |kind, function| self.values.asked.intersects(kind) && self.is(name, &[function]);
-        let (number, call) = if is(Reads::ROW_COUNT, "ROW_COUNT") {
+        // In quotes it is a stored function there.
+        let is_keyword = self.server.is_mysql();
+        let asks = |what| self.values.asked.intersects(what);
+        let (number, call) = if asks(Reads::ROW_COUNT)
+            && is("ROW_COUNT")
+            && (name.kind == Kind::Word || !is_keyword)
+        {
             (row_count, "ROW_COUNT()")
-        } else if is(Reads::FOUND_ROWS, "FOUND_ROWS") {
+        } else if asks(Reads::FOUND_ROWS) && is("FOUND_ROWS") {
             let rows = found_rows.and_then(|rows| i64::try_from(rows).ok());
             (rows, "FOUND_ROWS()")
         } else {

@@ -21,7 +21,7 @@
 mod a_to_i;
 mod j_to_z;
 
-use crate::lex::Server;
+use crate::lex::{Kind, Server, function_name};
 
 /// What a call of a built-in name means for the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,22 @@ pub(super) fn built_in(word: &[u8], server: Server) -> Option<Effect> {
     // A name that pins in any case keeps its own cause.
     let pins = matches!(effect, Effect::UserLock | Effect::Sequence);
     (known || pins).then_some(effect)
+}
+
+/// The same of a call by this token. A quoted name calls a function of the server only where that
+/// is no keyword; of those without an effect that does not matter: they count as stored functions.
+pub(super) fn called(kind: Kind, text: &[u8], server: Server) -> Option<Effect> {
+    let effect = built_in(function_name(kind, text)?, server)?;
+    let by_name = match effect {
+        Effect::LastInsertId
+        | Effect::FoundRows
+        | Effect::ConnectionId
+        | Effect::LastGtid
+        | Effect::UserLock => true,
+        Effect::RowCount => !server.is_mysql(),
+        _ => false,
+    };
+    (kind == Kind::Word || by_name).then_some(effect)
 }
 
 /// The longest word that is looked up in any table.

@@ -379,17 +379,15 @@ impl<'a> Code<'a> {
         let is_before = |back, byte| before(back).is_some_and(|at| self.is_punct(at, byte));
         let qualified = is_before(1, b'.');
         let mut perhaps = false;
-        if self.kind(at) == Some(Kind::Word) && !qualified {
-            match names::built_in(self.text(at), self.mode.server) {
-                Some(Builtin::Tight) if !self.touches(at) => {}
-                Some(builtin) => {
-                    perhaps = self.built_in(at, builtin, out);
-                    if !perhaps {
-                        return;
-                    }
+        match self.called(at) {
+            Some(Builtin::Tight) if !self.touches(at) => {}
+            Some(builtin) => {
+                perhaps = self.built_in(at, builtin, out);
+                if !perhaps {
+                    return;
                 }
-                None => {}
             }
+            None => {}
         }
         let first = if qualified && before(2).is_some_and(|at| self.is_name(at)) {
             at - 2
@@ -419,6 +417,15 @@ impl<'a> Code<'a> {
             path: Path { schema, name },
             perhaps,
         });
+    }
+
+    /// The function of the server's that is called by the token here, which stands before a
+    /// parenthesis.
+    fn called(&self, at: usize) -> Option<Builtin> {
+        let behind = at.checked_sub(1);
+        let qualified = behind.is_some_and(|at| self.is_punct(at, b'.'));
+        let kind = self.kind(at).filter(|_| !qualified)?;
+        names::called(kind, self.text(at), self.mode.server)
     }
 
     /// A function of the server's; gives whether it may be a stored one as well.

@@ -118,6 +118,9 @@ fn a_name_like_that_of_a_question_is_none() {
         "ROW_COUNT",
         "connection_id",
         "wsrep_last_seen_gtid",
+        "`Found_Rows`",
+        "`row_count`",
+        "`connection_id`",
     ] {
         for (text, asks) in [
             ("CREATE TABLE %(a INT, KEY % (a))", false),
@@ -142,6 +145,40 @@ fn a_name_like_that_of_a_question_is_none() {
             }
         }
     }
+}
+
+#[test]
+fn a_quoted_name_calls_a_function_of_the_server_that_is_no_keyword() {
+    let stored_code = (Reads::ALL, Some(PinCause::StoredCode));
+    for server in [MARIADB, MYSQL] {
+        let row_count = match server.server.is_mysql() {
+            true => stored_code,
+            false => (Reads::ROW_COUNT, None),
+        };
+        for (sql, expected) in [
+            ("SELECT `last_insert_id`()", (Reads::LAST_INSERT_ID, None)),
+            ("SELECT `FOUND_ROWS` ()", (Reads::FOUND_ROWS, None)),
+            ("SELECT `connection_id`()", (Reads::CONNECTION_ID, None)),
+            (
+                "SELECT `GET_LOCK`('a', 1)",
+                (Reads::NONE, Some(PinCause::UserLock)),
+            ),
+            ("SELECT `row_count`()", row_count),
+            ("SELECT s.`found_rows`()", stored_code),
+            ("SELECT `s`.`get_lock`()", stored_code),
+            ("SELECT `abs`(1)", stored_code),
+        ] {
+            let found = classify(sql.as_bytes(), server);
+            assert_eq!((found.reads, found.pin), expected, "{sql}");
+        }
+    }
+    let ansi = LexMode {
+        ansi_quotes: true,
+        ..MARIADB
+    };
+    let sql = br#"SELECT "found_rows"()"#;
+    assert_eq!(classify(sql, ansi).reads, Reads::FOUND_ROWS);
+    assert!(classify(sql, MARIADB).reads.is_empty());
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn variables_in_use_are_held_by_their_names() {
 
 #[test]
 fn what_is_taken_and_given_back_is_read_whole() {
-    let cases: [(&str, &[&str]); 40] = [
+    let cases: [(&str, &[&str]); 42] = [
         ("SELECT 1", &[]),
         ("LOCK TABLES t READ, u WRITE", &["lock_tables "]),
         ("UNLOCK TABLES;", &["-lock_tables *", "-global_read_lock *"]),
@@ -87,7 +87,9 @@ fn what_is_taken_and_given_back_is_read_whole() {
             "DO GET_LOCK('a', 1), GET_LOCK(\"b\", 1)",
             &["user_lock a", "user_lock b", "asks"],
         ),
+        ("SELECT `get_lock`('a', 1)", &["user_lock a", "asks"]),
         ("SELECT RELEASE_LOCK('a')", &["asks"]),
+        ("SELECT `release_all_locks`()", &["asks"]),
         ("SELECT RELEASE_ALL_LOCKS()", &["-user_lock *", "asks"]),
         ("SELECT RELEASE_ALL_LOCKS(), 1", &["asks"]),
         (

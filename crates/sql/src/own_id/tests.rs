@@ -18,6 +18,10 @@ fn the_id_takes_the_place_of_the_call_and_the_column_keeps_its_name() {
             "select connection_id() ;",
             "select ID AS `connection_id()` ;",
         ),
+        (
+            "SELECT `Connection_Id`()",
+            "SELECT ID AS ```Connection_Id``()`",
+        ),
         ("SELECT CONNECTION_ID() AS me", "SELECT ID AS me"),
         (
             "INSERT INTO t SELECT CONNECTION_ID() RETURNING id, CONNECTION_ID(), a + 1",
@@ -132,6 +136,10 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
             "SELECT IF(TRUE,-1,ROW_COUNT()) AS `ROW_COUNT()`",
         ),
         (
+            "SELECT `row_count`() + 1",
+            "SELECT IF(TRUE,-1,ROW_COUNT()) + 1 AS ```row_count``() + 1`",
+        ),
+        (
             "SELECT @@warning_count, @@session.error_count AS e",
             "SELECT INET_ATON('0.0.0.3') AS `@@warning_count`, INET_ATON('0.0.1.2') AS e",
         ),
@@ -155,6 +163,8 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
     }
     for sql in [
         "SELECT FOUND_ROWS()",
+        "SELECT `found_rows`()",
+        "SELECT s.`row_count`()",
         "SELECT ROW_COUNT(), FOUND_ROWS()",
         "SELECT 1",
         "SELECT s.row_count()",
@@ -164,6 +174,12 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
     ] {
         assert_eq!(put(sql), None, "{sql}");
     }
+    // There a quoted name calls no keyword.
+    let mode = LexMode {
+        server: Server::MySql(90_700),
+        ..LexMode::default()
+    };
+    assert_eq!(with_values(b"SELECT `row_count`()", mode, values), None);
 }
 
 #[test]

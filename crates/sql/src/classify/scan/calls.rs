@@ -99,8 +99,8 @@ impl Scan<'_> {
             self.json_tables -= u32::from(earlier.kind == Kind::Punct(b','));
             return;
         }
-        if name.kind == Kind::Word && !qualified {
-            match names::built_in(self.text(name), self.mode.server) {
+        if !qualified {
+            match names::called(name.kind, self.text(name), self.mode.server) {
                 Some(Effect::Tight) if !self.touches(name) => {}
                 Some(effect) => {
                     self.table_call(name);

@@ -11,7 +11,7 @@
 //! are those of its code.
 
 use super::super::Reads;
-use super::super::names::{self, Effect};
+use super::super::names::Effect;
 use super::super::set::{self, Scope};
 use super::{Code, Judged};
 use crate::lex::Kind;
@@ -94,8 +94,8 @@ impl Code<'_> {
                 Kind::Word if self.is(at, &[b"ROW_COUNT"]) && (is_call || is_item) => {
                     Reads::ROW_COUNT
                 }
-                Kind::Word if !is_call => Reads::NONE,
-                Kind::Word => match names::built_in(self.text(at), self.mode.server) {
+                Kind::Word | Kind::Name if is_call => match self.called(at) {
+                    Some(Effect::RowCount) => Reads::ROW_COUNT,
                     Some(Effect::FoundRows) => Reads::FOUND_ROWS,
                     Some(Effect::LastGtid) => Reads::LAST_GTID,
                     _ => Reads::NONE,

@@ -224,6 +224,17 @@ fn a_view_asks_for_what_was_counted_before() {
     assert_eq!(asks("select found_rows() AS `f`"), Reads::FOUND_ROWS);
     assert_eq!(asks("select `f`(row_count()) from `t`"), Reads::ROW_COUNT);
     assert_eq!(asks("select `found_rows` from `t`"), Reads::NONE);
+    assert_eq!(asks("select `FOUND_ROWS`()"), Reads::FOUND_ROWS);
+    assert_eq!(asks("select `s`.`found_rows`()"), Reads::NONE);
+    assert_eq!(
+        calls(&expression(b"select `row_count`()", MARIADB)),
+        [""; 0]
+    );
+    let on_mysql = expression(b"select `row_count`()", MYSQL);
+    assert_eq!(
+        (on_mysql.asks, calls(&on_mysql)),
+        (Reads::NONE, vec!["-.row_count".into()])
+    );
 }
 
 #[test]

@@ -123,6 +123,9 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT id FROM kinds LIMIT 1 OFFSET 1 ;; SELECT FOUND_ROWS()",
             "SELECT id FROM oracle_a.kinds ;; SELECT ROW_COUNT() UNION ALL SELECT FOUND_ROWS()",
             "SELECT id FROM oracle_a.kinds ;; SELECT FOUND_ROWS() FROM (SELECT {n}) x",
+            // Quoted, it is called all the same.
+            "SELECT id FROM oracle_a.kinds ;; SELECT `found_rows`(), `connection_id`() > 0",
+            "INSERT INTO {t} (name) VALUES ('{w}') ;; SELECT {n} + `Last_Insert_Id` ()",
             "SELECT id FROM oracle_a.kinds ;; INSERT IGNORE INTO {t} (v) SELECT id FROM kinds ;; \
              SELECT FOUND_ROWS(), ROW_COUNT()",
             // MySQL's costs depend on what is in its memory.
