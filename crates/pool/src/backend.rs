@@ -278,8 +278,9 @@ pub(crate) struct Backend<S> {
     pub since: Time,
     /// When it was dialled.
     pub(crate) born: Time,
-    /// Since when its client's transaction is open, as far as was noticed.
-    pub(crate) transaction_since: Option<Time>,
+    /// The transaction that was open when its time was last looked at, by its number
+    /// ([`Transaction::number`]), and since when it is, as far as was noticed.
+    pub(crate) transaction_seen: Option<(u32, Time)>,
     /// The login, while it lasts.
     pub dial: Option<Box<Dial>>,
     /// The server session's state.
@@ -390,7 +391,7 @@ impl<S> Backend<S> {
             reports: Reports::Complete,
             since: now,
             born: now,
-            transaction_since: None,
+            transaction_seen: None,
             dial: Some(Box::new(Dial::new(secure, asking))),
             session,
             login_role: None,

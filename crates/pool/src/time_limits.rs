@@ -223,9 +223,11 @@ impl<N: Net> TimeLimits<'_, N> {
     pub(crate) fn overdue(&mut self, lease: Key) -> Option<OverTime> {
         let now = self.net.now();
         let backend = self.backends.get_mut(lease)?;
-        if !backend.in_transaction() {
-            backend.transaction_since = None;
-        }
+        let number = backend.transaction.number();
+        let is_same = |&(seen, _): &(u32, Time)| seen == number;
+        let open = backend.transaction_seen.filter(is_same);
+        backend.transaction_seen =
+            (backend.in_transaction()).then_some(open.unwrap_or((number, now)));
         let flight = backend.flight();
         let running = flight.front().filter(|c| c.purpose == Purpose::Statement);
         let limits_of = |key| {
@@ -246,10 +248,7 @@ impl<N: Net> TimeLimits<'_, N> {
         {
             return Some(OverTime::Clients(owner, Refusal::StatementTime { max }));
         }
-        let max = limits
-            .transaction_max
-            .filter(|_| backend.in_transaction())?;
-        let since = *backend.transaction_since.get_or_insert(now);
+        let (max, (_, since)) = limits.transaction_max.zip(backend.transaction_seen)?;
         let late = now.since(since) > max;
         late.then_some(OverTime::Clients(owner, Refusal::TransactionTime { max }))
     }
@@ -262,6 +261,7 @@ mod tests {
     use crate::config::Raw;
     use crate::scripted::Scripted;
     use session::state::Session;
+    use session::transaction::Transaction;
     use std::rc::Rc;
     use wire::command::ReplyShape;
 
@@ -482,6 +482,37 @@ mod tests {
             bench.limits().overdue(lease),
             Some(OverTime::Clients(key, refusal))
         );
+    }
+
+    #[test]
+    fn transactions_one_behind_the_other_are_not_one_long_one() {
+        let next: [fn(&mut Transaction); 2] = [
+            // COMMIT, and another one of this client or the next.
+            |transaction| {
+                transaction.note_status(wire::status::AUTOCOMMIT);
+                transaction.note_begin_sent();
+                transaction.note_status(wire::status::IN_TRANS);
+                transaction.note_begin_answered();
+            },
+            // COMMIT AND CHAIN
+            |transaction| transaction.note_savepoint(false, true),
+        ];
+        for next in next {
+            let mut bench = Bench::new("", "transaction_ms_max = 1000");
+            let (key, lease) = bench.running();
+            let backend = bench.backends.get_mut(lease).unwrap();
+            backend.transaction.note_status(wire::status::IN_TRANS);
+            for second in 0..5 {
+                bench.net.now = NOW + second * SECOND;
+                assert_eq!(bench.limits().overdue(lease), None, "second {second}");
+                next(&mut bench.backends.get_mut(lease).unwrap().transaction);
+            }
+            assert_eq!(bench.limits().overdue(lease), None);
+            bench.net.now = NOW + 6 * SECOND;
+            let refusal = Refusal::TransactionTime { max: SECOND };
+            let late = Some(OverTime::Clients(key, refusal));
+            assert_eq!(bench.limits().overdue(lease), late, "the last one lasts");
+        }
     }
 
     #[test]

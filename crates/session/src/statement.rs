@@ -208,7 +208,7 @@ impl Untracked {
     pub const ROLE: Untracked = Untracked(2);
     /// A savepoint is set, which MariaDB does not tell while no transaction is open.
     pub const SAVEPOINT: Untracked = Untracked(4);
-    /// With its success no savepoint is left.
+    /// With its success no savepoint is left, nor the transaction that was open.
     pub const NO_SAVEPOINT: Untracked = Untracked(8);
     /// Some of the variables that it names, where it fails on MariaDB.
     pub const WHERE_IT_FAILS: Untracked = Untracked(16);
@@ -217,7 +217,8 @@ impl Untracked {
     #[must_use]
     pub fn by(found: &classify::Statement) -> Untracked {
         let savepoint = found.sets_savepoint || found.verb == Verb::Call;
-        let ends = matches!(found.verb, Verb::Commit | Verb::Rollback) && !found.multi;
+        let ends = matches!(found.verb, Verb::Begin | Verb::Commit | Verb::Rollback);
+        let ends = ends && !found.multi;
         let late = [Marks::CHECKED_LATE, Marks::SETS_SEVERAL];
         let in_part = late.iter().all(|mark| found.marks.contains(*mark));
         Untracked(

@@ -25,6 +25,8 @@ pub struct Transaction {
     begin_sent: bool,
     /// The last OK was the first without the flag of a transaction.
     ended: bool,
+    /// Transactions that have ended, as far as was told; may begin again at 0.
+    number: u32,
 }
 
 impl Default for Transaction {
@@ -37,6 +39,7 @@ impl Default for Transaction {
             savepoint: false,
             begin_sent: false,
             ended: false,
+            number: 0,
         }
     }
 }
@@ -52,6 +55,7 @@ impl Transaction {
             begin_sent: _,
             // Looked at while its reply is handled.
             ended: _,
+            number: _,
         } = self;
         put_lenenc(out, u64::from(status));
         put_bool(out, tracked);
@@ -71,7 +75,23 @@ impl Transaction {
             savepoint: read_bool(reader, "whether there is a savepoint")?,
             begin_sent: false,
             ended: false,
+            number: 0,
         })
+    }
+
+    /// Which of the session's transactions is open, or comes next: another number than before says
+    /// that one has ended since, whether or not another is open now.
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Counts one that is not open any more because of what was `told`.
+    fn note(&mut self, told: impl FnOnce(&mut Transaction)) {
+        let was_open = self.is_open();
+        told(self);
+        if was_open && !self.is_open() {
+            self.number = self.number.wrapping_add(1);
+        }
     }
 
     /// Whether one is open, or announced, or begun by a savepoint, or its BEGIN is on its way.
@@ -110,10 +130,13 @@ impl Transaction {
 
     /// The status flags of an OK, in the order of their arrival.
     pub fn note_status(&mut self, flags: u16) {
-        self.ended = self.status & !flags & status::IN_TRANS != 0;
-        self.status = flags;
-        // A transaction's own savepoints end with it, and autocommit has none between statements.
-        self.savepoint &= flags & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
+        self.note(|told| {
+            told.ended = told.status & !flags & status::IN_TRANS != 0;
+            told.status = flags;
+            // A transaction's own savepoints end with it, and autocommit has none between
+            // statements.
+            told.savepoint &= flags & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
+        });
     }
 
     /// BEGIN is on its way to the server.
@@ -123,22 +146,22 @@ impl Transaction {
 
     /// That BEGIN was answered: its reply says whether a transaction is open.
     pub fn note_begin_answered(&mut self) {
-        self.begin_sent = false;
+        self.note(|told| told.begin_sent = false);
     }
 
     /// The state that the tracker reports: a letter for each thing that has been done, or `_`.
     pub fn note_state(&mut self, state: &[u8]) {
-        self.tracked = state.iter().any(|&c| c != b'_');
+        self.note(|told| told.tracked = state.iter().any(|&c| c != b'_'));
     }
 
     /// The characteristics that the tracker reports, as statements; empty when there are none.
     pub fn note_characteristics(&mut self, statements: &[u8]) {
-        self.announced = !statements.is_empty();
+        self.note(|told| told.announced = !statements.is_empty());
     }
 
     /// A statement has used up what was announced, without a report of it.
     pub fn announcement_used(&mut self) {
-        self.announced = false;
+        self.note(|told| told.announced = false);
     }
 
     /// A statement has failed, and this is the first OK behind it: whether the error has ended the
@@ -146,16 +169,21 @@ impl Transaction {
     /// come. Nothing of it counts any more.
     pub fn rolled_back(&mut self) -> bool {
         let untold = self.ended && (self.tracked || self.announced);
-        self.tracked &= !untold;
-        self.announced &= !untold;
+        self.note(|told| {
+            told.tracked &= !untold;
+            told.announced &= !untold;
+        });
         untold
     }
 
-    /// What a statement has done to savepoints that may have `set` one, and that has left none if
-    /// it `ended` them.
+    /// What a statement has done: it may have `set` a savepoint, or it has ended the transaction
+    /// with all of them, and perhaps begun the next (`COMMIT AND CHAIN`).
     pub fn note_savepoint(&mut self, set: bool, ended: bool) {
         let alone = self.status & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
         self.savepoint = alone && (self.savepoint || set) && !ended;
+        if ended {
+            self.number = self.number.wrapping_add(1);
+        }
     }
 }
 

@@ -88,7 +88,7 @@ impl<S> Backend<S> {
             reports: _,
             since: _,
             born,
-            transaction_since,
+            transaction_seen,
             dial: _,
             session,
             login_role,
@@ -125,7 +125,7 @@ impl<S> Backend<S> {
         } = self;
         put_lenenc_bytes(out, at.to_string().as_bytes());
         put_age(out, now.since(*born));
-        put_option(out, *transaction_since, |out, since| {
+        put_option(out, *transaction_seen, |out, (_, since)| {
             put_age(out, now.since(since));
         });
         session.put_record(out);
@@ -197,7 +197,9 @@ impl<S> Backend<S> {
         Backend {
             state: BackendState::Leased,
             born: now.ago(record.age),
-            transaction_since: record.transaction_age.map(|age| now.ago(age)),
+            transaction_seen: record
+                .transaction_age
+                .map(|age| (record.transaction.number(), now.ago(age))),
             dial: None,
             login_role: record.login_role.clone(),
             thread: record.thread,

@@ -212,6 +212,7 @@ fn each() -> impl Iterator<Item = Transaction> {
         savepoint: bits & 4 != 0,
         begin_sent: false,
         ended: false,
+        number: 0,
     })
 }
 
@@ -278,4 +279,37 @@ fn a_tracker_that_begins_anew_forgets_what_the_flag_tells() {
         assert_eq!(left, (kept, kept));
         assert!(transaction.is_open());
     }
+}
+
+#[test]
+fn each_end_gives_the_next_one_another_number() {
+    let mut transaction = Transaction::default();
+    let mut number = transaction.number();
+    let mut ends = |transaction: &Transaction| {
+        let before = std::mem::replace(&mut number, transaction.number());
+        before != number
+    };
+    transaction.note_status(status::IN_TRANS);
+    transaction.note_state(b"T_______");
+    assert!(!ends(&transaction));
+    transaction.note_status(status::AUTOCOMMIT);
+    assert!(!ends(&transaction), "the tracker comes behind it");
+    transaction.note_state(b"________");
+    assert!(ends(&transaction));
+    // What only the tracker tells of, and what is only announced.
+    transaction.note_state(b"__R_____");
+    transaction.note_characteristics(b"SET TRANSACTION READ ONLY;");
+    transaction.note_state(b"________");
+    assert!(!ends(&transaction));
+    transaction.announcement_used();
+    assert!(ends(&transaction));
+    // An OK within one, and outside of one.
+    transaction.note_status(status::IN_TRANS);
+    transaction.note_status(status::IN_TRANS);
+    assert!(!ends(&transaction));
+    // COMMIT AND CHAIN, or BEGIN within one.
+    transaction.note_savepoint(false, true);
+    assert!(transaction.is_open() && ends(&transaction));
+    transaction.note_savepoint(true, false);
+    assert!(!ends(&transaction));
 }

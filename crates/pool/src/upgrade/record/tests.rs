@@ -217,7 +217,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     (backend.insert_id, backend.found) = (None, Some(3));
     backend.unsettled = Some((1, 2));
     backend.transaction.note_status(wire::status::IN_TRANS);
-    backend.transaction_since = Some(Time(150));
+    backend.transaction_seen = Some((backend.transaction.number(), Time(150)));
     backend.had.add(b"seen");
     backend.conditions_of = Some(of);
     backend.bound = Bound::Inside;
@@ -276,7 +276,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert_eq!((again.insert_id, again.found), (None, Some(3)));
     assert_eq!(again.unsettled, Some((1, 2)));
     assert_eq!(again.transaction, backend.transaction);
-    assert_eq!(again.transaction_since, Some(Time(950)));
+    assert_eq!(again.transaction_seen, Some((0, Time(950))));
     assert!(again.had.has_any_of(&[b"seen"[..].into()], |_| false));
     assert_eq!(again.conditions_of, Some(of));
     assert!(again.bound == Bound::Inside && again.served && !again.reuse.is_for_others());
