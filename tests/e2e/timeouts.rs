@@ -1,7 +1,7 @@
 //! Timeouts that a session knows, kept by the pool as by a server.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, found, login, mysql, server, start_pool, through};
+use crate::world::{app, both_servers, found, login, mysql, server, start_pool, through};
 use testkit::client::{Client, ClientError};
 use testkit::real::Real;
 use testkit::reply::Outcome;
@@ -54,6 +54,32 @@ fn an_idle_client_is_closed_as_by_mysql() {
         return;
     };
     same_on(real, "idle_clients", 2, idle_clients);
+}
+
+/// Clients of which one always has the only backend, in a transaction that is soon over.
+#[test]
+fn short_transactions_one_behind_the_other_are_not_too_long() {
+    let test = "short_transactions";
+    for real in both_servers(test) {
+        let user = "transaction_ms_max = 1000";
+        let extra = format!("backends_max = 1\ngroups = 1\n{user}");
+        let pool = start_pool(real, &format!("{test}.toml"), &extra);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut client = login(&pool.address, &app());
+                    for _ in 0..20 {
+                        client.must("BEGIN");
+                        client.must("DO SLEEP(0.06)");
+                        client.must("COMMIT");
+                    }
+                });
+            }
+        });
+        let mut client = login(&pool.address, &app());
+        client.must("BEGIN");
+        assert_eq!(client.failure("DO SLEEP(9)").code, 9506);
+    }
 }
 
 #[test]

@@ -134,7 +134,8 @@ impl Held {
     /// Whether a text asks for FOUND_ROWS() before anything was found: MariaDB answers what the
     /// last session of the thread has found.
     fn asks_early(&self, sql: &str) -> bool {
-        sql.contains("FOUND_ROWS()") && !self.found
+        let asks = ["FOUND_ROWS()", "`found_rows`()"];
+        asks.iter().any(|part| sql.contains(part)) && !self.found
     }
 
     /// Notes what a text makes of later questions; `false` if it is itself one that comes too early
@@ -451,7 +452,7 @@ mod tests {
         };
         let steps = [
             join(0),
-            asks("SELECT FOUND_ROWS()"),
+            asks("SELECT `found_rows`()"),
             prepares(),
             asks("SELECT LAST_INSERT_ID()"),
             asks("SELECT FOUND_ROWS()"),
