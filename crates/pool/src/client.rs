@@ -32,6 +32,7 @@ use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
 use session::prepared::Statements;
+use session::standing::Standing;
 use session::state::Session;
 use session::statement::Statement;
 use sql::classify::{PinCause, Reads};
@@ -469,9 +470,11 @@ impl<S> Client<S> {
         }
     }
 
-    /// Its next command is looked at: what was noted of one that was not sent is forgotten.
+    /// Its next command is looked at: what was noted of one that was not sent is forgotten. Where
+    /// it has to wait before it is judged, it does not set a schema because the one before did.
     pub(crate) fn begin_command(&mut self) {
         self.forget_command();
+        self.statement.standing = Standing::Apart;
         self.touching = None;
         self.retracking = None;
         self.pins.forget_plan();
@@ -561,6 +564,15 @@ mod tests {
 
     fn client() -> Client<()> {
         Client::of_tests(Time(1), Rc::default())
+    }
+
+    #[test]
+    fn a_command_that_is_not_judged_yet_sets_no_schema() {
+        let mut client = client();
+        client.statement.standing = Standing::NewSchema;
+        assert!(client.may_choose_schema());
+        client.begin_command();
+        assert!(!client.may_choose_schema());
     }
 
     #[test]
