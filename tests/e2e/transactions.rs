@@ -1,7 +1,7 @@
 //! Transactions: their own backend, their isolation, their end.
 
 use crate::compare::{same, same_on, same_on_both};
-use crate::world::{app, both_servers, fresh_schema, login, through};
+use crate::world::{HOLD, app, both_servers, direct, fresh_schema, login, start_pool, through};
 use testkit::oracle::Kill;
 use testkit::real::{Flavour, Real};
 use testkit::reply::Outcome;
@@ -494,4 +494,74 @@ fn a_transaction_that_ends_under_another_setting_is_over_for_the_next_client() {
         story.sql(a, "SET session_track_transaction_info = OFF");
         story.sql(a, "DO 1");
     });
+}
+
+/// Clients that leave in a transaction, one behind the other, in front of one backend: what they
+/// have not committed is gone, and the backend serves the next client.
+#[test]
+fn a_client_that_leaves_in_a_transaction_leaves_its_backend_to_others() {
+    let test = "leaves_in_transaction";
+    for real in both_servers(test) {
+        if direct() {
+            return;
+        }
+        fresh_schema(real, test);
+        let pool = start_pool(
+            real,
+            &format!("{test}.toml"),
+            "backends_max = 1\ngroups = 1",
+        );
+        let new = || login(&pool.address, &app().schema(test));
+        let mut stays = new();
+        stays.must("CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)");
+        stays.must("INSERT INTO t VALUES (1, 1)");
+        stays.must("SET @mine = 7");
+        let write = "UPDATE t SET v = v + 100 WHERE id = 1";
+        let left: [&[&str]; 7] = [
+            &["SET autocommit = 0", "SELECT v FROM t"],
+            &["SET autocommit = 0", write],
+            &["BEGIN", write, "SAVEPOINT a", write, "ROLLBACK TO a"],
+            &["BEGIN", "SELECT v FROM t FOR UPDATE"],
+            &["SET completion_type = 1", HOLD, write],
+            &["SET completion_type = 2", HOLD, write],
+            &["START TRANSACTION READ ONLY", "SELECT v FROM t"],
+        ];
+        for (number, texts) in left.iter().enumerate() {
+            let mut leaves = new();
+            for text in *texts {
+                let _ = leaves.query(text).unwrap();
+            }
+            drop(leaves);
+            pool.wait_for_census(&format!("rolled_back: {},", number + 1))
+                .unwrap();
+            stays.must("UPDATE t SET v = v + 1 WHERE id = 1");
+            let sees = "SELECT v, @mine, @@autocommit, LAST_INSERT_ID(), @@completion_type FROM t";
+            let seen = stays.rows(sees).texts();
+            let v = (number + 2).to_string();
+            assert_eq!(seen, [[&v[..], "7", "1", "0", "NO_CHAIN"]], "{texts:?}");
+        }
+        pool.wait_for_census("dialled: 1,").unwrap();
+        // What more is held ends with the connection.
+        for texts in [
+            &[
+                "CREATE TEMPORARY TABLE t (w INT)",
+                HOLD,
+                "INSERT INTO t VALUES (1)",
+            ],
+            &["SELECT GET_LOCK('left', 0)", HOLD, write],
+            &["XA START 'left'", write, "DO 1"],
+        ] {
+            let mut leaves = new();
+            for text in texts {
+                let _ = leaves.query(text).unwrap();
+            }
+            drop(leaves);
+            stays.must("UPDATE t SET v = v + 1 WHERE id = 1");
+        }
+        let count = left.len();
+        pool.wait_for_census(&format!("rolled_back: {count},"))
+            .unwrap();
+        assert_eq!(stays.value("SELECT v FROM t"), (count + 4).to_string());
+        assert_eq!(stays.value("SELECT IS_FREE_LOCK('left')"), "1");
+    }
 }

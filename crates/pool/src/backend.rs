@@ -20,6 +20,7 @@ pub(crate) mod recorded;
 pub(crate) mod relay;
 pub(crate) mod reuse;
 pub(crate) mod riders;
+pub(crate) mod rollback;
 
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
@@ -166,6 +167,8 @@ pub(crate) enum Purpose {
     LazyReadback(bool),
     /// COM_RESET_CONNECTION: the client's session starts over, and what it holds is given back.
     GiveBack,
+    /// Ends the transaction of a client that has left ([`crate::backend::rollback`]).
+    RollBack,
     /// Has its session start over for a client that is to find no user variables there
     /// ([`crate::group::backends::renewal`]); `true` for the question what it is like then.
     Renew(bool),
@@ -190,7 +193,8 @@ impl Purpose {
             | Purpose::Statement
             | Purpose::Retold
             | Purpose::Reports(_)
-            | Purpose::GiveBack => false,
+            | Purpose::GiveBack
+            | Purpose::RollBack => false,
         }
     }
 }

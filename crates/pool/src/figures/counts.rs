@@ -74,6 +74,8 @@ pub struct Counts {
     pub ends_spared: u64,
     /// SET of variables to the values that they have, which the server has not seen.
     pub sets_spared: u64,
+    /// Transactions of clients that have left, rolled back on a backend that stays.
+    pub rolled_back: u64,
     /// Questions about a session that were asked behind a statement.
     pub questions: u64,
     /// Properties that they asked for: each would be a round trip, asked alone.
@@ -132,6 +134,7 @@ impl AddAssign<&Counts> for Counts {
         self.transactions_unsent += other.transactions_unsent;
         self.ends_spared += other.ends_spared;
         self.sets_spared += other.sets_spared;
+        self.rolled_back += other.rolled_back;
         self.questions += other.questions;
         self.properties_asked += other.properties_asked;
         self.renewed += other.renewed;

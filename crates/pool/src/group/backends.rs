@@ -295,7 +295,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The oldest command's reply is complete.
-    fn finish(&mut self, lease: Key) {
+    pub(crate) fn finish(&mut self, lease: Key) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -366,6 +366,13 @@ impl<N: Net> Group<N> {
                 self.lazy_readback_answered(lease, last, &summary, &collected)
             }
             Purpose::GiveBack => self.given_back(lease, command.owner),
+            Purpose::RollBack => {
+                let backend = self.backends.get_mut(lease);
+                match backend.is_some_and(|backend| backend.is_rolled_back(&summary)) {
+                    true => self.release(lease),
+                    false => self.retire(lease),
+                }
+            }
             Purpose::Renew(last) => {
                 self.renewed(lease, (command.owner, last), &summary, &collected)
             }

@@ -437,6 +437,10 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
+        if !pinned && let Some(out) = backend.roll_back(key, now) {
+            self.counts.rolled_back += 1;
+            return self.backend_writer().ask(lease, &out);
+        }
         let clean = !pinned && !backend.in_transaction() && backend.reports == Reports::Complete;
         let only_statements = backend.flight().iter().all(|command| {
             matches!(

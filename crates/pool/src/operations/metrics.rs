@@ -545,6 +545,9 @@ metrics! {
     Counter Pool "onramp_pool_sets_spared_total" []
         "SET of variables to the values that they have: the pool has answered them."
         |pool, out| out.set(&[], pool.total.census.counts.sets_spared);
+    Counter Pool "onramp_pool_rolled_back_total" []
+        "Transactions of clients that have left, rolled back on a backend that stays."
+        |pool, out| out.set(&[], pool.total.census.counts.rolled_back);
     Counter Pool "onramp_pool_read_backs_total" []
         "Questions about a session that were asked behind a statement."
         |pool, out| out.set(&[], pool.total.census.counts.questions);

@@ -106,6 +106,7 @@ impl<S> Pair<'_, S> {
             | Purpose::Statement
             | Purpose::LazyReadback(_)
             | Purpose::GiveBack
+            | Purpose::RollBack
             | Purpose::Renew(_) => After::Nothing,
         }
     }

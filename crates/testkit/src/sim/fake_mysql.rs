@@ -415,7 +415,8 @@ impl Seat {
         if let Some(answer) = about_conditions(sql) {
             return answer;
         }
-        if matches!(sql, "BEGIN" | "COMMIT" | "ROLLBACK") {
+        let left = "ROLLBACK AND NO CHAIN NO RELEASE";
+        if matches!(sql, "BEGIN" | "COMMIT" | "ROLLBACK") || sql == left {
             return self.transaction_statement(db, sql, None);
         }
         self.clear_diagnostics(sql);

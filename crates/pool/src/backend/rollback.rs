@@ -1,0 +1,192 @@
+//! What a client that has left did not commit is rolled back, and its backend goes to others.
+//!
+//! The problem: a server rolls back what is open when a connection ends, so that closing the
+//! backend would do. But drivers that switch `autocommit` off leave a transaction behind each
+//! script that reads and closes (Python's DB-API demands it), and the server would have a login for
+//! each. The mechanism: where a transaction is all that keeps a backend from others, it is sent
+//! [`ROLLBACK`], and is free once that has gone well. In every other case (a pin, a statement that
+//! runs, changes of the session that are not known) the backend is closed, and the server rolls
+//! back.
+//!
+//! Invariants: nobody gets the backend before the server has said that no transaction is open; an
+//! answer is waited for as for whatever the pool itself asks ([`crate::backend::overdue`]), and
+//! then the connection ends.
+
+use crate::backend::{Backend, InFlight, Purpose, Reports};
+use reactor::{Key, Time};
+use session::reply_summary::ReplySummary;
+use wire::attributes::put_query;
+use wire::command::ReplyShape;
+use wire::track::{Bound, Change, changes};
+
+/// Whatever `completion_type` is, the connection stays and no other transaction begins.
+pub(crate) const ROLLBACK: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
+
+impl<S> Backend<S> {
+    /// What it is to be sent behind its client, which has left without a pin; `None` where more
+    /// than its transaction keeps it from others.
+    pub(crate) fn roll_back(&mut self, client: Key, now: Time) -> Option<Vec<u8>> {
+        let is_all = self.in_transaction()
+            && self.flight().is_empty()
+            && self.reports == Reports::Complete
+            && self.reuse.is_for_others();
+        if !is_all {
+            return None;
+        }
+        self.binding.forget(client);
+        self.expect(InFlight {
+            sent: now,
+            ..InFlight::own(None, Purpose::RollBack, ReplyShape::Status)
+        });
+        let mut out = Vec::new();
+        put_query(&mut out, self.form, ROLLBACK);
+        Some(out)
+    }
+
+    /// The server has answered; gives whether others may have the backend. What the end of the
+    /// transaction reports besides is its client's, and nobody has followed it.
+    pub(crate) fn is_rolled_back(&mut self, summary: &ReplySummary) -> bool {
+        let mut is_known = summary.error.is_none() && !summary.warned;
+        let transaction = &mut self.transaction;
+        let read = changes(&summary.changes, |change| match change {
+            Change::TransactionState(state) => transaction.note_state(state),
+            Change::TransactionCharacteristics(sql) => transaction.note_characteristics(sql),
+            // MySQL numbers each statement so.
+            Change::Gtids(_)
+            | Change::Variable {
+                name: b"statement_id",
+                ..
+            } => {}
+            Change::Variable { .. } | Change::Schema(_) | Change::State | Change::Other(_) => {
+                is_known = false;
+            }
+        });
+        let is_free =
+            is_known && read.is_ok() && self.reports == Reports::Complete && !self.in_transaction();
+        if is_free {
+            // Its next client's own is set, and that has been told of no transaction.
+            self.insert_id = None;
+            self.bound = Bound::Outside;
+        }
+        is_free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::BackendState;
+    use crate::errors::reasons::PinReason;
+    use crate::group::Group;
+    use crate::group::tests::{NOW, group, leased};
+    use crate::scripted::Scripted;
+    use wire::status::{AUTOCOMMIT, IN_TRANS};
+
+    /// A client's backend within a transaction, behind the OK of a statement.
+    fn within() -> (Group<Scripted>, Key, Key) {
+        let mut group = group();
+        let (key, lease) = leased(&mut group);
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.transaction.note_status(AUTOCOMMIT | IN_TRANS);
+        (group, key, lease)
+    }
+
+    /// An OK of these flags comes, with these reports.
+    fn ok(group: &mut Group<Scripted>, lease: Key, flags: u16, reports: &[u8]) {
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.summary = ReplySummary {
+            status: Some(flags),
+            changes: reports.to_vec(),
+            ..ReplySummary::default()
+        };
+        group.finish(lease);
+    }
+
+    fn asked(group: &Group<Scripted>, lease: Key) -> Option<Purpose> {
+        let command = *group.backends.get(lease)?.flight().front()?;
+        Some(command.purpose)
+    }
+
+    #[test]
+    fn a_backend_is_free_once_its_clients_transaction_is_rolled_back() {
+        let (mut group, key, lease) = within();
+        group.close(key);
+        assert_eq!(asked(&group, lease), Some(Purpose::RollBack));
+        let backend = group.backends.get(lease).unwrap();
+        assert_eq!(
+            backend.state(),
+            BackendState::Leased,
+            "not before the answer"
+        );
+        ok(&mut group, lease, AUTOCOMMIT, &[]);
+        let backend = group.backends.get(lease).unwrap();
+        assert_eq!(backend.state(), BackendState::Idle);
+        assert_eq!(group.counts.rolled_back, 1);
+    }
+
+    #[test]
+    fn a_report_of_its_end_is_no_change() {
+        let (mut group, key, lease) = within();
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.transaction.note_state(b"TW______");
+        backend.bound = Bound::Inside;
+        group.close(key);
+        let reports = b"\x05\x09\x08________\x00\x10\x0cstatement_id\x0277";
+        ok(&mut group, lease, AUTOCOMMIT, reports);
+        let backend = group.backends.get(lease).unwrap();
+        assert_eq!(
+            (backend.state(), backend.bound),
+            (BackendState::Idle, Bound::Outside)
+        );
+    }
+
+    #[test]
+    fn what_is_not_rolled_back_for_certain_is_closed() {
+        // It is still open; a variable has changed by what nobody has followed.
+        for (flags, reports) in [
+            (AUTOCOMMIT | IN_TRANS, &b""[..]),
+            (AUTOCOMMIT, b"\x00\x04\x01a\x01b"),
+            (AUTOCOMMIT, b"\x00\x09"),
+        ] {
+            let (mut group, key, lease) = within();
+            group.close(key);
+            ok(&mut group, lease, flags, reports);
+            assert!(group.backends.get(lease).is_none(), "{flags} {reports:?}");
+        }
+        let (mut group, key, lease) = within();
+        group.close(key);
+        let backend = group.backends.get_mut(lease).unwrap();
+        backend.summary.error = Some((1399, "XAER_RMFAIL".into()));
+        group.finish(lease);
+        assert!(group.backends.get(lease).is_none(), "an error");
+    }
+
+    #[test]
+    fn where_more_than_a_transaction_is_left_the_backend_is_closed() {
+        let keeps: [fn(&mut Group<Scripted>, Key, Key); 4] = [
+            |group, key, _| {
+                let client = group.clients.get_mut(key).unwrap();
+                client.pins.add(PinReason::FailedCode, None, NOW.0);
+            },
+            |group, key, lease| {
+                let backend = group.backends.get_mut(lease).unwrap();
+                let shape = ReplyShape::Results;
+                backend.expect(InFlight::own(Some(key), Purpose::Statement, shape));
+            },
+            |group, _, lease| {
+                let backend = group.backends.get_mut(lease).unwrap();
+                backend.reuse.freeze();
+            },
+            |group, _, lease| {
+                let backend = group.backends.get_mut(lease).unwrap();
+                backend.reuse.end_with_client();
+            },
+        ];
+        for keeps in keeps {
+            let (mut group, key, lease) = within();
+            keeps(&mut group, key, lease);
+            group.close(key);
+            assert!(group.backends.get(lease).is_none());
+        }
+    }
+}
