@@ -32,6 +32,7 @@ use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
 use session::prepared::Statements;
+use session::shapes::Ride;
 use session::standing::Standing;
 use session::state::Session;
 use session::statement::Statement;
@@ -471,10 +472,12 @@ impl<S> Client<S> {
     }
 
     /// Its next command is looked at: what was noted of one that was not sent is forgotten. Where
-    /// it has to wait before it is judged, it does not set a schema because the one before did.
+    /// it has to wait before it is judged, it neither sets a schema nor rides because the one
+    /// before did.
     pub(crate) fn begin_command(&mut self) {
         self.forget_command();
         self.statement.standing = Standing::Apart;
+        self.statement.ride = Ride::Never;
         self.touching = None;
         self.retracking = None;
         self.pins.forget_plan();
@@ -567,12 +570,14 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_is_not_judged_yet_sets_no_schema() {
+    fn a_command_that_is_not_judged_yet_sets_no_schema_and_does_not_ride() {
         let mut client = client();
         client.statement.standing = Standing::NewSchema;
-        assert!(client.may_choose_schema());
+        (client.statement.ride, client.statement.digest) = (Ride::Text, 7);
+        assert!(client.may_choose_schema() && client.shape() != 0);
         client.begin_command();
         assert!(!client.may_choose_schema());
+        assert_eq!(client.shape(), 0);
     }
 
     #[test]
