@@ -376,8 +376,7 @@ impl<'a> Code<'a> {
     /// A name before a parenthesis; the rules of place are those of `classify`.
     fn call(&self, at: usize, out: &mut Judged) {
         let before = |back: usize| at.checked_sub(back);
-        let is_before = |back, byte| before(back).is_some_and(|at| self.is_punct(at, byte));
-        let qualified = is_before(1, b'.');
+        let qualified = self.is_qualified(at);
         let mut perhaps = false;
         match self.called(at) {
             Some(Builtin::Tight) if !self.touches(at) => {}
@@ -422,10 +421,14 @@ impl<'a> Code<'a> {
     /// The function of the server's that is called by the token here, which stands before a
     /// parenthesis.
     fn called(&self, at: usize) -> Option<Builtin> {
-        let behind = at.checked_sub(1);
-        let qualified = behind.is_some_and(|at| self.is_punct(at, b'.'));
-        let kind = self.kind(at).filter(|_| !qualified)?;
+        let kind = self.kind(at).filter(|_| !self.is_qualified(at))?;
         names::called(kind, self.text(at), self.mode.server)
+    }
+
+    /// Whether a schema, or more, stands in front of the name here.
+    fn is_qualified(&self, at: usize) -> bool {
+        let before = at.checked_sub(1);
+        before.is_some_and(|at| self.is_punct(at, b'.'))
     }
 
     /// A function of the server's; gives whether it may be a stored one as well.

@@ -415,8 +415,10 @@ impl Seat {
         if let Some(answer) = about_conditions(sql) {
             return answer;
         }
-        let left = "ROLLBACK AND NO CHAIN NO RELEASE";
-        if matches!(sql, "BEGIN" | "COMMIT" | "ROLLBACK") || sql == left {
+        if matches!(
+            sql,
+            "BEGIN" | "COMMIT" | "ROLLBACK" | "ROLLBACK AND NO CHAIN NO RELEASE"
+        ) {
             return self.transaction_statement(db, sql, None);
         }
         self.clear_diagnostics(sql);
