@@ -9,6 +9,7 @@
 use crate::record::{Read, put_bool, read_bool, read_number};
 use wire::packet::{Reader, put_lenenc};
 use wire::status;
+use wire::track::Change;
 
 /// What is known of a session's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +148,16 @@ impl Transaction {
     /// That BEGIN was answered: its reply says whether a transaction is open.
     pub fn note_begin_answered(&mut self) {
         self.note(|told| told.begin_sent = false);
+    }
+
+    /// Takes what a tracker reports of transactions; `false` where it reports of something else.
+    pub fn take(&mut self, change: &Change<'_>) -> bool {
+        match change {
+            Change::TransactionState(state) => self.note_state(state),
+            Change::TransactionCharacteristics(sql) => self.note_characteristics(sql),
+            _ => return false,
+        }
+        true
     }
 
     /// The state that the tracker reports: a letter for each thing that has been done, or `_`.

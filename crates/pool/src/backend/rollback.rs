@@ -48,18 +48,17 @@ impl<S> Backend<S> {
     pub(crate) fn is_rolled_back(&mut self, summary: &ReplySummary) -> bool {
         let mut is_known = summary.error.is_none() && !summary.warned;
         let transaction = &mut self.transaction;
-        let read = changes(&summary.changes, |change| match change {
-            Change::TransactionState(state) => transaction.note_state(state),
-            Change::TransactionCharacteristics(sql) => transaction.note_characteristics(sql),
-            // MySQL numbers each statement so.
-            Change::Gtids(_)
-            | Change::Variable {
-                name: b"statement_id",
-                ..
-            } => {}
-            Change::Variable { .. } | Change::Schema(_) | Change::State | Change::Other(_) => {
-                is_known = false;
-            }
+        let read = changes(&summary.changes, |change| {
+            // MySQL numbers each statement.
+            let is_no_state = matches!(
+                change,
+                Change::Gtids(_)
+                    | Change::Variable {
+                        name: b"statement_id",
+                        ..
+                    }
+            );
+            is_known &= transaction.take(&change) || is_no_state;
         });
         let is_free =
             is_known && read.is_ok() && self.reports == Reports::Complete && !self.in_transaction();

@@ -246,9 +246,8 @@ impl<S> Pair<'_, S> {
                 reported.changed().use_schema(schema);
             }
             Change::State => reported.is_bare = true,
-            Change::TransactionState(state) => backend.transaction.note_state(state),
-            Change::TransactionCharacteristics(sql) => {
-                backend.transaction.note_characteristics(sql);
+            Change::TransactionState(_) | Change::TransactionCharacteristics(_) => {
+                backend.transaction.take(&change);
             }
             Change::Gtids(_) | Change::Other(_) => {}
         }

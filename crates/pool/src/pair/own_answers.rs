@@ -23,7 +23,7 @@ use session::statement::{Code, Explanation};
 use sql::classify::Reads;
 use wire::capabilities::SESSION_TRACK;
 use wire::status;
-use wire::track::{Change, changes, keep};
+use wire::track::{changes, keep};
 
 /// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
 const TRACE: &[u8] = b"\x04Note\x044094";
@@ -159,10 +159,8 @@ impl<S> Pair<'_, S> {
             false => Ok(false),
         };
         let transaction = &mut self.backend.transaction;
-        let read = changes(&summary.changes, |change| match change {
-            Change::TransactionState(state) => transaction.note_state(state),
-            Change::TransactionCharacteristics(sql) => transaction.note_characteristics(sql),
-            _ => {}
+        let read = changes(&summary.changes, |change| {
+            transaction.take(&change);
         });
         match told.is_err() || read.is_err() {
             true => After::Lose("the server sent session changes that cannot be read"),
