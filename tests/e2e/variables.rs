@@ -199,6 +199,36 @@ fn who_asks_for_gtids_is_told_nothing_else_besides() {
     });
 }
 
+/// With one backend: whoever is pinned has the other wait in vain, and finds there what that has
+/// left.
+#[test]
+fn a_set_of_several_that_has_not_begun_does_not_pin() {
+    same_on_both("sets_not_begun", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY)");
+        story.sql(a, "INSERT INTO t VALUES (1), (2), (3)");
+        story.sql(a, "SET @@sql_mode = 'ANSI_QUOTES'");
+        for set in [
+            "SET @@sql_mode = DEFAULT, @@no_such_variable = 3",
+            "SET sql_mode = DEFAULT, no_such_variable = 3",
+            "SET @@sql_mode = DEFAULT, @@version = 'x'",
+            "SET sql_mode = DEFAULT, SESSION max_connections = 3",
+            "SET sql_mode = DEFAULT, @@version = DEFAULT",
+        ] {
+            story.sql(b, "SET @unset = 'x'");
+            story.sql(a, set);
+            story.sql(
+                a,
+                "SELECT @unset := IFNULL(@unset, 0) + 1 FROM t ORDER BY id",
+            );
+            story.all(b, &["SELECT @unset", "SELECT @@sql_mode"]);
+            story.sql(a, "SELECT @@sql_mode");
+            story.command(a, Command::ResetConnection, b"");
+            story.sql(a, "SET @@sql_mode = 'ANSI_QUOTES'");
+        }
+    });
+}
+
 #[test]
 fn what_was_set_without_its_scope_cuts_the_next_text() {
     same_on_both("cuts_without_scope", 1, |story| {

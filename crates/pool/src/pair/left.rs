@@ -58,6 +58,9 @@ const CLEARS_WITHOUT_SCHEMA: &str = "DO IF(0,(SELECT 1 FROM (SELECT 1) AS x),1)"
 /// Clears MySQL's, as any statement does that does not ask for them.
 const CLEARS_MYSQL: &str = "DO 0";
 
+/// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
+pub(super) const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
+
 /// Whose conditions those are that a statement has left for which nobody waits.
 const NOBODY: Key = Key::from_parts(u32::MAX, 0);
 
@@ -79,9 +82,7 @@ impl<S> Pair<'_, S> {
         if let Some((code, _)) = &summary.error {
             doubt(self.context.gtids, self.owner, *code);
         }
-        // An error has no room for a report of what was set before it.
-        let unseen = (self.client.statement.untracked).contains(Untracked::WHERE_IT_FAILS);
-        if unseen && summary.error.is_some() && !self.context.server.flavour.is_mysql() {
+        if self.may_have_set_unseen(summary) {
             self.pin(PinReason::UnexplainedChange);
         }
         self.note_counts(command, summary, alone);
@@ -101,6 +102,17 @@ impl<S> Pair<'_, S> {
         if summary.error.is_some() && moves && !there.stands_in_schema_of(session) {
             client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
         }
+    }
+
+    /// Whether the statement may have set a variable before it failed: an error has no room for a
+    /// report. Where its values call nothing, errors of [`NOT_BEGUN`] come before the first.
+    fn may_have_set_unseen(&self, summary: &ReplySummary) -> bool {
+        let statement = &self.client.statement;
+        let begun =
+            |(code, _): &(u16, _)| statement.code != Code::None || !NOT_BEGUN.contains(code);
+        statement.untracked.contains(Untracked::WHERE_IT_FAILS)
+            && !self.context.server.flavour.is_mysql()
+            && summary.error.as_ref().is_some_and(begun)
     }
 
     /// Notes what the statement has left of conditions and counts.
@@ -294,6 +306,36 @@ mod tests {
         });
         ends(&mut parts, &ReplySummary::default(), true);
         assert!(!parts.client.last.is_native(COUNTS));
+    }
+
+    #[test]
+    fn a_set_of_several_that_fails_pins_once_it_may_have_set_one() {
+        let (ok, failed) = (None, |code| Some((code, String::new())));
+        let mariadb = Server::MariaDb(101_119);
+        let mysql = Server::MySql(90_700);
+        let several = Untracked::WHERE_IT_FAILS;
+        for (server, untracked, code, error, pins) in [
+            (mariadb, several, Code::None, failed(1230), true),
+            (mariadb, several, Code::None, failed(1193), false),
+            (mariadb, several, Code::None, failed(1229), false),
+            (mariadb, several, Code::None, failed(1238), false),
+            (mariadb, several, Code::Unread, failed(1193), true),
+            (mariadb, several, Code::None, ok, false),
+            (mariadb, Untracked::ROLE, Code::None, failed(1230), false),
+            (mysql, several, Code::None, failed(1230), false),
+        ] {
+            let mut parts = Parts::leased();
+            parts.server.flavour = server;
+            parts.client.statement.untracked = untracked;
+            parts.client.statement.code = code;
+            let summary = ReplySummary {
+                error,
+                ..ReplySummary::default()
+            };
+            ends(&mut parts, &summary, true);
+            let pinned = parts.client.is_pinned_for(PinReason::UnexplainedChange);
+            assert_eq!(pinned, pins, "{server:?} {code:?} {summary:?}");
+        }
     }
 
     #[test]

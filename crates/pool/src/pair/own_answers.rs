@@ -11,6 +11,7 @@
 use crate::backend::{Purpose, Reports};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::PinReason;
+use crate::pair::left::NOT_BEGUN;
 use crate::pair::trackers::wanted_by;
 use crate::pair::{Broken, Pair};
 use session::diagnostics::Diagnostics;
@@ -29,8 +30,6 @@ use wire::track::{changes, keep};
 const TRACE: &[u8] = b"\x04Note\x044094";
 /// A text that the server could not read: nothing of it has run.
 const UNPARSED: u16 = 1064;
-/// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
-const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
 
 /// An answer.
 #[derive(Debug)]
