@@ -250,6 +250,65 @@ fn what_was_set_without_its_scope_cuts_the_next_text() {
     });
 }
 
+/// MariaDB reports its wait for locks as variables, which do not last. With one backend a pinned
+/// client would have the other wait in vain.
+#[test]
+fn a_wait_for_locks_lasts_for_its_statement_alone() {
+    same_on_both("waits_for_locks", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY)");
+        story.sql(a, "INSERT INTO t VALUES (1), (2)");
+        let values = "SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout";
+        story.sql(a, "SET lock_wait_timeout = 77");
+        for sql in [
+            "SELECT id FROM t WHERE id = 1 FOR UPDATE NOWAIT",
+            "SELECT id FROM t WHERE id = 1 LOCK IN SHARE MODE WAIT 3",
+            "SELECT id INTO @a FROM t WHERE id = 1 FOR UPDATE NOWAIT",
+            "INSERT INTO t SELECT id + 2 FROM t WHERE id = 1 FOR UPDATE NOWAIT",
+            "ALTER TABLE t WAIT 3 ADD COLUMN x INT",
+            "CREATE INDEX x ON t (x) WAIT 2",
+            "DROP INDEX x ON t NOWAIT",
+            "OPTIMIZE TABLE t NOWAIT",
+            "TRUNCATE TABLE t WAIT 3",
+            "RENAME TABLE t WAIT 2 TO u",
+            "DROP TABLE u NOWAIT",
+            "DROP TABLE no_such NOWAIT",
+        ] {
+            story.sql(a, sql);
+            story.sql(b, values);
+            story.sql(a, values);
+            story.all(a, &["BEGIN", sql, values, "COMMIT"]);
+            story.sql(b, values);
+        }
+    });
+}
+
+/// Where it cannot be told whose a reported value is, its client stays where that is.
+#[test]
+fn a_wait_for_locks_within_other_settings_does_not_last_either() {
+    same_on_both("waits_within", 2, |story| {
+        let values = "SELECT @@lock_wait_timeout, @@max_error_count";
+        let a = story.join();
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY)");
+        for sql in [
+            "SET @a = (SELECT id FROM t WHERE id = 1 FOR UPDATE NOWAIT)",
+            "SET max_error_count = (SELECT COUNT(*) + 5 FROM t FOR UPDATE NOWAIT)",
+            "SELECT id FROM t FOR UPDATE NOWAIT; SET max_error_count = 7",
+            "SET max_error_count = 8; SELECT id FROM t FOR UPDATE NOWAIT",
+            "DROP TABLE IF EXISTS no_such NOWAIT; DO 1",
+        ] {
+            let (a, b) = (story.join(), story.join());
+            story.sql(a, sql);
+            story.sql(b, values);
+            story.sql(a, values);
+            story.command(a, Command::ResetConnection, b"");
+            story.sql(a, values);
+            story.command(a, Command::Quit, b"");
+            story.command(b, Command::Quit, b"");
+        }
+    });
+}
+
 #[test]
 fn what_is_prepared_without_a_scope_follows_its_client() {
     same_on_both("prepares_without_scope", 1, |story| {

@@ -166,7 +166,7 @@ pub enum Explanation {
     None,
     /// They make it, and it lasts.
     Lasting,
-    /// SET STATEMENT: a value of a variable that held for the statement alone.
+    /// SET STATEMENT and its like: a value of a variable that held for the statement alone.
     Passing,
 }
 

@@ -417,7 +417,8 @@ pub struct Statement {
     pub untracked: bool,
     /// It sets `timestamp`, perhaps back to the clock.
     pub sets_clock: bool,
-    /// SET STATEMENT: what is reported of variables holds for this statement alone.
+    /// SET STATEMENT, or MariaDB's NOWAIT and `WAIT n`: what is reported of variables holds for
+    /// this statement alone.
     pub passing: bool,
     /// It changes what the pool watches on the server: a global variable, or accounts.
     pub changes_watched: bool,

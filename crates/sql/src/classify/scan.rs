@@ -168,6 +168,7 @@ impl<'a> Scan<'a> {
         match token.kind {
             Kind::Word => self.word(token),
             Kind::Name => self.name(token),
+            Kind::Number if self.is(self.last[0], b"WAIT") => self.waits_for_locks(self.last[1]),
             Kind::UserVariable => self.user_variable(token),
             Kind::SystemVariable => self.system_variable(token),
             Kind::Punct(b'(') => self.open(token),
@@ -366,6 +367,30 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// NOWAIT or `WAIT n`, `before` which this token stands. MariaDB runs the statement as if
+    /// behind `SET STATEMENT lock_wait_timeout = n, innodb_lock_wait_timeout = n FOR`, and reports
+    /// these values (seen on 10.11). MySQL sets no variable.
+    fn waits_for_locks(&mut self, before: Token) {
+        let locks = self.is_any(before, &[b"UPDATE", b"MODE"]);
+        let waits = locks || matches!(self.current, Verb::Ddl | Verb::Lock | Verb::Admin);
+        if self.mode.server.is_mysql() || !waits {
+            return;
+        }
+        if self.current == Verb::Set {
+            self.pin(PinCause::SpecialVariable);
+        }
+        self.passes();
+    }
+
+    /// What is reported of variables holds for the statement at hand alone. With several in one
+    /// text, whose report is whose cannot be told.
+    fn passes(&mut self) {
+        if self.out.multi {
+            self.pin(PinCause::Unknown);
+        }
+        self.out.passing = true;
+    }
+
     /// Words that mean something wherever they stand; most of them tell where a query takes its
     /// rows from, where they go, and which of them.
     fn keyword(&mut self, token: Token) {
@@ -402,6 +427,7 @@ impl<'a> Scan<'a> {
                 }
             }
             6 if self.is_any(token, &[b"OFFSET", b"EXCEPT"]) => Marks::CUTS,
+            6 if self.is(token, b"NOWAIT") => return self.waits_for_locks(before),
             7 | 8
                 if self.current == Verb::Set && self.is_any(token, &[b"DEFAULT", b"PASSWORD"]) =>
             {

@@ -712,6 +712,41 @@ fn what_set_statement_sets_does_not_last() {
 }
 
 #[test]
+fn a_wait_for_locks_of_mariadbs_is_one_of_the_statement_alone() {
+    let found = |sql: &str| classify(sql.as_bytes(), MARIADB);
+    for sql in [
+        "SELECT id FROM t FOR UPDATE NOWAIT",
+        "(select id from t lock in share mode wait 3)",
+        "INSERT INTO t SELECT id FROM u FOR UPDATE NOWAIT",
+        "ALTER TABLE t WAIT 3 ADD COLUMN x INT",
+        "DROP TABLE t NOWAIT",
+        "TRUNCATE TABLE t WAIT 1",
+        "OPTIMIZE TABLE t NOWAIT",
+        "RENAME TABLE a NOWAIT TO b",
+        "LOCK TABLES t WRITE WAIT 5",
+    ] {
+        assert!(found(sql).passing, "{sql}");
+        assert!(!found(sql).causes.contains(PinCause::Unknown), "{sql}");
+        assert!(!classify(sql.as_bytes(), MYSQL).passing, "{sql}");
+        for several in [format!("{sql}; DO 1"), format!("DO 1; {sql}")] {
+            assert!(found(&several).causes.contains(PinCause::Unknown), "{sql}");
+        }
+    }
+    for sql in [
+        "SELECT nowait, wait FROM t",
+        "SELECT 1 AS wait, 3",
+        "SELECT id FROM t FOR UPDATE SKIP LOCKED",
+        "SELECT 'FOR UPDATE NOWAIT'",
+        "UPDATE t SET wait = 3",
+        "CREATE VIEW v AS SELECT id FROM t FOR UPDATE NOWAIT",
+    ] {
+        assert!(!found(sql).passing, "{sql}");
+    }
+    let set = found("SET @a = (SELECT id FROM t FOR UPDATE NOWAIT)");
+    assert_eq!(set.pin, Some(PinCause::SpecialVariable));
+}
+
+#[test]
 fn statements_of_one_text_answer_each_other() {
     let found = |sql: &str, mode| classify(sql.as_bytes(), mode);
     let (rows, counts) = (Reads::FOUND_ROWS, Reads::ROW_COUNT);

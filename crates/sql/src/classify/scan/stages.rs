@@ -260,11 +260,7 @@ impl Scan<'_> {
             self.marked(Marks::FROM_INSIDE);
             self.may_look_at_tables();
         } else if self.is(token, b"STATEMENT") {
-            // With several statements in one text, whose report is whose cannot be told.
-            if self.out.multi {
-                self.pin(PinCause::Unknown);
-            }
-            self.out.passing = true;
+            self.passes();
             self.stage = Stage::SetStatement;
         } else if self.is(token, b"TRANSACTION") {
             self.sets_unreported();

@@ -45,6 +45,23 @@ pub(super) const HABITS: &[Habit] = &[
              <b>SELECT COUNT(*) FROM kinds ;; <b closes>ROLLBACK ;; <closes>ROLLBACK",
         ],
     ),
+    // Reported as variables, which do not last.
+    habit(
+        "locks_not_waited_for",
+        2,
+        On::MariaDb,
+        &[
+            "SELECT id FROM {t} WHERE id = {n} FOR UPDATE NOWAIT ;; \
+             <b>SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout ;; \
+             SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout",
+            "CREATE TABLE {d} (x INT) ;; DROP TABLE {d} WAIT {n} ;; SELECT @@lock_wait_timeout ;; \
+             <b>SELECT @@lock_wait_timeout",
+            "<opens>BEGIN ;; SELECT id INTO @p FROM {t} WHERE id = {n} FOR UPDATE NOWAIT ;; \
+             <closes>COMMIT ;; SELECT @p, @@lock_wait_timeout ;; <b>SELECT @@lock_wait_timeout",
+            "<pins>SET @p = (SELECT MIN(id) FROM {t} LOCK IN SHARE MODE WAIT {n}) ;; \
+             <b>SELECT @@lock_wait_timeout ;; SELECT @@lock_wait_timeout ;; <reset>",
+        ],
+    ),
     habit(
         "rows_waited_for_in_vain",
         1,
