@@ -7,6 +7,7 @@ use crate::config::test_settings;
 use reactor::Slots;
 use std::rc::Rc;
 use wire::command::ReplyShape;
+use wire::status::{AUTOCOMMIT, IN_TRANS};
 
 /// A backend that has sent so many bytes of rows when its client left, and so many since.
 fn backend(before: usize, since: usize) -> Backend<()> {
@@ -145,6 +146,19 @@ fn the_pools_own_question_is_bounded_and_a_statement_is_not() {
         let lost = matches!(at(501), Some(Overdue::Lost(_)));
         assert_eq!(lost, bounded, "{purpose:?}");
     }
+}
+
+/// A server that rolls back for longer is left alone with it.
+#[test]
+fn a_rollback_behind_a_client_that_left_is_bounded_from_when_it_was_sent() {
+    let settings = test_settings("wait_ms_max = 500");
+    let mut backend = standing(BackendState::Leased);
+    backend.transaction.note_status(AUTOCOMMIT | IN_TRANS);
+    let sent = Time(0) + Duration::from_secs(7);
+    assert!(backend.roll_back(Key::from_parts(1, 1), sent).is_some());
+    let at = |ms| after(&backend, &settings, (Duration::from_millis(ms), None));
+    assert_eq!(at(7500), None);
+    assert!(matches!(at(7501), Some(Overdue::Lost(why)) if why.ends_with("within 500 ms")));
 }
 
 #[test]
