@@ -168,7 +168,10 @@ impl<'a> Scan<'a> {
         match token.kind {
             Kind::Word => self.word(token),
             Kind::Name => self.name(token),
-            Kind::Number if self.is(self.last[0], b"WAIT") => self.waits_for_locks(self.last[1]),
+            Kind::Number if self.is(self.last[0], b"WAIT") => {
+                self.waits_for_locks(self.last[1]);
+                self.value(token);
+            }
             Kind::UserVariable => self.user_variable(token),
             Kind::SystemVariable => self.system_variable(token),
             Kind::Punct(b'(') => self.open(token),
