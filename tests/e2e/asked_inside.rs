@@ -129,6 +129,56 @@ fn what_another_client_has_made_of_the_backend_is_not_told() {
     });
 }
 
+/// SHOW WARNINGS as what code begins with, in a routine or a block of the text's own.
+#[test]
+fn code_that_shows_the_warnings_of_before_is_answered_or_refused() {
+    same_on_both("shows_inside", 1, |story| {
+        begin(story);
+        let (a, b) = (0, 1);
+        let block = "PREPARE z FROM 'BEGIN NOT ATOMIC SHOW WARNINGS; END'";
+        story.all(
+            a,
+            &[
+                "CREATE PROCEDURE shown() BEGIN IF 1 THEN SHOW ERRORS; END IF; END",
+                "CREATE PROCEDURE numbered() SHOW COUNT(*) WARNINGS",
+            ],
+        );
+        for asks in [
+            "CALL warned()",
+            "CALL shown()",
+            "CALL numbered()",
+            "SET @x = 1; CALL warned()",
+            "BEGIN NOT ATOMIC SHOW WARNINGS; END",
+            "BEGIN NOT ATOMIC SHOW COUNT(*) WARNINGS; END",
+            "BEGIN NOT ATOMIC CALL warned(); END",
+            "IF 1 THEN SHOW ERRORS; END IF",
+            "CASE 1 WHEN 1 THEN SHOW WARNINGS; END CASE",
+            "FOR i IN 1..1 DO SHOW WARNINGS; END FOR",
+            "REPEAT SHOW WARNINGS; UNTIL 1 END REPEAT",
+            "l: LOOP SHOW WARNINGS; LEAVE l; END LOOP",
+            "SET STATEMENT lock_wait_timeout = 3 FOR IF 1 THEN SHOW WARNINGS; END IF",
+            "SET STATEMENT lock_wait_timeout = 3 FOR CALL warned()",
+            "EXECUTE IMMEDIATE 'BEGIN NOT ATOMIC SHOW WARNINGS; END'",
+            "EXECUTE z",
+        ] {
+            for warned in [
+                "SELECT CAST('1x' AS SIGNED) FROM t LIMIT 1",
+                "SELECT no_such_column",
+            ] {
+                for another_between in [false, true] {
+                    story.sql(a, block);
+                    story.sql(a, warned);
+                    if another_between {
+                        story.sql(b, "SELECT 2 UNION SELECT 3");
+                    }
+                    story.may_be_gone(a, asks);
+                    story.command(a, Command::ResetConnection, b"");
+                }
+            }
+        }
+    });
+}
+
 /// What the error says: in one transaction, or in one text.
 #[test]
 fn in_one_transaction_or_text_the_server_answers() {

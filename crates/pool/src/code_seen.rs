@@ -30,7 +30,7 @@ use session::beforehand::hides_reads;
 use session::known_code::Known;
 use session::state::Session;
 use session::statement::Statement;
-use sql::classify::stored::{Definitions, run_by};
+use sql::classify::stored::{Definitions, asked_by, run_by};
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer};
 use std::sync::atomic::Ordering;
@@ -226,9 +226,9 @@ impl CodeSeen<'_> {
         asked = asked.union(at_once).union(named.without(left));
         // A text that changes how its rest is read is read as far as its first statement.
         let runs = || {
-            run_by(text.sql, text.mode, found).or_else(|| {
+            asked_by(text.sql, text.mode, found).or_else(|| {
                 let (sql, first) = first.as_ref()?;
-                run_by(sql, text.mode, first)
+                asked_by(sql, text.mode, first)
             })
         };
         if calls

@@ -23,7 +23,7 @@ use super::Reads;
 use super::names::{self, Effect as Builtin};
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 pub use definition::{Defined, Definition, Definitions, Schema, SchemaChange, definitions};
-pub use run::run_by;
+pub use run::{asked_by, run_by};
 use std::collections::BTreeSet;
 
 /// A name in the form in which names are compared: without quotes, in lower case. All names beyond

@@ -90,7 +90,9 @@ impl Code<'_> {
             let is_call = (kind(at + 1), kind(at + 2)) == parentheses;
             let is_item = at > 0 && kind(at - 1) == Some(Kind::Punct(b'='));
             let read = match self.tokens[at].kind {
-                Kind::Word if self.is(at, &[b"DIAGNOSTICS"]) => Reads::DIAGNOSTICS,
+                Kind::Word if self.is(at, &[b"DIAGNOSTICS"]) || self.shows_conditions(at) => {
+                    Reads::DIAGNOSTICS
+                }
                 Kind::Word if self.is(at, &[b"ROW_COUNT"]) && (is_call || is_item) => {
                     Reads::ROW_COUNT
                 }
@@ -117,6 +119,15 @@ impl Code<'_> {
             asked = asked.union(Reads::DIAGNOSTICS);
         }
         reads.of(asked)
+    }
+
+    /// Whether this is the last word of `SHOW WARNINGS`, `SHOW COUNT(*) ERRORS` and their like.
+    fn shows_conditions(&self, at: usize) -> bool {
+        let behind_show = || {
+            let before = at.checked_sub(1);
+            before.is_some_and(|at| self.is(at, &[b"SHOW"]) || self.is_punct(at, b')'))
+        };
+        self.is(at, &[b"WARNINGS", b"ERRORS"]) && behind_show()
     }
 }
 

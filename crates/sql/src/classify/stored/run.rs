@@ -5,8 +5,8 @@
 //! is, statement by statement.
 
 use super::{Code, Folded, Judged, body};
-use crate::classify::{PinCause, Statement, Verb};
-use crate::lex::{Kind, LexMode};
+use crate::classify::{PinCause, Statement, Verb, classify};
+use crate::lex::{Kind, LexMode, Lexer, Token};
 use std::collections::BTreeSet;
 
 /// What a text that was classified as `found` runs; `None` when that cannot be told.
@@ -15,8 +15,49 @@ use std::collections::BTreeSet;
 /// block, all that they leave.
 #[must_use]
 pub fn run_by(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Judged> {
+    // What is reported of variables behind it may be its own, or that of what it runs.
+    if found.passing {
+        return None;
+    }
+    run_whatever_is_reported(sql, mode, found)
+}
+
+/// The same for what it asks, which SET STATEMENT does not change.
+#[must_use]
+pub fn asked_by(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Judged> {
+    let mut inner = sql;
+    while let Some(next) = behind_set_statement(inner, mode) {
+        inner = next;
+    }
+    match inner.len() == sql.len() {
+        true => run_whatever_is_reported(sql, mode, found),
+        false => run_whatever_is_reported(inner, mode, &classify(inner, mode)),
+    }
+}
+
+/// The statement that `SET STATEMENT ... FOR` runs.
+fn behind_set_statement(sql: &[u8], mode: LexMode) -> Option<&[u8]> {
+    let mut tokens = Lexer::new(sql, mode);
+    let is = |token: &Token, word: &[u8]| {
+        token.kind == Kind::Word && sql[token.start..token.end].eq_ignore_ascii_case(word)
+    };
+    tokens.next().filter(|token| is(token, b"SET"))?;
+    tokens.next().filter(|token| is(token, b"STATEMENT"))?;
+    let mut depth = 0_usize;
+    let at = tokens.find(|token| {
+        match token.kind {
+            Kind::Punct(b'(') => depth += 1,
+            Kind::Punct(b')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && is(token, b"FOR")
+    })?;
+    Some(&sql[at.end..])
+}
+
+fn run_whatever_is_reported(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Judged> {
     let code = Code::new(sql, mode);
-    if code.doubtful || found.passing || code.calls_in_packages() {
+    if code.doubtful || code.calls_in_packages() {
         return None;
     }
     let block = matches!(found.verb, Verb::Other | Verb::Begin);

@@ -1,6 +1,7 @@
 //! Bodies, views and definitions as people write them, and as servers give them back.
 
 use super::*;
+use crate::classify::classify;
 
 const MARIADB: LexMode = LexMode {
     ansi_quotes: false,
@@ -455,11 +456,20 @@ fn conditions_of_before_are_cleared_by_mysql_alone() {
     for text in [
         "SELECT @@warning_count",
         "BEGIN GET DIAGNOSTICS p_in = NUMBER; END",
+        "SHOW WARNINGS",
+        "BEGIN IF 1 THEN SHOW ERRORS LIMIT 1; END IF; END",
+        "BEGIN SHOW COUNT(*) WARNINGS; END",
     ] {
         assert!(
             !judged(text, MARIADB).asks.is_empty() && judged(text, MYSQL).asks.is_empty(),
             "{text}"
         );
+    }
+    for text in [
+        "SELECT warnings, errors FROM t",
+        "BEGIN DELETE FROM t; SHOW WARNINGS; END",
+    ] {
+        assert!(judged(text, MARIADB).asks.is_empty(), "{text}");
     }
     let handled = "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN \
                    GET DIAGNOSTICS CONDITION 1 p_in = MYSQL_ERRNO; END; CALL q(); END";
@@ -472,6 +482,45 @@ fn conditions_of_before_are_cleared_by_mysql_alone() {
     assert!(
         !judged(&deep, MARIADB).asks.is_empty(),
         "what is too deep is not followed"
+    );
+}
+
+#[test]
+fn what_is_asked_behind_set_statement_is_found() {
+    for (text, asks) in [
+        (
+            "SET STATEMENT a = 1 FOR IF 1 THEN SHOW WARNINGS; END IF",
+            true,
+        ),
+        (
+            "set statement a = (1 /* FOR */), b = 2 for SET STATEMENT c = 1 FOR \
+             BEGIN NOT ATOMIC SHOW WARNINGS; END",
+            true,
+        ),
+        ("SET STATEMENT a = 1 FOR IF 1 THEN DO 1; END IF", false),
+        ("IF 1 THEN SHOW WARNINGS; END IF", true),
+    ] {
+        let found = classify(text.as_bytes(), MARIADB);
+        let asked = asked_by(text.as_bytes(), MARIADB, &found).unwrap();
+        assert_eq!(!asked.asks.is_empty(), asks, "{text}");
+        assert_eq!(
+            run_by(text.as_bytes(), MARIADB, &found).is_none(),
+            found.passing
+        );
+    }
+    let calls = "SET STATEMENT a = 1 FOR CALL p()";
+    let found = classify(calls.as_bytes(), MARIADB);
+    let asked = asked_by(calls.as_bytes(), MARIADB, &found).unwrap();
+    assert_eq!(asked.calls.len(), 1);
+    let waits = "SELECT f(id) FROM t FOR UPDATE NOWAIT";
+    let found = classify(waits.as_bytes(), MARIADB);
+    assert!(found.passing);
+    assert_eq!(
+        asked_by(waits.as_bytes(), MARIADB, &found)
+            .unwrap()
+            .calls
+            .len(),
+        1
     );
 }
 
