@@ -70,6 +70,42 @@ fn queries_that_count_more_than_they_send_pin_nobody() {
     });
 }
 
+/// Another client's number is not told behind a query that begins with VALUES.
+#[test]
+fn queries_in_parentheses_may_begin_with_values() {
+    same_on_both("found_values", 1, |story| {
+        begin(story);
+        // A text that MySQL cannot read is quoted in its error, with the answer in it.
+        let row = if story.mysql() { "ROW" } else { "" };
+        for (found, before) in [
+            "INSERT INTO w SET a = (VALUES (3))",
+            "REPLACE INTO w VALUES ((VALUES (3)))",
+            "SELECT (VALUES ROW(1)), FOUND_ROWS()",
+            "SET @f = FOUND_ROWS() + (VALUES ROW(0))",
+            "SELECT v FROM t WHERE id = (VALUES (1), (2))",
+            "SET @x = (VALUES (1))",
+            "DO (VALUES (1))",
+            "INSERT INTO w VALUES (1) RETURNING (VALUES (1))",
+            "INSERT INTO w SET a = (TABLE w LIMIT 1)",
+            "SET @x = (TABLE w LIMIT 1)",
+        ]
+        .into_iter()
+        .flat_map(|before| [2, 0].map(|found| (found, before)))
+        {
+            story.sql(0, &format!("SELECT v FROM t WHERE id <= {found}"));
+            story.sql(1, "SELECT 2 UNION SELECT 3 UNION SELECT 4");
+            let before = &before.replace("ROW(", &format!("{row}("));
+            story.may_be_gone(0, before);
+            story.sql(1, "SELECT 2 UNION SELECT 3 UNION SELECT 4");
+            // One that asks may have been refused, and has not run then.
+            if !before.contains("FOUND_ROWS") {
+                story.may_be_gone(0, "SELECT FOUND_ROWS()");
+            }
+            story.command(0, Command::ResetConnection, b"");
+        }
+    });
+}
+
 /// Texts that tell what they make of the number. Others may keep it or not: where the backend did
 /// not have their client's, a question is refused.
 const TOLD: [&str; 4] = [

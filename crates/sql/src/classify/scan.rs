@@ -421,7 +421,9 @@ impl<'a> Scan<'a> {
             5 if self.is(token, b"TABLE") && self.changes_rows() => Marks::SELECT_INSIDE,
             5 if self.is(token, b"LIMIT") => Marks::LIMIT,
             5 if self.is_any(token, &[b"FETCH", b"UNION"]) => Marks::CUTS,
-            6 if self.is(token, b"VALUES") && self.removes_rows() => Marks::SELECT_INSIDE,
+            6 if self.is(token, b"VALUES") && (self.removes_rows() || self.begins_query()) => {
+                Marks::SELECT_INSIDE
+            }
             6 if self.is(token, b"SELECT") => {
                 self.calls = true;
                 match self.stage {
@@ -452,6 +454,25 @@ impl<'a> Scan<'a> {
     fn names_several(&self) -> bool {
         const BEFORE: [&[u8]; 4] = [b"DELETE", b"LOW_PRIORITY", b"QUICK", b"IGNORE"];
         self.current == Verb::Delete && !self.is_any(self.last[0], &BEFORE)
+    }
+
+    /// Whether VALUES begins a query in parentheses here. Behind a function's name in an INSERT it is
+    /// VALUES(column), as in `IF(VALUES(a) > a, ...)`.
+    fn begins_query(&self) -> bool {
+        const BEFORE: [&[u8]; 7] = [
+            b"ALL",
+            b"ANY",
+            b"EXISTS",
+            b"IN",
+            b"RETURNING",
+            b"SELECT",
+            b"SOME",
+        ];
+        let [before, earlier, _] = self.last;
+        let inserts = matches!(self.current, Verb::Insert | Verb::Replace);
+        let names = matches!(earlier.kind, Kind::Word | Kind::Name);
+        let calls = inserts && names && !self.is_any(earlier, &BEFORE);
+        before.kind == Kind::Punct(b'(') && self.stage != Stage::First && !calls
     }
 
     fn changes_rows(&self) -> bool {

@@ -324,6 +324,21 @@ fn words_that_decide_what_a_query_leaves_are_marked() {
         ("EXPLAIN EXTENDED DELETE FROM t", Marks::FROM),
         ("SHOW WARNINGS", NONE),
         ("VALUES (1)", NONE),
+        ("(VALUES (1))", NONE),
+        ("SET @a = (VALUES (1))", Marks::SELECT_INSIDE),
+        (
+            "INSERT t SET a = (VALUES (3))",
+            Marks::SELECT_INSIDE.union(Marks::SET_INSIDE),
+        ),
+        (
+            "INSERT t VALUES (1) RETURNING (VALUES (1))",
+            Marks::SELECT_INSIDE,
+        ),
+        ("DO 1 IN (VALUES (1), (2))", Marks::SELECT_INSIDE),
+        (
+            "INSERT t VALUES (1) ON DUPLICATE KEY UPDATE a = IF(VALUES(a) > a, VALUES(a), a)",
+            NONE,
+        ),
         ("SELECT `FROM`, 'LIMIT'", Marks::COUNTED),
         ("INSERT t VALUES (1.5, '.', `a.b`)", NONE),
         ("INSERT db.t VALUES (1)", Marks::QUALIFIED),
