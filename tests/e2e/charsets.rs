@@ -262,6 +262,39 @@ fn a_reset_without_privileges_leaves_the_servers_character_set() {
     }
 }
 
+/// MariaDB gives a character set back with its default collation, whatever the session had.
+#[test]
+fn a_character_set_of_one_statement_is_not_left_to_others() {
+    let collations = "SELECT @@collation_server, @@collation_database, @@collation_connection";
+    same_on_both("set_statement_charset", 2, |story| {
+        story.columns = true;
+        for set in [
+            "character_set_server = latin1",
+            "character_set_database = latin1",
+            "character_set_results = latin1",
+            "character_set_results = NULL",
+            "character_set_connection = latin1",
+            "character_set_client = latin1",
+            "collation_server = latin1_bin",
+        ] {
+            let (a, b) = (story.join(), story.join());
+            for who in [a, b] {
+                story.sql(who, "SET collation_server = utf8mb4_bin");
+                story.sql(who, "SET NAMES utf8mb4 COLLATE utf8mb4_bin");
+            }
+            story.sql(b, &format!("SET STATEMENT {set} FOR SELECT 1"));
+            for who in [a, b, a] {
+                story.sql(who, collations);
+                story.sql(who, "CREATE DATABASE sleak");
+                story.sql(who, "SHOW CREATE DATABASE sleak");
+                story.sql(who, "DROP DATABASE sleak");
+            }
+            story.command(a, Command::Quit, b"");
+            story.command(b, Command::Quit, b"");
+        }
+    });
+}
+
 /// Results, literals and the pool's own questions are in character sets of two and four bytes.
 #[test]
 fn wide_character_sets_are_their_clients_own() {

@@ -710,6 +710,9 @@ fn what_set_statement_sets_does_not_last() {
         ("SET STATEMENT session_track_schema=OFF FOR USE b", true),
         ("SET STATEMENT a=1, `insert_id`=5 FOR SELECT 1", true),
         ("SET STATEMENT max_join_size=10 FOR SELECT 1", true),
+        ("SET STATEMENT character_set_server=latin1 FOR DO 1", true),
+        ("SET STATEMENT `Character_Set_Results`=NULL FOR DO 1", true),
+        ("SET STATEMENT collation_server=utf8mb4_bin FOR DO 1", false),
         (
             "SET STATEMENT max_statement_time=10, sql_mode='' FOR SELECT 1",
             false,

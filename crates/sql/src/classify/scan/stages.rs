@@ -105,11 +105,18 @@ impl Scan<'_> {
     }
 
     /// A word or a name between SET STATEMENT and FOR. To set some variables and to set them back
-    /// leaves something behind, or hides what the statement itself does to the session.
+    /// leaves something behind, or hides what the statement itself does to the session. A character
+    /// set comes back with its default collation, whatever it had.
     pub(super) fn passing_variable(&mut self, token: Token) {
         let name = set::unquoted(self.text(token));
-        let lasts = matches!(set::setting(name), Setting::Pins(_) | Setting::UnlessOff(_));
-        if lasts || name.eq_ignore_ascii_case(b"max_join_size") {
+        let lasts = match set::setting(name) {
+            Setting::Pins(_) | Setting::UnlessOff(_) => true,
+            Setting::Charset => {
+                (name.get(..13)).is_some_and(|start| start.eq_ignore_ascii_case(b"character_set"))
+            }
+            _ => name.eq_ignore_ascii_case(b"max_join_size"),
+        };
+        if lasts {
             self.pin(PinCause::SpecialVariable);
         }
     }
