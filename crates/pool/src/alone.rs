@@ -67,8 +67,6 @@ const IDLE_TIMEOUTS: [&[u8]; 3] = [
     b"idle_write_transaction_timeout",
 ];
 
-/// What MySQL may report with any COMMIT.
-const GTIDS: &[u8] = b"session_track_gtids";
 /// With all variables tracked, MySQL reports this one with every statement.
 const STATEMENT_ID: &[u8] = b"statement_id";
 /// Sessions whose transactions are read-only are told so, where they begin.
@@ -127,7 +125,8 @@ impl<S> Client<S> {
         let autocommit = session.value(b"autocommit");
         session.completes_plainly()
             && matches!(autocommit, Some(b"ON" | b"1"))
-            && !session.value(GTIDS).is_some_and(is_set)
+            // MySQL may report one with any COMMIT.
+            && !session.tracks_gtids()
             && self.pending_changes.bytes().is_empty()
     }
 }

@@ -106,6 +106,8 @@ const NO_LIMIT: &[u8] = b"18446744073709551615";
 /// Names of the variable that says how transactions are isolated: a server has one or both.
 pub const LEVEL_NAMES: [&[u8]; 2] = [b"transaction_isolation", b"tx_isolation"];
 
+/// Has MySQL report the number of each transaction.
+const GTIDS: &[u8] = b"session_track_gtids";
 /// What COMMIT and ROLLBACK do besides.
 const COMPLETION: &[u8] = b"completion_type";
 /// Decides types in stored code on MySQL, when a session first runs it and for as long as that
@@ -520,6 +522,13 @@ impl Session {
     #[must_use]
     pub fn completes_plainly(&self) -> bool {
         matches!(self.value(COMPLETION), Some(b"NO_CHAIN" | b"0"))
+    }
+
+    /// Whether the server reports the numbers of its transactions (MySQL's `session_track_gtids`).
+    #[must_use]
+    pub fn tracks_gtids(&self) -> bool {
+        let tracks = self.value(GTIDS);
+        tracks.is_some_and(|value| !matches!(value, b"0" | b"OFF"))
     }
 
     /// Whether an assignment would leave it as it is, for certain. `described` is what
