@@ -235,6 +235,31 @@ fn ddl_commits_and_read_only_refuses() {
     });
 }
 
+/// MySQL refuses whatever else is asked until CREATE TABLE ... START TRANSACTION ends, also by the
+/// pool (error 3977).
+#[test]
+fn a_table_may_begin_a_transaction() {
+    same_on_both("atomic_ddl", 2, |story| {
+        let account = app().schema(&story.schema).without(cap::SESSION_TRACK);
+        let b = story.join_as(&account);
+        for ends in ["COMMIT", "ROLLBACK", "BEGIN", "SELECT 1", "SET @a = 1"] {
+            let a = story.join_as(&account);
+            story.sql(a, "CREATE TABLE made (x INT) START TRANSACTION");
+            story.sql(b, "SELECT 7");
+            story.all(a, &[ends, "SHOW WARNINGS", "COMMIT"]);
+            story.all(a, &["SELECT 1", "SELECT COUNT(*) FROM made"]);
+            story.all(
+                b,
+                &["SELECT COUNT(*) FROM made", "DROP TABLE IF EXISTS made"],
+            );
+            story.command(a, Command::Quit, b"");
+        }
+        let a = story.join_as(&account);
+        story.sql(a, "CREATE TABLE made START TRANSACTION SELECT 1 AS x");
+        story.all(a, &["COMMIT", "SELECT * FROM made"]);
+    });
+}
+
 #[test]
 fn a_transaction_without_a_change_shares_nothing_either() {
     same("snapshots", 3, |story| {

@@ -443,6 +443,14 @@ impl<'a> Scan<'a> {
             9 if self.current == Verb::Diagnostics && self.is(token, b"ROW_COUNT") => {
                 return self.read(Reads::ROW_COUNT);
             }
+            // MySQL's CREATE TABLE ... START TRANSACTION: until it ends the server refuses every
+            // question (error 3977).
+            11 if self.current == Verb::Ddl
+                && self.is(token, b"TRANSACTION")
+                && self.is(before, b"START") =>
+            {
+                return self.pin(PinCause::Unknown);
+            }
             13 if self.is(token, b"STRAIGHT_JOIN") => Marks::TABLES,
             19 if self.is(token, b"SQL_CALC_FOUND_ROWS") => Marks::CUTS,
             _ => return,

@@ -765,6 +765,24 @@ fn a_wait_for_locks_of_mariadbs_is_one_of_the_statement_alone() {
 }
 
 #[test]
+fn a_table_that_begins_a_transaction_pins() {
+    let pin = |sql: &str| classify(sql.as_bytes(), MYSQL).pin;
+    for sql in [
+        "CREATE TABLE t (id INT) START TRANSACTION",
+        "create table t select 1 AS id /* why */ start transaction",
+    ] {
+        assert_eq!(pin(sql), Some(PinCause::Unknown), "{sql}");
+    }
+    for sql in [
+        "CREATE TABLE t (start INT, transaction INT)",
+        "CREATE PROCEDURE p() BEGIN START TRANSACTION; COMMIT; END",
+        "START TRANSACTION",
+    ] {
+        assert_eq!(pin(sql), None, "{sql}");
+    }
+}
+
+#[test]
 fn statements_of_one_text_answer_each_other() {
     let found = |sql: &str, mode| classify(sql.as_bytes(), mode);
     let (rows, counts) = (Reads::FOUND_ROWS, Reads::ROW_COUNT);

@@ -62,6 +62,26 @@ pub(super) const HABITS: &[Habit] = &[
              <b>SELECT @@lock_wait_timeout ;; SELECT @@lock_wait_timeout ;; <reset>",
         ],
     ),
+    // Forms of what others ask, set or find in plainer words.
+    habit(
+        "odd_forms",
+        3,
+        On::MariaDb,
+        &[
+            "<pins>SET STATEMENT character_set_server = latin1 FOR SELECT {n} ;; \
+             <b>SELECT @@collation_server ;; SELECT @@collation_server ;; <reset>",
+            "<pins>SET STATEMENT character_set_results = latin1 FOR SELECT {n} ;; \
+             <b>SELECT name FROM {t} ;; SELECT name FROM {t} ;; <reset>",
+            "SELECT CAST('1x' AS SIGNED) ;; <b>SELECT {k} ;; \
+             <pins>BEGIN NOT ATOMIC SHOW WARNINGS; END ;; <reset>",
+            "SELECT no_such_column ;; <b>SELECT {k} ;; \
+             <pins>SET STATEMENT max_statement_time = 9 FOR IF 1 THEN SHOW ERRORS; END IF ;; <reset>",
+            "SELECT id FROM oracle_a.kinds ;; <b>SELECT {k} ;; SET @p = (VALUES ({n})) ;; \
+             <b>SELECT {k} ;; SELECT FOUND_ROWS()",
+            "SELECT id FROM oracle_a.kinds ;; <b>SELECT {k} ;; \
+             INSERT INTO {t} SET v = (VALUES ({k})) ;; <b>SELECT {k} ;; SELECT FOUND_ROWS()",
+        ],
+    ),
     habit(
         "rows_waited_for_in_vain",
         1,
