@@ -58,6 +58,9 @@ enum Accent {
 /// Collations of logins: of latin1, utf8mb3, utf8mb4, koi8r.
 const COLLATIONS: [u16; 5] = [8, 33, 46, 224, 7];
 
+/// One of ucs2, in which no client may speak: a change of user that names it is refused.
+const NOT_SPOKEN: u16 = 35;
+
 /// Clients that differ here share no backend, or speak to the pool in another form.
 const ACCENTS: [Accent; 12] = [
     Accent::With(cap::FOUND_ROWS),
@@ -235,7 +238,9 @@ impl Drawing {
 
     fn note(&mut self, step: &Step) {
         let who = step.who;
-        if let Act::Join(login) | Act::ChangeUser(login) = &step.act {
+        if let Act::Join(login) | Act::ChangeUser(login) = &step.act
+            && login.collation != Some(NOT_SPOKEN)
+        {
             self.other[who] = login.other;
         }
         self.serializable[who] |= step.texts().iter().any(|t| t.contains("SERIALIZABLE"));
