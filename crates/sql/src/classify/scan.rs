@@ -421,9 +421,7 @@ impl<'a> Scan<'a> {
             5 if self.is(token, b"TABLE") && self.changes_rows() => Marks::SELECT_INSIDE,
             5 if self.is(token, b"LIMIT") => Marks::LIMIT,
             5 if self.is_any(token, &[b"FETCH", b"UNION"]) => Marks::CUTS,
-            6 if self.is(token, b"VALUES") && (self.removes_rows() || self.begins_query()) => {
-                Marks::SELECT_INSIDE
-            }
+            6 if self.is(token, b"VALUES") && self.begins_query() => Marks::SELECT_INSIDE,
             6 if self.is(token, b"SELECT") => {
                 self.calls = true;
                 match self.stage {
@@ -464,8 +462,8 @@ impl<'a> Scan<'a> {
         self.current == Verb::Delete && !self.is_any(self.last[0], &BEFORE)
     }
 
-    /// Whether VALUES begins a query in parentheses here. Behind a function's name in an INSERT it is
-    /// VALUES(column), as in `IF(VALUES(a) > a, ...)`.
+    /// Whether VALUES begins a query within the statement. Behind a function's name in an INSERT it
+    /// is VALUES(column), as in `IF(VALUES(a) > a, ...)`.
     fn begins_query(&self) -> bool {
         const BEFORE: [&[u8]; 7] = [
             b"ALL",
@@ -480,7 +478,8 @@ impl<'a> Scan<'a> {
         let inserts = matches!(self.current, Verb::Insert | Verb::Replace);
         let names = matches!(earlier.kind, Kind::Word | Kind::Name);
         let calls = inserts && names && !self.is_any(earlier, &BEFORE);
-        before.kind == Kind::Punct(b'(') && self.stage != Stage::First && !calls
+        let in_parentheses = before.kind == Kind::Punct(b'(') && self.stage != Stage::First;
+        self.removes_rows() || in_parentheses && !calls
     }
 
     fn changes_rows(&self) -> bool {

@@ -75,7 +75,8 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CAST('1x' AS SIGNED) ;; <b>SELECT {k} ;; \
              <pins>BEGIN NOT ATOMIC SHOW WARNINGS; END ;; <reset>",
             "SELECT no_such_column ;; <b>SELECT {k} ;; \
-             <pins>SET STATEMENT max_statement_time = 9 FOR IF 1 THEN SHOW ERRORS; END IF ;; <reset>",
+             <pins>SET STATEMENT max_statement_time = 9 FOR IF 1 THEN SHOW ERRORS; END IF ;; \
+             <reset>",
             "SELECT id FROM oracle_a.kinds ;; <b>SELECT {k} ;; SET @p = (VALUES ({n})) ;; \
              <b>SELECT {k} ;; SELECT FOUND_ROWS()",
             "SELECT id FROM oracle_a.kinds ;; <b>SELECT {k} ;; \
