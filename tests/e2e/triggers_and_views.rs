@@ -4,7 +4,7 @@
 //! In every story one client runs such code and another one asks for what it left, with one backend
 //! for both where the other is to be shut out, and with two where it is to be served elsewhere.
 
-use crate::compare::same_on;
+use crate::compare::{same_on, same_on_both};
 use crate::world::{HOLD, app, config, config_file, direct, found, fresh_schema, login};
 use crate::world::{binary, start_pool};
 use std::sync::OnceLock;
@@ -498,4 +498,42 @@ fn code_of_another_schema_leaves_nothing_to_others() {
             story.all(root, &["DROP VIEW v, w", "DROP DATABASE elsewhere"]);
         });
     }
+}
+
+/// What SET STATEMENT and NOWAIT report holds for the statement alone; what a trigger or a function
+/// of it sets lasts.
+#[test]
+fn what_code_sets_lasts_behind_settings_of_one_statement() {
+    same_on_both("passing_code", 3, |story| {
+        let (a, b, c) = (story.join(), story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT)",
+                "INSERT INTO t VALUES (1)",
+                "CREATE TABLE tt (x INT)",
+                "CREATE TRIGGER tr BEFORE INSERT ON tt FOR EACH ROW SET time_zone = '+03:00'",
+                "CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET time_zone = '+04:00'; \
+                 RETURN 1; END",
+                "CREATE VIEW v AS SELECT f() AS x FROM t",
+            ],
+        );
+        for sql in [
+            "INSERT INTO tt SELECT id FROM t FOR UPDATE NOWAIT",
+            "SELECT f() FROM t FOR UPDATE NOWAIT",
+            "SELECT x FROM v FOR UPDATE NOWAIT",
+            "SET STATEMENT max_statement_time = 9 FOR INSERT INTO tt VALUES (1)",
+            "SET STATEMENT max_statement_time = 9 FOR SELECT f()",
+            "SET STATEMENT max_statement_time = 9 FOR SELECT x FROM v",
+        ] {
+            for who in [a, b, c] {
+                story.sql(who, "SELECT @@time_zone, @@lock_wait_timeout");
+            }
+            story.sql(a, sql);
+            for who in [b, c, a, b, c, a] {
+                story.sql(who, "SELECT @@time_zone, @@lock_wait_timeout");
+            }
+            story.command(a, Command::ResetConnection, b"");
+        }
+    });
 }
