@@ -1,9 +1,8 @@
 //! What servers report of a session's changes, and when: the trackers, told through the pool.
 
 use crate::compare::{Story, same, same_on_both};
-use crate::world::{app, direct, found, login, start_pool};
+use crate::world::{app, login, mysql_with_gtids, start_pool};
 use std::collections::BTreeSet;
-use testkit::real::Real;
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -12,15 +11,7 @@ use wire::command::Command;
 /// each, whatever has to be restored in front.
 #[test]
 fn each_write_tells_its_gtid() {
-    let numbers = [
-        "--log-bin=log",
-        "--gtid-mode=ON",
-        "--enforce-gtid-consistency=ON",
-    ];
-    let Some(real) = (!direct())
-        .then(|| found(Real::start_mysql(&numbers), "tells_each_gtid"))
-        .flatten()
-    else {
+    let Some(real) = mysql_with_gtids("tells_each_gtid") else {
         return;
     };
     real.create_user("app", "app");

@@ -1,8 +1,7 @@
 //! What a session counts and gathers about itself, and settings of several statements in one text.
 
 use crate::compare::same_on_both;
-use crate::world::{app, direct, found, login, server, start_pool};
-use testkit::real::Real;
+use crate::world::{app, login, mysql_with_gtids, server, start_pool};
 use wire::command::Command;
 
 #[test]
@@ -98,15 +97,7 @@ fn flush_status_pins_by_its_name() {
 /// and as one of each session, which none can set.
 #[test]
 fn a_change_under_way_is_no_global_value_that_sessions_begin_with() {
-    let numbers = [
-        "--log-bin=log",
-        "--gtid-mode=ON",
-        "--enforce-gtid-consistency=ON",
-    ];
-    let Some(real) = (!direct())
-        .then(|| found(Real::start_mysql(&numbers), "changes_under_way"))
-        .flatten()
-    else {
+    let Some(real) = mysql_with_gtids("changes_under_way") else {
         return;
     };
     real.create_user("app", "app");

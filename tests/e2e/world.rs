@@ -77,6 +77,20 @@ pub(crate) fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Opti
     }
 }
 
+/// A MySQL of the test's own that numbers its transactions; `None` where it is not installed, or
+/// the clients are to be without a pool.
+pub(crate) fn mysql_with_gtids(test: &str) -> Option<Real> {
+    let numbers = [
+        "--log-bin=log",
+        "--gtid-mode=ON",
+        "--enforce-gtid-consistency=ON",
+    ];
+    if direct() {
+        return None;
+    }
+    found(Real::start_mysql(&numbers), test)
+}
+
 /// A configuration for every account of the tests; `extra` are lines of its top level.
 pub(crate) fn config(backend: &Address, extra: &str) -> String {
     config_to(backend, "", extra)
