@@ -245,9 +245,11 @@ impl<S> Pair<'_, S> {
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
         let long = message.len() > text_here_max;
         let looks_back = !client.statement.looks_back.is_empty();
+        if !text || long || looks_back || Rc::ptr_eq(&backend.session, session) {
+            return None;
+        }
         // In one text with another statement MySQL tells no GTID of it.
-        let tells_gtid = session.tracks_gtids();
-        if !text || long || looks_back || tells_gtid || Rc::ptr_eq(&backend.session, session) {
+        if session.tracks_gtids() {
             return None;
         }
         let cannot_fail = cannot_fail_on(&backend.session, session, epoch, backend);
