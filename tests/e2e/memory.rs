@@ -1,7 +1,10 @@
 //! All memory for clients in use: who pays, and that nobody else does.
 
-use crate::world::{app, direct, login, mysql, server, start_pool};
+use crate::walls::is_root;
+use crate::walls::threads::ControlGroup;
+use crate::world::{app, binary, config, config_file, direct, login, mysql, server, start_pool};
 use testkit::client::{Client, ClientError};
+use testkit::onramp::Pool;
 use testkit::real::skipped;
 use testkit::reply::Outcome;
 use wire::command::Command;
@@ -76,5 +79,85 @@ fn who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else() {
         let failure = failed[0][0].failure();
         assert_eq!(failure.code, 1153, "{failure}");
         assert!(failure.message.contains("memory_bytes_max"), "{failure}");
+    }
+}
+
+/// Starts a pool in a control group.
+fn pool_in(test: &str, group: &ControlGroup, lines: &str) -> Option<Pool> {
+    let real = server(test)?;
+    let file = config_file(
+        real,
+        &format!("{test}.toml"),
+        &config(&real.address(), lines),
+    );
+    let script = group.script();
+    let prefix = ["sh", "-c", &script, "sh"];
+    let pool = Pool::start_behind(&prefix, binary(), &["--config", file.to_str().unwrap()]);
+    Some(pool.unwrap_or_else(|why| panic!("{why}")))
+}
+
+#[test]
+fn a_full_control_group_refuses_and_is_not_killed() {
+    let test = "a_full_control_group_refuses_and_is_not_killed";
+    if direct() || !is_root(test) {
+        return;
+    }
+    let files = ["memory.limit_in_bytes", "memory.max"];
+    let Some(group) = ControlGroup::new(test, "memory", files, "536870912") else {
+        return;
+    };
+    let Some(mut pool) = pool_in(test, &group, "groups = 2\nbackends_max = 16") else {
+        return;
+    };
+    let mut good = login(&pool.address, &app());
+    good.must("SET @mine = 7");
+    let data = vec![b'x'; MIB];
+    let mut refused = 0;
+    // Replies of 20 MiB each, and then twice what the group has; nobody reads what it is answered.
+    let mut full: Vec<Client> = (0..8).map(|_| login(&pool.address, &app())).collect();
+    for client in &mut full {
+        let rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) \
+            SELECT REPEAT('x', 1048576) FROM n";
+        client.send(&[(Command::Query, rows.as_bytes())]).unwrap();
+    }
+    for _ in 0..40 {
+        let Ok(mut client) = Client::connect(&pool.address, &app()) else {
+            refused += 1;
+            continue;
+        };
+        let id = client.prepare("SELECT LENGTH(?)").id;
+        let data = [&id.to_le_bytes()[..], &[0, 0], &data].concat();
+        let sent = (0..25).try_for_each(|_| client.send(&[(Command::StmtSendLongData, &data)]));
+        refused += usize::from(sent.is_err());
+        full.push(client);
+    }
+    assert!(pool.is_running(), "{}", pool.said());
+    let census = pool.wait_for_census("memory_closed: ").unwrap();
+    assert!(
+        refused > 0 || !census.contains("memory_closed: 0,"),
+        "{census}"
+    );
+    assert_eq!(good.value("SELECT @mine"), "7");
+    drop(full);
+    drop(pool);
+}
+
+#[test]
+fn groups_are_as_many_as_a_control_group_has_cpu_and_threads_for() {
+    let test = "groups_are_as_many_as_a_control_group_has_cpu_and_threads_for";
+    if direct() || !is_root(test) {
+        return;
+    }
+    let quota = ["cpu.cfs_quota_us", "cpu.max"];
+    let cases = [("cpu", quota, "100000"), ("pids", ["pids.max"; 2], "33")];
+    for (controller, files, limit) in cases {
+        let Some(group) = ControlGroup::new(test, controller, files, limit) else {
+            continue;
+        };
+        let Some(pool) = pool_in(test, &group, "backends_max = 64") else {
+            return;
+        };
+        assert!(pool.said().contains("; 1 groups ("), "{}", pool.said());
+        drop(pool);
     }
 }

@@ -13,7 +13,7 @@ mod maps;
 mod network;
 mod ours;
 mod server;
-mod threads;
+pub(crate) mod threads;
 
 use crate::world::binary;
 use serde_json::Value;

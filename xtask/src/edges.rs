@@ -29,7 +29,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "load",
         &["sql", "wire", "reactor", "measure", "chart", "httpd"],
     ),
-    ("doctor", &["wire", "reactor"]),
+    ("doctor", &["wire", "reactor", "measure"]),
     ("climb", &["wire", "measure", "doctor", "chart"]),
     (
         "onramp",

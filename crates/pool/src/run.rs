@@ -34,12 +34,11 @@ use crate::operations::upgrade::successor::{Before, Started};
 use crate::operations::watch::Watcher;
 use crate::probe::{Fault, probe};
 use crate::run::group_threads::GroupThreads;
-use crate::run::layout::plan;
+use crate::run::layout::{Machine, plan};
 use crate::run::listeners::{Listener, open_listeners};
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
 use crate::shared::{Order, Shared, Sizes};
-use reactor::descriptors;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -103,9 +102,8 @@ fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<()
     check_spool(&mut settings)?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
         .map_err(|error| format!("cannot handle signals: {error}"))?;
-    let limit = descriptors::raise_limit().soft;
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let mut layout = plan(&settings, limit, cores)?;
+    let machine = Machine::look();
+    let mut layout = plan(&settings, machine)?;
     let upstream = Arc::new(Upstream::new(settings.backend.clone()));
     upstream.keep_looking_up()?;
     let windows = Windows::new(started.predecessor().is_none());
@@ -125,7 +123,7 @@ fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<()
         && before.groups != layout.groups
     {
         settings.groups = Some(before.groups);
-        layout = plan(&settings, limit, cores)?;
+        layout = plan(&settings, machine)?;
         layout.reason += "; as many as in the process before, until the next restart";
     }
     note(
@@ -140,7 +138,7 @@ fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<()
     );
     let sizes = Sizes {
         groups: layout.groups,
-        cores: usize::try_from(cores).unwrap_or(1),
+        cores: usize::try_from(machine.cores).unwrap_or(1),
         clients_per_group: layout.clients_per_group,
     };
     let mut shared = Shared::new(settings, server, KeyPair::generate()?, sizes);

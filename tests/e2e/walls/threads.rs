@@ -78,24 +78,53 @@ fn threads_of_a_user_end_where_the_doctor_says() {
 }
 
 /// A control group of the test's own, removed when it is empty.
-struct ControlGroup(PathBuf);
+pub(crate) struct ControlGroup(PathBuf);
 
 impl ControlGroup {
-    /// None where the controller of process numbers cannot be had.
-    fn new(threads: u64) -> Option<ControlGroup> {
-        let root = Path::new("/sys/fs/cgroup");
-        let (root, is_second) = match root.join("pids") {
-            first if first.is_dir() => (first, false),
-            _ => (root.to_owned(), true),
-        };
-        if is_second {
-            fs::write(root.join("cgroup.subtree_control"), "+pids").ok()?;
+    /// Makes one with a limit, whose file has a name in version 1 and another in version 2. `None`,
+    /// said on stderr, where the controller cannot be had.
+    pub(crate) fn new(
+        test: &str,
+        controller: &str,
+        files: [&str; 2],
+        limit: &str,
+    ) -> Option<ControlGroup> {
+        let group = ControlGroup::make(controller, files, limit);
+        if group.is_none() {
+            skipped(
+                test,
+                &format!("no control group with a {controller} controller can be made here"),
+            );
         }
-        let path = root.join(format!("onramp-test-{}", std::process::id()));
+        group
+    }
+
+    fn make(controller: &str, files: [&str; 2], limit: &str) -> Option<ControlGroup> {
+        let root = Path::new("/sys/fs/cgroup");
+        let (root, version) = match root.join(controller) {
+            first if first.is_dir() => (first, 0),
+            _ => (root.to_owned(), 1),
+        };
+        if version == 1 {
+            fs::write(
+                root.join("cgroup.subtree_control"),
+                format!("+{controller}"),
+            )
+            .ok()?;
+        }
+        let path = root.join(format!("onramp-test-{}-{controller}", std::process::id()));
         fs::create_dir(&path).ok()?;
         let group = ControlGroup(path);
-        fs::write(group.0.join("pids.max"), threads.to_string()).ok()?;
+        fs::write(group.0.join(files[version]), limit).ok()?;
         Some(group)
+    }
+
+    /// The script that has a program begin in this group, as its arguments say.
+    pub(crate) fn script(&self) -> String {
+        format!(
+            r#"echo $$ > {}/cgroup.procs && exec "$@""#,
+            self.0.display()
+        )
     }
 }
 
@@ -111,17 +140,10 @@ fn threads_of_a_control_group_end_where_the_doctor_says() {
     if !is_root(test) {
         return;
     }
-    let Some(group) = ControlGroup::new(800) else {
-        skipped(
-            test,
-            "no control group with a pids controller can be made here",
-        );
+    let Some(group) = ControlGroup::new(test, "pids", ["pids.max"; 2], "800") else {
         return;
     };
-    let script = format!(
-        r#"echo $$ > {}/cgroup.procs && exec "$@""#,
-        group.0.display()
-    );
+    let script = group.script();
     let prefix = ["sh", "-c", &script, "sh"];
     let Some(real) = server_behind(test, &prefix, &[CONNECTIONS, FEW_TABLES]) else {
         return;

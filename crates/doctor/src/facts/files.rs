@@ -3,7 +3,7 @@
 //! The root of the tree is an argument, so that tests bring their own.
 
 use super::NO_LIMIT;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A tree of files as the kernel shows it.
 #[derive(Clone, Debug)]
@@ -62,11 +62,6 @@ pub(super) fn number(text: &str) -> Option<u64> {
         "max" | "unlimited" => Some(NO_LIMIT),
         _ => text.parse().ok(),
     }
-}
-
-/// Whether a directory is there.
-pub(super) fn is_there(path: &Path) -> bool {
-    path.is_dir()
 }
 
 #[cfg(test)]

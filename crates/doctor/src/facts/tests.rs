@@ -67,16 +67,20 @@ fn a_host_is_read_from_its_files() {
 fn the_tightest_group_on_the_way_up_counts() {
     let tree = Tree::new("groups");
     let unit = "/sys/fs/cgroup/system.slice/db.service";
-    tree.put(&format!("{unit}/pids.max"), "max\n")
-        .put(&format!("{unit}/pids.current"), "40\n")
-        .put(&format!("{unit}/memory.max"), "1000000\n")
-        .put(&format!("{unit}/memory.current"), "1000\n")
-        .put(
-            &format!("{unit}/memory.stat"),
-            "anon 900\ninactive_file 300\nactive_file 7\n",
-        )
-        .put("/sys/fs/cgroup/system.slice/pids.max", "4915\n")
-        .put("/sys/fs/cgroup/system.slice/pids.current", "100\n");
+    tree.put(
+        "/proc/self/mountinfo",
+        "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    )
+    .put(&format!("{unit}/pids.max"), "max\n")
+    .put(&format!("{unit}/pids.current"), "40\n")
+    .put(&format!("{unit}/memory.max"), "1000000\n")
+    .put(&format!("{unit}/memory.current"), "1000\n")
+    .put(
+        &format!("{unit}/memory.stat"),
+        "anon 900\ninactive_file 300\nactive_file 7\n",
+    )
+    .put("/sys/fs/cgroup/system.slice/pids.max", "4915\n")
+    .put("/sys/fs/cgroup/system.slice/pids.current", "100\n");
     let group = cgroup::read(&Files::below(&tree.0), "0::/system.slice/db.service\n");
     assert_eq!((group.pids_max, group.pids_now), (Some(4_915), Some(100)));
     assert_eq!(group.pids_path, "/system.slice");
@@ -85,31 +89,6 @@ fn the_tightest_group_on_the_way_up_counts() {
         (group.memory_max, group.memory_now),
         (Some(1_000_000), Some(700)),
         "pages of files give way"
-    );
-}
-
-#[test]
-fn groups_of_version_1_have_a_hierarchy_for_each_controller() {
-    let tree = Tree::new("groups1");
-    tree.put("/sys/fs/cgroup/pids/pids.max", "500\n")
-        .put("/sys/fs/cgroup/pids/pids.current", "5\n")
-        .put(
-            "/sys/fs/cgroup/memory/box/memory.limit_in_bytes",
-            "9223372036854771712\n",
-        )
-        .put("/sys/fs/cgroup/memory/box/memory.usage_in_bytes", "77\n")
-        .put(
-            "/sys/fs/cgroup/memory/box/memory.stat",
-            "inactive_file 1\ntotal_inactive_file 70\n",
-        )
-        .put("/sys/fs/cgroup/unified/cgroup.procs", "");
-    // The path of the pids group is the host's, and not here.
-    let text = "8:pids:/docker/abc\n4:memory:/box\n0::/\n";
-    let group = cgroup::read(&Files::below(&tree.0), text);
-    assert_eq!((group.pids_max, group.pids_now), (Some(500), Some(5)));
-    assert_eq!(
-        (group.memory_max, group.memory_now),
-        (Some(NO_LIMIT), Some(7))
     );
 }
 

@@ -2,13 +2,13 @@
 //!
 //! What cannot be read limits nothing.
 
+use measure::cgroup::{self, Limit, MEMORY};
 use reactor::Time;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Of the machine's or the control group's memory, the pool takes at most this share (in tenths)
-/// unless `memory_bytes_max` says otherwise.
+/// Of the memory of the machine or of its smallest control group, the pool takes at most this share
+/// (in tenths) unless `memory_bytes_max` says otherwise.
 const MEMORY_TENTHS: u64 = 9;
 /// What is kept for clients takes at most so many eighths of the memory that the pool may take; the
 /// rest is for the program, its allocator and its threads.
@@ -21,11 +21,10 @@ const INPUT_PART: usize = 8;
 /// They take no more than this, or than so many of the longest commands that the server takes.
 const INPUT_BYTES: usize = 128 << 20;
 const INPUT_COMMANDS: usize = 3;
-/// Where control groups of version 2 and of version 1 keep their limit.
-const CGROUP_LIMITS: [&str; 2] = [
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-];
+/// With less memory than this left on the machine nobody is let in.
+const LEFT_MIN: u64 = 64 << 20;
+/// A control group that is smaller keeps this part of its own memory free.
+const LEFT_PART: u64 = 16;
 
 /// How often the client that holds most is looked for while all memory is in use.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -140,15 +139,32 @@ pub(crate) fn input_bytes(
 
 fn machine_memory() -> u64 {
     let total = meminfo("MemTotal").unwrap_or(u64::MAX);
-    let groups = CGROUP_LIMITS.iter().filter_map(number_in);
-    groups.fold(total, u64::min)
+    let groups = cgroup::own(&MEMORY);
+    groups.iter().map(|group| group.max).fold(total, u64::min)
 }
 
-fn number_in(path: impl AsRef<Path>) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+/// The reason why there is no memory for newcomers, if the machine or a control group has too
+/// little left.
+pub(crate) fn shortage() -> Option<String> {
+    let machine = meminfo("MemAvailable").unwrap_or(u64::MAX);
+    let machine = (machine < LEFT_MIN)
+        .then(|| format!("the machine has {machine} bytes left, fewer than {LEFT_MIN}"));
+    machine.or_else(|| cgroup::own(&MEMORY).iter().find_map(group_shortage))
 }
 
-pub(crate) fn meminfo(name: &str) -> Option<u64> {
+fn group_shortage(group: &Limit) -> Option<String> {
+    let min = LEFT_MIN.min(group.max / LEFT_PART);
+    (group.room() < min).then(|| {
+        format!(
+            "the control group has {} bytes left, fewer than {min} ({}: {})",
+            group.room(),
+            group.file,
+            group.max
+        )
+    })
+}
+
+fn meminfo(name: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
@@ -193,7 +209,23 @@ mod tests {
         assert!(meminfo("MemTotal").unwrap() > 1 << 20);
         assert!(machine_memory() <= meminfo("MemTotal").unwrap());
         assert_eq!(meminfo("NoSuchThing"), None);
-        assert_eq!(number_in("/nonexistent"), None);
+    }
+
+    #[test]
+    fn a_control_group_keeps_a_part_of_its_memory_free() {
+        let group = |max, used| Limit {
+            path: "/a".into(),
+            file: "/a/memory.max".into(),
+            max,
+            used,
+        };
+        let mib = 1 << 20;
+        assert_eq!(group_shortage(&group(512 * mib, 480 * mib)), None);
+        let words = group_shortage(&group(512 * mib, 480 * mib + 1)).unwrap();
+        assert!(words.contains("/a/memory.max: 536870912"), "{words}");
+        assert_eq!(group_shortage(&group(4096 * mib, 4032 * mib)), None);
+        assert!(group_shortage(&group(4096 * mib, 4033 * mib)).is_some());
+        assert_eq!(group_shortage(&group(u64::MAX, 1 << 50)), None);
     }
 
     #[test]

@@ -287,9 +287,10 @@ table! {
         }
 
         section "Scheduling" {
-            /// Groups (threads). By default there are as many as cores, but fewer where
-            /// backends_max is less than 8 for each, and more where the descriptor limit asks for
-            /// it.
+            /// Groups (threads). By default there are as many as cores (as far as a control group's
+            /// CPU quota goes), but fewer where backends_max is less than 8 for each or pids.max of
+            /// a control group has no room for their threads, and more where the descriptor limit
+            /// asks for it.
             ///
             /// See [Sizing](sizing.md).
             groups: Option<usize> {
@@ -431,9 +432,11 @@ table! {
 
         section "Memory and slow clients" {
             /// While the pool's resident memory is above this, or the machine has less than 64 MiB
-            /// left, no new client is let in (error 1041), and of the clients' commands no more
-            /// than the first 16 KiB are read. The default is 90 % of the memory of the machine or
-            /// of the control group, whichever is less. What the pool keeps for clients (commands,
+            /// left (a control group: a sixteenth of its limit, at most 64 MiB), no new client is
+            /// let in (error 1041), and of the clients' commands no more than the first 16 KiB are
+            /// read. The default is 90 % of the memory of the machine or of the smallest limit of
+            /// the control groups that the process is in (cgroup v1 and v2, every level up;
+            /// systemd: `MemoryMax`), whichever is less. What the pool keeps for clients (commands,
             /// replies that they have not taken, prepared statements, warnings, variables,
             /// sessions; `memory_bytes` in the census) takes at most seven eighths of it. While it
             /// takes more, the client that holds most is closed, if it holds more than an even

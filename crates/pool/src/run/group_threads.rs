@@ -142,7 +142,12 @@ impl GroupThreads {
             std::thread::Builder::new()
                 .name(format!("group-{}", post.index))
                 .spawn(move || attend_post(post, &ready))
-                .map_err(|error| format!("cannot start a group's thread: {error}"))?;
+                .map_err(|error| {
+                    format!(
+                        "cannot start a group's thread: {error} (raise pids.max of the control \
+                         group or the limit of processes, ulimit -u, or set fewer groups)"
+                    )
+                })?;
         }
         drop(ready);
         for _ in 0..shared.groups {

@@ -17,7 +17,7 @@
 //!
 //! [`ClientMemory`]: crate::buffers::memory::ClientMemory
 
-use crate::buffers::memory::{meminfo, memory_of};
+use crate::buffers::memory::{memory_of, shortage};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
@@ -27,24 +27,16 @@ use reactor::{Key, Net};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// With less available memory than this on the machine nobody is let in.
-const AVAILABLE_MIN: u64 = 64 << 20;
-
 impl Shared {
-    /// Looks whether there is memory for more clients. Reads three files, so it is called now and
+    /// Looks whether there is memory for more clients. Reads some files, so it is called now and
     /// then by one group. What cannot be read limits nothing.
     pub(crate) fn look_at_memory(&self) {
         let used = measure::process::own().map_or(0, |sample| sample.rss_bytes);
         let limit = memory_of(self.settings().memory_bytes_max);
-        let available = meminfo("MemAvailable").unwrap_or(u64::MAX);
         let why = if used > limit {
             Some(format!("{used} bytes are resident, the limit is {limit}"))
-        } else if available < AVAILABLE_MIN {
-            Some(format!(
-                "the machine has {available} bytes left, fewer than {AVAILABLE_MIN}"
-            ))
         } else {
-            None
+            shortage()
         };
         self.is_memory_full.store(why.is_some(), Relaxed);
         *self
