@@ -10,6 +10,7 @@
 )]
 
 mod abandoned;
+mod account_limit;
 mod accounts;
 mod asked_inside;
 mod attributes;

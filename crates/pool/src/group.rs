@@ -293,7 +293,9 @@ impl<N: Net> Group<N> {
         if !self.line.is_empty() {
             self.serve_all();
         }
-        let wants = !self.line.is_empty() || self.shared.budget.wants(self.index);
+        let wants = !self.line.is_empty()
+            || self.shared.budget.wants(self.index)
+            || self.backend_pools.wants_account;
         if wants || self.refused_pool.is_some() {
             self.dial_where_wanted();
         }

@@ -321,7 +321,9 @@ impl<S> KillConnection<S> {
                 connection.stage = Stage::Ready;
                 self.say_kill(around)
             }
-            DialStep::Failed(why, _) | DialStep::PasswordUnknown(why) => self.failed(&why),
+            DialStep::Failed(why, _)
+            | DialStep::AccountFull(why)
+            | DialStep::PasswordUnknown(why) => self.failed(&why),
         }
     }
 

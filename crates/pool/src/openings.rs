@@ -135,6 +135,7 @@ impl<S> Openings<'_, S> {
         }
         pool.dial_succeeded(self.now);
         self.pools.dial_ends(backend.pool);
+        self.pools.pools[backend.pool].slots.opened(self.now);
         self.shared.upstream.reached(&backend.at, self.now);
         Opened::Idle
     }

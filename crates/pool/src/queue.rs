@@ -6,6 +6,7 @@
 //! connection comes in, and [`running_limit`] with [`hill_climb`] how many statements run at once.
 //! `group::leases` asks them.
 
+pub(crate) mod account_slots;
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod bulk;

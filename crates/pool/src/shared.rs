@@ -20,6 +20,7 @@ use crate::config::{Settings, accounts_of};
 use crate::errors::error_counts::ErrorCounts;
 use crate::listing::Question;
 use crate::log::{self, note};
+use crate::queue::account_slots::AllAccountSlots;
 use crate::queue::budget::Budget;
 use crate::queue::bulk::LONG;
 use crate::queue::collecting::CollectingGroups;
@@ -95,6 +96,8 @@ pub struct Shared {
     pub(crate) running_limit: RunningLimit,
     /// Connections to the server, and which group may open the next.
     pub budget: Budget,
+    /// Connections of each account that backends log in as.
+    pub(crate) account_slots: AllAccountSlots,
     /// What replies that were taken off their backends have of the spool.
     pub(crate) spool: SpoolUse,
     /// How many groups take replies off their backends now.
@@ -209,6 +212,7 @@ impl Shared {
             fronts: Fronts::new(groups),
             running_limit: RunningLimit::new(groups, cores.min(groups)),
             budget,
+            account_slots: AllAccountSlots::default(),
             memory: ClientMemory::new(settings_memory, groups),
             memory_full: Mutex::new(None),
             is_memory_full: AtomicBool::new(false),

@@ -240,9 +240,9 @@ impl<'a, N: Net> Survey<'a, N> {
             census.waiting,
             self.shared.budget.total()
         );
-        if let Some(why) = &entry.last_failure {
+        if let Some(why) = entry.last_failure.clone().or_else(|| entry.slots.words()) {
             text.push_str("; last failure: ");
-            text.push_str(why);
+            text.push_str(&why);
         }
         let backends = self.backends.iter().map(|(_, backend)| backend);
         if let Some((at, lasts)) = longest_login(backends, pool, self.net.now()) {

@@ -101,6 +101,10 @@ pub(super) fn max_connections(facts: &Facts, question: &Question) -> Option<Find
     Some(finding.settings(vec![Setting::Global("max_connections", value)]))
 }
 
+/// Connections of one account that the pool cannot do without: one for statements, and one that
+/// watches the server, if that is not another account's.
+const SHARED_MIN: u64 = 2;
+
 pub(super) fn max_user_connections(facts: &Facts, question: &Question) -> Option<Finding> {
     let server = facts.server.as_ref()?;
     let have = server
@@ -109,20 +113,32 @@ pub(super) fn max_user_connections(facts: &Facts, question: &Question) -> Option
             0 => NO_LIMIT,
             most => most,
         });
-    let demands = connections(0, question);
-    let finding = Finding::of(
+    let [direct, server_pool, _] = connections(0, question);
+    let demands = [direct, server_pool, Some(Demand::new(SHARED_MIN, 0))];
+    let mut finding = Finding::of(
         question,
         "max_user_connections",
         Severity::Wall,
         have,
         demands,
     );
+    let shared = have.filter(|have| *have < question.backends);
+    if shared.is_some() && finding.status == Status::Ok {
+        finding.status = Status::Warn;
+    }
+    let shared = shared.map_or(String::new(), |have| {
+        format!(
+            ". Through onramp all clients share them: at most {have} statements run at once, the \
+             others wait; one connection less where backend.monitor_user is this account, so give \
+             that another one"
+        )
+    });
     Some(
         finding
-            .why(
+            .why(format!(
                 "connections that this account may have, by the server's variable or its own \
-                 limit. Past it error 1203 or 1226",
-            )
+                 limit. Past it error 1203 or 1226{shared}"
+            ))
             .settings(vec![Setting::Global("max_user_connections", "0".into())])
             .remedy(
                 "SET GLOBAL max_user_connections = 0; ALTER USER ... WITH MAX_USER_CONNECTIONS 0",

@@ -299,9 +299,13 @@ fn walls_of_the_server() {
     });
     assert_eq!(found[2], Some(0), "fewer than the backends");
     let found = holds("max_user_connections", |f, _| {
-        variable(f, "max_user_connections", "30")
+        variable(f, "max_user_connections", "3")
     });
-    assert_eq!(found[0], Some(30));
+    assert_eq!(found, [Some(3), Some(3), Some(NO_LIMIT)]);
+    let found = holds("max_user_connections", |f, _| {
+        variable(f, "max_user_connections", "1")
+    });
+    assert_eq!(found[2], Some(0), "the watch has that one");
     let statements = |said| {
         holds("max_prepared_stmt_count", |f, q| {
             variable(f, "max_prepared_stmt_count", "16382");

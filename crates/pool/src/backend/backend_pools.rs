@@ -15,6 +15,7 @@
 use crate::auth::account::Counted;
 use crate::auth::accounts::Accounts;
 use crate::auth::credential::Credential;
+use crate::queue::account_slots::AccountSlots;
 use crate::queue::lane::{LaneName, Lanes, Waiting};
 use crate::server::begins::Begins;
 use crate::server::server_facts::ServerFacts;
@@ -113,6 +114,8 @@ pub(crate) enum DialEnd {
     Unreached,
     /// The server had something against it that may pass.
     Answered,
+    /// The server has as many connections of the account as it takes.
+    AccountFull,
     /// What is known of the account's password does not serve any more; another login teaches it.
     PasswordUnknown,
     /// The server refuses the account, or lacks what the pool needs.
@@ -132,6 +135,8 @@ pub(crate) struct BackendPool {
     pub dialling: usize,
     /// Who waits.
     pub lanes: Lanes,
+    /// Connections of its account, over all pools and groups.
+    pub(crate) slots: Arc<AccountSlots>,
     /// No dial before this moment.
     pub dial_at: Time,
     back_off: Duration,
@@ -151,6 +156,7 @@ impl BackendPool {
             count: 0,
             dialling: 0,
             lanes: Lanes::default(),
+            slots: Arc::default(),
             dial_at: Time(0),
             back_off: BACK_OFF_MIN,
             last_failure: None,
@@ -196,6 +202,8 @@ pub(crate) struct BackendPools {
     pub pools: Vec<BackendPool>,
     /// Backends of all pools, dialling ones included; each has a slot of the budget.
     pub count: usize,
+    /// Some pool wants another connection of its account.
+    pub(crate) wants_account: bool,
     /// Dials under way, of all pools.
     pub dialling: usize,
 }
@@ -296,24 +304,28 @@ impl BackendPools {
         self.dialling += 1;
         self.pools[pool].count += 1;
         self.pools[pool].dialling += 1;
+        self.pools[pool].slots.count(1, 1);
     }
 
     /// Notes that a dial ended, one way or the other.
     pub(crate) fn dial_ends(&mut self, pool: usize) {
         self.dialling -= 1;
         self.pools[pool].dialling -= 1;
+        self.pools[pool].slots.count(0, -1);
     }
 
     /// Counts a backend that has come from another process; its slot is taken.
     pub(crate) fn arrives(&mut self, pool: usize) {
         self.count += 1;
         self.pools[pool].count += 1;
+        self.pools[pool].slots.count(1, 0);
     }
 
     /// Takes a backend off the books.
     pub(crate) fn leaves(&mut self, pool: usize, key: Key) {
         self.count -= 1;
         self.pools[pool].count -= 1;
+        self.pools[pool].slots.count(-1, 0);
         self.pools[pool].idle.retain(|&idle| idle != key);
     }
 }

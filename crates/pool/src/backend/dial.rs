@@ -45,6 +45,8 @@ pub(crate) enum DialStep {
     In,
     /// The server asks for what is not known of the account's password; a sentence.
     PasswordUnknown(String),
+    /// The server has as many connections of the account as it takes; a sentence.
+    AccountFull(String),
     /// It cannot be; a sentence, and whether the account is refused (so that trying again soon is
     /// of no use).
     Failed(String, bool),
@@ -130,6 +132,9 @@ impl Dial {
             Err(error @ LoginError::PasswordUnknown(_)) => {
                 DialStep::PasswordUnknown(words(&error, key, self.asking))
             }
+            Err(error) if is_account_full(&error) => {
+                DialStep::AccountFull(words(&error, key, self.asking))
+            }
             Err(error) => {
                 let (why, lasting) = refusal(&error, key, self.asking);
                 DialStep::Failed(why, lasting)
@@ -177,6 +182,17 @@ fn needs_repair(error: &LoginError) -> bool {
         }
         _ => false,
     }
+}
+
+/// True for the errors of MAX_USER_CONNECTIONS of an account and `max_user_connections` of the
+/// server. Limits by the hour have the first one's number too, and closing a connection opens no
+/// other under these.
+fn is_account_full(error: &LoginError) -> bool {
+    let LoginError::Refused { code, message, .. } = error else {
+        return false;
+    };
+    let resource = b"max_user_connections";
+    *code == 1203 || *code == 1226 && message.windows(resource.len()).any(|part| part == resource)
 }
 
 /// What may be wrong with the password, for an account that was denied.

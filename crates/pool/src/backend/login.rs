@@ -91,6 +91,7 @@ fn after(step: DialStep) -> LoginStep {
         DialStep::Wait => LoginStep::Wait,
         DialStep::In => LoginStep::In,
         DialStep::PasswordUnknown(why) => LoginStep::Failed(why, DialEnd::PasswordUnknown),
+        DialStep::AccountFull(why) => LoginStep::Failed(why, DialEnd::AccountFull),
         DialStep::Failed(why, true) => LoginStep::Failed(why, DialEnd::Account),
         DialStep::Failed(why, false) => LoginStep::Failed(why, DialEnd::Answered),
         // A login asks for TLS behind the greeting alone.
@@ -134,9 +135,17 @@ mod tests {
 
     #[test]
     fn a_refusal_says_whether_another_dial_soon_is_of_use() {
-        for (code, expected) in [(1040, DialEnd::Answered), (1045, DialEnd::Account)] {
+        let limited: &[u8] = b"User 'a' has exceeded the 'max_user_connections' resource";
+        let cases: [(u16, &[u8], DialEnd); 5] = [
+            (1040, b"no", DialEnd::Answered),
+            (1045, b"no", DialEnd::Account),
+            (1203, b"no", DialEnd::AccountFull),
+            (1226, limited, DialEnd::AccountFull),
+            (1226, b"'max_connections_per_hour'", DialEnd::Answered),
+        ];
+        for (code, words, expected) in cases {
             let mut backend = backend();
-            let mut packet = error(code, b"no");
+            let mut packet = error(code, words);
             packet.extend(b"more");
             let (used, step) =
                 backend.take_login(&mut Scripted::default(), (&key(), None), &packet);

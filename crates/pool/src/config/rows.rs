@@ -223,7 +223,8 @@ table! {
             /// reads stored code), one for each group while that carries a `KILL`, and two for
             /// administrators. It says so at start, and when the value changes, which it notices
             /// within a second. `backends_max` holds again when there is room for it. Each group
-            /// keeps one.
+            /// keeps one. An account may have fewer: see
+            /// [Sizing](sizing.md#accounts-with-few-connections).
             backends_max: usize {
                 .number("connections", 1, 100_000).or_number(64).option("N")
                 .default_words("64, or one for each 16,384 of clients_max")

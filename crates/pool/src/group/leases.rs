@@ -182,6 +182,12 @@ impl<N: Net> Group<N> {
             self.counts.lent += 1;
             return self.let_go(lease);
         }
+        let place = (self.index, pool);
+        let owed_at = self.backend_pools.pools[pool].slots.owed_at(place, since);
+        if owed_at.is_some_and(|at| at <= self.net.now()) {
+            self.counts.lent += 1;
+            return self.let_go(lease);
+        }
         if front.is_none() && self.draining.is_some() {
             return self.retire(lease);
         }
@@ -302,6 +308,11 @@ impl<N: Net> Group<N> {
                 lacks |= self.dial_for(pool);
             }
         }
+        if self.matching().note_account_wants() {
+            let (groups, index) = (self.shared.groups, self.index);
+            self.outbox
+                .wake((0..groups).filter(|group| *group != index));
+        }
         // What is given back before the want is seen, `is_behind` sees.
         let lenders = self.shared.budget.note_lack(self.index, lacks);
         self.outbox.wake(lenders);
@@ -332,6 +343,13 @@ impl<N: Net> Group<N> {
                 return false;
             }
             let now = self.net.now();
+            if may_dial && !self.matching().account_has_room(pool) {
+                // One that no command can bring into the state of who waits makes room.
+                if serves && let Some(unfit) = self.backend_pools.pools[pool].idle.first() {
+                    self.let_go(*unfit);
+                }
+                return false;
+            }
             if !may_dial || self.outlook.address(&self.shared.upstream, now).is_none() {
                 return false;
             }
@@ -351,7 +369,7 @@ impl<N: Net> Group<N> {
     /// Begins to open a connection of this pool.
     pub(crate) fn dial(&mut self, pool: usize) {
         let now = self.net.now();
-        if now < self.backend_pools.pools[pool].dial_at {
+        if now < self.backend_pools.pools[pool].dial_at || !self.matching().account_has_room(pool) {
             return;
         }
         let key = &self.backend_pools.pools[pool].key;
@@ -426,6 +444,8 @@ impl<N: Net> Group<N> {
         }
         backend.transport.end(&mut self.net);
         let asked = backend.asked;
+        let waiting = self.backend_pools.pools[backend.pool].slots.wanting();
+        self.outbox.wake(waiting.into_iter());
         drop(backend);
         (self.outbox).give_slot_back(&self.shared.budget, self.index);
         self.lazy_readback_lost(asked);

@@ -38,6 +38,49 @@ impl<S> Matching<'_, S> {
             && self.running.has_room(pool.dialling, self.shared, self.settings)
     }
 
+    /// True when the server is known to take another connection of the account of a pool, and no
+    /// other pool waits for it longer, or when it is time to look whether it does.
+    pub(crate) fn account_has_room(&mut self, pool: usize) -> bool {
+        self.waits_for_account(pool).is_none()
+    }
+
+    /// Moment at which to ask again for such room; `None`: there is some.
+    fn waits_for_account(&mut self, pool: usize) -> Option<Time> {
+        let since = self.front_of(pool).map_or(self.now, |front| front.since);
+        let slots = &self.pools.pools[pool].slots;
+        slots.waits_until((self.index, pool), since, self.now)
+    }
+
+    /// Notes which pools could use another connection of their account. `true` when one of them has
+    /// not wanted one before: other groups are to look what they have.
+    pub(crate) fn note_account_wants(&mut self) -> bool {
+        let (mut is_new, mut any) = (false, false);
+        let may_run = self.running.has_room(0, self.shared, self.settings);
+        for pool in 0..self.pools.pools.len() {
+            let entry = &self.pools.pools[pool];
+            let is_opening = entry.dialling > 0;
+            let wants =
+                may_run && !is_opening && entry.slots.words().is_some() && self.wants_dial(pool);
+            let since = wants.then(|| self.front_of(pool).map(|front| front.since));
+            let since = since.flatten();
+            any |= since.is_some();
+            let slots = &self.pools.pools[pool].slots;
+            is_new |= slots.want((self.index, pool), since);
+        }
+        self.pools.wants_account = any;
+        is_new
+    }
+
+    /// The idle backend that is closed next for another pool of its account, and when.
+    fn next_for_account(&self) -> Option<(Time, Key)> {
+        let pools = self.pools.pools.iter().enumerate();
+        let owed = pools.filter_map(|(pool, entry)| {
+            let idle = *entry.idle.first()?;
+            Some((entry.slots.owed_at((self.index, pool), None)?, idle))
+        });
+        owed.min()
+    }
+
     /// Whether there is room for another backend, or somebody's idle one could make it.
     pub(crate) fn may_have_room(&self) -> bool {
         self.shared.budget.has_room(self.index)
@@ -56,7 +99,7 @@ impl<S> Matching<'_, S> {
         for other in (0..self.pools.pools.len()).filter(|&other| other != pool) {
             let pool = &self.pools.pools[other];
             let is_served = pool.count > 0 && !(outdated && pool.dialling < pool.lanes.len());
-            if is_served || pool.dial_at > now {
+            if is_served || pool.dial_at > now || !self.account_has_room(other) {
                 continue;
             }
             if let Some(front) = self.front_of(other)
@@ -91,6 +134,12 @@ impl<S> Matching<'_, S> {
 
     /// Which idle backend is to be lent next, and when.
     pub(crate) fn next_lent(&self) -> Option<(Time, Key)> {
+        let for_account = self.next_for_account().into_iter();
+        for_account.chain(self.next_for_groups()).min()
+    }
+
+    /// The idle backend that is closed next for a slot of the budget, and when.
+    fn next_for_groups(&self) -> Option<(Time, Key)> {
         let budget = &self.shared.budget;
         if self.pools.unused() <= budget.reserved(self.index) {
             return None;
@@ -160,6 +209,7 @@ impl<S> Matching<'_, S> {
         }
         let late = (0..self.pools.pools.len()).filter_map(|pool| {
             let dial_at = self.pools.pools[pool].dial_at;
+            let dial_at = dial_at.max(self.waits_for_account(pool).unwrap_or(dial_at));
             let wanted = dial_at > self.now && (self.wants_dial(pool) || self.wants_more(pool));
             wanted.then_some(dial_at)
         });
@@ -175,7 +225,7 @@ impl<S> Matching<'_, S> {
         let idle = (self.pools.pools.iter()).any(|pool| !pool.idle.is_empty());
         let slot = self.shared.budget.has_room(self.index);
         (0..self.pools.pools.len()).any(|pool| {
-            let may_dial = self.may_dial(pool);
+            let may_dial = self.may_dial(pool) && self.account_has_room(pool);
             if self.front_to_serve(pool).is_some() {
                 may_dial && (slot || idle) || !self.wants_dial(pool)
             } else {

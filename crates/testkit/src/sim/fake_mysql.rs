@@ -39,6 +39,10 @@ const LONG_POINT_EVERY: u64 = 29;
 /// The account of the pool.
 pub(crate) const PASSWORD: &str = "secret";
 const NONCE: Nonce = *b"abcdefghij0123456789";
+const USER_LIMIT: ErrorCode = ErrorCode {
+    code: 1226,
+    state: "42000",
+};
 const NO_TABLE: ErrorCode = ErrorCode {
     code: 1146,
     state: "42S02",
@@ -88,6 +92,10 @@ pub(crate) struct Db {
     pub(crate) deadlocks_every: u64,
     /// Such rows so far.
     pub(crate) rows: u64,
+    /// Connections that the account may have (MAX_USER_CONNECTIONS); 0 for any number.
+    pub(crate) account_max: usize,
+    /// Those that it has.
+    pub(crate) connected: usize,
 }
 
 impl Db {
@@ -98,6 +106,8 @@ impl Db {
             // What a server has taken before may fail only against all expectation.
             refuses_every: *random.pick(&[0, 0, 0, 0, 7, 40]),
             deadlocks_every: *random.pick(&[0, 0, 3, 9]),
+            // It follows another draw, so that the worlds of the seeds stay what they were.
+            account_max: [1 + prepared_max % 3, 0, 0, 0][prepared_max / 2 % 4],
             ..Db::default()
         }
     }
@@ -177,6 +187,10 @@ impl Seat {
         }
     }
 
+    pub(crate) fn is_logged_in(&self) -> bool {
+        self.logged_in
+    }
+
     /// Whether somebody is logged in and has sent nothing more.
     pub(crate) fn is_resting(&self) -> bool {
         self.logged_in && self.input.is_empty()
@@ -203,7 +217,7 @@ impl Seat {
             if payload == [Command::Quit.byte()] {
                 return false;
             }
-            self.log_in(payload, out);
+            self.log_in(db, payload, out);
             return true;
         }
         let arguments = String::from_utf8_lossy(&payload[1..]).into_owned();
@@ -321,11 +335,18 @@ impl Seat {
         }
     }
 
-    fn log_in(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+    fn log_in(&mut self, db: &Db, payload: &[u8], out: &mut Vec<u8>) {
         let login = Login::read(payload).expect("the pool's login");
         let stored = native::stored(PASSWORD.as_bytes());
         if !native::verify(login.answer, &NONCE, &stored) {
             return wire::reply::put_err(out, 2, ACCESS_DENIED, "Access denied");
+        }
+        if db.account_max > 0 && db.connected >= db.account_max {
+            let words = format!(
+                "User 'app' has exceeded the 'max_user_connections' resource (current value: {})",
+                db.account_max
+            );
+            return wire::reply::put_err(out, 2, USER_LIMIT, &words);
         }
         assert!(login.capabilities & SESSION_TRACK != 0);
         self.eofs = login.capabilities & DEPRECATE_EOF == 0;

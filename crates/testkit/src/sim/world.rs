@@ -349,7 +349,12 @@ impl World {
     fn jump(&mut self) {
         let now = self.now();
         let peaceful = self.faults == (0, 0);
-        self.crew.check_help(now, &self.shared.settings(), peaceful);
+        let settings = self.shared.settings();
+        let most = match self.db.account_max {
+            0 => settings.backends_max,
+            max => max.min(settings.backends_max),
+        };
+        self.crew.check_help(now, &settings, most, peaceful);
         let mut next = self.crew.deadline().min(self.wires().next_dial());
         for server in self.servers.values() {
             next = next.min(server.done_at.unwrap_or(Time::NEVER));
@@ -462,6 +467,11 @@ impl World {
             server.done_at = Some(now + time);
             return;
         }
+        let connected = self.servers.values().filter(|s| s.seat.is_logged_in());
+        self.db.connected = connected.count();
+        let Some(server) = self.servers.get_mut(&id) else {
+            return;
+        };
         let mut out = Vec::new();
         if !server.seat.run(&mut self.db, &mut out) {
             self.servers.remove(&id);

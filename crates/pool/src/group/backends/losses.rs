@@ -52,10 +52,18 @@ impl<N: Net> Group<N> {
         }
         self.counts.dial_failures += 1;
         self.epoch += 1;
-        self.retire(lease);
         let entry = &mut self.backend_pools.pools[pool];
         let first = entry.last_failure.is_none();
-        entry.dial_failed(now, why.to_string());
+        match end {
+            // The account has a back-off of its own, over all groups.
+            DialEnd::AccountFull => {
+                entry.slots.refused(why, now);
+                entry.last_failure = Some(why.into());
+            }
+            _ => entry.dial_failed(now, why.into()),
+        }
+        self.retire(lease);
+        let entry = &self.backend_pools.pools[pool];
         let user = &entry.key.user;
         if end != DialEnd::Unreached && first {
             note(

@@ -28,6 +28,11 @@ impl<N: Net> Drop for Group<N> {
     /// What the group has is the others' when its thread ends.
     fn drop(&mut self) {
         self.backends = reactor::Slots::default();
+        for (index, pool) in self.backend_pools.pools.iter().enumerate() {
+            let count = |count| -isize::try_from(count).unwrap_or(0);
+            pool.slots.count(count(pool.count), count(pool.dialling));
+            pool.slots.want((self.index, index), None);
+        }
         self.slow_readers.end(&self.shared);
         self.shared
             .budget

@@ -175,8 +175,14 @@ impl Crew {
     }
 
     /// Everybody has done what could be done now: nobody may be left without help for long.
-    /// `peaceful`: the server takes every connection and loses none.
-    pub(super) fn check_help(&mut self, now: Time, settings: &Settings, peaceful: bool) {
+    /// `most`: connections that the server takes. `peaceful`: it loses none.
+    pub(super) fn check_help(
+        &mut self,
+        now: Time,
+        settings: &Settings,
+        most: usize,
+        peaceful: bool,
+    ) {
         let is_open = match settings.oversubscribe {
             Oversubscribe::By(more) => more >= OPEN_GATE,
             Oversubscribe::Auto => false,
@@ -191,7 +197,7 @@ impl Crew {
             .collect();
         let open: usize = all.iter().map(Census::backends).sum();
         let idle: usize = all.iter().map(|census| census.backends_idle).sum();
-        let help = idle > 0 || open < settings.backends_max;
+        let help = idle > 0 || open < most;
         for (member, census) in self.members.iter_mut().zip(&all) {
             let waits = census.waiting > 0 && census.backends_dialling == 0;
             if !(waits && help) {

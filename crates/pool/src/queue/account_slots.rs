@@ -1,0 +1,319 @@
+//! Connections of one account, where the server takes fewer of it than `backends_max`.
+//!
+//! The problem: an account with MAX_USER_CONNECTIONS gets a few connections, whichever groups and
+//! pools of backends open them first; the others' clients would wait until their time is up.
+//! The mechanism: the first refusal (error 1226 or 1203) limits the account to the connections that
+//! it has, for all groups. From then on a pool that could use another connection *wants* one, with
+//! the moment since which its front waits; a backend that becomes free or lies idle in another pool
+//! of the account is closed for it ([`AccountSlots::owed_at`]) once that front has waited for
+//! [`LEND_AFTER`] longer than the pool's own. A slot that is free goes to the oldest want.
+//!
+//! The limit rises with each login that succeeds; while somebody waits, one dial at a time looks
+//! whether the server takes more by now, after pauses that double up to [`LOOK_MAX`]. A server may
+//! count a connection for a moment after it was closed: a refusal below the limit lowers it only
+//! when another follows.
+//!
+//! Invariants: no lock is held for longer than a look at a few numbers; an account that was never
+//! refused costs a statement nothing, one that is limited a load.
+
+use reactor::Time;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A front that has waited for this much longer than another pool's gets its backend: a login costs
+/// about a millisecond, and is not to be paid for each statement.
+const LEND_AFTER: Duration = Duration::from_millis(50);
+/// No connection is opened for so long after a refusal.
+const AGAIN_AFTER: Duration = Duration::from_millis(10);
+/// First and longest pause between two looks whether the server takes more.
+const LOOK_MIN: Duration = Duration::from_millis(50);
+const LOOK_MAX: Duration = Duration::from_secs(2);
+
+/// A pool of backends of one group, by the numbers of both.
+pub(crate) type Place = (usize, usize);
+
+/// A pool that could use another connection.
+#[derive(Clone, Copy, Debug)]
+struct Want {
+    place: Place,
+    since: Time,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    /// Connections of all groups, those included that are being opened.
+    held: usize,
+    dialling: usize,
+    /// Connections that the server takes; `None`: it has refused none.
+    limit: Option<usize>,
+    /// The server has refused a connection below the limit.
+    is_doubted: bool,
+    /// Refusals since the limit has risen.
+    refusals: u32,
+    /// No dial before this moment.
+    again_at: Time,
+    /// From here on a dial may look whether the server takes more.
+    look_at: Time,
+    /// At most one for each pool of each group.
+    wants: Vec<Want>,
+    /// Words of the last refusal.
+    words: String,
+}
+
+impl Slots {
+    fn open(&self) -> usize {
+        self.held.saturating_sub(self.dialling)
+    }
+
+    fn free(&self) -> usize {
+        self.limit.unwrap_or(usize::MAX).saturating_sub(self.held)
+    }
+
+    /// Wants of others than this place that are older than `since`.
+    fn older(&self, place: Place, since: Time) -> usize {
+        let older = |want: &&Want| want.place != place && want.since < since;
+        self.wants.iter().filter(older).count()
+    }
+}
+
+/// Connections of one account.
+#[derive(Debug, Default)]
+pub(crate) struct AccountSlots {
+    is_limited: AtomicBool,
+    wanting: AtomicUsize,
+    slots: Mutex<Slots>,
+}
+
+impl AccountSlots {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts connections that there are more, or fewer, and how many of them are being opened.
+    pub(crate) fn count(&self, held: isize, dialling: isize) {
+        let mut slots = self.lock();
+        slots.held = slots.held.saturating_add_signed(held);
+        slots.dialling = slots.dialling.saturating_add_signed(dialling);
+    }
+
+    /// The server has let a connection in.
+    pub(crate) fn opened(&self, now: Time) {
+        let mut slots = self.lock();
+        slots.is_doubted = false;
+        let open = slots.open();
+        if slots.limit.is_some_and(|limit| limit < open) {
+            slots.limit = Some(open);
+            (slots.refusals, slots.look_at) = (0, now);
+        }
+    }
+
+    /// The server has refused a connection, which is still counted as being opened, for the number
+    /// of those that it has.
+    pub(crate) fn refused(&self, words: &str, now: Time) {
+        let mut slots = self.lock();
+        slots.again_at = now + AGAIN_AFTER;
+        slots.words = words.into();
+        let open = slots.open();
+        let is_below = slots.limit.is_some_and(|limit| open < limit);
+        if is_below && !slots.is_doubted {
+            slots.is_doubted = true;
+            return;
+        }
+        slots.is_doubted = false;
+        slots.limit = Some(open.max(1));
+        let pause = LOOK_MIN * 2_u32.pow(slots.refusals.min(16));
+        slots.look_at = now + pause.min(LOOK_MAX);
+        slots.refusals += 1;
+        self.is_limited.store(true, SeqCst);
+    }
+
+    /// `None` when a pool whose front waits since `since` may open a connection, or the moment at
+    /// which to ask again.
+    pub(crate) fn waits_until(&self, place: Place, since: Time, now: Time) -> Option<Time> {
+        if !self.is_limited.load(SeqCst) {
+            return None;
+        }
+        let slots = self.lock();
+        let is_free = slots.free() > slots.older(place, since);
+        let looks = slots.dialling == 0 && now >= slots.look_at;
+        if now >= slots.again_at && (is_free || looks) {
+            return None;
+        }
+        let at = match is_free {
+            true => slots.again_at,
+            false => slots.again_at.max(slots.look_at),
+        };
+        Some(at.max(now + AGAIN_AFTER))
+    }
+
+    /// Words of the server's last refusal, where the account is limited.
+    pub(crate) fn words(&self) -> Option<String> {
+        let is_limited = self.is_limited.load(SeqCst);
+        is_limited.then(|| self.lock().words.clone())
+    }
+
+    /// Notes since when the front of a pool waits for another connection, or that none does. `true`
+    /// when the pool has not wanted one before: the other groups are to look what they have.
+    pub(crate) fn want(&self, place: Place, since: Option<Time>) -> bool {
+        if !self.is_limited.load(SeqCst) || since.is_none() && self.wanting.load(SeqCst) == 0 {
+            return false;
+        }
+        let mut slots = self.lock();
+        let before = slots.wants.iter().position(|want| want.place == place);
+        let before = before.map(|at| slots.wants.swap_remove(at));
+        slots.wants.extend(since.map(|since| Want { place, since }));
+        self.wanting.store(slots.wants.len(), SeqCst);
+        before.is_none() && since.is_some()
+    }
+
+    /// Groups that want a connection.
+    pub(crate) fn wanting(&self) -> Vec<usize> {
+        match self.wanting.load(SeqCst) {
+            0 => Vec::new(),
+            _ => self.lock().wants.iter().map(|want| want.place.0).collect(),
+        }
+    }
+
+    /// The moment from which a free backend of this pool, whose own front waits since `front`, is
+    /// to be closed for another pool.
+    pub(crate) fn owed_at(&self, place: Place, front: Option<Time>) -> Option<Time> {
+        if self.wanting.load(SeqCst) == 0 {
+            return None;
+        }
+        let slots = self.lock();
+        let mut owed: Vec<Time> = slots
+            .wants
+            .iter()
+            .filter(|want| want.place != place)
+            .map(|want| want.since + LEND_AFTER)
+            .filter(|at| front.is_none_or(|front| *at <= front))
+            .collect();
+        owed.sort_unstable();
+        // The oldest of them have what is free.
+        owed.get(slots.free()).copied()
+    }
+}
+
+/// The accounts that backends log in as, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct AllAccountSlots(Mutex<HashMap<String, Arc<AccountSlots>>>);
+
+impl AllAccountSlots {
+    /// Those of one account. Accounts without a pool of backends are forgotten meanwhile.
+    pub(crate) fn of(&self, user: &str) -> Arc<AccountSlots> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slots) = all.get(user) {
+            return slots.clone();
+        }
+        all.retain(|_, slots| Arc::strong_count(slots) > 1);
+        all.entry(user.into()).or_default().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const LATE: Time = Time(1_000_000 * MS);
+
+    impl AccountSlots {
+        fn has_room(&self, place: Place, since: u64, now: Time) -> bool {
+            self.waits_until(place, Time(since), now).is_none()
+        }
+    }
+
+    /// An account that the server limits to `limit` connections, all of which are open.
+    fn full(limit: isize) -> AccountSlots {
+        let slots = AccountSlots::default();
+        slots.count(limit + 1, 1);
+        slots.refused("error 1226: no", Time(0));
+        slots.count(-1, -1);
+        slots
+    }
+
+    #[test]
+    fn a_refusal_limits_all_groups_until_the_server_takes_more() {
+        let slots = AccountSlots::default();
+        slots.count(2, 0);
+        assert!(slots.has_room((0, 0), 0, Time(0)));
+        assert_eq!(slots.words(), None);
+        let slots = full(2);
+        assert_eq!(slots.words().as_deref(), Some("error 1226: no"));
+        let look = Time(0) + LOOK_MIN;
+        assert_eq!(slots.waits_until((1, 0), Time(0), Time(0)), Some(look));
+        assert!(slots.has_room((1, 0), 0, look));
+        slots.count(1, 1);
+        assert!(!slots.has_room((0, 0), 0, look), "one at a time");
+        slots.count(0, -1);
+        slots.opened(look);
+        slots.lock().look_at = Time::NEVER;
+        assert!(!slots.has_room((0, 0), 0, LATE));
+        slots.count(-1, 0);
+        assert!(slots.has_room((0, 0), 0, LATE), "it takes three");
+    }
+
+    #[test]
+    fn looks_become_rare_and_an_account_without_connections_may_have_one() {
+        let slots = AccountSlots::default();
+        slots.count(1, 1);
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            slots.refused("", Time(0));
+            slots.refused("", Time(0));
+            pauses.push(slots.lock().look_at.since(Time(0)).as_millis());
+        }
+        assert_eq!(pauses, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+        slots.count(-1, -1);
+        assert!(slots.has_room((0, 0), 0, Time(0) + AGAIN_AFTER));
+    }
+
+    #[test]
+    fn a_server_that_still_counts_a_closed_connection_does_not_lower_the_limit() {
+        let slots = full(3);
+        slots.count(-1, 0);
+        let refuse = |now| {
+            slots.count(1, 1);
+            slots.refused("", now);
+            slots.count(-1, -1);
+        };
+        refuse(LATE);
+        assert!(!slots.has_room((0, 0), 0, LATE), "it needs a moment");
+        assert!(slots.has_room((0, 0), 0, LATE + AGAIN_AFTER));
+        assert_eq!(slots.lock().limit, Some(3));
+        refuse(LATE);
+        assert_eq!(slots.lock().limit, Some(2), "others have it");
+    }
+
+    #[test]
+    fn what_is_free_goes_to_who_waits_longest() {
+        let slots = full(2);
+        slots.lock().look_at = Time::NEVER;
+        assert!(slots.want((1, 0), Some(Time(5))));
+        assert!(!slots.want((1, 0), Some(Time(6))), "it is known");
+        slots.count(-1, 0);
+        assert!(!slots.has_room((0, 0), 7, LATE));
+        assert!(slots.has_room((0, 1), 5, LATE), "it waits longer");
+        assert!(slots.has_room((1, 0), 6, LATE));
+        assert_eq!(slots.wanting(), [1]);
+        assert!(!slots.want((1, 0), None));
+        assert_eq!(slots.wanting(), Vec::<usize>::new());
+        assert!(slots.has_room((0, 0), 7, LATE));
+    }
+
+    #[test]
+    fn a_backend_is_closed_for_a_front_that_has_waited_clearly_longer() {
+        let slots = full(1);
+        assert_eq!(slots.owed_at((0, 0), None), None);
+        slots.want((1, 0), Some(Time(10 * MS)));
+        let at = Time(60 * MS);
+        assert_eq!(slots.owed_at((0, 0), None), Some(at));
+        assert_eq!(slots.owed_at((0, 0), Some(Time(59 * MS))), None);
+        assert_eq!(slots.owed_at((0, 0), Some(at)), Some(at));
+        assert_eq!(slots.owed_at((1, 0), None), None, "its own");
+        slots.count(-1, 0);
+        assert_eq!(slots.owed_at((0, 0), None), None, "it has that one");
+    }
+}
