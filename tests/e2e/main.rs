@@ -87,6 +87,7 @@ mod silence;
 mod slow;
 mod spared_set;
 mod stages;
+mod standstill;
 mod statements;
 mod status;
 mod sysbench;

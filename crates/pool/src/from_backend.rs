@@ -121,6 +121,7 @@ impl<N: Net> FromBackend<'_, N> {
         {
             Read::Bytes(n) => {
                 backend.input.clear();
+                self.shared.upstream.heard();
                 FromServer::Bytes(kept + n)
             }
             Read::Blocked => FromServer::Blocked,

@@ -274,6 +274,9 @@ impl<N: Net> Group<N> {
         }
         self.accept_arrivals();
         self.close_marked();
+        if let Some(lasted) = self.silent_for() {
+            self.lose_unanswered(lasted);
+        }
         if !self.line.is_empty() {
             self.expire();
         }

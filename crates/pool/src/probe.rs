@@ -77,6 +77,8 @@ pub(crate) struct ProbeError {
 pub(crate) enum Fault {
     /// Nobody answered, or not to the end.
     Unreached,
+    /// A connection stands, and nothing came over it within the time for an answer.
+    Unanswered,
     /// The server's answer is of no use now; it may be later.
     Passing,
     /// The server refuses the account. Asking again will not help until somebody changes the
@@ -103,6 +105,11 @@ impl ProbeError {
             why: why.into(),
             fault: Fault::Unreached,
         }
+    }
+
+    /// True when the server can be reached by nobody, as far as this tells.
+    pub(crate) fn is_unreached(&self) -> bool {
+        matches!(self.fault, Fault::Unreached | Fault::Unanswered)
     }
 
     /// The same of a server that was sent a PROXY header: each server that does not expect one says
@@ -363,7 +370,9 @@ pub(crate) fn log_in_as(
     if let Err(error) = &logged_in {
         let (at, now) = (&connection.at, Time::now());
         match error.fault {
-            Fault::Unreached => _ = shared.upstream.failed(at, now, &error.why),
+            Fault::Unreached | Fault::Unanswered => {
+                _ = shared.upstream.failed(at, now, &error.why);
+            }
             // The server has answered: it can be reached, whatever it has against the account.
             Fault::Lasting => _ = shared.upstream.reached(at, now),
             Fault::Passing | Fault::Failed(_) | Fault::Untrusted | Fault::TooLong => {}
@@ -413,7 +422,14 @@ impl Connection {
             }
             Failure::Read(error) => {
                 let why = words(&error, self.longest);
-                ProbeError::unreached(format!("from the server: {why}"))
+                let fault = match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Fault::Unanswered,
+                    _ => Fault::Unreached,
+                };
+                ProbeError {
+                    why: format!("from the server: {why}"),
+                    fault,
+                }
             }
             Failure::Malformed(error) => ProbeError::passing(format!("the server sent a {error}")),
             Failure::Closed
@@ -597,10 +613,8 @@ mod tests {
             longest,
         };
         let error = connection.query("SELECT 1").unwrap_err();
-        assert_eq!(
-            error,
-            ProbeError::unreached("from the server: no answer within 20 ms")
-        );
+        assert_eq!(error.why, "from the server: no answer within 20 ms");
+        assert_eq!(error.fault, Fault::Unanswered);
         assert_eq!(
             words(
                 &std::io::ErrorKind::TimedOut.into(),

@@ -258,9 +258,10 @@ table! {
             dial_max: Duration { .key("dial_ms_max").milliseconds(1).or_number(10_000) }
 
             /// When the server cannot be reached for this long, statements and logins that wait for
-            /// a backend are refused at once with error 9507. Set it above the time of a usual
-            /// restart or failover. See [When the server cannot be
-            /// reached](unreachable-server.md).
+            /// a backend are refused at once with error 9507. Where it has stopped without closing
+            /// its connections, this holds for statements in every state, and those that were sent
+            /// get error 1158. Set it above the time of a usual restart or failover. See [When the
+            /// server cannot be reached](unreachable-server.md).
             server_down_fail: Duration {
                 .key("server_down_fail_ms").milliseconds(1).or_number(5000)
             }

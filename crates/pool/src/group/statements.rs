@@ -17,6 +17,7 @@ use crate::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::group::backends::outages::silence;
 use crate::kill_meaning::kill_of_command;
 use crate::log::statement::StatementLog;
 use crate::own_ok::OwnOk;
@@ -189,6 +190,7 @@ impl<N: Net> Group<N> {
 
     /// Runs a command on the client's backend, on another one, or later.
     pub(crate) fn start(&mut self, key: Key, message: &[u8], statement: Statement) -> Handled {
+        let silent_for = self.silent_for();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -199,6 +201,11 @@ impl<N: Net> Group<N> {
         }
         client.statement = statement;
         if let Some(lease) = client.lease() {
+            if let Some(lasted) = silent_for {
+                client.pins.forget_plan();
+                self.answers().refuse_counted(key, &silence(lasted));
+                return Handled::Used;
+            }
             if self.matching().waits_for_read_back(key, lease) {
                 return self.waiters().wait_outside(key);
             }
@@ -214,7 +221,8 @@ impl<N: Net> Group<N> {
         if let Some(lease) = self.acquire(key) {
             return self.begin(key, lease, message);
         }
-        if let Some(lease) = self.matching().place_to_ride(key, message)
+        if !self.shared.upstream.is_silent()
+            && let Some(lease) = self.matching().place_to_ride(key, message)
             && !self.matching().is_ahead()
         {
             self.send_statement(key, lease, message, &Front::CannotFail);

@@ -63,8 +63,11 @@ impl<S> Matching<'_, S> {
     /// The best idle backend for a client: its own last one, one that stands in its state already,
     /// else the one used last that can be brought there. Those about whose last statement a client
     /// may ask next go to others when there is no other: those that stand in its state first, and
-    /// of these the one left longest ago.
+    /// of these the one left longest ago. None suits while the server is silent.
     pub(crate) fn pick_idle(&self, pool: usize, key: Key) -> Option<Key> {
+        if self.shared.upstream.is_silent() {
+            return None;
+        }
         let client = self.clients.get(key)?;
         let session = &client.session;
         let idle = &self.pools.pools[pool].idle;

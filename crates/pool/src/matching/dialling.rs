@@ -33,6 +33,8 @@ impl<S> Matching<'_, S> {
         let pool = &self.pools.pools[pool];
         self.pools.dialling < self.settings.dials_max
             && self.now >= pool.dial_at
+            // The watch looks whether the server is back.
+            && !self.shared.upstream.is_silent()
             && pool.dialling < pool.lanes.len()
             // More than may run at once would only lie idle.
             && self.running.has_room(pool.dialling, self.shared, self.settings)
@@ -55,7 +57,8 @@ impl<S> Matching<'_, S> {
     /// not wanted one before: other groups are to look what they have.
     pub(crate) fn note_account_wants(&mut self) -> bool {
         let (mut is_new, mut any) = (false, false);
-        let may_run = self.running.has_room(0, self.shared, self.settings);
+        let may_run = self.running.has_room(0, self.shared, self.settings)
+            && !self.shared.upstream.is_silent();
         for pool in 0..self.pools.pools.len() {
             let entry = &self.pools.pools[pool];
             let is_opening = entry.dialling > 0;

@@ -151,7 +151,8 @@ impl Watcher {
                 self.say(&turned);
                 match turned {
                     Ok(()) => {}
-                    Err(error) if error.fault == Fault::Unreached => {
+                    Err(error) if error.is_unreached() => {
+                        shared.upstream.answers_nobody(false);
                         shared.bell.pause(AGAIN_AFTER);
                         shared.bell.ring();
                     }
@@ -242,8 +243,13 @@ impl Watcher {
             let at = kept.at.clone();
             match self.ask_on(kept, shared) {
                 Ok(asked) => return Ok(asked),
-                Err(error) if error.fault == Fault::Unreached => {
+                Err(error) if error.is_unreached() => {
+                    // In front of the line of the log that says so.
+                    if error.fault == Fault::Unanswered {
+                        shared.upstream.answers_nobody(true);
+                    }
                     shared.upstream.failed(&at, Time::now(), &error.why);
+                    shared.upstream.tell_groups();
                 }
                 Err(_) => {}
             }
@@ -390,7 +396,12 @@ fn words_of_unread(account: &str, needs: &str, error: &ProbeError) -> String {
             "auth: {cannot}: expected rows, but {why}; no GRANT helps: correct on the server what \
              the error names"
         ),
-        Fault::Unreached | Fault::Passing | Fault::Lasting | Fault::Untrusted | Fault::TooLong => {
+        Fault::Unreached
+        | Fault::Unanswered
+        | Fault::Passing
+        | Fault::Lasting
+        | Fault::Untrusted
+        | Fault::TooLong => {
             format!("auth: {cannot}: {why}")
         }
     }

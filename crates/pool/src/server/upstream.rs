@@ -17,6 +17,12 @@
 //! (`outages.rs`). The watch ([`crate::operations::watch`]) finds the server's return within a
 //! quarter of a second, by connections of its own; then every group dials again.
 //!
+//! A server may also stop without closing anything (SIGSTOP, a full disk). A statement that is not
+//! answered is no sign of that, since it may run for long; a question of the watch on a connection
+//! that stands is. From there on the server *is silent*, until it answers the watch or anything
+//! comes from a backend: nothing new is sent to it, and after `server_down_fail_ms` nothing waits
+//! for it (`outages.rs`).
+//!
 //! Invariants: no group looks up a name; an address that is dialled is one that the last look-up
 //! told, or the last that succeeded; an answer of the server, be it an error, is no outage.
 
@@ -28,7 +34,8 @@ use std::fmt;
 use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -137,6 +144,10 @@ pub(crate) struct Upstream {
     moves: AtomicU64,
     /// When the outage began; 0: there is none.
     failing_since: AtomicU64,
+    /// In this outage, a connection that stood was not answered.
+    stands_still: AtomicBool,
+    /// Nothing has come from the server since.
+    is_silent: AtomicBool,
     /// Counts the outages that have ended.
     returns: AtomicU64,
     /// Tells the groups of changes.
@@ -157,6 +168,8 @@ impl Upstream {
             changed: Condvar::new(),
             moves: AtomicU64::new(0),
             failing_since: AtomicU64::new(0),
+            stands_still: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
             returns: AtomicU64::new(0),
             tells: OnceLock::new(),
         }
@@ -346,6 +359,8 @@ impl Upstream {
         if since == 0 {
             return false;
         }
+        self.stands_still.store(false, SeqCst);
+        self.is_silent.store(false, SeqCst);
         let mut known = self.lock();
         if let Some(place) = known.addresses.iter().position(|one| **one == *at) {
             known.current = place;
@@ -362,6 +377,34 @@ impl Upstream {
         self.returns.fetch_add(1, SeqCst);
         self.tell_groups();
         true
+    }
+
+    /// The watch was not answered: on a connection that stood (`stood`), or, once that has been so
+    /// in this outage, by any other.
+    pub(crate) fn answers_nobody(&self, stood: bool) {
+        if stood {
+            self.stands_still.store(true, SeqCst);
+        }
+        if self.stands_still.load(SeqCst) && !self.is_silent.swap(true, SeqCst) {
+            self.tell_groups();
+        }
+    }
+
+    /// Something has come from the server over a backend.
+    pub(crate) fn heard(&self) {
+        if self.is_silent() && self.is_silent.swap(false, SeqCst) {
+            self.tell_groups();
+        }
+    }
+
+    /// True while the server answers nobody, on connections that stand.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent.load(Relaxed)
+    }
+
+    /// The length of the outage, once that is so much and the server is silent.
+    pub(crate) fn silent_for(&self, now: Time, least: Duration) -> Option<Duration> {
+        self.is_silent().then(|| self.down_for(now, least))?
     }
 
     /// Outages that have ended.

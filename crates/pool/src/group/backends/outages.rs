@@ -6,8 +6,15 @@
 //! then on they are refused at once, if their pool has no backend that could become free. At the
 //! end of an outage the group dials again, without regard to what earlier dials have come to.
 //!
+//! A server that stands still has backends that could become free, and never do. While it is silent
+//! nothing is sent but what clients send on backends that they hold. From `server_down_fail_ms` on
+//! a statement that was not sent gets error 9507, also one of a client that holds a backend, which
+//! it keeps; one that was sent gets error 1158. A backend that owes an answer is closed, whether
+//! that is a client's or the pool's own.
+//!
 //! Invariant: who is refused has a dial made on its behalf, unless one is under way, so that a
-//! group finds the server's return even where nothing else looks for it.
+//! group finds the server's return even where nothing else looks for it. The watch looks for the
+//! return of one that is silent.
 
 use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
@@ -51,6 +58,10 @@ impl<N: Net> Group<N> {
     /// The server is away, and the pool has no backend that could serve: nobody waits for one.
     pub(crate) fn refuse_while_down(&mut self, pool: usize, lasted: Duration) {
         let entry = &self.backend_pools.pools[pool];
+        if self.shared.upstream.is_silent() {
+            self.refuse_waiting(pool, &silence(lasted), false);
+            return;
+        }
         if entry.count > entry.dialling {
             return;
         }
@@ -64,5 +75,39 @@ impl<N: Net> Group<N> {
         if self.refuse_waiting(pool, &Refusal::ServerDown { lasted, why }, false) {
             self.refused_pool = Some(pool);
         }
+    }
+
+    /// Length of the outage, once that is `server_down_fail_ms` and the server is silent.
+    pub(crate) fn silent_for(&self) -> Option<Duration> {
+        let (now, least) = (self.net.now(), self.settings.server_down_fail);
+        self.shared.upstream.silent_for(now, least)
+    }
+
+    /// Closes the backends on which a silent server owes an answer. One whose client does not take
+    /// what has come is left: the answer may be there.
+    pub(crate) fn lose_unanswered(&mut self, lasted: Duration) {
+        let why = format!(
+            "the server has answered nobody for {} ms (server_down_fail_ms)",
+            lasted.as_millis()
+        );
+        let now = self.net.now();
+        let owes = |backend: &Backend<N::Sock>| {
+            let is_open = matches!(backend.state(), BackendState::Leased | BackendState::Idle);
+            let (readers, clients) = (&self.slow_readers, &self.clients);
+            let is_held_up = backend.transport.is_readable()
+                && !readers.may_read(backend, clients, &self.shared, now);
+            is_open && !backend.flight().is_empty() && !is_held_up
+        };
+        for key in self.backends.keys_of(owes) {
+            self.lose(key, &why);
+        }
+    }
+}
+
+/// The refusal of statements that were not sent to a silent server.
+pub(crate) fn silence(lasted: Duration) -> Refusal {
+    Refusal::ServerDown {
+        lasted,
+        why: "it does not answer on connections that stand".into(),
     }
 }

@@ -115,3 +115,26 @@ fn nobody_there_is_said_with_address_and_reason() {
     let why = named().connect(None, Duration::from_millis(1)).unwrap_err();
     assert_eq!(why, "cannot look up db.example:3306: no answer yet");
 }
+
+#[test]
+fn a_server_is_silent_that_leaves_a_connection_that_stood_unanswered() {
+    let place = at("10.0.0.1:3306");
+    let upstream = Upstream::new(Place::Fixed(place.clone()));
+    let long = 5 * SECOND;
+    upstream.failed(&place, Time(1), "no answer to a login");
+    upstream.answers_nobody(false);
+    assert!(!upstream.is_silent(), "those that stand may be answered");
+    upstream.answers_nobody(true);
+    assert!(upstream.is_silent());
+    assert_eq!(upstream.silent_for(Time(1) + SECOND, long), None);
+    assert_eq!(upstream.silent_for(Time(1) + long, long), Some(long));
+    upstream.heard();
+    assert_eq!(upstream.silent_for(Time(1) + long, long), None);
+    upstream.answers_nobody(false);
+    assert!(upstream.is_silent(), "it was an answer from before");
+    upstream.reached(&place, Time(1) + long);
+    assert!(!upstream.is_silent());
+    upstream.failed(&place, Time(1), "refused");
+    upstream.answers_nobody(false);
+    assert!(!upstream.is_silent(), "another outage");
+}

@@ -1,0 +1,108 @@
+//! A server that stops without closing anything: whoever waits for it hears so, in every state.
+
+use crate::world::{HOLD, app, direct, found, login, start_pool};
+use rustix::process::{Pid, Signal, kill_process};
+use testkit::client::Client;
+use testkit::real::{Real, await_blocked, skipped};
+use testkit::reply::{Failure, Outcome};
+use wire::command::Command;
+
+fn signal(real: &Real, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(real.pid()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+fn send(client: &mut Client, sql: &str) {
+    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+}
+
+fn failure_of(client: &mut Client) -> Failure {
+    match client.receive().unwrap().pop() {
+        Some(Outcome::Failed(failure)) => failure,
+        other => panic!("expected an error, got {other:?}"),
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_server_that_stands_still() {
+    let test = "nobody_waits_for_a_server_that_stands_still";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in [Real::start(&[]), Real::start_mysql(&[])] {
+        let Some(real) = found(real, test) else {
+            continue;
+        };
+        stand_still(&real);
+    }
+}
+
+fn stand_still(real: &Real) {
+    real.create_user("app", "app");
+    real.execute(&[
+        "CREATE DATABASE still",
+        "CREATE TABLE still.t (v INT PRIMARY KEY) ENGINE=InnoDB",
+    ]);
+    let settings = "backends_max = 8\ngroups = 1\ndial_ms_max = 2000\nwait_ms_max = 600000\n\
+        server_down_fail_ms = 1000";
+    let pool = start_pool(real, "still.toml", settings);
+    let open = || login(&pool.address, &app());
+    // Its statement runs when the server stops.
+    let mut runs = open();
+    send(&mut runs, "SELECT SLEEP(600)");
+    await_blocked(&mut real.admin(), &runs, "SELECT SLEEP(600)");
+    // It has prepared on a backend that is another client's then.
+    let mut prepares = open();
+    let id = prepares.prepare("SELECT 7").id;
+    let mut holds = open();
+    holds.must(HOLD);
+    holds.must("INSERT INTO still.t VALUES (1)");
+    let mut spare = [open(), open(), open()];
+    for client in &mut spare {
+        client.must(HOLD);
+    }
+    for client in &mut spare {
+        client.must("ROLLBACK");
+    }
+    let [mut sends, mut comes, _] = spare;
+    signal(real, Signal::STOP);
+    // Nobody knows yet: both go to backends that are free, one behind a command of the pool's own.
+    send(&mut sends, "SELECT 2");
+    let execution = [&id.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
+    prepares
+        .send(&[(Command::StmtExecute, &execution)])
+        .unwrap();
+    pool.wait_for("event=server-lost ").unwrap();
+    // Neither one with a free backend, nor a new one.
+    send(&mut comes, "SELECT 3");
+    let mut new = open();
+    for failure in [
+        new.failure("SELECT 4"),
+        failure_of(&mut comes),
+        failure_of(&mut prepares),
+        holds.failure("SELECT 5"),
+    ] {
+        assert_eq!(failure.code, 9507, "{failure}");
+        assert!(
+            failure.message.contains("nothing was executed"),
+            "{failure}"
+        );
+    }
+    for client in [&mut runs, &mut sends] {
+        let failure = failure_of(client);
+        assert_eq!(failure.code, 1158, "{failure}");
+        assert!(
+            failure
+                .message
+                .contains("the server has answered nobody for "),
+            "{failure}"
+        );
+    }
+    assert_eq!(new.failure("SELECT 6").code, 9507, "at once");
+    signal(real, Signal::CONT);
+    pool.wait_for("event=server-back ").unwrap();
+    holds.must("COMMIT");
+    for client in [&mut new, &mut comes, &mut prepares, &mut runs, &mut sends] {
+        assert_eq!(client.value("SELECT v FROM still.t"), "1");
+    }
+}
