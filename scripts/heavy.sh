@@ -2,9 +2,11 @@
 #
 # What: measures what others feel of clients that send or take a lot: 1,000 clients that begin
 #   compressed commands of 16 MiB and do not end them (zlib; zstd in front of MySQL), 3 clients that
-#   loop replies of 40 MiB, 6 that loop statements of 16 to 60 MiB, each through the pool, and where
-#   it makes sense without. Prints the latencies of 32 clients that ask short questions meanwhile,
-#   how often the burden was done, and how far the pool's memory has grown.
+#   loop replies of 40 MiB, 6 that loop statements of 16 to 60 MiB, 8 that send commands without end
+#   which need no server (of each kind, and packed, under TLS, in a transaction, and without taking
+#   an answer), each through the pool, and where it makes sense without. Prints the latencies of 32
+#   clients (8 beside those floods) that ask short questions meanwhile, how often the burden was
+#   done, and how far the pool's memory has grown.
 # Why: nobody may be held up, and no memory taken, by what one client sends.
 # Changes on the machine: installs MariaDB (Debian) if it is missing, as scripts/lib.sh describes;
 #   the servers run from a folder below /tmp on free ports.
@@ -24,8 +26,12 @@ seconds=${SECONDS_EACH:-10}
 rounds=${ROUNDS:-2}
 frames=${FRAMES:-1000}
 pace=${PACE:-1000}
-modes=${MODES:-"none zlib replies replies@$pace statements statements@$pace zstd"}
+floods="flood-none flood-ping flood-empty flood-commit flood-set flood-reset flood-close"
+floods+=" flood-error flood-ping-zlib flood-set-zlib flood-ping-tls flood-ping-open"
+floods+=" flood-ping-unread"
+modes=${MODES:-"none zlib replies replies@$pace statements statements@$pace $floods zstd"}
 
+want openssl openssl
 get_ready -p onramp -p testkit --bin onramp --example heavy
 heavy=${HEAVY:-$(dirname "$binary")/examples/heavy}
 bounds=("clients_max = 5000" "input_bytes_max = 134217728")
@@ -40,9 +46,13 @@ direct() {
 }
 
 # A direct client needs the limit for its statements; the pool's room is that of the default.
-start_server --max-allowed-packet=64M --max-connections=2000
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+    -keyout "$folder/key.pem" -out "$folder/cert.pem" 2>"$folder/openssl.log"
+pool_tls=("[tls]" "cert = \"$folder/cert.pem\"" "key = \"$folder/key.pem\"")
+start_server --max-allowed-packet=64M --max-connections=2000 --ssl-cert="$folder/cert.pem" \
+    --ssl-key="$folder/key.pem"
 admin sbtest -e 'CREATE TABLE forty (n INT PRIMARY KEY) SELECT seq AS n FROM seq_1_to_40'
-start_pool "${bounds[@]}"
+start_pool "${bounds[@]}" "${pool_tls[@]}"
 for ((round = 0; round < rounds; round++)); do
     for mode in $modes; do
         case $mode in
@@ -51,6 +61,7 @@ for ((round = 0; round < rounds; round++)); do
             none) direct none 0 && through none 0 ;;
             replies*) direct "$mode" 3 && through "$mode" 3 ;;
             statements*) direct "$mode" 6 && through "$mode" 6 ;;
+            flood-*) direct "$mode" 8 && through "$mode" 8 ;;
             *) fail "MODES: $mode is unknown" ;;
         esac
     done

@@ -2,14 +2,15 @@
 //!
 //! [`lane`] is one line of waiting commands, [`fronts`] makes all groups' lanes one line,
 //! [`budget`] counts the connections to the server over all groups, [`bulk`] says what long work
-//! may take of a turn, [`collecting`] whose reply goes to the spool, [`admission`] when the next
-//! connection comes in, and [`running_limit`] with [`hill_climb`] how many statements run at once.
-//! `group::leases` asks them.
+//! may take of a turn, [`client_turn`] what one client may, [`collecting`] whose reply goes to the
+//! spool, [`admission`] when the next connection comes in, and [`running_limit`] with
+//! [`hill_climb`] how many statements run at once. `group::leases` asks them.
 
 pub(crate) mod account_slots;
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod bulk;
+pub(crate) mod client_turn;
 pub(crate) mod collecting;
 pub(crate) mod fronts;
 pub(crate) mod hill_climb;

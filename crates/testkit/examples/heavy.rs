@@ -1,18 +1,24 @@
 //! What others feel of clients that send or take a lot, or begin commands and do not end them.
+//! Floods of commands that need no server are among them.
 //!
 //! The problem: whether a client with 40 MiB under way delays everybody else is seen in others'
-//! latencies only. The mechanism: 32 clients ask a short question each, again as soon as it is
-//! answered, while others do what MODE says; then the latencies of the 32 are printed, and how far
-//! the memory of process PID has grown at most. `scripts/heavy.sh` compares modes, with the pool
-//! and without.
+//! latencies only. The mechanism: 32 clients (8 beside floods) ask a short question each, again as
+//! soon as it is answered, while others do what MODE says; then their latencies are printed, and
+//! how far the memory of process PID has grown at most. `scripts/heavy.sh` compares modes, with the
+//! pool and without.
 //!
-//! Usage: `heavy HOST:PORT MODE COUNT SECONDS [PID]`. MODE is `none`; `zlib` or `zstd`: COUNT
-//! clients begin a compressed command of 16 MiB and send 15 MiB of it; `replies`: COUNT clients
-//! loop replies of 40 MiB; `statements`: COUNT clients loop statements of 16 to 60 MiB. With
-//! `replies@MS` and `statements@MS` each of them begins one every MS milliseconds at most, so that
-//! two runs carry the same burden. It logs in as app with password app, and prints one line of
-//! `NAME VALUE` pairs. `heavy` is how often the burden was done, `at_s` when the longest statement
-//! began.
+//! Usage: `heavy HOST:PORT MODE COUNT SECONDS [PID]`. It logs in as app with password app, and
+//! prints one line of `NAME VALUE` pairs. `heavy` is how often the burden was done, of a flood its
+//! answers in KiB; `at_s` is when the longest statement began. MODE is one of:
+//! - `none`, or `flood-none` for nothing beside 8 clients;
+//! - `zlib` or `zstd`: COUNT clients begin a compressed command of 16 MiB and send 15 MiB of it;
+//! - `replies`: COUNT clients loop replies of 40 MiB; `statements`: COUNT clients loop statements
+//!   of 16 to 60 MiB. With `replies@MS` and `statements@MS` each of them begins one every MS
+//!   milliseconds at most, so that two runs carry the same burden;
+//! - `packed`: COUNT clients loop four compressed frames that hold a statement of 16 MiB each;
+//! - `flood-KIND` or `flood-KIND-WAY`: COUNT clients send commands of one kind (see `command_of`)
+//!   without end. WAY is `zlib`, `zstd`, `tls`, `open` (in a transaction) or `unread` (no answer is
+//!   ever taken).
 //!
 //! A statement that takes longer than [`STALL`] is told of, with the time for which the kernel left
 //! its thread waiting for a processor: that part is the machine's, and nobody's fault here.
@@ -24,22 +30,30 @@
 
 use measure::Histogram;
 use reactor::Address;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 use testkit::client::Client;
 use testkit::talk::Account;
 use wire::blocking::Connection;
 use wire::capabilities as cap;
+use wire::command::{Command, put_command};
 use wire::compressed::{Algorithm, Packer};
+use wire::packet::{Frame, HEADER_LEN, frame};
+use wire::reply::{END, ERR};
 
-/// Clients whose latencies count.
+/// Clients whose latencies count; beside floods, which want most of two processors, fewer.
 const OTHERS: usize = 32;
+const OTHERS_OF_FLOODS: usize = 8;
 /// Nothing is counted before.
 const WARMUP: Duration = Duration::from_secs(1);
 /// How often memory is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Bytes of commands that a flood writes at once, and how many commands under TLS.
+const FLOOD_CHUNK: usize = 64 * 1024;
+const FLOOD_BATCH: usize = 1000;
 /// A statement that takes longer is told of.
 const STALL: Duration = Duration::from_secs(1);
 const MIB: usize = 1 << 20;
@@ -55,7 +69,11 @@ fn main() {
     let over = AtomicBool::new(false);
     let before = resident(pid);
     let (latencies, longest, done, most) = std::thread::scope(|scope| {
-        let others: Vec<_> = (0..OTHERS)
+        let others = match mode.starts_with("flood") {
+            true => OTHERS_OF_FLOODS,
+            false => OTHERS,
+        };
+        let others: Vec<_> = (0..others)
             .map(|_| scope.spawn(|| ask(&address, &over)))
             .collect();
         let (told, heard) = mpsc::sync_channel::<()>(0);
@@ -115,14 +133,17 @@ fn resident(pid: Option<u32>) -> usize {
 
 /// Asks short questions until it is over; also says how long the longest took, and when it began.
 fn ask(address: &Address, over: &AtomicBool) -> (Histogram, (Duration, Duration)) {
-    let mut client = log_in(address);
+    let mut client = log_in(address, 0).0;
     let (mut latencies, begun) = (Histogram::new(), Instant::now());
     let mut longest = (Duration::ZERO, Duration::ZERO);
     let (mut delayed, mut looked_at) = (run_delay(), Instant::now());
     while !over.load(Ordering::Relaxed) {
         let asked = Instant::now();
         let mut rows = 0;
-        client.query(b"SELECT 4711", |_| rows += 1).unwrap();
+        if let Err(error) = client.query(b"SELECT 4711", |_| rows += 1) {
+            eprintln!("behind {:?}: {error}", begun.elapsed());
+            continue;
+        }
         assert_eq!(rows, 1);
         let took = asked.elapsed();
         if took > STALL {
@@ -147,13 +168,15 @@ fn run_delay() -> Duration {
     Duration::from_nanos(nanos.and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }
 
-/// A connection that costs this program little, so that its own work is not measured.
-fn log_in(address: &Address) -> Connection<TcpStream> {
+/// A connection that costs this program little, so that its own work is not measured; and its
+/// socket, on which what these capabilities agree on is spoken.
+fn log_in(address: &Address, besides: u32) -> (Connection<TcpStream>, TcpStream) {
     let Address::Tcp(address) = address else {
         panic!("{address}: expected HOST:PORT");
     };
     let stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
+    let socket = stream.try_clone().unwrap();
     let mut connection = Connection::new(stream);
     let wanted = cap::PROTOCOL_41 | cap::SECURE_CONNECTION | cap::PLUGIN_AUTH | cap::DEPRECATE_EOF;
     let account = wire::client_login::Account {
@@ -161,19 +184,19 @@ fn log_in(address: &Address) -> Connection<TcpStream> {
         credential: wire::auth::Credential::Password(b"app"),
         schema: b"",
         private: false,
-        wanted,
+        wanted: wanted | besides,
         extended: 0,
         required: cap::PROTOCOL_41,
         collation: wire::client_login::COLLATION,
     };
     connection.log_in(&account).unwrap();
-    connection
+    (connection, socket)
 }
 
 /// Threads that the burden takes: one holds all unfinished commands.
 fn workers(mode: &str, count: usize) -> usize {
     match mode {
-        "none" => 0,
+        "none" | "flood-none" => 0,
         "zlib" | "zstd" => 1,
         _ => count,
     }
@@ -184,6 +207,8 @@ fn burden(address: &Address, mode: &str, number: usize, count: usize, over: &Ato
     match mode {
         "zlib" => begin_commands(address, Algorithm::Zlib, cap::COMPRESS, count, over),
         "zstd" => begin_commands(address, Algorithm::Zstd(3), cap::ZSTD, count, over),
+        "packed" => loop_packed(address, over),
+        _ if let Some(kind) = mode.strip_prefix("flood-") => flood(address, kind, over),
         _ => loop_large(address, mode, number, count, over),
     }
 }
@@ -231,9 +256,11 @@ fn loop_large(
             let mib = 16 + (number * 44) / count.max(1);
             format!("SELECT LENGTH('{}')", "y".repeat(mib * MIB - 100))
         }
-        other => panic!("{other}: expected none, zlib, zstd, replies or statements"),
+        other => {
+            panic!("{other}: expected none, zlib, zstd, packed, replies, statements or flood-KIND")
+        }
     };
-    let mut client = log_in(address);
+    let mut client = log_in(address, 0).0;
     let (mut done, begun) = (0, Instant::now());
     while !over.load(Ordering::Relaxed) {
         let mut bytes = 0;
@@ -248,4 +275,141 @@ fn loop_large(
         }
     }
     done
+}
+
+/// A client that sends four frames, each with a statement of 16 MiB, takes the four answers, and
+/// begins again; how many were answered with rows.
+fn loop_packed(address: &Address, over: &AtomicBool) -> usize {
+    static FRAME: OnceLock<Vec<u8>> = OnceLock::new();
+    let packed = FRAME.get_or_init(|| {
+        let sql = format!("SELECT LENGTH('{}')", "y".repeat(16 * MIB - 100));
+        let (mut command, mut frame) = (Vec::new(), Vec::new());
+        put_command(&mut command, Command::Query, sql.as_bytes());
+        Packer::default().pack(&command, &mut frame);
+        frame
+    });
+    let (_connection, mut socket) = log_in(address, cap::COMPRESS);
+    let (mut packer, mut done) = (Packer::default(), 0);
+    while !over.load(Ordering::Relaxed) {
+        socket.write_all(&packed.repeat(4)).unwrap();
+        let (mut raw, mut packets, mut answered) = (Vec::new(), Vec::new(), 0);
+        while answered < 4 {
+            let mut buffer = [0; 4096];
+            let n = socket.read(&mut buffer).unwrap();
+            if n == 0 {
+                eprintln!("closed behind {done} large statements");
+                return done;
+            }
+            raw.extend_from_slice(&buffer[..n]);
+            while let Some(used) = packer
+                .unpack_as(Algorithm::Zlib, &raw, &mut packets)
+                .unwrap()
+            {
+                raw.drain(..used);
+            }
+            while let Frame::Whole { total, .. } = frame(&packets) {
+                match packets[HEADER_LEN] {
+                    ERR => {
+                        let words = String::from_utf8_lossy(&packets[HEADER_LEN + 9..total]);
+                        eprintln!("a large statement: {words}");
+                        answered += 1;
+                    }
+                    END => {
+                        done += 1;
+                        answered += 1;
+                    }
+                    _ => {}
+                }
+                packets.drain(..total);
+            }
+        }
+    }
+    done
+}
+
+/// The command of a flood of this kind.
+fn command_of(kind: &str) -> (Command, &'static [u8]) {
+    match kind {
+        "ping" => (Command::Ping, b""),
+        "empty" => (Command::Query, b""),
+        "commit" => (Command::Query, b"COMMIT"),
+        "set" => (Command::Query, b"SET autocommit=1"),
+        "reset" => (Command::ResetConnection, b""),
+        "close" => (Command::StmtClose, &[0x67, 0x12, 0, 0]),
+        "error" => (Command::Query, b"SET onramp_priority='none of these'"),
+        other => {
+            panic!("{other}: expected ping, empty, commit, set, reset, close or error")
+        }
+    }
+}
+
+/// One client that sends one command again and again, whatever is answered; KiB of the answers.
+fn flood(address: &Address, kind: &str, over: &AtomicBool) -> usize {
+    let (kind, way) = kind.split_once('-').unwrap_or((kind, ""));
+    let (command, arguments) = command_of(kind);
+    if way == "tls" {
+        return flood_under_tls(address, command, arguments, over);
+    }
+    let mut one = Vec::new();
+    put_command(&mut one, command, arguments);
+    let (packing, besides) = match way {
+        "" | "open" | "unread" => (None, 0),
+        "zlib" => (Some(Algorithm::Zlib), cap::COMPRESS),
+        "zstd" => (Some(Algorithm::Zstd(3)), cap::ZSTD),
+        other => panic!("{other}: expected zlib, zstd, tls, open or unread"),
+    };
+    let (mut connection, mut socket) = log_in(address, besides);
+    if way == "open" {
+        for sql in [&b"BEGIN"[..], b"SELECT 1"] {
+            connection.query(sql, |_| ()).unwrap();
+        }
+    }
+    let mut chunk = one.repeat(FLOOD_CHUNK / one.len());
+    if let Some(algorithm) = packing {
+        // No command is in two frames, so each begins with number 0.
+        let whole = one.repeat((16 * MIB - 1) / one.len());
+        chunk.clear();
+        Packer::default().pack_as(algorithm, 0, &whole, &mut chunk);
+    }
+    let mut writer = socket.try_clone().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || while writer.write_all(&chunk).is_ok() {});
+        let (mut bytes, mut buffer) = (0, vec![0; 1 << 20]);
+        socket.set_read_timeout(Some(LOOK_EVERY)).unwrap();
+        while !over.load(Ordering::Relaxed) {
+            match way {
+                "unread" => std::thread::park_timeout(LOOK_EVERY),
+                _ => match socket.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(n) => bytes += n,
+                    Err(_) => {}
+                },
+            }
+        }
+        let _ = socket.shutdown(Shutdown::Both);
+        bytes / 1024
+    })
+}
+
+/// The same in batches under TLS, the next of which is sent before the last is answered.
+fn flood_under_tls(
+    address: &Address,
+    command: Command,
+    arguments: &[u8],
+    over: &AtomicBool,
+) -> usize {
+    let account = Account::new("app", "app").with(cap::SSL);
+    let mut client = Client::connect(address, &account).unwrap();
+    assert!(client.is_tls());
+    let batch = vec![(command, arguments); FLOOD_BATCH];
+    let mut done = 0;
+    client.send(&batch).unwrap();
+    while !over.load(Ordering::Relaxed) {
+        client.send(&batch).unwrap();
+        for _ in 0..FLOOD_BATCH {
+            client.receive().unwrap();
+        }
+        done += FLOOD_BATCH;
+    }
+    done * 11 / 1024
 }

@@ -25,6 +25,7 @@ use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::from_client::Got;
 use crate::group::Group;
+use crate::queue::client_turn::ClientTurn;
 use crate::server::server_facts::ServerFacts;
 use crate::tokens::CLIENT;
 use reactor::{Address, Event, Key, Net, Token};
@@ -37,8 +38,6 @@ use wire::stranger::Stranger;
 
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
-/// Times that a client's bytes are read in a turn; then others have theirs.
-const FILLS_PER_TURN: usize = 16;
 
 /// Whether a client in this state may send a message of so many bytes, headers and all.
 fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Result<(), Refusal> {
@@ -136,7 +135,10 @@ impl<N: Net> Group<N> {
             self.flush_client(key);
         }
         if self.clients.get(key).is_some_and(Client::takes_input) {
-            self.pump(key);
+            // Who has used up a turn, or waits for room, goes on in its line.
+            if !self.inputs.holds_up(key) {
+                self.pump(key);
+            }
         } else if event.closed {
             self.client_reader().hung_up(key);
         }
@@ -159,7 +161,8 @@ impl<N: Net> Group<N> {
     }
 
     fn pump_uncounted(&mut self, key: Key) {
-        for _ in 0..FILLS_PER_TURN {
+        let mut turn = ClientTurn::default();
+        while turn.takes_read(|| self.net.clock()) {
             let Some(client) = self.clients.get_mut(key) else {
                 return;
             };
@@ -176,7 +179,7 @@ impl<N: Net> Group<N> {
                     client.input = Some(input);
                     return;
                 }
-                self.consume_input(key, &mut input);
+                self.consume_input(key, &mut input, &mut turn);
                 let Some(client) = self.clients.get_mut(key) else {
                     return;
                 };
@@ -190,7 +193,10 @@ impl<N: Net> Group<N> {
                     return;
                 }
             }
-            if self.is_left_unread(key) || !self.fill(key) {
+            if turn.is_over() {
+                break;
+            }
+            if self.is_left_unread(key) || !self.fill(key, &mut turn) {
                 return;
             }
         }
@@ -208,7 +214,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Reads more bytes; `false` when there are none now.
-    fn fill(&mut self, key: Key) -> bool {
+    fn fill(&mut self, key: Key, turn: &mut ClientTurn) -> bool {
         match self.client_reader().read(key) {
             Got::Nothing => return false,
             Got::More => return true,
@@ -217,7 +223,7 @@ impl<N: Net> Group<N> {
                 // What is longer goes by way of the client's input.
                 let used = match bytes.len() > self.shared.text_here_max {
                     true => 0,
-                    false => self.consume(key, bytes),
+                    false => self.consume(key, bytes, turn),
                 };
                 self.client_reader().give_back(key, fresh, used);
                 return true;
@@ -229,8 +235,9 @@ impl<N: Net> Group<N> {
         false
     }
 
-    /// Handles the whole messages at the front of `bytes`; returns how many bytes were used.
-    pub(crate) fn consume(&mut self, key: Key, bytes: &[u8]) -> usize {
+    /// Handles the whole messages at the front of `bytes`, as far as its turn goes; returns how
+    /// many bytes were used.
+    pub(crate) fn consume(&mut self, key: Key, bytes: &[u8], turn: &mut ClientTurn) -> usize {
         let mut at = 0;
         loop {
             let Some(client) = self.clients.get_mut(key) else {
@@ -279,6 +286,9 @@ impl<N: Net> Group<N> {
                     return at;
                 }
             };
+            if !turn.takes_command(|| self.net.clock()) {
+                return at;
+            }
             match self.handle(key, state, &rest[..total], last_seq) {
                 Handled::Used => {
                     at += total;

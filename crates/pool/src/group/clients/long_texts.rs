@@ -11,6 +11,7 @@ use crate::buffers::received::Received;
 use crate::buffers::text_reading::{TextJob, TextRead};
 use crate::client::{Client, ClientState};
 use crate::group::Group;
+use crate::queue::client_turn::ClientTurn;
 use crate::shared::Shared;
 use reactor::{Key, Net, Time};
 use wire::attributes::Form;
@@ -80,16 +81,16 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// Handles the whole messages at the front of a client's input, and drops those that are used.
-    pub(crate) fn consume_input(&mut self, key: Key, input: &mut Received) {
+    pub(crate) fn consume_input(&mut self, key: Key, input: &mut Received, turn: &mut ClientTurn) {
         if input.len() <= self.shared.text_here_max {
-            let used = self.consume(key, input);
+            let used = self.consume(key, input, turn);
             return input.drop_front(used, KEPT_MAX);
         }
         let in_hand = input.take_in_hand();
         let bytes = in_hand.bytes.clone();
         // What is done for this client may lead to serving another.
         let outer = self.in_hand.0.replace(in_hand);
-        let used = self.consume(key, &bytes);
+        let used = self.consume(key, &bytes, turn);
         drop(bytes);
         if let Some(in_hand) = std::mem::replace(&mut self.in_hand.0, outer) {
             input.put_back(in_hand, used, KEPT_MAX);

@@ -11,7 +11,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn do_bulk_work(&mut self) {
         let now = self.net.now();
         let began = self.net.clock();
-        self.serve_inputs();
+        self.serve_inputs(began);
         let mut end = self.net.clock();
         // What a piece leaves goes behind the others.
         while let Some(piece) = self.bulk.pop() {
