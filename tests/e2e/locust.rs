@@ -6,6 +6,7 @@
 
 use crate::world::{binary, direct, fresh_schema, server};
 use serde_json::Value;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -233,6 +234,28 @@ fn a_killed_worker_and_a_killed_master_are_got_over() {
     drop(kept);
 }
 
+/// A worker that tries to reach its master before that listens is ready with its first connection.
+#[test]
+fn a_worker_that_starts_before_its_master_is_ready_with_its_first_connection() {
+    let Some(mut master) = Master::new("before") else {
+        return;
+    };
+    let Ended(old) = &mut master.process;
+    old.kill().unwrap();
+    old.wait().unwrap();
+    let log = master.real.folder().join("before.log");
+    let _worker = master.worker_with(&["--workers", "4"], File::create(&log).unwrap().into());
+    let said = || std::fs::read_to_string(&log).unwrap();
+    let end = Instant::now() + LIMIT;
+    while !said().contains("no Locust master at") {
+        assert!(Instant::now() < end, "{}", said());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    master.process = Ended(start(&master.file, master.port, master.web));
+    master.until("four workers", |stats| workers(stats, "ready") == 4);
+    assert!(!said().contains("is gone"), "{}", said());
+}
+
 #[test]
 fn users_of_a_real_master_run_are_reported_and_stop() {
     let Some(master) = Master::new("stop") else {
@@ -420,7 +443,7 @@ fn messages_of_a_locustfile_reach_a_program_and_its_answer_the_master() {
         "--locust-on",
         "broken=/bin/false",
     ];
-    let _worker = master.worker_with(&options, std::fs::File::create(&log).unwrap().into());
+    let _worker = master.worker_with(&options, File::create(&log).unwrap().into());
     master.until("two workers", |stats| workers(stats, "ready") == 2);
     master
         .ask("POST /swarm", "user_count=4&spawn_rate=20")

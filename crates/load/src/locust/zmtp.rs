@@ -34,6 +34,9 @@ pub(super) struct Dealer {
     stream: TcpStream,
     came: Vec<u8>,
     unsent: Vec<u8>,
+    /// Messages for after the peer's READY: libzmq closes the connection where one has come before it
+    /// has sent its own.
+    early: Vec<u8>,
     stage: Stage,
 }
 
@@ -45,7 +48,7 @@ enum Stage {
 }
 
 impl Dealer {
-    /// Connects; `place` is `HOST:PORT`. What is sent before the peer has greeted waits.
+    /// Connects; `place` is `HOST:PORT`. What is sent before the peer is ready waits.
     pub(super) fn connect(place: &str, identity: &str) -> io::Result<Dealer> {
         let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
         for address in place.to_socket_addrs()? {
@@ -64,17 +67,22 @@ impl Dealer {
             stream,
             came: Vec::new(),
             unsent: Vec::new(),
+            early: Vec::new(),
             stage: Stage::Greeting,
         };
         dealer.unsent.extend_from_slice(&greeting());
-        dealer.put_frame(COMMAND, &ready(identity));
+        put_frame(&mut dealer.unsent, COMMAND, &ready(identity));
         dealer.flush()?;
         Ok(dealer)
     }
 
     /// Sends a message of one frame.
     pub(super) fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        self.put_frame(0, message);
+        let queue = match self.stage {
+            Stage::Open => &mut self.unsent,
+            Stage::Greeting | Stage::Handshake => &mut self.early,
+        };
+        put_frame(queue, 0, message);
         self.flush()
     }
 
@@ -116,25 +124,13 @@ impl Dealer {
                 Err(error) => return Err(error),
             }
         }
-        match self.unsent.len() > UNSENT_MAX {
+        match self.unsent.len() + self.early.len() > UNSENT_MAX {
             true => Err(io::Error::new(
                 ErrorKind::TimedOut,
                 "the master has not read for so long that 64 MiB wait for it",
             )),
             false => Ok(()),
         }
-    }
-
-    fn put_frame(&mut self, flags: u8, body: &[u8]) {
-        match u8::try_from(body.len()) {
-            Ok(len) => self.unsent.extend_from_slice(&[flags, len]),
-            Err(_) => {
-                self.unsent.push(flags | LONG);
-                let len = body.len() as u64;
-                self.unsent.extend_from_slice(&len.to_be_bytes());
-            }
-        }
-        self.unsent.extend_from_slice(body);
     }
 
     /// The next step of what has come, behind what is used: how long it is, with a message if it is
@@ -168,7 +164,11 @@ impl Dealer {
         let name = body.get(1..1 + name_len).unwrap_or_default();
         let rest = body.get(1 + name_len..).unwrap_or_default();
         match name {
-            b"READY" => self.stage = Stage::Open,
+            b"READY" => {
+                self.stage = Stage::Open;
+                self.unsent.append(&mut self.early);
+                self.flush()?;
+            }
             b"ERROR" => {
                 let words =
                     String::from_utf8_lossy(&rest[..rest.len().min(WORDS_MAX)]).into_owned();
@@ -179,13 +179,25 @@ impl Dealer {
                 let context = rest.get(2..).unwrap_or_default();
                 let context = &context[..context.len().min(WORDS_MAX)];
                 let pong = [b"\x04PONG", context].concat();
-                self.put_frame(COMMAND, &pong);
+                put_frame(&mut self.unsent, COMMAND, &pong);
                 self.flush()?;
             }
             _ => {}
         }
         Ok(())
     }
+}
+
+fn put_frame(queue: &mut Vec<u8>, flags: u8, body: &[u8]) {
+    match u8::try_from(body.len()) {
+        Ok(len) => queue.extend_from_slice(&[flags, len]),
+        Err(_) => {
+            queue.push(flags | LONG);
+            let len = body.len() as u64;
+            queue.extend_from_slice(&len.to_be_bytes());
+        }
+    }
+    queue.extend_from_slice(body);
 }
 
 fn greeting() -> [u8; GREETING_LEN] {
@@ -289,6 +301,40 @@ mod tests {
         assert_eq!(first, b"one");
     }
 
+    /// As a worker is that starts with its master: it is connected before the master speaks.
+    #[test]
+    fn no_message_comes_before_the_peer_is_ready() {
+        let (mut dealer, mut peer) = pair();
+        dealer.send(b"early").unwrap();
+        let mut hello = [0; GREETING_LEN + 2];
+        peer.read_exact(&mut hello).unwrap();
+        let mut command = vec![0; hello[GREETING_LEN + 1].into()];
+        peer.read_exact(&mut command).unwrap();
+        peer.set_nonblocking(true).unwrap();
+        let nothing = |peer: &mut TcpStream| {
+            let came = peer.read(&mut [0; 1]).map_err(|error| error.kind());
+            assert_eq!(came, Err(ErrorKind::WouldBlock));
+        };
+        nothing(&mut peer);
+        peer.write_all(&greeting()).unwrap();
+        until(|| {
+            assert_eq!(dealer.receive().unwrap(), Vec::<Vec<u8>>::new());
+            (dealer.stage == Stage::Handshake).then_some(())
+        });
+        dealer.send(b"too").unwrap();
+        nothing(&mut peer);
+        peer.write_all(b"\x04\x06\x05READY").unwrap();
+        until(|| {
+            dealer.receive().unwrap();
+            (dealer.stage == Stage::Open).then_some(())
+        });
+        dealer.send(b"late").unwrap();
+        peer.set_nonblocking(false).unwrap();
+        let mut said = [0; 18];
+        peer.read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"\x00\x05early\x00\x03too\x00\x04late");
+    }
+
     #[test]
     fn long_messages_go_both_ways_and_pings_are_answered() {
         let (mut dealer, mut peer) = pair();
@@ -322,6 +368,11 @@ mod tests {
     fn a_master_that_never_reads_is_given_up() {
         let (mut dealer, _peer) = pair();
         let message = vec![7; 8 << 20];
+        // One that never speaks either.
+        let (mut mute, _other) = pair();
+        let sent = (0..).find_map(|sent| mute.send(&message).err().map(|_| sent));
+        assert_eq!(sent, Some(UNSENT_MAX / message.len() - 1));
+        dealer.stage = Stage::Open;
         let sent = (0..).find_map(|sent| dealer.send(&message).err().map(|error| (sent, error)));
         let (sent, error) = sent.unwrap();
         assert!(error.to_string().contains("64 MiB"), "{error}");
