@@ -276,7 +276,8 @@ fn answer(address: &str) -> Result<Option<Value>, String> {
     let mut socket = TcpStream::connect_timeout(first, WAIT_MAX).map_err(wrong)?;
     socket.set_read_timeout(Some(WAIT_MAX)).map_err(wrong)?;
     socket.set_write_timeout(Some(WAIT_MAX)).map_err(wrong)?;
-    let asked = format!("GET /live.json HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    // By the address: a name would have to be among the pool's http_names.
+    let asked = format!("GET /live.json HTTP/1.1\r\nHost: {first}\r\nConnection: close\r\n\r\n");
     socket.write_all(asked.as_bytes()).map_err(wrong)?;
     let answer = read_all(socket).map_err(wrong)?;
     let answer = String::from_utf8_lossy(&answer);

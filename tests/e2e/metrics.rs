@@ -29,8 +29,13 @@ pub(crate) fn place_of(pool: &Pool) -> String {
 
 /// The status and the body of an answer.
 fn get(place: &str, path: &str, accept: &str) -> (u16, String) {
+    get_as(place, place, path, accept)
+}
+
+/// The status and the body of an answer to a request by this name.
+fn get_as(host: &str, place: &str, path: &str, accept: &str) -> (u16, String) {
     let mut reader = TcpStream::connect(place).unwrap();
-    let asked = format!("GET {path} HTTP/1.1\r\nHost: pool\r\nAccept: {accept}\r\n\r\n");
+    let asked = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\n\r\n");
     reader.write_all(asked.as_bytes()).unwrap();
     let mut answer = String::new();
     reader.read_to_string(&mut answer).unwrap();
@@ -378,6 +383,36 @@ fn no_label_has_more_values_than_its_bound() {
     // The configuration has a user who is called "other".
     assert_eq!(values_of(&figures, "user"), 51);
     assert_eq!(values_of(&figures, "number"), 101);
+}
+
+#[test]
+fn a_foreign_name_is_refused_and_a_listed_one_is_not() {
+    let test = "a_foreign_name_is_refused_and_a_listed_one_is_not";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let names = "http_names = [\"pool.internal\"]\n";
+    let pool = start_pool(real, "http-names.toml", &format!("{HTTP}{names}"));
+    let place = place_of(&pool);
+    let (_, port) = place.rsplit_once(':').unwrap();
+    for path in ["/", "/metrics", "/live.json", "/tables.json", "/healthz"] {
+        let (status, why) = get_as("evil.example", &place, path, "*/*");
+        let expected = "the Host 'evil.example' is neither an address nor a name that is listed; ask by \
+                        the address, or list the name in http_names\n";
+        assert_eq!((status, &*why), (403, expected), "{path}");
+    }
+    for host in [
+        &*place,
+        "localhost",
+        "pool.internal",
+        &format!("pool.internal:{port}"),
+    ] {
+        assert_eq!(
+            get_as(host, &place, "/healthz", "*/*"),
+            (200, "ok\n".to_owned())
+        );
+    }
 }
 
 fn own_address(real: &Real) -> String {

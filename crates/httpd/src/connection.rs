@@ -4,7 +4,8 @@
 //! that closing does not reset a connection on which the answer is still under way.
 
 use crate::later::Later;
-use crate::{ASK_MAX, Answer, Job, MAKE_MAX, REQUEST_BYTES_MAX, TAKE_MAX};
+use crate::names::Names;
+use crate::{ASK_MAX, Answer, Job, MAKE_MAX, POST_HEADER, REQUEST_BYTES_MAX, TAKE_MAX};
 use crate::{Reply, Request, Site, Status, kind};
 use reactor::Time;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -84,10 +85,15 @@ impl Connection {
     }
 
     /// Does what can be done without waiting.
-    pub(crate) fn go_on(&mut self, site: &mut impl Site, later: &Later, now: Time) -> Progress {
+    pub(crate) fn go_on(
+        &mut self,
+        (site, names): (&mut impl Site, &Names),
+        later: &Later,
+        now: Time,
+    ) -> Progress {
         // What fails has no reader any more. A request that has come is answered, however late this
         // thread is.
-        let progress = self.try_to_go_on(site, later, now);
+        let progress = self.try_to_go_on((site, names), later, now);
         match progress.unwrap_or(Progress::Closed) {
             Progress::Open if now < self.until => Progress::Open,
             _ => Progress::Closed,
@@ -96,7 +102,7 @@ impl Connection {
 
     fn try_to_go_on(
         &mut self,
-        site: &mut impl Site,
+        (site, names): (&mut impl Site, &Names),
         later: &Later,
         now: Time,
     ) -> io::Result<Progress> {
@@ -105,7 +111,7 @@ impl Connection {
                 Some(ended) => ended,
                 None => return Ok(Progress::Open),
             };
-            let Some((answer, head_only)) = answer(asked, site) else {
+            let Some((answer, head_only)) = answer(asked, site, names) else {
                 return Ok(if ended {
                     Progress::Closed
                 } else {
@@ -176,7 +182,7 @@ fn read(socket: &mut TcpStream, mut take: impl FnMut(&[u8])) -> io::Result<Optio
 
 /// The answer to a request, and whether only its head is wanted; `None` while it has not come
 /// whole.
-pub(crate) fn answer(asked: &[u8], site: &mut impl Site) -> Option<(Answer, bool)> {
+pub(crate) fn answer(asked: &[u8], site: &mut impl Site, names: &Names) -> Option<(Answer, bool)> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
     let answer = match request.parse(asked) {
@@ -186,21 +192,35 @@ pub(crate) fn answer(asked: &[u8], site: &mut impl Site) -> Option<(Answer, bool
             Reply::text(Status::TooLarge, &why).into()
         }
         Err(error) => Reply::text(Status::BadRequest, &format!("no HTTP request: {error}")).into(),
-        Ok(httparse::Status::Complete(_)) => match request.method {
-            Some("GET" | "HEAD") => {
-                let target = request.path.unwrap_or("/");
-                let mut accepts = (request.headers.iter())
-                    .filter(|header| header.name.eq_ignore_ascii_case("accept"));
-                let accept = accepts.next().map_or(&b""[..], |header| header.value);
-                site.answer(&Request {
-                    path: target.split(['?', '#']).next().unwrap_or(target),
-                    accept: std::str::from_utf8(accept).unwrap_or_default(),
-                })
-            }
-            _ => Reply::text(Status::MethodNotAllowed, "expected GET or HEAD").into(),
+        Ok(httparse::Status::Complete(_)) => match names.check(request.headers) {
+            Ok(()) => answer_method(&request, site),
+            Err(why) => Reply::text(Status::Forbidden, &why).into(),
         },
     };
     Some((answer, request.method == Some("HEAD")))
+}
+
+/// The answer to a request that may be answered under the name by which it came.
+fn answer_method(request: &httparse::Request<'_, '_>, site: &mut impl Site) -> Answer {
+    let header = |name: &str| {
+        let mut headers = request.headers.iter();
+        headers.find(|header| header.name.eq_ignore_ascii_case(name))
+    };
+    match request.method {
+        Some("GET" | "HEAD") => {
+            let target = request.path.unwrap_or("/");
+            let accept = header("accept").map_or(&b""[..], |header| header.value);
+            site.answer(&Request {
+                path: target.split(['?', '#']).next().unwrap_or(target),
+                accept: std::str::from_utf8(accept).unwrap_or_default(),
+            })
+        }
+        Some("POST") if header(POST_HEADER).is_none() => {
+            let why = format!("a POST needs the header {POST_HEADER}");
+            Reply::text(Status::Forbidden, &why).into()
+        }
+        _ => Reply::text(Status::MethodNotAllowed, "expected GET or HEAD").into(),
+    }
 }
 
 /// An answer as it is sent.

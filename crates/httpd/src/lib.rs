@@ -16,6 +16,9 @@
 
 mod connection;
 mod later;
+mod names;
+
+pub use names::Names;
 
 use connection::{Connection, Progress};
 use later::Later;
@@ -38,6 +41,9 @@ pub const LATER_MAX: usize = 8;
 pub const MAKE_MAX: Duration = Duration::from_secs(30);
 /// How long an answer may take to be taken.
 pub const TAKE_MAX: Duration = Duration::from_secs(10);
+/// The header that a POST needs. A page of another origin can send it only after a preflight, which
+/// is not answered here.
+pub const POST_HEADER: &str = "X-Onramp";
 /// After an accept that failed for want of descriptors, the next one is tried so much later.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// The longest that the thread sleeps.
@@ -103,6 +109,8 @@ pub enum Status {
     Ok,
     /// 400: no request of HTTP/1.
     BadRequest,
+    /// 403: a name that is not listed, or a POST without [`POST_HEADER`].
+    Forbidden,
     /// 404.
     NotFound,
     /// 405: neither GET nor HEAD.
@@ -118,6 +126,7 @@ impl Status {
         match self {
             Status::Ok => "200 OK",
             Status::BadRequest => "400 Bad Request",
+            Status::Forbidden => "403 Forbidden",
             Status::NotFound => "404 Not Found",
             Status::MethodNotAllowed => "405 Method Not Allowed",
             Status::TooLarge => "431 Request Header Fields Too Large",
@@ -199,11 +208,16 @@ impl<A: Into<Answer>, F: FnMut(&Request<'_>) -> A> Site for F {
     }
 }
 
-/// Answers whoever comes, in a thread of its own, until the process ends.
+/// Answers whoever comes, by an address or one of the names, in a thread of its own, until the process
+/// ends.
 ///
 /// # Errors
 /// The system's, where the listener cannot be used or the thread cannot be started.
-pub fn serve(listener: TcpListener, site: impl Site + Send + 'static) -> io::Result<()> {
+pub fn serve(
+    listener: TcpListener,
+    names: Names,
+    site: impl Site + Send + 'static,
+) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let later = Later::start()?;
     let work = move || {
@@ -211,6 +225,7 @@ pub fn serve(listener: TcpListener, site: impl Site + Send + 'static) -> io::Res
         let _ = descriptors::own_table();
         Server {
             listener,
+            names,
             site,
             connections: Vec::new(),
             numbers: 0,
@@ -225,6 +240,7 @@ pub fn serve(listener: TcpListener, site: impl Site + Send + 'static) -> io::Res
 
 struct Server<S> {
     listener: TcpListener,
+    names: Names,
     site: S,
     /// The oldest first.
     connections: Vec<Connection>,
@@ -252,9 +268,10 @@ impl<S: Site> Server<S> {
                     waits.take_reply(&reply, now);
                 }
             }
-            let (site, later) = (&mut self.site, &self.later);
-            self.connections
-                .retain_mut(|connection| connection.go_on(site, later, now) == Progress::Open);
+            let (site, names, later) = (&mut self.site, &self.names, &self.later);
+            self.connections.retain_mut(|connection| {
+                connection.go_on((site, names), later, now) == Progress::Open
+            });
             if now >= self.accept_at {
                 self.accept(now);
             }

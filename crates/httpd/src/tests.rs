@@ -14,8 +14,12 @@ fn site(request: &Request<'_>) -> Reply {
     }
 }
 
+fn names() -> Names {
+    Names::new(vec!["x".to_owned()], "--names").unwrap()
+}
+
 fn said(asked: &[u8]) -> Option<String> {
-    let (answer, head_only) = answer(asked, &mut site)?;
+    let (answer, head_only) = answer(asked, &mut site, &names())?;
     let Answer::Now(reply) = answer else {
         panic!("expected an answer at once");
     };
@@ -42,7 +46,8 @@ fn a_request_is_answered_when_it_has_come_whole() {
 #[test]
 fn what_is_no_request_is_told_so() {
     for (asked, status) in [
-        (&b"POST / HTTP/1.1\r\n\r\n"[..], "405 Method Not Allowed"),
+        (&b"PUT / HTTP/1.1\r\n\r\n"[..], "405 Method Not Allowed"),
+        (b"OPTIONS / HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
         (b"\x00\x01\x02\r\n\r\n", "400 Bad Request"),
         (b"GET / HTTP/9.9\r\n\r\n", "400 Bad Request"),
         (b"GET /gone HTTP/1.1\r\n\r\n", "503 Service Unavailable"),
@@ -54,10 +59,43 @@ fn what_is_no_request_is_told_so() {
         );
     }
     assert!(
-        said(b"POST / HTTP/1.1\r\n\r\n")
+        said(b"PUT / HTTP/1.1\r\n\r\n")
             .unwrap()
             .contains("\r\nAllow: GET, HEAD\r\n")
     );
+}
+
+/// A page of another site whose name has been made to resolve to this server, and a form there.
+#[test]
+fn foreign_pages_are_refused() {
+    let get = |host: &str| said(format!("GET /a HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+    let answered = get("127.0.0.1:9104").unwrap();
+    assert!(answered.starts_with("HTTP/1.1 200 "), "{answered}");
+    let refused = get("evil.example:9104").unwrap();
+    assert!(
+        refused.starts_with("HTTP/1.1 403 Forbidden\r\n"),
+        "{refused}"
+    );
+    assert!(
+        refused.ends_with(
+            "\r\n\r\nthe Host 'evil.example:9104' is neither an address nor a name that is \
+             listed; ask by the address, or list the name in --names\n"
+        ),
+        "{refused}"
+    );
+    // Forms send POST with the content types of forms and without headers of their own.
+    let post = |more: &str| said(format!("POST / HTTP/1.1\r\nHost: x\r\n{more}\r\n").as_bytes());
+    let refused = post("Content-Type: text/plain\r\n").unwrap();
+    assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
+    assert!(refused.ends_with("\r\n\r\na POST needs the header X-Onramp\n"));
+    let known = post("x-onramp: 1\r\n").unwrap();
+    assert!(known.starts_with("HTTP/1.1 405 "), "{known}");
+    let foreign = said(b"POST / HTTP/1.1\r\nHost: evil.example\r\nX-Onramp: 1\r\n\r\n").unwrap();
+    assert!(foreign.starts_with("HTTP/1.1 403 "), "{foreign}");
+    // A preflight is allowed nothing.
+    let preflight = said(b"OPTIONS / HTTP/1.1\r\nHost: x\r\nOrigin: http://evil.example\r\n\r\n");
+    let preflight = preflight.unwrap();
+    assert!(!preflight.contains("Access-Control"), "{preflight}");
 }
 
 #[test]
@@ -74,7 +112,7 @@ fn a_request_has_an_upper_bound() {
 fn served() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    serve(listener, site).unwrap();
+    serve(listener, names(), site).unwrap();
     address
 }
 
@@ -131,18 +169,24 @@ fn an_answer_that_is_not_taken_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut reader = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     reader.write_all(b"GET /long HTTP/1.1\r\n\r\n").unwrap();
-    let later = Later::start().unwrap();
+    let (later, names) = (Later::start().unwrap(), names());
     let mut connection = Connection::new(listener.accept().unwrap().0, 1, Time(0)).unwrap();
     let asked = Time(1);
     while !connection.is_writing() {
-        assert_eq!(connection.go_on(&mut site, &later, asked), Progress::Open);
+        assert_eq!(
+            connection.go_on((&mut site, &names), &later, asked),
+            Progress::Open
+        );
         thread::yield_now();
     }
     let last = Time((asked + TAKE_MAX).0 - 1);
-    assert_eq!(connection.go_on(&mut site, &later, last), Progress::Open);
+    assert_eq!(
+        connection.go_on((&mut site, &names), &later, last),
+        Progress::Open
+    );
     assert_eq!(connection.until(), asked + TAKE_MAX);
     assert_eq!(
-        connection.go_on(&mut site, &later, connection.until()),
+        connection.go_on((&mut site, &names), &later, connection.until()),
         Progress::Closed
     );
 }
@@ -203,7 +247,7 @@ fn a_site_is_told_that_time_passes() {
     }
     let (sender, ticks) = sync_channel(1);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    serve(listener, Clock(sender)).unwrap();
+    serve(listener, names(), Clock(sender)).unwrap();
     assert_eq!(ticks.iter().take(3).count(), 3);
 }
 
@@ -225,7 +269,7 @@ fn an_answer_that_takes_a_while_holds_up_nobody() {
             }))
         }
     };
-    serve(listener, site).unwrap();
+    serve(listener, names(), site).unwrap();
     let ask = || {
         let mut reader = TcpStream::connect(address).unwrap();
         reader.write_all(b"GET /later HTTP/1.1\r\n\r\n").unwrap();

@@ -59,7 +59,7 @@ impl Watchers {
         for (offer, address) in offers {
             if let Some(address) = address {
                 let server = server.get_or_insert_with(Server::default);
-                server.listen(offer, address)?;
+                server.listen(offer, address, &output.http_names)?;
             }
         }
         let page = output

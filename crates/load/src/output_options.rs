@@ -34,6 +34,11 @@ pub struct OutputArgs {
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
 
+    /// A name under which --http and --prometheus are asked for, besides addresses and localhost;
+    /// may be given several times
+    #[arg(long = "http-name", value_name = "NAME")]
+    pub http_names: Vec<String>,
+
     /// Show the run while it goes, where standard output is a terminal
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     pub live: When,
@@ -70,6 +75,7 @@ impl OutputArgs {
             html: None,
             prometheus: None,
             http: None,
+            http_names: Vec::new(),
             live: When::Never,
             fail_if: Vec::new(),
         }

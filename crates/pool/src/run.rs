@@ -270,7 +270,8 @@ impl Windows {
             return Ok(());
         };
         let (board, live) = (self.board.clone(), self.live.clone());
-        let serve = move || site::serve(http.0, board.clone(), live.clone());
+        let place = (http.0, settings.http_names.clone());
+        let serve = move || site::serve(place.clone(), board.clone(), live.clone());
         serve_when_free(self.is_first, "http", serve)
     }
 

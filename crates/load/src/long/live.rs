@@ -111,13 +111,17 @@ pub(super) struct LivePage {
 }
 
 impl LivePage {
-    /// Listens at `address`.
+    /// Listens at `address`, and answers under `names` besides.
     ///
     /// # Errors
     /// A sentence with the option, the address and the system's reason.
-    pub(super) fn open(address: &str, scene: Scene, cores: u32) -> Result<LivePage, String> {
+    pub(super) fn open(
+        (address, names): (&str, &[String]),
+        scene: Scene,
+        cores: u32,
+    ) -> Result<LivePage, String> {
         let server = Server::default();
-        server.listen(Offer::Page, address)?;
+        server.listen(Offer::Page, address, names)?;
         let own = process::own().unwrap_or_default();
         Ok(LivePage {
             server,

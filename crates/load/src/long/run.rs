@@ -60,7 +60,8 @@ fn run_args(args: &LongArgs, stop: &AtomicBool) -> Result<(), String> {
                 connections: swarm.connections,
                 time_s: job.time.as_secs(),
             };
-            Some(LivePage::open(address, scene, layout.cores)?)
+            let place = (address, &*swarm.http_names);
+            Some(LivePage::open(place, scene, layout.cores)?)
         }
     };
     let (time, patience) = (job.time, job.patience);

@@ -3,7 +3,7 @@
 //!
 //! A thread of its own ([`httpd`]) answers with what the main thread made last.
 
-use httpd::{Reply, Request, Status, kind};
+use httpd::{Names, Reply, Request, Status, kind};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,11 +33,19 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens at `address`, for the option that asks for it; returns where that is.
+    /// Listens at `address`, for the option that asks for it, and answers under `names` besides;
+    /// returns where that is.
     ///
     /// # Errors
     /// A sentence with the option, the address and the system's reason.
-    pub(crate) fn listen(&self, offer: Offer, address: &str) -> Result<SocketAddr, String> {
+    pub(crate) fn listen(
+        &self,
+        offer: Offer,
+        address: &str,
+        names: &[String],
+    ) -> Result<SocketAddr, String> {
+        let names = Names::new(names.to_vec(), "--http-name");
+        let names = names.map_err(|why| format!("--http-name: {why}"))?;
         let (option, what, path) = match offer {
             Offer::Metrics => ("--prometheus", "figures", "metrics"),
             Offer::Page => ("--http", "the run's page", ""),
@@ -51,7 +59,7 @@ impl Server {
             let shown = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
             answer(request.path, offer, &shown)
         };
-        httpd::serve(listener, site).map_err(wrong)?;
+        httpd::serve(listener, names, site).map_err(wrong)?;
         Ok(place)
     }
 
@@ -102,7 +110,7 @@ mod tests {
     #[test]
     fn whoever_asks_is_answered() {
         let server = Server::default();
-        let opened = server.listen(Offer::Metrics, "127.0.0.1:0");
+        let opened = server.listen(Offer::Metrics, "127.0.0.1:0", &["x".to_owned()]);
         let address = opened.unwrap();
         server.show(Shown {
             metrics: "a 1\n".into(),

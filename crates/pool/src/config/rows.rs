@@ -19,6 +19,7 @@ use crate::queue::running_limit::Oversubscribe;
 use crate::server::backend_tls::{BackendTls, BackendTlsMode};
 use crate::server::proxy_protocol::ProxyProtocol;
 use crate::server::upstream::Place;
+use httpd::Names;
 use reactor::{Address, accounts};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -153,6 +154,14 @@ table! {
             /// change nothing; there is no login. Port 0 takes a free one, which the log says.
             http: Option<HttpAddress> {
                 .of(Kind::Text("HOST:PORT")).or_nothing("off").option("ADDRESS")
+                .fixed()
+            }
+
+            /// Names under which HTTP is asked for, without a port: requests by an address or as
+            /// `localhost` are always answered, those by any other name are refused, so that no
+            /// page of a foreign site can have a browser read here (DNS rebinding). At most 64.
+            http_names: Names {
+                .of(Kind::List("names")).or_nothing("none")
                 .fixed()
             }
 
@@ -1020,14 +1029,24 @@ impl FromValue for StatementLog {
     }
 }
 
-/// Users whose statements are logged.
-const LOG_USERS_MAX: usize = 64;
+impl FromValue for Names {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        Names::new(Vec::from_value(row, value)?, row.field)
+    }
+
+    fn nothing() -> Option<Self> {
+        Names::new(Vec::new(), "http_names").ok()
+    }
+}
+
+/// Names in one list.
+const NAMES_MAX: usize = 64;
 
 impl FromValue for Vec<String> {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         match value {
-            Value::List(names) if names.len() > LOG_USERS_MAX => Err(format!(
-                "expected at most {LOG_USERS_MAX} names, got {}",
+            Value::List(names) if names.len() > NAMES_MAX => Err(format!(
+                "expected at most {NAMES_MAX} names, got {}",
                 names.len()
             )),
             Value::List(names) => Ok(names.clone()),

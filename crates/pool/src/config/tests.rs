@@ -376,6 +376,22 @@ fn the_collectors_address_is_without_what_the_pool_adds() {
 }
 
 #[test]
+fn names_for_http_are_names_of_hosts() {
+    let check = |names: &str| {
+        let line = format!("http_names = [{names}]");
+        check(&GOOD.replace("wait_ms_max = 500", &line)).err()
+    };
+    assert_eq!(check("\"pool.internal\", \"pool\""), None);
+    let said = check("\"pool.internal:9104\"").unwrap();
+    assert!(
+        said.contains(
+            "http_names: expected names of hosts without a port, such as pool.internal, got"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
 fn users_of_the_statement_log_that_there_are_not_are_told() {
     let warnings = |names: &str| {
         let line = format!("statement_log_users = [{names}]");

@@ -7,7 +7,7 @@
 use crate::log::{Event, note};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::{self, Board};
-use httpd::{Answer, Reply, Request, Status, kind};
+use httpd::{Answer, Names, Reply, Request, Status, kind};
 use reactor::address::listen_failure;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -16,16 +16,20 @@ use std::time::Duration;
 /// A group that has not turned for so long is not well: an idle one turns twice a second.
 pub(crate) const TURNS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Serves at this address until the process ends.
+/// Serves at this address, under these names besides, until the process ends.
 ///
 /// # Errors
 /// A sentence with the setting, the address and the system's reason.
-pub(crate) fn serve(address: SocketAddr, board: Arc<Board>, live: Arc<Live>) -> Result<(), String> {
+pub(crate) fn serve(
+    (address, names): (SocketAddr, Names),
+    board: Arc<Board>,
+    live: Arc<Live>,
+) -> Result<(), String> {
     let wrong = |error| format!("http: {}", listen_failure(&address, &error));
     let listener = TcpListener::bind(address).map_err(wrong)?;
     let place = listener.local_addr().map_err(wrong)?;
     let site = move |request: &Request<'_>| answer(&board, &live, request);
-    httpd::serve(listener, site).map_err(wrong)?;
+    httpd::serve(listener, names, site).map_err(wrong)?;
     note(
         Event::Http,
         format_args!("page at http://{place}/, figures at http://{place}/metrics"),
