@@ -67,7 +67,7 @@ const READY_EVERY: Duration = Duration::from_secs(5);
 /// A master that is silent for so long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// How long to wait before the master is tried again.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+const RETRY_AFTER: Duration = Duration::from_millis(250);
 /// How long the main thread waits for groups before it hears the master again.
 const LISTEN_MAX: Duration = Duration::from_millis(100);
 /// A master takes any version of a worker that says it is of no version.
