@@ -398,8 +398,8 @@ fn a_foreign_name_is_refused_and_a_listed_one_is_not() {
     let (_, port) = place.rsplit_once(':').unwrap();
     for path in ["/", "/metrics", "/live.json", "/tables.json", "/healthz"] {
         let (status, why) = get_as("evil.example", &place, path, "*/*");
-        let expected = "the Host 'evil.example' is neither an address nor a name that is listed; ask by \
-                        the address, or list the name in http_names\n";
+        let expected = "the Host 'evil.example' is neither an address nor a name that is \
+                        listed; ask by the address, or list the name in http_names\n";
         assert_eq!((status, &*why), (403, expected), "{path}");
     }
     for host in [

@@ -8,9 +8,10 @@ use crate::world::{
     HOLD, app, binary, config, config_file, console_of, direct, found, login, mysql, own_server,
     server, tls,
 };
-use reactor::Address;
-use reactor::handover;
+use reactor::{Address, Right, handover};
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use testkit::client::Client;
@@ -28,7 +29,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// The same under gdb, which reads all symbols of the program first.
 const GDB_LIMIT: Duration = Duration::from_secs(90);
 /// The version of the messages that are said by hand here.
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
 
 /// A pool with these settings, and how another one like it is started.
 struct Line {
@@ -796,6 +797,7 @@ enum Last {
     SaysHello,
     SaysThatItCannot,
     IsReadyWithoutGroups,
+    IsOfferedTheRight,
     IsReachedByGroup,
     HasListeners,
     AcknowledgesListeners,
@@ -805,11 +807,12 @@ enum Last {
 }
 
 impl Last {
-    const ALL: [Last; 10] = [
+    const ALL: [Last; 11] = [
         Last::Connects,
         Last::SaysHello,
         Last::SaysThatItCannot,
         Last::IsReadyWithoutGroups,
+        Last::IsOfferedTheRight,
         Last::IsReachedByGroup,
         Last::HasListeners,
         Last::AcknowledgesListeners,
@@ -840,6 +843,11 @@ impl Last {
             pool.wait_for("event=upgrade").unwrap();
             return;
         };
+        hear(&fake.0, RIGHT, &mut Vec::new());
+        if self == Last::IsOfferedTheRight {
+            return;
+        }
+        say(&fake.0, RIGHT, &[], &[]);
         let socket = accept(&listener);
         if self == Last::IsReachedByGroup {
             return;
@@ -911,6 +919,8 @@ fn a_successor_that_hangs_is_given_up() {
     let listener = listen_as_group();
     let fake = Fake::hello(pool, VERSION);
     fake.say(&[0, 0, 0, 0, 3]);
+    hear(&fake.0, RIGHT, &mut Vec::new());
+    say(&fake.0, RIGHT, &[], &[]);
     let socket = accept(&listener);
     let said = pool.wait_for("event=upgrade-failed").unwrap();
     assert!(said.contains("has not answered within 10 s"), "{said}");
@@ -1131,7 +1141,9 @@ enum LastOfOld {
     SpeaksAnotherVersion,
     Welcomes,
     HearsThatItIsReady,
+    LeavesAnotherThatAccepts,
     SaysThatItGoesOn,
+    OffersTheRight,
     ReachesGroup,
     GivesListeners,
     GivesClientsInPart,
@@ -1139,12 +1151,14 @@ enum LastOfOld {
 }
 
 impl LastOfOld {
-    const ALL: [LastOfOld; 9] = [
+    const ALL: [LastOfOld; 11] = [
         LastOfOld::Accepts,
         LastOfOld::SpeaksAnotherVersion,
         LastOfOld::Welcomes,
         LastOfOld::HearsThatItIsReady,
+        LastOfOld::LeavesAnotherThatAccepts,
         LastOfOld::SaysThatItGoesOn,
+        LastOfOld::OffersTheRight,
         LastOfOld::ReachesGroup,
         LastOfOld::GivesListeners,
         LastOfOld::GivesClientsInPart,
@@ -1156,13 +1170,15 @@ impl LastOfOld {
         match self {
             LastOfOld::Accepts => Some("it has closed the connection"),
             LastOfOld::SpeaksAnotherVersion => Some("speaks version 9 of the hand-over"),
+            LastOfOld::LeavesAnotherThatAccepts => Some("has ended, and another one accepts"),
             LastOfOld::SaysThatItGoesOn => Some("goes on as before: a group has failed"),
             _ => None,
         }
     }
 
     /// What a process does up to here that listens at `address`; then all its sockets are closed.
-    fn play(self, main: &OwnedFd, address: &Address) {
+    /// It does not take the right to accept: the kernel has released it when a process has ended.
+    fn play(self, main: &OwnedFd, address: &Address, right: &Right) {
         let socket = accept(main);
         let successor = handover::peer(&socket).unwrap().pid;
         let mut none = Vec::new();
@@ -1182,16 +1198,22 @@ impl LastOfOld {
         let len = u8::try_from(text.len()).unwrap();
         // One group, one address of TCP, none of Unix.
         let welcome = [&[1, 1, len], text.as_bytes(), &[0]].concat();
-        say(&socket, WELCOME, &welcome, &[]);
+        say(&socket, WELCOME, &welcome, &[right.as_fd()]);
         if self == LastOfOld::Welcomes {
             return;
         }
         hear(&socket, READY, &mut none);
         match self {
             LastOfOld::HearsThatItIsReady => return,
+            LastOfOld::LeavesAnotherThatAccepts => return assert!(right.try_take()),
             LastOfOld::SaysThatItGoesOn => return refused("a group has failed"),
             _ => {}
         }
+        say(&socket, RIGHT, &[], &[]);
+        if self == LastOfOld::OffersTheRight {
+            return;
+        }
+        hear(&socket, RIGHT, &mut none);
         let group = handover::dial(&format!("onramp-pool-{successor}-group-0")).unwrap();
         if self == LastOfOld::ReachesGroup {
             return;
@@ -1232,9 +1254,10 @@ fn a_process_that_dies_while_it_hands_over_leaves_one_that_serves() {
         eprintln!("{last:?}");
         let address = testkit::onramp::loopback(testkit::onramp::free_port());
         let main = handover::listen_at(&format!("onramp-pool-{own}")).unwrap();
+        let right = Right::new().unwrap();
         let new = std::thread::scope(|scope| {
             let new = scope.spawn(|| Pool::in_place_of((own, &address), binary(), &arguments));
-            last.play(&main, &address);
+            last.play(&main, &address, &right);
             drop(main);
             new.join().unwrap()
         });
@@ -1254,6 +1277,274 @@ fn a_process_that_dies_while_it_hands_over_leaves_one_that_serves() {
             (expected, Ok(pool)) => panic!("{last:?}: expected {expected:?}: {}", pool.said()),
         }
     }
+}
+
+/// Processes of which each takes the place of the one before while that still serves a client,
+/// whose statement waits at a gate. Each logs the user `who` in to the server under another name,
+/// by which a client finds who accepted it.
+struct Chain<'a> {
+    real: &'a Real,
+    file: PathBuf,
+    address: Address,
+    /// Without those that were killed.
+    pools: Vec<Option<Pool>>,
+    /// Each at the process of its number.
+    waiting: Vec<Client>,
+    gate: Client,
+}
+
+impl<'a> Chain<'a> {
+    /// The first process of a chain, with its client.
+    fn start(real: &'a Real, name: &str) -> Chain<'a> {
+        real.execute(&["CREATE TABLE IF NOT EXISTS shop.gate (a INT)"]);
+        let mut gate = real.admin();
+        gate.must("LOCK TABLES shop.gate WRITE");
+        let file = config_file(real, name, &Chain::settings(real, 0));
+        let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+        let mut chain = Chain {
+            real,
+            file,
+            address: pool.address.clone(),
+            pools: vec![Some(pool)],
+            waiting: Vec::new(),
+            gate,
+        };
+        chain.wait_at_gate();
+        chain
+    }
+
+    /// The settings of the process of this number.
+    fn settings(real: &Real, number: usize) -> String {
+        real.create_user(&format!("of_{number}"), "of");
+        let user = format!(
+            "[[user]]\nname = \"who\"\npassword = \"who\"\nbackend_user = \"of_{number}\"\n\
+             backend_password = \"of\"\n"
+        );
+        let top = "backends_max = 4\ngroups = 2\ndrain_ms_max = 60000";
+        config(&real.address(), top) + &user
+    }
+
+    /// Begins another process, with other settings, in the place of this one.
+    fn begin_next(&mut self, before: usize) {
+        let number = self.pools.len();
+        let text = Chain::settings(self.real, number);
+        std::fs::write(&self.file, text).unwrap();
+        let before = self.pools[before].as_ref().unwrap();
+        let place = (before.pid(), &self.address);
+        let arguments = ["--config", self.file.to_str().unwrap()];
+        let pool = Pool::begin_in_place_of(place, binary(), &arguments).unwrap();
+        self.pools.push(Some(pool));
+    }
+
+    /// The same, and waits until it listens and has a client at work.
+    fn next(&mut self) {
+        self.begin_next(self.pools.len() - 1);
+        let last = self.pools.last().unwrap().as_ref().unwrap();
+        last.wait_for("event=listening").unwrap();
+        self.wait_at_gate();
+    }
+
+    /// Adds a client whose statement waits at the gate.
+    fn wait_at_gate(&mut self) {
+        let mut client = login(&self.address, &app());
+        let sql = b"SELECT COUNT(*) FROM shop.gate";
+        client.send(&[(Command::Query, sql)]).unwrap();
+        self.waiting.push(client);
+        let all = "SELECT COUNT(*) FROM information_schema.processlist WHERE \
+                   info = 'SELECT COUNT(*) FROM shop.gate' AND state LIKE 'Waiting for table%'";
+        let mut admin = self.real.admin();
+        self.until("statements at the gate", |chain| {
+            admin.value(all) == chain.waiting.len().to_string()
+        });
+    }
+
+    fn until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
+        let stop = std::time::Instant::now() + LIMIT;
+        while !is_so(self) {
+            assert!(std::time::Instant::now() < stop, "{what}");
+            reactor::pause(Duration::from_millis(5));
+        }
+    }
+
+    /// The processes that accept, of so many logins, by their numbers.
+    fn accepting(&self) -> BTreeSet<usize> {
+        let accepted = |_| {
+            let mut client = login(&self.address, &Account::new("who", "who"));
+            let name = client.value("SELECT CURRENT_USER()");
+            let number = name.trim_start_matches("of_").trim_end_matches("@%");
+            number.parse().unwrap()
+        };
+        (0..LOGINS).map(accepted).collect()
+    }
+
+    /// Ends what waits, but for the clients of this process; everybody is served on.
+    fn open_gate(&mut self, without: Option<usize>) {
+        self.gate.must("UNLOCK TABLES");
+        for (number, client) in self.waiting.iter_mut().enumerate() {
+            if Some(number) != without {
+                let outcomes = client
+                    .receive()
+                    .unwrap_or_else(|why| panic!("{number}: {why}"));
+                assert_eq!(outcomes[0].rows().only(), "0");
+                assert_eq!(client.value("SELECT 7"), "7", "{number}");
+            }
+        }
+    }
+
+    /// With its clients every process ends but this one.
+    fn ends_but(self, last: usize) -> Option<Pool> {
+        let Chain { pools, waiting, .. } = self;
+        drop(waiting);
+        let mut left = None;
+        for (number, pool) in pools.into_iter().enumerate() {
+            match pool {
+                Some(pool) if number == last => left = Some(pool),
+                Some(pool) => {
+                    let (status, said) = pool.wait();
+                    assert!(status.success(), "{number}: {said}");
+                }
+                None => {}
+            }
+        }
+        left
+    }
+}
+
+/// Logins by which is seen who accepts: enough for each of two groups of each of two processes.
+const LOGINS: usize = 16;
+
+/// The process in the middle has handed over all of its own by then.
+#[test]
+fn an_upgrade_that_takes_long_does_not_bring_back_settings_of_before() {
+    let test = "an_upgrade_that_takes_long";
+    let Some(real) = own_server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.create_user("app", "app");
+    real.execute(&["CREATE DATABASE shop"]);
+    let mut chain = Chain::start(&real, "upgrade-late.toml");
+    chain.begin_next(0);
+    let second = chain.pools[1].as_ref().unwrap();
+    second.wait_for("event=listening").unwrap();
+    chain.next();
+    assert_eq!(chain.accepting(), [2].into());
+    chain.open_gate(None);
+    // The clients of both have come to the third by way of the second.
+    for (number, pool) in chain.pools.iter_mut().enumerate().take(2) {
+        let (status, said) = pool.take().unwrap().wait();
+        assert!(status.success() && said.contains("handed over: "), "{said}");
+        assert!(!said.contains("event=upgrade-failed"), "{number}: {said}");
+    }
+    assert_eq!(chain.accepting(), [2].into());
+    let last = chain.ends_but(2).unwrap();
+    assert!(
+        !last.said().contains("event=upgrade-failed"),
+        "{}",
+        last.said()
+    );
+}
+
+/// Five processes hand over at once, each with a client at work, and one of them is killed at a
+/// step of the last one. One of the others accepts then, and nobody else's client notices.
+#[test]
+fn of_five_upgrades_at_once_any_is_killed_and_one_process_accepts() {
+    let test = "of_five_upgrades_at_once";
+    let Some(real) = own_server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.create_user("app", "app");
+    real.execute(&["CREATE DATABASE shop"]);
+    // Steps of the last process, and whether it is the one before that says so.
+    let steps = [
+        ("has checked its settings", true),
+        ("takes over: it gets", true),
+        ("event=listening", false),
+    ];
+    for victim in 0..5 {
+        for (step, by_old) in steps {
+            let what = format!("process {victim} is killed at '{step}'");
+            eprintln!("{what}");
+            let mut chain = Chain::start(&real, "upgrade-chain.toml");
+            (1..4).for_each(|_| chain.next());
+            assert_eq!(chain.accepting(), [3].into());
+            chain.begin_next(3);
+            let says = &chain.pools[if by_old { 3 } else { 4 }];
+            says.as_ref().unwrap().wait_for(step).unwrap();
+            // Dropped is killed.
+            chain.pools[victim] = None;
+            if victim != 4 {
+                let mut last = chain.pools[4].take().unwrap();
+                chain.until(&what, |_| {
+                    last.said().contains("event=listening") || !last.is_running()
+                });
+                chain.pools[4] = last.is_running().then_some(last);
+            }
+            if (1..4).contains(&victim) {
+                let before = chain.pools[victim - 1].as_ref().unwrap();
+                before.wait_for("event=upgrade-failed").unwrap();
+            }
+            let accepts = match (victim, &chain.pools[4]) {
+                (4, _) => 3,
+                (3, None) => 2,
+                (_, last) => {
+                    assert!(last.is_some(), "{what}");
+                    4
+                }
+            };
+            chain.until(&what, |chain| chain.accepting() == [accepts].into());
+            chain.open_gate(Some(victim));
+            assert_eq!(chain.accepting(), [accepts].into(), "{what}");
+            chain.ends_but(accepts);
+        }
+    }
+}
+
+/// A process that stands still has what it needs to accept, and accepts nobody.
+#[test]
+fn a_successor_that_stands_still_is_given_up_and_ends_when_it_goes_on() {
+    let test = "a_successor_that_stands_still";
+    let Some(real) = own_server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.create_user("app", "app");
+    real.execute(&["CREATE DATABASE shop"]);
+    let mut chain = Chain::start(&real, "upgrade-still.toml");
+    chain.begin_next(0);
+    let (first, second) = (&chain.pools[0], &chain.pools[1]);
+    let (first, second) = (first.as_ref().unwrap(), second.as_ref().unwrap());
+    second.wait_for("event=listening").unwrap();
+    let signal = |name: &str| {
+        let pid = second.pid().to_string();
+        let done = std::process::Command::new("kill")
+            .args([name, &pid])
+            .status();
+        assert!(done.unwrap().success());
+    };
+    signal("-STOP");
+    chain.gate.must("UNLOCK TABLES");
+    let said = first.wait_for("event=upgrade-failed").unwrap();
+    assert!(said.contains("has not answered within 10 s"), "{said}");
+    assert!(said.contains("and accepts again"), "{said}");
+    assert_eq!(chain.accepting(), [0].into());
+    signal("-CONT");
+    let said = second.wait_for("event=upgrade-failed").unwrap();
+    assert!(
+        said.contains("this one ends with its last client"),
+        "{said}"
+    );
+    let (status, said) = chain.pools[1].take().unwrap().wait();
+    assert!(status.success(), "{said}");
+    chain.open_gate(None);
+    assert_eq!(chain.accepting(), [0].into());
+    // The next one takes over.
+    chain.begin_next(0);
+    let third = chain.pools[2].as_ref().unwrap();
+    third.wait_for("event=upgraded").unwrap();
+    assert_eq!(chain.accepting(), [2].into());
+    chain.ends_but(2);
 }
 
 /// At the name of the first group of this process. Tests run at once, and have one name.
@@ -1288,6 +1579,7 @@ const REFUSED: u8 = 5;
 const LISTENERS: u8 = 6;
 const CLIENTS: u8 = 8;
 const TAKEN: u8 = 9;
+const RIGHT: u8 = 10;
 
 /// Says a message of this kind.
 fn say(socket: &OwnedFd, kind: u8, body: &[u8], descriptors: &[BorrowedFd<'_>]) {

@@ -208,8 +208,8 @@ impl<A: Into<Answer>, F: FnMut(&Request<'_>) -> A> Site for F {
     }
 }
 
-/// Answers whoever comes, by an address or one of the names, in a thread of its own, until the process
-/// ends.
+/// Answers whoever comes, by an address or one of the names, in a thread of its own, until the
+/// process ends.
 ///
 /// # Errors
 /// The system's, where the listener cannot be used or the thread cannot be started.

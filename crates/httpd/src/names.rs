@@ -1,9 +1,9 @@
 //! Names under which a server may be asked.
 //!
-//! The problem is DNS rebinding: once a foreign page is loaded, its site's name is made to resolve to
-//! this server. To the browser both are one origin, and the page's script reads the answers. Such a
-//! request has the foreign name in its `Host`. The mechanism: an address there, `localhost` and the
-//! names that the operator has listed are answered, any other name is refused.
+//! The problem is DNS rebinding: once a foreign page is loaded, its site's name is made to resolve
+//! to this server. To the browser both are one origin, and the page's script reads the answers.
+//! Such a request has the foreign name in its `Host`. The mechanism: an address there, `localhost`
+//! and the names that the operator has listed are answered, any other name is refused.
 //!
 //! A request without `Host` is answered: browsers always send one.
 
@@ -52,8 +52,8 @@ impl Names {
         match hosts.find(|header| !self.admit(header.value)) {
             None => Ok(()),
             Some(header) => Err(format!(
-                "the Host '{}' is neither an address nor a name that is listed; ask by the address, \
-                 or list the name in {}",
+                "the Host '{}' is neither an address nor a name that is listed; ask by the \
+                 address, or list the name in {}",
                 header.value[..header.value.len().min(REPEATED_MAX)].escape_ascii(),
                 self.setting
             )),

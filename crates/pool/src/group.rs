@@ -400,7 +400,8 @@ impl<N: Net> Group<N> {
             }
             Order::Spool(done) => self.unread().spooled(done),
             // The thread of the group knows of these.
-            Order::Look | Order::Give(_) | Order::Keep | Order::Leave => {}
+            Order::Look | Order::Give(_) | Order::Keep | Order::CloseListeners => {}
+            Order::Accept | Order::Leave => {}
         }
         self.close_marked();
     }

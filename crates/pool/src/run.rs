@@ -39,11 +39,13 @@ use crate::run::listeners::{Listener, open_listeners};
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
 use crate::shared::{Order, Shared, Sizes};
+use reactor::Right;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -193,6 +195,13 @@ impl Opening {
         groups.go();
         reload::watch(shared);
         let successor = Arc::new(Mutex::default());
+        let right = match &self.before {
+            Some(before) => before.right.clone(),
+            None => {
+                first_right().map_err(|error| format!("cannot make a file in memory: {error}"))?
+            }
+        };
+        let is_first = Arc::new(AtomicBool::new(self.before.is_none()));
         let predecessor = Predecessor {
             orders: groups.orders.clone(),
             tcp: listeners.iter().filter_map(Listener::tcp).collect(),
@@ -200,6 +209,8 @@ impl Opening {
             shared: shared.clone(),
             progress: groups.progress.clone(),
             successor: successor.clone(),
+            right: right.clone(),
+            is_first: is_first.clone(),
         };
         let mut before = self.before;
         if let Some(before) = &mut before {
@@ -221,18 +232,26 @@ impl Opening {
             None => service::ready(),
             Some(before) => {
                 service::ready_in_place();
-                before.hear_out()?;
+                before.hear_out(is_first, groups.orders.clone())?;
             }
         }
         attend(&groups, signals, shared, board, started);
         otel::finish(shared);
-        if !say_goodbye(&groups.progress, &successor) {
+        // Unless another process accepts there.
+        if !say_goodbye(&groups.progress, &successor) && right.try_take() {
             for listener in &listeners {
                 listener.remove_file();
             }
         }
         Ok(())
     }
+}
+
+/// The right to accept, which this process has as long as it has no successor.
+fn first_right() -> io::Result<Arc<Right>> {
+    let right = Right::new()?;
+    let _ = right.try_take();
+    Ok(Arc::new(right))
 }
 
 /// Starts the threads that work for the groups.

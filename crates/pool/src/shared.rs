@@ -366,9 +366,15 @@ pub enum Order {
     Look,
     /// Hand listeners and clients to this process.
     Give(Peer),
-    /// The other process takes no more, or gives no more: keep what is here, and accept.
+    /// The other process takes no more: keep the clients that are here, and accept none.
     Keep,
-    /// All groups have handed over their clients: end.
+    /// Close the listeners: the other process has passed them on, and this one opens its own if it
+    /// ever accepts again.
+    CloseListeners,
+    /// Accept, where no other process does: again, or for the first time without the other
+    /// process's listeners.
+    Accept,
+    /// End with the last client.
     Leave,
 }
 

@@ -293,6 +293,20 @@ impl Pool {
     /// # Errors
     /// As [`Pool::succeed`].
     pub fn in_place_of(
+        place: (u32, &Address),
+        binary: &Path,
+        arguments: &[&str],
+    ) -> Result<Pool, String> {
+        let pool = Pool::begin_in_place_of(place, binary, arguments)?;
+        pool.running.listening()?;
+        Ok(pool)
+    }
+
+    /// Starts it without waiting for anything.
+    ///
+    /// # Errors
+    /// Why it cannot be started.
+    pub fn begin_in_place_of(
         (pid, address): (u32, &Address),
         binary: &Path,
         arguments: &[&str],
@@ -300,7 +314,6 @@ impl Pool {
         let (listen, pid) = (address.to_string(), pid.to_string());
         let first = ["pool", "--listen", &listen, "--upgrade", &pid];
         let running = Running::start(&[], binary, &[&first, arguments].concat())?;
-        running.listening()?;
         let address = address.clone();
         Ok(Pool { running, address })
     }

@@ -34,8 +34,8 @@ pub(super) struct Dealer {
     stream: TcpStream,
     came: Vec<u8>,
     unsent: Vec<u8>,
-    /// Messages for after the peer's READY: libzmq closes the connection where one has come before it
-    /// has sent its own.
+    /// Messages for after the peer's READY: libzmq closes the connection where one has come before
+    /// it has sent its own.
     early: Vec<u8>,
     stage: Stage,
 }

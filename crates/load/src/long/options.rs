@@ -175,8 +175,8 @@ pub struct SwarmArgs {
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
 
-    /// A name under which --http is asked for, besides addresses and localhost; may be given several
-    /// times
+    /// A name under which --http is asked for, besides addresses and localhost; may be given
+    /// several times
     #[arg(long = "http-name", value_name = "NAME")]
     pub http_names: Vec<String>,
 

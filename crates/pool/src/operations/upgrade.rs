@@ -13,9 +13,14 @@
 //! it): a process that is gone is noticed at once.
 //!
 //! Invariants: until a batch is acknowledged the old process has every client of it, and afterwards
-//! the new one has; what ends a hand-over in the middle makes the old process accept and serve
-//! again, whatever the reason; an old process that ends in the middle leaves a new one that serves
+//! the new one has; what ends a hand-over in the middle makes the old process serve those that it
+//! has, whatever the reason; an old process that ends in the middle leaves a new one that serves
 //! what it has taken, at the same addresses; no step waits longer than [`STEP_MAX`].
+//!
+//! One process accepts, however many take over from each other at once and whichever of them dies:
+//! the one that has the right to ([`reactor::Right`]). The old one gives it back when the new one
+//! is ready to take it, before the first listener goes. A process whose hand-over fails accepts
+//! again only with that right, so never while a later one accepts.
 
 pub(crate) mod giving;
 pub(crate) mod part;
@@ -24,6 +29,7 @@ pub(crate) mod successor;
 pub(crate) mod taking;
 
 use crate::upgrade::record::Stays;
+use reactor::{Right, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -32,6 +38,21 @@ use std::time::Duration;
 pub(crate) const STEP_MAX: Duration = Duration::from_secs(10);
 /// How often the other process is listened to meanwhile.
 pub(crate) const LISTEN_EVERY: Duration = Duration::from_millis(20);
+
+/// How long a process that has ended may be seen to have the right to accept.
+pub(crate) const RELEASE_MAX: Duration = Duration::from_secs(1);
+
+/// Takes the right to accept of a process that has ended, or is ending.
+pub(crate) fn take_released(right: &Right) -> bool {
+    let late = Time::now() + RELEASE_MAX;
+    while !right.try_take() {
+        if Time::now() >= late {
+            return false;
+        }
+        reactor::pause(LISTEN_EVERY);
+    }
+    true
+}
 
 /// Where a process waits for its successor.
 fn name_of_process(pid: u32) -> String {
@@ -51,7 +72,7 @@ pub(crate) struct Progress(Mutex<Steps>);
 /// The same, unlocked.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
-    /// A hand-over is going on.
+    /// A hand-over is going on, or has left clients here while another process accepts.
     pub(crate) is_on: bool,
     /// Counts them: what a group says of an earlier one is of no interest.
     pub(crate) number: u64,
@@ -69,6 +90,8 @@ pub(crate) struct Steps {
     pub(crate) stopped: BTreeSet<usize>,
     /// A group could not go on.
     pub(crate) failed: Option<String>,
+    /// Because the other process has not answered.
+    pub(crate) is_silent: bool,
 }
 
 impl Progress {

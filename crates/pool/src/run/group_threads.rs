@@ -14,7 +14,7 @@ use crate::operations::upgrade::part::Part;
 use crate::operations::upgrade::taking::{ListenAt, Listening, Taking};
 use crate::run::listeners::Listener;
 use crate::shared::{Order, Shared};
-use crate::tokens::{LISTENER, MAILBOX, listener_token};
+use crate::tokens::MAILBOX;
 use reactor::handover::Peer;
 use reactor::{Key, Mailbox, Net, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling};
 use signal_hook::iterator::Handle;
@@ -182,7 +182,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         shared.look_at_memory();
     }
     let (index, progress) = (post.index, post.progress.clone());
-    let (mut group, taking, mailbox, (_presence, gate)) = match set_up(post) {
+    let (mut group, part, mailbox, (_presence, gate)) = match set_up(post) {
         Ok(made) => {
             let _ = ready.send(Ok(()));
             made
@@ -197,7 +197,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     let mut events = Vec::new();
     let mut census_at = Time::now();
     let mut turns = Turns::default();
-    let mut upgrade = Part::new(index, progress, taking);
+    let mut upgrade = Part::new(index, progress, part);
     // What sessions begin with is known then.
     group.turn(&[]);
     while !group.is_drained() && !upgrade.is_over(&group) {
@@ -267,7 +267,7 @@ fn print_report(lines: Vec<ReportLine>) {
 /// A group that stands, with what its thread needs beside it.
 type Stands = (
     Group<RealNet>,
-    Option<Taking>,
+    (Option<Taking>, Listening),
     Mailbox<Order>,
     (Presence, Receiver<()>),
 );
@@ -283,19 +283,18 @@ fn set_up(post: Post) -> Result<Stands, String> {
         post.shared.settings().client_keepalive(),
         post.shared.settings().backend_keepalive(),
     );
-    let backlog = post.shared.settings().backlog;
+    let listens_at = Listening {
+        listeners: post.listeners,
+        backlog: post.shared.settings().backlog,
+    };
     let taking = match post.before {
         Some((before, listens)) => {
-            let listen_at = Listening {
-                listeners: post.listeners,
-                backlog,
-            };
-            Some(Taking::begin(
-                &mut net, post.index, before, listen_at, listens,
-            )?)
+            let listens_at = listens_at.clone();
+            let taking = Taking::begin(&mut net, post.index, before, listens_at, listens)?;
+            Some(taking)
         }
         None => {
-            listen(&mut net, &post.listeners, backlog)?;
+            listens_at.open(&mut net, Vec::new())?;
             None
         }
     };
@@ -303,15 +302,10 @@ fn set_up(post: Post) -> Result<Stands, String> {
     net.watch_mailbox(&post.mailbox, token)
         .map_err(|error| format!("a group cannot watch its mailbox: {error}"))?;
     let group = Group::new(net, post.shared, post.index);
-    Ok((group, taking, post.mailbox, (post.presence, post.gate)))
-}
-
-fn listen(net: &mut RealNet, listeners: &[ListenAt], backlog: i32) -> Result<(), String> {
-    for (index, listener) in (0..).zip(listeners) {
-        let token = listener_token(index);
-        debug_assert_eq!(token.kind(), LISTENER);
-        let opened = listener.open(net, backlog, token);
-        opened.map_err(|error| format!("a group cannot listen: {error}"))?;
-    }
-    Ok(())
+    Ok((
+        group,
+        (taking, listens_at),
+        post.mailbox,
+        (post.presence, post.gate),
+    ))
 }

@@ -10,7 +10,7 @@ use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
 /// The version of these messages and of the records in them. A process hands over only to one that
 /// speaks the same.
-pub(crate) const VERSION: u64 = 6;
+pub(crate) const VERSION: u64 = 7;
 /// The longest message.
 pub(crate) const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Length and kind.
@@ -23,8 +23,8 @@ const REASON_MAX: usize = 200;
 pub(crate) enum Frame {
     /// New to old: it has checked its settings and has reached the server.
     Hello { version: u64 },
-    /// Old to new, with the listeners of Unix sockets: how many groups there are, where they
-    /// listen.
+    /// Old to new, with the listeners of Unix sockets and the file of the right to accept: how many
+    /// groups there are, where they listen.
     Welcome {
         groups: usize,
         tcp: Vec<SocketAddr>,
@@ -46,6 +46,9 @@ pub(crate) enum Frame {
     /// A group to the one before it: it has the listeners, or those clients for which there is no
     /// reason why not.
     Taken(Vec<Option<String>>),
+    /// Old to new: the right to accept can be taken. New to old: it is taken. Old to new, later: it
+    /// is wanted back.
+    Right,
 }
 
 /// A client as records, each with its socket.
@@ -83,6 +86,7 @@ impl Frame {
             Frame::Begun(_) => 7,
             Frame::Clients(_) => 8,
             Frame::Taken(_) => 9,
+            Frame::Right => 10,
         }
     }
 
@@ -103,7 +107,7 @@ impl Frame {
                     put_lenenc_bytes(out, path.as_os_str().as_encoded_bytes());
                 }
             }
-            Frame::Ready => {}
+            Frame::Ready | Frame::Right => {}
             Frame::Done { clients, pause_us } => {
                 put_lenenc(out, *clients);
                 put_lenenc(out, *pause_us);
@@ -201,6 +205,7 @@ impl Frame {
                 let why = read_text(reader, "a reason")?;
                 Ok((!why.is_empty()).then(|| words(&why)))
             })?),
+            10 => Frame::Right,
             _ => return Err(reader.malformed("a kind of message").into()),
         };
         match reader.is_empty() {
@@ -212,7 +217,7 @@ impl Frame {
     /// Descriptors that come with it.
     pub(crate) fn descriptors(&self) -> Option<usize> {
         match self {
-            Frame::Welcome { unix, .. } => Some(unix.len()),
+            Frame::Welcome { unix, .. } => Some(unix.len() + 1),
             Frame::Clients(records) => Some(records.iter().map(ClientRecords::sockets).sum()),
             // Its group has as many as it has addresses.
             Frame::Listeners { .. } => None,
@@ -264,6 +269,7 @@ mod tests {
                 },
             ]),
             Frame::Taken(vec![None, Some("full".into())]),
+            Frame::Right,
         ]
     }
 

@@ -51,10 +51,10 @@ do, the settings without passwords, the texts of statements without their values
 beginnings of those that pin, up to their first literal. There is no login:
 listen on the loopback or on a network of your own. Nothing can be changed there.
 
-A request by a name other than `localhost` is refused with 403: the page of a foreign site could have its
-own name resolve to this address, and then read here in a browser of yours (DNS rebinding). Where Prometheus or
-people ask by a name, list it in `http_names`. A POST without the header `X-Onramp` is refused for the same
-reason; no path takes one today.
+A request by a name other than `localhost` is refused with 403: the page of a foreign site could
+have its own name resolve to this address, and then read here in a browser of yours (DNS rebinding).
+Where Prometheus or people ask by a name, list it in `http_names`. A POST without the header
+`X-Onramp` is refused for the same reason; no path takes one today.
 
 `/readyz` speaks of the server too. Where several pools stand in front of one server, all of them
 become unready at once when it is away. If your balancer does nothing good then, let it ask

@@ -6,7 +6,8 @@
 //! those who are idle. Who holds something is looked at again a little later.
 //!
 //! Invariant: when this fails, whatever the reason, all clients that were not acknowledged are
-//! served here again, and the group accepts again.
+//! served here again. The group accepts again when it is told to: another process may do so
+//! already.
 
 use crate::group::Group;
 use crate::group::clients::departing::{BATCH_CLIENTS, Going};
@@ -89,7 +90,7 @@ impl Giving {
     /// Stops to accept and offers the listeners to the other process.
     ///
     /// # Errors
-    /// Why it cannot begin; the group accepts as before then.
+    /// Why it cannot begin.
     pub(crate) fn begin(
         group: &mut Group<RealNet>,
         index: usize,
@@ -155,6 +156,7 @@ impl Giving {
         if !matches!(self.sent, Sent::Nothing) {
             let late = self.sent_at + STEP_MAX;
             if group.net.now() >= late {
+                self.progress.steps().is_silent = true;
                 return Err(format!(
                     "the successor of group {index} has not answered within {} s",
                     STEP_MAX.as_secs()
@@ -346,8 +348,6 @@ impl Giving {
                 _ => keys.iter().for_each(|key| group.let_in(*key)),
             }
         }
-        // Without them, others would go on to accept, and who comes would wait here in vain.
-        let _ = group.net_mut().resume_listening();
     }
 }
 

@@ -4,9 +4,10 @@
 //! What fails is told to the thread that talks with the other process, and the group goes on.
 
 use crate::group::Group;
+use crate::log::{Event, note};
 use crate::operations::upgrade::Progress;
 use crate::operations::upgrade::giving::Giving;
-use crate::operations::upgrade::taking::Taking;
+use crate::operations::upgrade::taking::{Listening, Taking};
 use crate::shared::Order;
 use reactor::{RealNet, Time};
 use std::sync::Arc;
@@ -17,6 +18,9 @@ pub(crate) struct Part {
     progress: Arc<Progress>,
     taking: Option<Taking>,
     giving: Option<Giving>,
+    listens_at: Listening,
+    /// Its listeners are closed.
+    is_closed: bool,
     /// It ends with its last client.
     leaves: bool,
     /// When there is something to do at the latest.
@@ -24,12 +28,18 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    pub(crate) fn new(index: usize, progress: Arc<Progress>, taking: Option<Taking>) -> Part {
+    pub(crate) fn new(
+        index: usize,
+        progress: Arc<Progress>,
+        (taking, listens_at): (Option<Taking>, Listening),
+    ) -> Part {
         Part {
             index,
             progress,
             taking,
             giving: None,
+            listens_at,
+            is_closed: false,
             leaves: false,
             at: Time::NEVER,
         }
@@ -62,13 +72,35 @@ impl Part {
             }
             Order::Keep => {
                 self.give_up(group);
+                group.net_mut().pause_listening();
                 self.progress.steps().stopped.insert(self.index);
+            }
+            Order::CloseListeners => {
+                group.net_mut().stop_listening();
+                self.is_closed = true;
+            }
+            Order::Accept => {
+                self.leaves = false;
+                self.accept(group);
                 if let Some(taking) = &mut self.taking {
                     taking.listen_alone(group);
                 }
             }
             Order::Leave => self.leaves = true,
             _ => {}
+        }
+    }
+
+    fn accept(&mut self, group: &mut Group<RealNet>) {
+        // Where that fails, other groups accept.
+        let _ = group.net_mut().resume_listening();
+        if std::mem::take(&mut self.is_closed)
+            && let Err(why) = self.listens_at.open(group.net_mut(), Vec::new())
+        {
+            note(
+                Event::UpgradeFailed,
+                format_args!("group {}: {why}", self.index),
+            );
         }
     }
 

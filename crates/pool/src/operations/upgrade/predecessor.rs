@@ -3,21 +3,24 @@
 //! A thread of its own waits at an abstract socket for a process of the same user, all the time
 //! that the pool runs. What it decides it tells the groups ([`Order::Give`], [`Order::Keep`]).
 //!
-//! Invariants: a successor that is gone, or that says that it cannot go on, ends the hand-over, and
-//! the next one may try. With the last client the successor is the pool: from then on this process
-//! only ends.
+//! Invariants: a successor that is gone, or that says that it cannot go on, ends the hand-over.
+//! Then this process accepts again and the next one may try, unless a later process accepts. With
+//! the last client the successor is the pool: from then on this process only ends. While the
+//! process before this one still hands over, this one stays, and passes on what it is given.
 
 use crate::log::{Event, note};
-use crate::operations::upgrade::{LISTEN_EVERY, Progress, STEP_MAX, name_of_process};
+use crate::operations::upgrade::{LISTEN_EVERY, Progress, STEP_MAX};
+use crate::operations::upgrade::{RELEASE_MAX, name_of_process, take_released};
 use crate::shared::{Order, Shared};
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{Frame, VERSION};
 use reactor::handover::{self, Peer};
-use reactor::{Sender, Time};
+use reactor::{Right, Sender, Time};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +37,10 @@ pub(crate) struct Predecessor {
     pub(crate) progress: Arc<Progress>,
     /// The successor, while there is one.
     pub(crate) successor: Arc<Mutex<Option<Channel>>>,
+    /// The right to accept.
+    pub(crate) right: Arc<Right>,
+    /// Nothing comes from a process before this one any more.
+    pub(crate) is_first: Arc<AtomicBool>,
 }
 
 impl Predecessor {
@@ -88,24 +95,71 @@ impl Predecessor {
             (steps.is_on, steps.number) = (true, number);
         }
         Order::Give(peer).tell_all(&self.orders);
-        let Err(why) = self.hand_over() else {
+        let begin = Time::now();
+        let Err(why) = self.hand_over(peer, begin) else {
             return true;
         };
-        self.progress.steps().is_on = false;
         Order::Keep.tell_all(&self.orders);
+        self.keep(peer, &why, begin);
+        false
+    }
+
+    /// The hand-over has failed. Returns when this process accepts again; while another one does,
+    /// it keeps the clients that it has, and ends with the last of them.
+    fn keep(&self, peer: Peer, why: &str, begin: Time) {
+        let failed = Time::now();
+        let is_silent = self.progress.steps().is_silent;
+        let (mut is_said, mut leaves, mut is_drained) = (false, false, false);
+        // One that does not answer does not accept either, though it has the right.
+        let takes = || self.right.try_take() || is_silent && self.right.holder() == Some(peer.pid);
+        while is_drained || !takes() {
+            let now = Time::now();
+            let holder = self.right.holder();
+            if !is_said && now.since(failed) >= RELEASE_MAX {
+                is_said = true;
+                Order::CloseListeners.tell_all(&self.orders);
+                let refused = Frame::Refused { why: why.into() };
+                let holder = holder.unwrap_or_default();
+                let then = format!("until they end; process {holder} accepts");
+                self.end_channel(&refused, peer, why, &then);
+            }
+            if is_said && !leaves && self.is_first.load(Ordering::Acquire) {
+                leaves = true;
+                Order::Leave.tell_all(&self.orders);
+            }
+            if is_said && !is_drained && now.since(begin) >= self.shared.settings().drain_max {
+                is_drained = true;
+                note(
+                    Event::Upgrade,
+                    format_args!("the clients that are still here are drained"),
+                );
+                Order::Drain.tell_all(&self.orders);
+            }
+            reactor::pause(LISTEN_EVERY);
+        }
+        Order::Accept.tell_all(&self.orders);
+        self.progress.steps().is_on = false;
+        let told = match is_silent {
+            true => Frame::Right,
+            false => Frame::Refused { why: why.into() },
+        };
+        self.end_channel(&told, peer, why, "and accepts again");
+    }
+
+    /// Tells the successor, if it is there, and the log how the hand-over has failed.
+    fn end_channel(&self, told: &Frame, peer: Peer, why: &str, then: &str) {
         if let Some(mut channel) = self.lock().take() {
-            let _ = channel.send(&Frame::Refused { why: why.clone() }, &[]);
+            let _ = channel.send(told, &[]);
         }
         let moved = self.moved_in_the_end();
         note(
             Event::UpgradeFailed,
             format_args!(
                 "process {} does not take over any more, with {moved} clients: {why}; this process \
-                 goes on with the others, and accepts again",
+                 goes on with the others, {then}",
                 peer.pid
             ),
         );
-        false
     }
 
     /// Clients that have gone, once no group hands over any more: the last word of the other
@@ -133,7 +187,9 @@ impl Predecessor {
         let words = |error: std::io::Error| error.to_string();
         let mut channel = Channel::waiting(socket, Some(STEP_MAX)).map_err(words)?;
         let refuse = |channel: &mut Channel, why: String| {
-            let _ = channel.send(&Frame::Refused { why: why.clone() }, &[]);
+            if channel.is_sent() {
+                let _ = channel.send(&Frame::Refused { why: why.clone() }, &[]);
+            }
             Err(why)
         };
         match next(&mut channel)? {
@@ -144,7 +200,8 @@ impl Predecessor {
             }
             _ => return Err("it has sent something else than its version".into()),
         }
-        let sockets: Vec<BorrowedFd<'_>> = self.unix.iter().map(|(_, fd)| fd.as_fd()).collect();
+        let sockets = self.unix.iter().map(|(_, fd)| fd.as_fd());
+        let sockets: Vec<BorrowedFd<'_>> = sockets.chain([self.right.as_fd()]).collect();
         let welcome = Frame::Welcome {
             groups: self.orders.len(),
             tcp: self.tcp.clone(),
@@ -160,6 +217,26 @@ impl Predecessor {
             Frame::Refused { why } => return Err(why),
             _ => return Err("it has sent something else than that it is ready".into()),
         }
+        // From here on the kernel decides which process accepts where this one ends.
+        if !take_released(&self.right) {
+            let holder = self.right.holder().unwrap_or_default();
+            let why = format!("process {holder} has the right to accept; end that one first");
+            return refuse(&mut channel, why);
+        }
+        self.right.offer();
+        let sent = channel.send(&Frame::Right, &[]).map_err(words);
+        let why = match sent.and_then(|()| next(&mut channel)) {
+            Ok(Frame::Right) => None,
+            Ok(Frame::Refused { why }) | Err(why) => Some(why),
+            Ok(_) => Some("it has sent something else than that it accepts".into()),
+        };
+        if let Some(why) = why {
+            let refused = refuse(&mut channel, why);
+            // One that has just ended may have it for a moment; the next one needs it.
+            let _ = take_released(&self.right);
+            return refused;
+        }
+        self.right.give_back();
         channel.wait_at_most(Some(LISTEN_EVERY)).map_err(words)?;
         *self.lock() = Some(channel);
         Ok(())
@@ -170,9 +247,9 @@ impl Predecessor {
     /// # Errors
     /// What has failed before. Behind that the successor is the pool, and nothing of it is looked
     /// at any more: groups that have ended cannot go on.
-    fn hand_over(&self) -> Result<(), String> {
-        let (begin, mut said) = (Time::now(), Time::now());
-        let mut is_drained = false;
+    fn hand_over(&self, peer: Peer, begin: Time) -> Result<(), String> {
+        let (mut said, mut is_drained, mut is_first) = (begin, false, false);
+        let mut is_passed_on = false;
         loop {
             match self.lock().as_mut().map(Channel::receive).transpose()? {
                 // The main thread has said goodbye: the process ends.
@@ -182,8 +259,18 @@ impl Predecessor {
                 Some(Come::Frame(Frame::Refused { why }, _)) => return Err(why),
                 Some(Come::Frame(..)) => return Err("it has sent what it was not asked for".into()),
             }
+            // Those that the later process has not got are nobody's.
+            if !is_passed_on && self.right.holder().is_some_and(|holder| holder != peer.pid) {
+                is_passed_on = true;
+                Order::CloseListeners.tell_all(&self.orders);
+            }
             let now = Time::now();
-            let steps = self.progress.steps();
+            let mut steps = self.progress.steps();
+            if !is_first && self.is_first.load(Ordering::Acquire) {
+                is_first = true;
+                // Counted before the last that came, perhaps.
+                steps.clients.clear();
+            }
             if let Some(why) = &steps.failed {
                 return Err(why.clone());
             }
@@ -191,11 +278,12 @@ impl Predecessor {
             let (left, words) = (steps.left_count(), steps.left_words());
             let refusal = steps.refusal.clone().unwrap_or_default();
             drop(steps);
-            if is_counted && left == 0 {
+            if is_counted && left == 0 && is_first {
                 Order::Leave.tell_all(&self.orders);
                 return Ok(());
             }
-            let drains = !is_drained && now.since(begin) >= self.shared.settings().drain_max;
+            let is_late = now.since(begin) >= self.shared.settings().drain_max;
+            let drains = left > 0 && is_late && !is_drained;
             if left > 0 && (drains || now.since(said) >= SAY_EVERY) {
                 said = now;
                 let refused = match refusal.is_empty() {

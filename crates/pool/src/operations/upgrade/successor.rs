@@ -7,18 +7,19 @@
 //! Invariant: nothing is asked of the old process before the new one could serve.
 
 use crate::log::{Event, note};
-use crate::operations::upgrade::{LISTEN_EVERY, STEP_MAX, name_of_process};
+use crate::operations::upgrade::{LISTEN_EVERY, STEP_MAX, name_of_process, take_released};
 use crate::shared::Order;
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{Frame, VERSION};
 use reactor::handover::{self, Peer};
-use reactor::{Sender, Time};
+use reactor::{Right, Sender, Time};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -130,6 +131,8 @@ pub(crate) struct Before {
     pub(crate) groups: usize,
     pub(crate) tcp: Vec<SocketAddr>,
     pub(crate) unix: Vec<(PathBuf, Arc<OwnedFd>)>,
+    /// The right to accept.
+    pub(crate) right: Arc<Right>,
     channel: Channel,
     /// The last that it has said, where that came before all groups listened.
     last: Option<Come>,
@@ -160,15 +163,21 @@ impl Before {
         let hello = channel.send(&Frame::Hello { version: VERSION }, &[]);
         hello.map_err(words)?;
         match channel.receive().map_err(wrong)? {
-            Come::Frame(Frame::Welcome { groups, tcp, unix }, sockets)
-                if sockets.len() == unix.len() =>
+            Come::Frame(Frame::Welcome { groups, tcp, unix }, mut sockets)
+                if sockets.len() == unix.len() + 1 =>
             {
+                let right = sockets
+                    .split_off(unix.len())
+                    .into_iter()
+                    .map(Right::received);
+                let right = right.map(Arc::new).next();
                 let sockets = sockets.into_iter().map(Arc::new);
                 Ok(Before {
                     peer,
                     groups,
                     tcp,
                     unix: unix.into_iter().zip(sockets).collect(),
+                    right: right.ok_or_else(|| wrong("the right to accept is missing".into()))?,
                     channel,
                     last: None,
                 })
@@ -183,9 +192,9 @@ impl Before {
         }
     }
 
-    /// The groups wait for what they are given: says so, and waits until all of them listen. Where
-    /// the other process ends before it has handed over its listeners, nobody else would serve
-    /// those who come: the groups open their own then.
+    /// The groups wait for what they are given: says so, takes the right to accept, and waits until
+    /// all of them listen. Where the other process ends before it has handed over its listeners,
+    /// and nobody else serves those who come, the groups open their own.
     ///
     /// # Errors
     /// Why they do not listen: the other process goes on, or an address cannot be had.
@@ -215,6 +224,18 @@ impl Before {
             }
             match self.channel.receive().map_err(|why| wrong(&why))? {
                 Come::Nothing => continue,
+                Come::Frame(Frame::Right, _) if self.right.take_offered() => {
+                    let _ = self.channel.send(&Frame::Right, &[]);
+                }
+                Come::Frame(Frame::Right, _) => {
+                    let holder = self.right.holder().unwrap_or_default();
+                    let why = format!("process {holder} accepts; end that one first");
+                    let _ = self.channel.send(&Frame::Refused { why: why.clone() }, &[]);
+                    return Err(wrong(&format!("goes on as before: {why}")));
+                }
+                Come::End if !take_released(&self.right) => {
+                    return Err(wrong("has ended, and another one accepts"));
+                }
                 Come::End => {
                     note(
                         Event::Warning,
@@ -223,7 +244,7 @@ impl Before {
                             wrong("has ended before it had handed over all of its listeners")
                         ),
                     );
-                    Order::Keep.tell_all(groups);
+                    Order::Accept.tell_all(groups);
                     self.last = Some(Come::End);
                 }
                 Come::Frame(Frame::Refused { why }, _) => {
@@ -233,23 +254,41 @@ impl Before {
                 // have given nothing.
                 done => {
                     self.last = Some(done);
-                    Order::Keep.tell_all(groups);
+                    Order::Accept.tell_all(groups);
                 }
             }
         }
         Ok(())
     }
 
-    /// Waits in a thread of its own for the end of the other process, and says how it went.
+    /// Waits in a thread of its own for the end of the other process, says how it went, and sets
+    /// `is_over`: nothing more comes from there.
     ///
     /// # Errors
     /// The system's reason.
-    pub(crate) fn hear_out(mut self) -> Result<(), String> {
+    pub(crate) fn hear_out(
+        mut self,
+        is_over: Arc<AtomicBool>,
+        groups: Vec<Sender<Order>>,
+    ) -> Result<(), String> {
         let words = |error: std::io::Error| error.to_string();
         self.channel.wait_at_most(None).map_err(words)?;
         let pid = self.peer.pid;
         let last = self.last.take();
-        let work = move || match last.map_or_else(|| self.channel.receive(), Ok) {
+        let right = self.right.clone();
+        let hear = move || match last.map_or_else(|| self.channel.receive(), Ok) {
+            Ok(Come::Frame(Frame::Right, _)) => {
+                Order::Keep.tell_all(&groups);
+                right.give_back();
+                Order::Leave.tell_all(&groups);
+                note(
+                    Event::UpgradeFailed,
+                    format_args!(
+                        "process {pid} accepts again, since this one has not answered; this one \
+                         ends with its last client"
+                    ),
+                );
+            }
             Ok(Come::Frame(Frame::Done { clients, pause_us }, _)) => note(
                 Event::Upgraded,
                 format_args!(
@@ -260,14 +299,18 @@ impl Before {
             Ok(Come::Frame(Frame::Refused { why }, _)) => note(
                 Event::UpgradeFailed,
                 format_args!(
-                    "process {pid} keeps the clients that it has and accepts again ({why}); so \
-                     does this one: end one of the two with SIGTERM"
+                    "process {pid} keeps the clients that it has until they end ({why}); this \
+                     one accepts"
                 ),
             ),
             _ => note(
                 Event::UpgradeFailed,
                 format_args!("process {pid} has ended before it had handed over its clients"),
             ),
+        };
+        let work = move || {
+            hear();
+            is_over.store(true, Ordering::Release);
         };
         let builder = std::thread::Builder::new().name("predecessor".into());
         builder.spawn(work).map(|_| ()).map_err(words)

@@ -52,16 +52,35 @@ pub(crate) struct Taking {
     listener: OwnedFd,
     channel: Option<Channel>,
     begun: Vec<BegunThere>,
-    listen_at: Vec<ListenAt>,
-    backlog: i32,
+    listens_at: Listening,
     /// Told when this group listens.
     listens: Option<SyncSender<Result<(), String>>>,
 }
 
 /// Where the group is to listen, once the other process does not.
+#[derive(Clone, Debug)]
 pub(crate) struct Listening {
     pub(crate) listeners: Vec<ListenAt>,
     pub(crate) backlog: i32,
+}
+
+impl Listening {
+    /// Listens where the settings say: at a socket that was handed over where there is one.
+    pub(crate) fn open(&self, net: &mut RealNet, mut sockets: Vec<OwnedFd>) -> Result<(), String> {
+        for (index, at) in (0..).zip(&self.listeners) {
+            let token = listener_token(index);
+            let is_it = |sock: &OwnedFd| {
+                matches!(at, ListenAt::Tcp(address)
+                    if handover::local_address(sock) == Some(*address))
+            };
+            let opened = match sockets.iter().position(is_it) {
+                Some(found) => net.take_listener(sockets.swap_remove(found), token),
+                None => at.open(net, self.backlog, token),
+            };
+            opened.map_err(|error| format!("a group cannot listen: {error}"))?;
+        }
+        Ok(())
+    }
 }
 
 impl Taking {
@@ -86,8 +105,7 @@ impl Taking {
             listener,
             channel: None,
             begun: Vec::new(),
-            listen_at: listens_at.listeners,
-            backlog: listens_at.backlog,
+            listens_at,
             listens: Some(listens),
         })
     }
@@ -158,7 +176,7 @@ impl Taking {
         if self.listens.is_none() {
             return;
         }
-        let opened = self.open(group, Vec::new());
+        let opened = self.listens_at.open(group.net_mut(), Vec::new());
         if let Some(listens) = self.listens.take() {
             let _ = listens.send(opened);
         }
@@ -167,33 +185,11 @@ impl Taking {
     fn listen(&mut self, group: &mut Group<RealNet>, sockets: Vec<OwnedFd>) -> Result<(), String> {
         // Otherwise it listens alone by now.
         if let Some(listens) = self.listens.take() {
-            let opened = self.open(group, sockets);
+            let opened = self.listens_at.open(group.net_mut(), sockets);
             let _ = listens.send(opened.clone());
             opened?;
         }
         self.answer(Vec::new())
-    }
-
-    /// Listens where the settings say: at a socket that was handed over where there is one.
-    fn open(
-        &mut self,
-        group: &mut Group<RealNet>,
-        mut sockets: Vec<OwnedFd>,
-    ) -> Result<(), String> {
-        for (index, at) in (0..).zip(&self.listen_at) {
-            let token = listener_token(index);
-            let net = group.net_mut();
-            let is_it = |sock: &OwnedFd| {
-                matches!(at, ListenAt::Tcp(address)
-                    if handover::local_address(sock) == Some(*address))
-            };
-            let opened = match sockets.iter().position(is_it) {
-                Some(found) => net.take_listener(sockets.swap_remove(found), token),
-                None => at.open(net, self.backlog, token),
-            };
-            opened.map_err(|error| format!("a group cannot listen: {error}"))?;
-        }
-        Ok(())
     }
 
     fn take_clients(
