@@ -1018,3 +1018,72 @@ fn an_error_that_is_raised_leaves_its_counts() {
         }
     });
 }
+
+/// A text that begins as a question and cannot be parsed is the server's to refuse, wherever the
+/// statement before ran.
+#[test]
+fn a_question_that_cannot_be_parsed_is_a_syntax_error() {
+    same_on_both("asks_brokenly", 1, |story| {
+        begin(story);
+        for question in [
+            "GET",
+            "GET CURRENT",
+            "GET x",
+            "GET DIAGNOSTICS",
+            "GET DIAGNOSTICS @n =",
+            "GET DIAGNOSTICS CONDITION 1",
+            "SHOW WARNINGS LIMIT",
+            "SHOW ERRORS x",
+            "SHOW COUNT(*)",
+            "SHOW COUNT(1) WARNINGS",
+        ] {
+            for before in ["SELECT * FROM missing", "SELECT 1 / 0", "SELECT 1"] {
+                story.sql(0, before);
+                story.sql(1, "SELECT * FROM nothing");
+                story.sql(0, question);
+                other(story);
+                story.all(
+                    0,
+                    &[
+                        "SHOW WARNINGS",
+                        "SELECT @@error_count",
+                        "SELECT ROW_COUNT()",
+                    ],
+                );
+            }
+        }
+    });
+}
+
+/// What the statement before an error of the pool's own has left is not shown behind that.
+#[test]
+fn nothing_old_is_shown_behind_an_error_of_the_pool() {
+    if direct() {
+        return;
+    }
+    for real in both_servers("own_error") {
+        let way = through(real, 1);
+        let account = app().schema("shop").with(cap::MULTI_STATEMENTS);
+        let (mut a, mut b) = (login(&way, &account), login(&way, &account));
+        for others in [false, true] {
+            for before in ["SELECT * FROM nothing", "SELECT 1 / 0", "DO 1"] {
+                a.query(before).unwrap();
+                let refused = a.failure("SELECT 1; KILL 1");
+                assert_eq!(refused.code, 1235, "{refused}");
+                if others {
+                    b.query("SELECT CAST('other' AS SIGNED)").unwrap();
+                }
+                for asks in ["SHOW WARNINGS", "SELECT @@warning_count"] {
+                    let gone = a.failure(asks);
+                    assert_eq!(gone.code, 1235, "{before}, {asks}: {gone}");
+                    a.query(before).unwrap();
+                    a.failure("SELECT 1; KILL 1");
+                }
+                assert_eq!(a.value("SELECT ROW_COUNT()"), "-1");
+                // What clears conditions clears that one too.
+                a.must("SELECT COUNT(*) FROM information_schema.SCHEMATA");
+                assert!(a.rows("SHOW WARNINGS").rows.is_empty());
+            }
+        }
+    }
+}

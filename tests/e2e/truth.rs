@@ -7,7 +7,7 @@ use crate::world::found;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use testkit::real::{Real, skipped};
-use testkit::truth::{cover, examine, page, server_of};
+use testkit::truth::{conditions, cover, examine, page, server_of};
 
 /// The page is one file, whatever the number of tests that write it.
 static WRITING: Mutex<()> = Mutex::new(());
@@ -79,4 +79,55 @@ fn what_is_silent_is_pinned_or_read_back() {
     assert!(tables.len() >= 3, "the page holds {} servers", tables.len());
     let gaps: Vec<String> = tables.iter().flat_map(cover::gaps).collect();
     assert!(gaps.is_empty(), "{}", gaps.join("\n"));
+}
+
+fn conditions_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conditions.md")
+}
+
+fn check_conditions(started: Result<Real, String>, test: &str) {
+    let Some(real) = found(started, test) else {
+        return;
+    };
+    let page = std::fs::read_to_string(conditions_file()).unwrap_or_default();
+    let writes = std::env::var_os("ONRAMP_WRITE").is_some();
+    let server = server_of(&real);
+    let there = conditions::section_of(&page, &server);
+    if there.is_none() && !writes {
+        let why = format!("docs/conditions.md has no section of {server}");
+        return skipped(test, &why);
+    }
+    let section = conditions::section(&conditions::examine(&real));
+    if writes {
+        let _one = WRITING.lock().unwrap();
+        let page = std::fs::read_to_string(conditions_file()).unwrap_or_default();
+        let page = conditions::with_section(&page, &server, &section);
+        return std::fs::write(conditions_file(), page).unwrap();
+    }
+    let lines = |text: &str| text.trim().lines().map(String::from).collect::<Vec<_>>();
+    let (page, found) = (lines(there.unwrap()), lines(&section));
+    assert_eq!(
+        found, page,
+        "{server} does otherwise than docs/conditions.md says"
+    );
+}
+
+#[test]
+fn mariadb_treats_conditions_as_the_page_says() {
+    check_conditions(Real::start(&[]), "mariadb_treats_conditions");
+}
+
+#[test]
+fn mysql_treats_conditions_as_the_page_says() {
+    check_conditions(Real::start_mysql(&[]), "mysql_treats_conditions");
+}
+
+/// A text that the pool takes for one that clears conditions, or keeps them, does so on servers.
+#[test]
+fn conditions_are_judged_as_the_page_says() {
+    let page = std::fs::read_to_string(conditions_file()).unwrap();
+    let gaps = conditions::gaps(&page);
+    assert!(gaps.is_empty(), "{}", gaps.join("\n"));
+    let untried = conditions::untried();
+    assert!(untried.is_empty(), "not in conditions.txt: {untried:?}");
 }

@@ -89,7 +89,7 @@ impl<N: Net> Answers<'_, N> {
         let mut out = std::mem::take(self.lent);
         out.clear();
         put_err(&mut out, client.seq, code, text);
-        client.last.row_count = RowCount::NONE;
+        client.last.failed_by_pool();
         self.to.send(key, &out);
         *self.lent = out;
     }
@@ -347,6 +347,9 @@ mod tests {
         assert!(bench.net.written.ends_with(b"no"));
         let client = bench.clients.get(key).unwrap();
         assert_eq!(client.last.row_count, RowCount::NONE);
+        // Those of the statement before are not its client's last ones any more.
+        assert!(client.last.has_unknown_conditions() && client.last.kept().is_none());
+        assert_eq!(client.last.conditions, 1);
         assert!(bench.counts.refusals.is_empty(), "it is no refusal");
     }
 

@@ -155,7 +155,8 @@ pub fn area_of(class: &classify::Statement, server: Server) -> Area {
         return Area::Keeps;
     }
     match class.multi {
-        false if server.is_mysql() => Area::Clears,
+        // Of a definition its body decides.
+        false if server.is_mysql() && class.verb != Verb::Ddl => Area::Clears,
         _ => Area::Unsure,
     }
 }

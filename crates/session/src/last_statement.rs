@@ -435,15 +435,24 @@ impl LastStatement {
         if went && !mysql {
             return self.answered_uncounted(0);
         }
+        self.failed_by_pool();
+        if went {
+            (self.lost, self.conditions) = (false, 0);
+            self.row_count = RowCount(0);
+        }
+    }
+
+    /// The pool has answered its client's command with an error of its own, which no backend shows:
+    /// the conditions of the statement before are gone, and nobody knows its own in the client's
+    /// character set.
+    pub fn failed_by_pool(&mut self) {
         // What is still to be read of the statement before is not asked for any more.
         self.owed.warnings &= self.owed.failed;
         self.read_back = ReadBack::Outdated;
         self.disown(COUNTS.union(Reads::DIAGNOSTICS));
-        (self.kept, self.lost) = (None, !went);
-        self.conditions = u16::from(!went);
-        if went {
-            self.row_count = RowCount(0);
-        }
+        self.lose_conditions();
+        self.conditions = 1;
+        self.row_count = RowCount::NONE;
     }
 
     /// Its session starts over; FOUND_ROWS() stays, as on the servers.

@@ -32,6 +32,8 @@ pub enum Question {
     Get(Get),
     /// RESIGNAL, or GET STACKED DIAGNOSTICS: an error of the server's, where nothing handles one.
     Handler,
+    /// A text that begins so and that no server can parse.
+    Invalid,
 }
 
 /// Which condition GET DIAGNOSTICS is about.
@@ -132,10 +134,13 @@ pub fn question(sql: &[u8], mode: LexMode) -> Option<Question> {
     if reader.word("RESIGNAL") {
         return Some(Question::Handler);
     }
-    if reader.word("GET") {
-        return reader.get(mode.server);
-    }
-    reader.word("SHOW").then(|| reader.show())?
+    let found = match reader.word("GET") {
+        true => reader.get(mode.server),
+        false => reader.word("SHOW").then(|| reader.show())?,
+    };
+    // Where it ends too early, the server says so in its own words.
+    let ends_early = found.is_none() && reader.rest.is_empty();
+    found.or(ends_early.then_some(Question::Invalid))
 }
 
 struct Tokens<'a> {
@@ -172,13 +177,20 @@ impl<'a> Tokens<'a> {
     }
 
     fn number(&mut self) -> Option<u64> {
-        let (kind, text) = self.next()?;
-        let digits = kind == Kind::Number && text.iter().all(u8::is_ascii_digit);
-        std::str::from_utf8(text)
-            .ok()
-            .filter(|_| digits)?
-            .parse()
-            .ok()
+        let token = self.rest.first()?;
+        let text = &self.sql[token.start..token.end];
+        let digits = token.kind == Kind::Number && text.iter().all(u8::is_ascii_digit);
+        let text = std::str::from_utf8(text).ok().filter(|_| digits)?;
+        let number = text.parse().ok()?;
+        self.rest = &self.rest[1..];
+        Some(number)
+    }
+
+    /// The name of the user variable that comes next, with its `@`.
+    fn user_variable(&mut self) -> Option<&'a [u8]> {
+        let token = self.rest.first();
+        token.filter(|token| token.kind == Kind::UserVariable)?;
+        self.next().map(|(_, name)| name)
     }
 
     /// WARNINGS, then `false`; ERRORS, then `true`.
@@ -190,10 +202,16 @@ impl<'a> Tokens<'a> {
     fn show(&mut self) -> Option<Question> {
         if self.word("COUNT") {
             let all = self.punct(b'(') && self.punct(b'*') && self.punct(b')');
-            let errors = self.level().filter(|_| all && self.rest.is_empty())?;
-            return Some(Question::Count { errors });
+            let errors = self.level().filter(|_| all);
+            return Some(match (errors, self.rest) {
+                (Some(errors), []) => Question::Count { errors },
+                _ => Question::Invalid,
+            });
         }
         let errors = self.level()?;
+        if self.goes_on_without("LIMIT") {
+            return Some(Question::Invalid);
+        }
         let (mut offset, mut rows) = (0, u64::MAX);
         if self.word("LIMIT") {
             rows = self.number()?;
@@ -211,13 +229,24 @@ impl<'a> Tokens<'a> {
         self.rest.is_empty().then_some(show)
     }
 
+    /// True if another token of the same statement comes next than this word.
+    fn goes_on_without(&self, word: &str) -> bool {
+        self.rest.first().is_some_and(|token| {
+            let text = &self.sql[token.start..token.end];
+            token.kind != Kind::Semicolon && !text.eq_ignore_ascii_case(word.as_bytes())
+        })
+    }
+
     fn get(&mut self, server: Server) -> Option<Question> {
-        if self.word("STACKED") {
-            return self.word("DIAGNOSTICS").then_some(Question::Handler);
+        let stacked = self.word("STACKED");
+        if !stacked {
+            self.word("CURRENT");
         }
-        self.word("CURRENT");
         if !self.word("DIAGNOSTICS") {
-            return None;
+            return Some(Question::Invalid);
+        }
+        if stacked {
+            return Some(Question::Handler);
         }
         let mut which = Which::Statement;
         if self.word("CONDITION") {
@@ -225,8 +254,8 @@ impl<'a> Tokens<'a> {
         }
         let mut items = Vec::new();
         loop {
-            let (kind, name) = self.next()?;
-            if kind != Kind::UserVariable || !self.punct(b'=') {
+            let name = self.user_variable()?;
+            if !self.punct(b'=') {
                 return None;
             }
             let item = self.item(which != Which::Statement, server)?;
@@ -241,8 +270,8 @@ impl<'a> Tokens<'a> {
     }
 
     fn which(&mut self) -> Option<Which> {
-        if let Some(Kind::UserVariable) = self.rest.first().map(|token| token.kind) {
-            return Some(Which::Variable(self.next()?.1.to_vec()));
+        if let Some(name) = self.user_variable() {
+            return Some(Which::Variable(name.to_vec()));
         }
         let number = u32::try_from(self.number()?).unwrap_or(u32::MAX);
         Some(Which::Number(number))
@@ -356,10 +385,49 @@ mod tests {
             "SHOW TABLES",
             "SHOW WARNINGS LIMIT ?",
             "SHOW WARNINGS; SELECT 1",
-            "SHOW COUNT(1) WARNINGS",
             "SHOW WARNINGS /*!80000 LIMIT 1 */",
             "SHOW WARNINGS /* LIMIT 1",
             "SHOW WARNINGS /*! ; */",
+        ] {
+            assert_eq!(asked(sql), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_is_left_to_the_server() {
+        for sql in [
+            "GET",
+            "GET CURRENT",
+            "GET x",
+            "GET DIAGNOSTICS",
+            "GET STACKED",
+            "GET DIAGNOSTICS @n",
+            "GET DIAGNOSTICS @n =",
+            "GET DIAGNOSTICS @n = NUMBER,",
+            "GET DIAGNOSTICS CONDITION",
+            "GET DIAGNOSTICS CONDITION 1",
+            "GET DIAGNOSTICS CONDITION 1 @n",
+            "SHOW WARNINGS LIMIT",
+            "SHOW WARNINGS LIMIT 1,",
+            "SHOW WARNINGS LIMIT 1 OFFSET",
+            "SHOW ERRORS x",
+            "SHOW COUNT(",
+            "SHOW COUNT(*)",
+            "SHOW COUNT(1) WARNINGS",
+            "SHOW COUNT(*) WARNINGS x",
+        ] {
+            assert_eq!(asked(sql), Some(Question::Invalid), "{sql}");
+        }
+        // Some server may understand these, or have read the question before the error.
+        for sql in [
+            "GET DIAGNOSTICS CONDITION 'x' @n = MYSQL_ERRNO",
+            "GET DIAGNOSTICS @n = NUMBER x",
+            "GET DIAGNOSTICS @n = x",
+            "GET DIAGNOSTICS x = NUMBER",
+            "SHOW WARNINGS LIMIT 1 ROWS EXAMINED 1",
+            "SHOW WARNINGS LIMIT x",
+            "SHOW x",
+            "",
         ] {
             assert_eq!(asked(sql), None, "{sql}");
         }
@@ -460,7 +528,6 @@ mod tests {
             "GET DIAGNOSTICS @n = MYSQL_ERRNO",
             "GET DIAGNOSTICS n = NUMBER",
             "GET DIAGNOSTICS @n = NUMBER; SELECT 1",
-            "GET DIAGNOSTICS",
         ] {
             assert_eq!(asked(sql), None, "{sql}");
         }

@@ -552,6 +552,11 @@ pub fn lists_user_variables(word: &[u8]) -> bool {
     tables.iter().any(|table| name.eq_ignore_ascii_case(table))
 }
 
+/// Words that begin a statement whose class is known, in upper case.
+pub fn first_words() -> impl Iterator<Item = &'static str> {
+    verbs::first_words()
+}
+
 /// Judges the text of one COM_QUERY or COM_STMT_PREPARE.
 #[must_use]
 pub fn classify(sql: &[u8], mode: LexMode) -> Statement {

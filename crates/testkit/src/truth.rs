@@ -14,6 +14,7 @@
 
 mod answered;
 mod cell;
+pub mod conditions;
 pub mod cover;
 pub mod page;
 mod states;

@@ -138,6 +138,9 @@ impl<'a, S> Before<'a, S> {
         }
         let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
         let question = question(sql, mode).filter(|_| asks);
+        if question == Some(Question::Invalid) {
+            return Previous::Same;
+        }
         if asks && (lost || question.is_none()) {
             return Previous::Gone;
         }
@@ -177,7 +180,7 @@ impl<'a, S> Before<'a, S> {
                 let text = kept.assignments(&get, condition, client.last.row_count.get(), server);
                 text.map_or(Previous::Gone, Previous::Text)
             }
-            Some(Question::Handler) => Previous::Same,
+            Some(Question::Handler | Question::Invalid) => Previous::Same,
             None => {
                 let text = with_values(sql, mode, self.values(found));
                 // Galera's functions are asked where they stand.
@@ -356,6 +359,15 @@ mod tests {
             previous(&client, "GET DIAGNOSTICS CONDITION 1 @a = MYSQL_ERRNO"),
             Previous::Gone
         ));
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_is_the_servers_to_refuse() {
+        let mut client = client();
+        client.last.lose_conditions();
+        for sql in ["GET", "GET CURRENT", "SHOW WARNINGS LIMIT"] {
+            assert!(matches!(previous(&client, sql), Previous::Same), "{sql}");
+        }
     }
 
     #[test]

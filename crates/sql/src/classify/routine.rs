@@ -28,6 +28,8 @@ pub(super) struct Routine {
     /// In the condition of a WHILE or the range of a FOR, up to its DO.
     loop_head: bool,
     declares: bool,
+    /// It declares a condition or a handler.
+    conditions: bool,
     /// In a DECLARE ... HANDLER, before its statement.
     handler: bool,
     /// END was read; the next word tells what it closes.
@@ -42,6 +44,16 @@ impl Routine {
             event,
             ..Self::default()
         }
+    }
+
+    /// True if it is the body of an event.
+    pub(super) fn is_event(&self) -> bool {
+        self.event
+    }
+
+    /// True if it declares a condition or a handler.
+    pub(super) fn declares_conditions(&self) -> bool {
+        self.conditions
     }
 
     /// Whether a statement can start here.
@@ -114,6 +126,9 @@ impl Routine {
         } else if is(b"END") {
             self.end_pending = true;
         } else {
+            let handles = [&b"CONTINUE"[..], b"EXIT", b"UNDO"];
+            let handles = handles.iter().any(|one| before.eq_ignore_ascii_case(one));
+            self.conditions |= is(b"HANDLER") && handles || is(b"CONDITION") && self.declares;
             self.statement_word(word, started);
         }
     }

@@ -65,10 +65,11 @@ pub(super) struct Scan<'a> {
     routine: Routine,
     /// The first word of the statement.
     verb: Token,
-    /// What the statement at hand is, and its own marks and reads: those of `out` are the text's.
+    /// What the statement at hand is, and its own marks: those of `out` are the text's.
     current: Verb,
     marks: Marks,
-    asks: Reads,
+    /// It is SHOW WARNINGS, SHOW ERRORS or SHOW COUNT(*).
+    shows_conditions: bool,
     tables: Tables,
 }
 
@@ -128,7 +129,7 @@ impl<'a> Scan<'a> {
             verb: NO_TOKEN,
             current: Verb::Empty,
             marks: Marks::NONE,
-            asks: Reads::NONE,
+            shows_conditions: false,
             tables: Tables::default(),
         }
     }
@@ -214,10 +215,7 @@ impl<'a> Scan<'a> {
     /// succeeded (seen on MariaDB 10.11 and MySQL 9.7), and whether it leaves their warnings, if it
     /// has none of its own.
     fn replace(&mut self) {
-        let asks = match self.current {
-            Verb::Show => self.asks.intersects(Reads::DIAGNOSTICS),
-            verb => verb == Verb::Diagnostics,
-        };
+        let asks = self.shows_conditions || self.current == Verb::Diagnostics;
         let clears = self.clears_warnings();
         self.out.keeps_warnings &= asks || clears == Some(false);
         use Verb::{Call, Empty, Other, Prepare};
@@ -265,7 +263,7 @@ impl<'a> Scan<'a> {
         self.json_tables = 0;
         self.current = Verb::Empty;
         self.marks = Marks::NONE;
-        self.asks = Reads::NONE;
+        self.shows_conditions = false;
         self.tables = Tables::default();
     }
 
@@ -316,7 +314,6 @@ impl<'a> Scan<'a> {
     }
 
     fn read(&mut self, what: Reads) {
-        self.asks = self.asks.union(what);
         let earlier = what.without(self.out.replaces);
         self.out.reads = self.out.reads.union(earlier);
         // On MariaDB a function that looks at no table leaves the conditions before it.

@@ -79,6 +79,11 @@ pub(super) fn first(word: &[u8]) -> Option<First> {
     Some(First { verb, stage, pin })
 }
 
+/// All first words of the table.
+pub(super) fn first_words() -> impl Iterator<Item = &'static str> {
+    FIRST.iter().map(|row| row.0)
+}
+
 type Row = (&'static str, Verb, Stage, Option<PinCause>);
 
 /// A statement that the general checks of names and variables judge completely.

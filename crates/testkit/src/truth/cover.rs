@@ -107,7 +107,7 @@ const RESTORED_OTHERWISE: [&str; 9] = [
     "wsrep_gtid_seq_no",
 ];
 
-fn mode_of(server: &str) -> LexMode {
+pub(super) fn mode_of(server: &str) -> LexMode {
     let (name, version) = server.split_once(' ').expect("a name and a version");
     let mut numbers = version.split('.').map(|n| n.parse::<u32>().unwrap_or(0));
     let mut next = || numbers.next().unwrap_or(0);

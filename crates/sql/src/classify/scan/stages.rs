@@ -132,6 +132,7 @@ impl Scan<'_> {
             self.marked(Marks::NO_QUERY);
         }
         if self.is_any(token, &[b"WARNINGS", b"ERRORS", b"COUNT"]) {
+            self.shows_conditions = true;
             self.read(Reads::DIAGNOSTICS);
         } else if self.is(token, b"VARIABLES") && !self.is(self.last[0], b"GLOBAL") {
             // Shows `last_insert_id` among the others.
@@ -224,6 +225,7 @@ impl Scan<'_> {
     }
 
     pub(super) fn routine_token(&mut self, token: Token) {
+        self.body_word(token);
         match token.kind {
             Kind::Word => self.routine.word(self.text(token), self.text(self.last[0])),
             Kind::Punct(byte) => self.routine.other(byte),

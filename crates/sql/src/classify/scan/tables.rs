@@ -75,6 +75,9 @@ const SHOWN: [&[u8]; 14] = [
 ];
 /// What is defined, and is a table to the parser.
 const TABLES: [&[u8]; 4] = [b"TABLE", b"VIEW", b"SEQUENCE", b"INDEX"];
+/// What SHOW CREATE tells without one. To show a routine or a trigger MariaDB may have to read its
+/// body, and an INSERT there clears the conditions before.
+const CREATED: [&[u8]; 4] = [b"DATABASE", b"SCHEMA", b"EVENT", b"USER"];
 /// What is defined, and is none.
 const NO_TABLES: [&[u8]; 6] = [
     b"DATABASE",
@@ -122,6 +125,8 @@ impl Scan<'_> {
                 self.tables.from = selects;
                 self.tables.unsure |= bit.is_none();
             }
+            // The FROM of a REVOKE SELECT is an account's.
+            6 if self.stage == Stage::Accounts => {}
             6 if self.is(token, b"SELECT") => self.tables.selects |= bit.unwrap_or(0),
             6 | 7 if self.is_any(token, &SEQUENCES) => self.tables.unsure = true,
             _ => {}
@@ -133,14 +138,12 @@ impl Scan<'_> {
             }
             Verb::Show if self.is(before, b"CREATE") => {
                 self.tables.some |= self.is_any(token, &TABLES);
-                let others = self.is_any(token, &[b"EVENT", b"TRIGGER"]);
-                self.tables.none |= self.is_any(token, &NO_TABLES) || others;
+                self.tables.none |= self.is_any(token, &CREATED);
             }
             Verb::Ddl if self.stage == Stage::Ddl => {
-                let trigger = self.is(token, b"TRIGGER");
-                let create = self.is(self.verb, b"CREATE");
-                self.tables.some |= self.is_any(token, &TABLES) || trigger && create;
-                self.tables.none |= self.is_any(token, &NO_TABLES) || trigger && !create;
+                let trigger = self.is(token, b"TRIGGER") && self.is(self.verb, b"CREATE");
+                self.tables.some |= self.is_any(token, &TABLES) || trigger;
+                self.tables.none |= self.is_any(token, &NO_TABLES);
             }
             Verb::Ddl if before.start == self.verb.start && self.is(before, b"RENAME") => {
                 self.tables.some |= self.is_any(token, &[b"TABLE", b"TABLES"]);
@@ -182,6 +185,12 @@ impl Scan<'_> {
         self.tables.unsure = true;
     }
 
+    /// A word in the body of a stored object: MariaDB clears conditions when it reads an INSERT or
+    /// REPLACE, not when it runs it (since 10.7; seen on 10.11).
+    pub(super) fn body_word(&mut self, token: Token) {
+        self.tables.unsure |= self.is_any(token, &[b"INSERT", b"REPLACE"]);
+    }
+
     /// GET_LOCK() that does not get its lock clears the warnings, and no other function of the
     /// server's own does.
     pub(super) fn waits_for_lock(&mut self) {
@@ -194,7 +203,12 @@ impl Scan<'_> {
         use Verb::{Admin, Ddl, Lock, Savepoint, Select, Set, Show, Update, Use};
         use Verb::{Begin, Commit, Delete, Do, Empty, Explain, Insert, Load, Replace, Rollback};
         if self.mode.server.is_mysql() {
-            return Some(true);
+            // MySQL leaves them behind a body that declares a condition or a handler, unless it is
+            // an event's that is prepared (seen on 9.7).
+            return match (self.stage, self.routine.declares_conditions()) {
+                (Stage::Routine, true) => (!self.routine.is_event()).then_some(false),
+                _ => Some(true),
+            };
         }
         let Tables {
             some, none, unsure, ..
@@ -205,7 +219,7 @@ impl Scan<'_> {
             Select | Set | Do | Explain | Show | Ddl | Admin | Lock if some => Some(true),
             Select | Set | Do => (!unsure).then_some(false),
             Explain if self.marks.contains(Marks::SELECT_INSIDE) => (!unsure).then_some(false),
-            Show | Ddl | Admin | Lock if none => Some(false),
+            Show | Ddl | Admin | Lock if none => (!unsure).then_some(false),
             _ => None,
         }
     }
