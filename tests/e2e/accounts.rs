@@ -603,7 +603,7 @@ fn who_cannot_get_a_backend_any_more_is_closed(real: &Real) {
     let new = Account::new("u", "other");
     assert!(follows(real, &pool, "another password", &new).is_ok());
     let failure = first.failure("SELECT 2");
-    assert_eq!(failure.code, 1429, "{}", failure.message);
+    assert_eq!(failure.code, 4031, "{}", failure.message);
     assert!(
         failure.message.contains("has been changed") && failure.message.contains("log in again"),
         "{}",
@@ -711,7 +711,7 @@ fn who_has_to_send_a_password_after_a_restart_is_closed() {
             let is_away = failure.code == 9507;
             assert!(!is_away || !why.contains("has been changed"), "{why}");
             let is_said = why.contains("log in again") || why.contains("the next login brings it");
-            failure.code == 1429 && is_said
+            failure.code == 4031 && is_said
         }
         other => panic!("{other:?}"),
     });

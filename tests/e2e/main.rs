@@ -81,6 +81,7 @@ mod restoring;
 mod riding;
 mod roles;
 mod scheduling;
+mod rotation;
 mod session;
 mod sharing;
 mod silence;

@@ -131,6 +131,8 @@ pub struct User {
     pub name: String,
     /// What proves the password.
     pub verifier: Verifier,
+    /// What proves the second one, during a rotation.
+    pub(crate) second: Option<Verifier>,
     /// What clients are asked for; `None`: the answer of either plugin.
     pub method: Option<Method>,
     /// What its clients have to prove besides.
@@ -171,7 +173,11 @@ impl User {
                 user.limits.clone(),
             )
         };
-        of(self) == of(other) && self.verifier.is_like(&other.verifier)
+        let seconds_alike = match (&self.second, &other.second) {
+            (Some(own), Some(other)) => own.is_like(other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        of(self) == of(other) && self.verifier.is_like(&other.verifier) && seconds_alike
     }
 }
 
@@ -231,13 +237,21 @@ pub struct ShownSetting {
 
 /// What these users must prove, in their order.
 pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
-    let account = |(index, user): (usize, &User)| Account {
-        user: index,
-        name: user.name.clone(),
-        verifier: user.verifier.clone(),
-        method: user.method,
-        learnt: Arc::default(),
-        of_server: None,
+    let account = |(index, user): (usize, &User)| {
+        let of = |verifier: &Verifier, second| Account {
+            user: index,
+            name: user.name.clone(),
+            verifier: verifier.clone(),
+            method: user.method,
+            learnt: Arc::default(),
+            of_server: None,
+            second,
+        };
+        let second = user.second.as_ref();
+        of(
+            &user.verifier,
+            second.map(|second| Arc::new(of(second, None))),
+        )
     };
     let listed = users.iter().enumerate();
     let listed = listed.filter(|(_, user)| user.origin == Origin::Settings);
@@ -395,6 +409,7 @@ impl Raw {
     pub(crate) fn holds_secrets(&self) -> bool {
         let holds = |keys: &Keys, name| match keys.get(name) {
             Some(Value::Secret(secret)) => !secret.is_empty(),
+            Some(Value::Secrets(_)) => true,
             _ => false,
         };
         let of_users = self.users.iter().any(|user| {

@@ -31,9 +31,9 @@ pub(crate) mod statements;
 
 use crate::auth::address_limits::Seat;
 use crate::auth::auth_delay::AuthDelays;
-use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
 use crate::backend::kill_jobs::{KillAsk, KillEnd};
+use crate::backend::{Backend, BackendState};
 use crate::buffers::lent::Lent;
 use crate::buffers::memory::MemoryTold;
 use crate::buffers::received::Handling;
@@ -230,11 +230,27 @@ impl<N: Net> Group<N> {
         if epoch != self.settings_epoch {
             self.waiters().count_for_limits(false);
             self.room().count_all(false);
-            (self.settings, self.settings_epoch) = (self.shared.settings(), epoch);
+            let old = std::mem::replace(&mut self.settings, self.shared.settings());
+            self.settings_epoch = epoch;
+            self.take_passwords(&old);
             self.waiters().count_for_limits(true);
             self.room().count_all(true);
             self.seating().seat_all();
             self.figures.fit(self.settings.users.len());
+        }
+    }
+
+    /// Has backends log in with the passwords of these settings. What is on its way with one of
+    /// before would be refused for it.
+    fn take_passwords(&mut self, old: &Settings) {
+        let (now, settings) = (self.net.now(), self.settings.clone());
+        for pool in self.backend_pools.follow_passwords(old, &settings) {
+            self.backend_pools.pools[pool].dial_succeeded(now);
+            let dials =
+                |b: &Backend<N::Sock>| b.pool == pool && b.state() == BackendState::Dialling;
+            for key in self.backends.keys_of(dials) {
+                self.retire(key);
+            }
         }
     }
 

@@ -23,6 +23,9 @@ use session::text::Text;
 use session::user_variables::results_collation;
 use wire::command::ReplyShape;
 
+/// Errors that say nothing against the account: a shutdown, a KILL.
+const PASSING: [u16; 3] = [1053, 1317, 1927];
+
 /// What becomes of a backend when it has answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
@@ -91,7 +94,11 @@ impl<S> Openings<'_, S> {
     ) -> Opened {
         if let Some((code, text)) = &summary.error {
             let why = format!("the server refused to switch on its trackers: {code} {text}");
-            return Opened::Failed(why, DialEnd::Account);
+            let end = match PASSING.contains(code) {
+                true => DialEnd::Answered,
+                false => DialEnd::Account,
+            };
+            return Opened::Failed(why, end);
         }
         if !fresh {
             return Opened::Waits;

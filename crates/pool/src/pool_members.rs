@@ -416,27 +416,30 @@ impl<N: Net> PoolMembers<'_, N> {
         (is_outdated && self.pools.pools[old].count == 0).then_some(old)
     }
 
-    /// Moves a client on from a pool of an older version of the privileges.
-    pub(crate) fn move_on(&mut self, key: Key, old: usize) {
-        let PoolKey {
-            client_address,
-            capabilities,
-            extended,
-            user,
-            credential,
-            account,
-            ..
-        } = self.pools.pools[old].key.clone();
-        // The password may have been changed, and proven by others, since its login.
-        let counted = account.as_ref();
+    /// The key of a pool under the version of the privileges that holds now. The password may have
+    /// been changed, and proven by others, since its clients logged in.
+    pub(crate) fn key_of_now(&self, pool: usize) -> PoolKey {
+        let key = self.pools.pools[pool].key.clone();
+        let counted = key.account.as_ref();
         let now =
             counted.and_then(|counted| self.shared.accounts.of_server().of(counted)?.credential());
+        PoolKey {
+            credential: now.unwrap_or_else(|| key.credential.clone()),
+            privileges: self.shared.privileges.version(),
+            ..key
+        }
+    }
+
+    /// Moves a client on from a pool of an older version of the privileges.
+    pub(crate) fn move_on(&mut self, key: Key, old: usize) {
+        let key_of_now = self.key_of_now(old);
+        let capabilities = (key_of_now.capabilities, key_of_now.extended);
         let onward = Onward {
-            user,
-            credential: now.unwrap_or(credential),
-            account,
+            user: key_of_now.user,
+            credential: key_of_now.credential,
+            account: key_of_now.account,
         };
-        let pool = self.pool_of((capabilities, extended), onward, client_address);
+        let pool = self.pool_of(capabilities, onward, key_of_now.client_address);
         if let Some(client) = self.clients.get_mut(key) {
             client.pool = u32::try_from(pool).unwrap_or(0);
         }

@@ -89,6 +89,9 @@ pub const GLOBAL_VARIABLE: ErrorCode = error(1229, "HY000");
 pub const WRONG_VALUE_FOR_VAR: ErrorCode = error(1231, "42000");
 /// MySQL, from 8.0.24: the connection was idle for its `wait_timeout`, and is closed.
 pub const CLIENT_INACTIVE: ErrorCode = error(4031, "HY000");
+/// Onramp's own use of that number, with the state of a broken link: the client can go on no more,
+/// and is closed. Drivers and pools that know either of the two connect again.
+pub const CONNECT_AGAIN: ErrorCode = error(4031, "08S01");
 /// The words of [`CLIENT_INACTIVE`].
 pub const CLIENT_INACTIVE_WORDS: &str = "The client was disconnected by the server because of \
      inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";

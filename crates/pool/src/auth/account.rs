@@ -52,6 +52,8 @@ pub(crate) struct Account {
     pub(crate) learnt: Arc<Learnt>,
     /// What the server says of it; `None`: it stands in the settings.
     pub(crate) of_server: Option<ServerAccount>,
+    /// The account under its second password, during a rotation. That one has none.
+    pub(crate) second: Option<Arc<Account>>,
 }
 
 impl Account {
@@ -59,6 +61,11 @@ impl Account {
     pub(crate) fn proves_like(&self, other: &Account) -> bool {
         let of = |account: &Account| (account.user, account.method);
         of(self) == of(other) && self.verifier.is_like(&other.verifier)
+    }
+
+    /// The account under each of its passwords.
+    pub(crate) fn passwords(self: &Arc<Account>) -> impl Iterator<Item = &Arc<Account>> {
+        std::iter::once(self).chain(&self.second)
     }
 
     /// What a short answer of `caching_sha2_password` is checked with, if that is known.

@@ -83,6 +83,7 @@ impl Accounts {
             method: Some(Method::Plugin(Plugin::Native)),
             learnt: Arc::default(),
             of_server: None,
+            second: None,
         };
         Accounts {
             listed: Mutex::new(Arc::new(Listed::new(users))),
@@ -102,9 +103,17 @@ impl Accounts {
     pub(crate) fn set_listed(&self, mut users: Vec<Account>) {
         let before = self.listed();
         for user in &mut users {
-            let same = before.by_name.get(user.name.as_bytes());
-            if let Some(same) = same.filter(|same| same.proves_like(user)) {
-                user.learnt = same.learnt.clone();
+            let Some(same) = before.by_name.get(user.name.as_bytes()) else {
+                continue;
+            };
+            let learn = |user: &mut Account| {
+                if let Some(same) = same.passwords().find(|same| same.proves_like(user)) {
+                    user.learnt = same.learnt.clone();
+                }
+            };
+            learn(user);
+            if let Some(second) = &mut user.second {
+                learn(Arc::make_mut(second));
             }
         }
         let listed = Arc::new(Listed::new(users));
@@ -164,7 +173,8 @@ impl Accounts {
         let Some(of_server) = &account.of_server else {
             let listed = self.listed();
             let now = listed.by_name.get(account.name.as_bytes());
-            return now.is_some_and(|now| Arc::ptr_eq(&now.learnt, &account.learnt));
+            let is_it = |now: &Arc<Account>| Arc::ptr_eq(&now.learnt, &account.learnt);
+            return now.is_some_and(|now| now.passwords().any(is_it));
         };
         let all = self.of_server();
         let now = all.of(&of_server.counted);
@@ -206,17 +216,22 @@ impl Proof {
     /// Whether the quick answer proves the user, by what has been learnt since it was sent. Takes
     /// the same steps for a name that is not listed.
     pub(crate) fn is_proven_quickly(&self) -> bool {
-        let learnt = self.identity.like.learnt.sha2();
-        let proven = learnt
-            .is_some_and(|learnt| caching_sha2::verify(&self.quick, &self.nonce, &learnt.cached));
-        proven && self.identity.user.is_some()
+        let proves = |account: &Arc<Account>| {
+            let learnt = account.learnt.sha2();
+            let cached = learnt.map(|learnt| learnt.cached);
+            cached.is_some_and(|cached| caching_sha2::verify(&self.quick, &self.nonce, &cached))
+        };
+        self.identity.like.passwords().any(proves) && self.identity.user.is_some()
     }
 
     /// Whether this is the user's password. What is learnt from it is kept, but of an account of
     /// the server: that is kept when the server has the password cached too.
     pub(crate) fn is_proven_by(&self, password: &[u8]) -> bool {
-        let fits = self.identity.like.verifier.is_password(password);
-        self.identity.accepts(password, fits, &mut |_, _| ())
+        (self.identity.like.passwords()).any(|account| {
+            let fits = account.verifier.is_password(password);
+            self.identity
+                .accepts(account, (password, fits), &mut |_, _| ())
+        })
     }
 }
 
@@ -226,12 +241,17 @@ pub(crate) type Learn<'l> = &'l mut dyn FnMut(&Account, &[u8]);
 impl Identity {
     /// Whether a password that fits the account is that of the user: it may be another's, who
     /// stands in for a name that nobody has. What is learnt from it is kept.
-    pub(crate) fn accepts(&self, password: &[u8], fits: bool, learn: Learn<'_>) -> bool {
+    pub(crate) fn accepts(
+        &self,
+        account: &Account,
+        (password, fits): (&[u8], bool),
+        learn: Learn<'_>,
+    ) -> bool {
         let right = fits && self.user.is_some();
-        match (right, &self.like.of_server) {
+        match (right, &account.of_server) {
             (false, _) => {}
-            (true, Some(_)) => learn(&self.like, password),
-            (true, None) => self.like.learnt.learn(password, false),
+            (true, Some(_)) => learn(account, password),
+            (true, None) => account.learnt.learn(password, false),
         }
         right
     }

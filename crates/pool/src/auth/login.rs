@@ -245,33 +245,38 @@ impl Login {
         }
     }
 
-    fn answer_native(&self, answer: &[u8], seq: u8) -> Outcome {
+    fn answer_native(&mut self, answer: &[u8], seq: u8) -> Outcome {
         let with_password = !answer.is_empty();
-        let Some(Identity { user, like }) = &self.identity else {
+        let Some(Identity { user, like }) = &mut self.identity else {
             return Outcome::Denied(seq, with_password);
         };
-        let proven = native::proven(answer, &self.nonce, &like.verifier.native);
-        let right = match like.verifier.empty {
-            true => !with_password,
-            false => proven.is_some(),
-        };
-        if let (Some(once), Some(_), Some(_)) = (proven, user, &like.of_server) {
-            // Another group may have learnt the same at the same moment.
-            let _ = like.learnt.native.set(once);
+        if like.verifier.empty {
+            return self.verdict(!with_password, Vec::new(), seq, with_password);
+        }
+        let proven = like.passwords().find_map(|account| {
+            let once = native::proven(answer, &self.nonce, &account.verifier.native)?;
+            Some((account.clone(), once))
+        });
+        let right = proven.is_some();
+        if let Some((account, once)) = proven {
+            if user.is_some() && account.of_server.is_some() {
+                // Another group may have learnt the same at the same moment.
+                let _ = account.learnt.native.set(once);
+            }
+            // What proves the certificate is made of the password that the client has.
+            *like = account;
         }
         self.verdict(right, Vec::new(), seq, with_password)
     }
 
     fn answer_in_clear(&self, answer: &[u8], seq: u8) -> Outcome {
         let password = answer.strip_suffix(&[0]).unwrap_or(answer);
-        let verifier = self
-            .identity
-            .as_ref()
-            .map(|identity| &identity.like.verifier);
-        let right = verifier.is_some_and(|verifier| {
-            // As of the plugins, one that is too long is wrong.
-            password.len() <= PASSWORD_MAX && verifier.is_password(password)
-        });
+        // As of the plugins, one that is too long is wrong.
+        let is_its = |account: &Arc<Account>| {
+            password.len() <= PASSWORD_MAX && account.verifier.is_password(password)
+        };
+        let identity = self.identity.as_ref();
+        let right = identity.is_some_and(|identity| identity.like.passwords().any(is_its));
         self.verdict(right, Vec::new(), seq, !password.is_empty())
     }
 
@@ -296,10 +301,13 @@ impl Login {
         if answer.is_empty() || answer == [0] {
             return self.verdict(like.verifier.empty, Vec::new(), seq, false);
         }
-        let known = like.sha2();
-        // Nothing is known of some: what is compared then cannot be met, and takes as long.
-        let proven = caching_sha2::verify(answer, &self.nonce, &known.unwrap_or_default());
-        if proven && known.is_some() && user.is_some() {
+        let proves = |account: &Arc<Account>| {
+            let known = account.sha2();
+            // Nothing is known of some: what is compared then cannot be met, and takes as long.
+            let proven = caching_sha2::verify(answer, &self.nonce, &known.unwrap_or_default());
+            proven && known.is_some()
+        };
+        if like.passwords().any(proves) && user.is_some() {
             let mut out = Vec::new();
             put_short(&mut out, seq, |out| {
                 out.extend_from_slice(&[AUTH_MORE, FAST_AUTH_OK])

@@ -203,19 +203,23 @@ struct Judged(Vec<(Arc<Account>, Wiped, bool)>);
 impl Judged {
     /// Whether a password proves what this login has to prove.
     fn judge(&mut self, proof: &Proof, password: &[u8], learn: Learn<'_>) -> bool {
-        let account = &proof.identity.like;
+        proof.identity.like.passwords().any(|account| {
+            let fits = self.fits(account, password);
+            let identity = &proof.identity;
+            identity.accepts(account, (password, fits), &mut *learn)
+        })
+    }
+
+    fn fits(&mut self, account: &Arc<Account>, password: &[u8]) -> bool {
         let same = |(other, sent, _): &&(Arc<Account>, Wiped, bool)| {
             Arc::ptr_eq(other, account) && sent[..] == *password
         };
-        let fits = match self.0.iter().find(same) {
-            Some((_, _, fits)) => *fits,
-            None => {
-                let fits = account.verifier.is_password(password);
-                self.0.push((account.clone(), password.into(), fits));
-                fits
-            }
-        };
-        proof.identity.accepts(password, fits, learn)
+        if let Some((_, _, fits)) = self.0.iter().find(same) {
+            return *fits;
+        }
+        let fits = account.verifier.is_password(password);
+        self.0.push((account.clone(), password.into(), fits));
+        fits
     }
 }
 

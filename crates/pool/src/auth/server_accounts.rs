@@ -189,6 +189,7 @@ fn entry_of(read: Read, before: &ServerAccounts, user: usize, rules: HostRules) 
             require: read.require,
             clients_max: read.clients_max,
         }),
+        second: None,
     };
     let pattern = HostPattern::parse(&read.host, rules);
     Entry {

@@ -112,6 +112,7 @@ mod tests {
                 method: Some(Method::Plugin(plugin)),
                 learnt: Arc::default(),
                 of_server: None,
+                second: None,
             }));
         }
         all
@@ -156,6 +157,7 @@ mod tests {
             method: Some(Method::Plugin(Plugin::CachingSha2)),
             learnt: Arc::default(),
             of_server: None,
+            second: None,
         })
     }
 

@@ -15,6 +15,7 @@
 use crate::auth::account::Counted;
 use crate::auth::accounts::Accounts;
 use crate::auth::credential::Credential;
+use crate::config::Settings;
 use crate::queue::account_slots::AccountSlots;
 use crate::queue::lane::{LaneName, Lanes, Waiting};
 use crate::server::begins::Begins;
@@ -142,6 +143,8 @@ pub(crate) struct BackendPool {
     back_off: Duration,
     /// Why the last dial failed.
     pub last_failure: Option<String>,
+    /// The last dial failed because the server refuses the account.
+    pub(crate) is_refused: bool,
     /// How its logins begin, where the server has `init_connect`.
     pub(crate) begins: Option<Begins>,
     /// Whether the last login had a role; `None` before the first.
@@ -160,6 +163,7 @@ impl BackendPool {
             dial_at: Time(0),
             back_off: BACK_OFF_MIN,
             last_failure: None,
+            is_refused: false,
             begins: None,
             login_has_role: None,
         }
@@ -181,8 +185,9 @@ impl BackendPool {
     }
 
     /// Notes that a dial failed, and why.
-    pub(crate) fn dial_failed(&mut self, now: Time, why: String) {
+    pub(crate) fn dial_failed(&mut self, now: Time, why: String, end: DialEnd) {
         self.last_failure = Some(why);
+        self.is_refused = matches!(end, DialEnd::Account | DialEnd::PasswordUnknown);
         self.dial_at = now + self.back_off;
         self.back_off = (self.back_off * 2).min(BACK_OFF_MAX);
     }
@@ -190,8 +195,21 @@ impl BackendPool {
     /// Notes that a dial succeeded.
     pub(crate) fn dial_succeeded(&mut self, now: Time) {
         self.last_failure = None;
+        self.is_refused = false;
         self.dial_at = self.dial_at.min(now);
         self.back_off = BACK_OFF_MIN;
+    }
+}
+
+impl BackendPool {
+    /// The reason why no client of the pool can run a statement any more, as far as the last dial
+    /// and the accounts tell; `None`: there are backends, or nothing is known to keep one away.
+    pub(crate) fn dead_end(&self, accounts: &Accounts) -> Option<String> {
+        if self.count > 0 {
+            return None;
+        }
+        let refused = self.last_failure.clone().filter(|_| self.is_refused);
+        refused.or_else(|| self.key.outdated_password(accounts))
     }
 }
 
@@ -212,6 +230,32 @@ impl BackendPools {
     /// The index of a key, if there is such a key.
     pub(crate) fn find(&self, key: &PoolKey) -> Option<usize> {
         self.pools.iter().position(|pool| pool.key == *key)
+    }
+
+    /// Has pools of users of the settings log in with passwords that a reload has brought for the
+    /// accounts that they have; which pools those are.
+    pub(crate) fn follow_passwords(&mut self, old: &Settings, new: &Settings) -> Vec<usize> {
+        // Users keep their indices.
+        let users = old.users.iter().zip(&new.users);
+        let changed: Vec<_> = users
+            .filter(|(old, new)| {
+                old.backend_user == new.backend_user && old.backend_password != new.backend_password
+            })
+            .collect();
+        let mut followed = Vec::new();
+        for (index, pool) in self.pools.iter_mut().enumerate() {
+            let key = &mut pool.key;
+            let of_key = changed.iter().find(|(old, _)| {
+                key.account.is_none()
+                    && key.user == old.backend_user
+                    && key.credential == Credential::Password(old.backend_password.clone())
+            });
+            if let Some((_, new)) = of_key {
+                key.credential = Credential::Password(new.backend_password.clone());
+                followed.push(index);
+            }
+        }
+        followed
     }
 
     /// Pools of backends that say a client's address.
@@ -333,6 +377,7 @@ impl BackendPools {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::test_settings;
 
     fn key(capabilities: u32, user: &str, privileges: u32) -> PoolKey {
         PoolKey {
@@ -394,18 +439,78 @@ mod tests {
     }
 
     #[test]
+    fn a_pool_is_a_dead_end_once_it_is_refused_and_has_no_backend() {
+        let accounts = Accounts::new(Vec::new());
+        let mut pools = BackendPools::default();
+        let a = pools.add(key(0, "app", 0), |_| true);
+        let is_dead = |pools: &BackendPools| pools.pools[a].dead_end(&accounts).is_some();
+        assert!(!is_dead(&pools));
+        for (end, refused) in [(DialEnd::Answered, false), (DialEnd::Account, true)] {
+            pools.pools[a].dial_failed(Time(0), "refused".into(), end);
+            assert_eq!(is_dead(&pools), refused, "{end:?}");
+        }
+        pools.dial_begins(a);
+        assert!(!is_dead(&pools), "it has a backend");
+        pools.dial_ends(a);
+        pools.leaves(a, Key::from_parts(1, 1));
+        assert!(is_dead(&pools));
+        pools.pools[a].dial_succeeded(Time(0));
+        assert!(!is_dead(&pools));
+    }
+
+    #[test]
+    fn pools_follow_the_password_of_their_account_and_no_other() {
+        let settings = |password: &str| {
+            let mut settings = test_settings("");
+            let other = settings.users[0].clone();
+            settings.users.push(other);
+            settings.users[0].backend_user = "app".into();
+            settings.users[0].backend_password = password.into();
+            settings.users[1].backend_user = "other".into();
+            settings.users[1].backend_password = "x".into();
+            settings
+        };
+        let mut pools = BackendPools::default();
+        let followed = pools.add(key(0, "app", 0), |_| true);
+        let again = pools.add(key(2, "app", 0), |_| true);
+        pools.add(key(0, "other", 0), |_| true);
+        let of_server = PoolKey {
+            account: Some(Arc::default()),
+            ..key(0, "app", 0)
+        };
+        pools.add(of_server, |_| true);
+        let elsewhere = PoolKey {
+            credential: Credential::Password("z".into()),
+            ..key(0, "app", 0)
+        };
+        pools.add(elsewhere, |_| true);
+        assert_eq!(
+            pools.follow_passwords(&settings("x"), &settings("y")),
+            [followed, again]
+        );
+        let now = |pool: &BackendPool| pool.key.credential.clone();
+        let credentials: Vec<_> = pools.pools.iter().map(now).collect();
+        let of = |text: &str| Credential::Password(text.into());
+        assert_eq!(credentials, [of("y"), of("y"), of("x"), of("x"), of("z")]);
+        // Another account is not this one under another password.
+        let mut renamed = settings("w");
+        renamed.users[0].backend_user = "new".into();
+        assert!(pools.follow_passwords(&settings("y"), &renamed).is_empty());
+    }
+
+    #[test]
     fn dials_back_off_and_recover() {
         let mut pools = BackendPools::default();
         let a = pools.add(key(0, "app", 0), |_| true);
         let pool = &mut pools.pools[a];
         let mut waits = Vec::new();
         for _ in 0..8 {
-            pool.dial_failed(Time(0), "refused".into());
+            pool.dial_failed(Time(0), "refused".into(), DialEnd::Answered);
             waits.push(pool.dial_at.since(Time(0)).as_millis());
         }
         assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
         pool.dial_succeeded(Time(0));
-        pool.dial_failed(Time(0), "refused".into());
+        pool.dial_failed(Time(0), "refused".into(), DialEnd::Answered);
         assert_eq!(pool.dial_at.since(Time(0)), BACK_OFF_MIN);
     }
 }

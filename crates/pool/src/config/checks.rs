@@ -256,22 +256,49 @@ fn requirement(user: &mut UserKeys) -> Requirement {
     }
 }
 
-/// Fetches the passwords that stand elsewhere.
-fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<(), String> {
-    let own = Typed {
-        prefix: "",
-        text: &mut user.password,
-        file: &mut user.password_file,
-        env: &mut user.password_env,
-    };
-    own.take(warnings)?;
+/// Fetches the passwords that stand elsewhere: those of the clients, of which there are at most
+/// two, and that of the server, which stays among the keys.
+fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<Vec<Secret>, String> {
+    let texts = std::mem::take(&mut user.password.0).into_iter().map(Some);
+    let files = std::mem::take(&mut user.password_file.0)
+        .into_iter()
+        .map(Some);
+    let names = std::mem::take(&mut user.password_env.0)
+        .into_iter()
+        .map(Some);
+    let (mut texts, mut files, mut names) = (texts, files, names);
+    let mut passwords = Vec::new();
+    loop {
+        let mut text = texts.next().flatten();
+        let own = Typed {
+            prefix: "",
+            text: &mut text,
+            file: &mut files.next().flatten(),
+            env: &mut names.next().flatten(),
+        };
+        own.take(warnings)?;
+        match text {
+            Some(password) => passwords.push(password),
+            None => break,
+        }
+    }
+    if let [one, other] = &passwords[..]
+        && (one.is_empty() || other.is_empty() || one == other)
+    {
+        return Err(
+            "password: expected two different passwords, neither of them empty (one alone is no \
+             list)"
+                .into(),
+        );
+    }
     let backend = Typed {
         prefix: "backend_",
         text: &mut user.backend_password,
         file: &mut user.backend_password_file,
         env: &mut user.backend_password_env,
     };
-    backend.take(warnings)
+    backend.take(warnings)?;
+    Ok(passwords)
 }
 
 /// What stands for the server's accounts: the limits that all of them have.
@@ -280,6 +307,7 @@ pub(super) fn server_accounts(top: &Keys) -> Result<User, String> {
         origin: Origin::Server,
         name: SERVER_ACCOUNTS.into(),
         verifier: Verifier::of_nobody(),
+        second: None,
         method: None,
         require: Requirement::default(),
         backend_user: String::new(),
@@ -306,15 +334,22 @@ fn checked_user(
     warnings: &mut Vec<String>,
 ) -> Result<User, String> {
     let name = typed.name.clone();
-    fetch_passwords(&mut typed, warnings)?;
-    let verifier = match (&typed.password, &typed.password_hash) {
-        (Some(password), None) => Verifier::from_password(password.as_bytes()),
-        (None, Some(hash)) => {
-            let stored = native::stored_from_text(hash)
-                .ok_or("password_hash: expected * and 40 hexadecimal digits")?;
-            Verifier::from_native_hash(stored)
-        }
-        _ => {
+    let passwords = fetch_passwords(&mut typed, warnings)?;
+    let hashes = typed.password_hash.0.iter().map(|hash| {
+        let stored = native::stored_from_text(hash);
+        stored.ok_or("password_hash: expected * and 40 hexadecimal digits")
+    });
+    let hashes = hashes.collect::<Result<Vec<_>, _>>()?;
+    let of_text = |password: &Secret| Verifier::from_password(password.as_bytes());
+    let verifiers = match (&passwords[..], &hashes[..]) {
+        ([_, ..], []) => passwords.iter().map(of_text).collect(),
+        ([], [_, ..]) => hashes.into_iter().map(Verifier::from_native_hash).collect(),
+        _ => Vec::new(),
+    };
+    let mut verifiers = verifiers.into_iter();
+    let (verifier, second) = match verifiers.next() {
+        Some(verifier) => (verifier, verifiers.next()),
+        None => {
             return Err(
                 "expected either a password (password, password_file or password_env) or \
                  password_hash (an account without a password has password = \"\")"
@@ -330,7 +365,8 @@ fn checked_user(
                 .into(),
         );
     }
-    let backend_password = typed.backend_password.or(typed.password).ok_or(
+    let own = passwords.into_iter().next();
+    let backend_password = typed.backend_password.or(own).ok_or(
         "password_hash: expected backend_password beside it: a hash proves the client's password \
          to the pool, but the pool needs a password for the server",
     )?;
@@ -345,6 +381,7 @@ fn checked_user(
         origin: Origin::Settings,
         name,
         verifier,
+        second,
         method: typed.auth,
         require,
         backend_user,

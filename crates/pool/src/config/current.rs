@@ -88,7 +88,11 @@ impl Settings {
         let mut changes = Changes::default();
         self.keep_what_is_fixed(old);
         self.compare_passwords(old, &mut changes);
-        (self.backend, self.monitor) = (old.backend.clone(), old.monitor.clone());
+        self.backend = old.backend.clone();
+        let name = |of: &Settings| of.monitor.as_ref().map(|(name, _)| name.clone());
+        if name(self) != name(old) {
+            self.monitor = old.monitor.clone();
+        }
         (self.tls, self.backend_tls) = (old.tls.clone(), old.backend_tls.clone());
         self.backend_proxy = old.backend_proxy;
         self.console = old.console.clone();
@@ -108,8 +112,12 @@ impl Settings {
             accounts.map(|account| account.password.clone()).collect()
         };
         if monitor(self) != monitor(old) {
-            let change = "backend.monitor_password (another one)";
-            changes.fixed.push(change.to_owned());
+            let change = "backend.monitor_password (another one)".to_owned();
+            let name = |of: &Settings| of.monitor.as_ref().map(|(name, _)| name.clone());
+            match name(self) == name(old) {
+                true => changes.applied.push(change),
+                false => changes.fixed.push(change),
+            }
         }
         if console(self) != console(old) {
             let change = "a password of the console (another one)";
@@ -257,13 +265,10 @@ mod tests {
         let old = with("one", "two");
         assert_eq!(with("one", "two").follow(&old).unwrap(), Changes::default());
         let mut new = with("three", "four");
-        let fixed = new.follow(&old).unwrap().fixed;
-        let told = [
-            "backend.monitor_password (another one)",
-            "a password of the console (another one)",
-        ];
-        assert_eq!(fixed, told);
-        assert_eq!(new.monitor, old.monitor);
+        let changes = new.follow(&old).unwrap();
+        assert_eq!(changes.fixed, ["a password of the console (another one)"]);
+        assert_eq!(changes.applied, ["backend.monitor_password (another one)"]);
+        assert_eq!(new.monitor.unwrap().1, "three");
     }
 
     #[test]

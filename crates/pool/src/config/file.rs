@@ -185,12 +185,21 @@ fn written(row: &Row, value: &DeValue<'_>) -> Result<Value, String> {
             let items: Option<Vec<String>> = items.iter().map(|i| text(i.get_ref())).collect();
             items.map(Value::List)
         }
-        (Kind::Password, DeValue::String(text)) => Some(Value::Secret(Secret::from(text.as_ref()))),
+        (Kind::Password | Kind::Passwords, DeValue::String(text)) => {
+            Some(Value::Secret(Secret::from(text.as_ref())))
+        }
+        (Kind::Passwords, DeValue::Array(items)) => {
+            let secret = |text: &str| Secret::from(text);
+            let secrets: Option<Vec<Secret>> = (items.iter())
+                .map(|item| item.get_ref().as_str().map(secret))
+                .collect();
+            secrets.map(Value::Secrets)
+        }
         _ => None,
     };
     found.ok_or_else(|| {
         let form = match row.kind {
-            Kind::Password => return EXPECTED_PASSWORD.to_owned(),
+            Kind::Password | Kind::Passwords => return EXPECTED_PASSWORD.to_owned(),
             Kind::Text(_) | Kind::OneOf(_) => ", as a text in quotes",
             Kind::List(_) => " in quotes, as [\"...\", \"...\"]",
             Kind::Number { .. } | Kind::Switch => "",

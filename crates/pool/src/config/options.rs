@@ -83,7 +83,7 @@ impl clap::FromArgMatches for TableOptions {
                     .get_one::<String>(&name)
                     .map(|text| Value::Text(text.clone())),
                 // A password does not belong into a command line.
-                Kind::Password => None,
+                Kind::Password | Kind::Passwords => None,
             };
             if let Some(value) = value {
                 self.keys
@@ -108,7 +108,7 @@ fn argument(row: &'static Row) -> Option<clap::Arg> {
         }),
         Kind::Switch => argument.value_parser(clap::value_parser!(bool)),
         Kind::List(_) => argument.action(clap::ArgAction::Append),
-        Kind::OneOf(_) | Kind::Text(_) | Kind::Password => argument,
+        Kind::OneOf(_) | Kind::Text(_) | Kind::Password | Kind::Passwords => argument,
     };
     Some(argument.help(row.help()))
 }

@@ -105,6 +105,7 @@ fn form_shown(row: &Row) -> String {
         Kind::Text(form) => form.into(),
         Kind::List(form) => format!("list of {form}"),
         Kind::Password => "a password".into(),
+        Kind::Passwords => "a password, or two".into(),
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) enum Kind {
     /// Texts; one text alone stands for a list of one.
     List(&'static str),
     Password,
+    /// A password, or two of them.
+    Passwords,
 }
 
 /// What holds where nothing is written.
@@ -251,7 +253,7 @@ impl Row {
                 let names = names.filter(|name| !name.is_empty());
                 Some(Value::List(names.map(str::to_owned).collect()))
             }
-            Kind::Password => None,
+            Kind::Password | Kind::Passwords => None,
         }
     }
 
@@ -269,6 +271,7 @@ impl Row {
             },
             Kind::Text(form) | Kind::List(form) => form.into(),
             Kind::Password => "a password".into(),
+            Kind::Passwords => "a password, or a list of two".into(),
         }
     }
 
@@ -350,6 +353,7 @@ pub(crate) enum Value {
     Switch(bool),
     List(Vec<String>),
     Secret(Secret),
+    Secrets(Vec<Secret>),
 }
 
 /// Where something is written.
@@ -458,7 +462,7 @@ impl Keys {
             Value::Switch(on) => on.to_string(),
             Value::Text(text) => text.clone(),
             Value::List(texts) => texts.join(", "),
-            Value::Secret(_) => HIDDEN.to_owned(),
+            Value::Secret(_) | Value::Secrets(_) => HIDDEN.to_owned(),
         };
         let value = match row.key {
             "password_hash" => HIDDEN.to_owned(),
@@ -605,6 +609,44 @@ impl FromValue for Secret {
             Value::Secret(secret) => Ok(secret.clone()),
             _ => wrong_type(row),
         }
+    }
+}
+
+/// What a user has one of, and two during a rotation: passwords, or where they stand.
+#[derive(Clone, Debug)]
+pub(crate) struct UpToTwo<T>(pub(crate) Vec<T>);
+
+/// Passwords that open the pool for one user at most.
+const PASSWORDS_MAX: usize = 2;
+
+impl FromValue for UpToTwo<Secret> {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Secret(secret) => Ok(UpToTwo(vec![secret.clone()])),
+            Value::Secrets(secrets) if secrets.len() == PASSWORDS_MAX => {
+                Ok(UpToTwo(secrets.clone()))
+            }
+            _ => wrong_type(row),
+        }
+    }
+
+    fn nothing() -> Option<Self> {
+        Some(UpToTwo(Vec::new()))
+    }
+}
+
+impl FromValue for UpToTwo<String> {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        match value {
+            Value::List(texts) if (1..=PASSWORDS_MAX).contains(&texts.len()) => {
+                Ok(UpToTwo(texts.clone()))
+            }
+            _ => wrong_type(row),
+        }
+    }
+
+    fn nothing() -> Option<Self> {
+        Some(UpToTwo(Vec::new()))
     }
 }
 

@@ -6,7 +6,7 @@
 //! `ONRAMP_WRITE=1 cargo test -p pool settings_page` rewrites that page.
 
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
-use super::row::{table, take, wrong_type};
+use super::row::{UpToTwo, table, take, wrong_type};
 use super::{AccountSource, ConsoleSettings, OtelSettings, ShownSetting, StoredCode, User};
 use crate::auth::account::{CLEAR_PASSWORD, Method};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
@@ -735,17 +735,16 @@ table! {
             /// Its password.
             monitor_password: Option<Secret> {
                 .of(Kind::Password).or_nothing("the first user's")
-                .fixed()
             }
 
             /// Instead of it: the file that holds it. See [Passwords](passwords.md).
             monitor_password_file: Option<String> {
-                .of(Kind::Text("a path")).or_nothing("") .fixed()
+                .of(Kind::Text("a path")).or_nothing("")
             }
 
             /// Instead of it: the variable of the environment that holds it.
             monitor_password_env: Option<String> {
-                .of(Kind::Text("a name")).or_nothing("") .fixed()
+                .of(Kind::Text("a name")).or_nothing("")
             }
         }
     }
@@ -759,20 +758,25 @@ table! {
             /// with which clients log in
             name: String { .of(Kind::Text("a name")).needed("name = \"...\"") }
 
-            /// in clear; `""` for none
-            password: Option<Secret> {
-                .of(Kind::Password).or_nothing("needed, or one of the next three")
+            /// in clear; `""` for none. A list of two during a [rotation](passwords.md#rotation):
+            /// both open the pool, and the first one the server
+            password: UpToTwo<Secret> {
+                .of(Kind::Passwords).or_nothing("needed, or one of the next three")
             }
 
-            /// [the file](passwords.md) that holds it
-            password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+            /// [the file](passwords.md) that holds it, or a list of two
+            password_file: UpToTwo<String> {
+                .of(Kind::List("a path, or a list of two")).or_nothing("")
+            }
 
-            /// [the variable of the environment](passwords.md) that holds it
-            password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+            /// [the variable of the environment](passwords.md) that holds it, or a list of two
+            password_env: UpToTwo<String> {
+                .of(Kind::List("a name, or a list of two")).or_nothing("")
+            }
 
-            /// `*` and 40 hexadecimal digits, as in `mysql.user`
-            password_hash: Option<String> {
-                .of(Kind::Text("* and 40 hexadecimal digits")).or_nothing("")
+            /// `*` and 40 hexadecimal digits, as in `mysql.user`, or a list of two
+            password_hash: UpToTwo<String> {
+                .of(Kind::List("* and 40 hexadecimal digits, or a list of two")).or_nothing("")
             }
 
             /// plugin that clients must use: `mysql_native_password`, `caching_sha2_password`, or

@@ -78,8 +78,8 @@ fn no_setting_has_a_pipe_waited_for() {
         .chain(otel_rows())
         .chain(user_rows());
     let is_file = |row: &&row::Row| {
-        matches!(row.kind, row::Kind::Text(what) if what.contains("path"))
-            && row.key != "spool_folder"
+        matches!(row.kind, row::Kind::Text(what) | row::Kind::List(what) if what.contains("path"))
+            && !row.key.ends_with("_folder")
     };
     let mut count = 0;
     for row in rows.filter(is_file) {
@@ -212,6 +212,45 @@ fn neither_settings_nor_mistakes_show_a_password() {
     let without = "[[user]]\nname = \"a\"\npassword = \"\"\n\
                        [[user]]\npassword_file = \"f\"\nname = \"b\"";
     assert!(!Raw::parse(without).unwrap().holds_secrets());
+}
+
+#[test]
+fn two_passwords_are_as_many_as_a_user_has() {
+    let of = |keys: &str| {
+        let text = format!(
+            "listen = \"127.0.0.1:1\"\n[backend]\naddress = \"127.0.0.1:2\"\n[[user]]\n\
+             name = \"a\"\n{keys}"
+        );
+        check(&text).map(|mut settings| settings.users.remove(0))
+    };
+    let (one, other) = (
+        "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19",
+        "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7",
+    );
+    let hashes = format!("password_hash = [\"{one}\", \"{other}\"]\nbackend_password = \"x\"");
+    for (keys, backend) in [("password = [\"x\", \"y\"]", "x"), (&*hashes, "x")] {
+        let user = of(keys).unwrap();
+        assert!(user.second.is_some(), "{keys}");
+        assert_eq!(user.backend_password, backend);
+    }
+    assert!(of("password = \"x\"").unwrap().second.is_none());
+    for keys in [
+        "password = [\"x\"]",
+        "password = [\"x\", \"y\", \"z\"]",
+        "password = [\"x\", \"x\"]",
+        "password = [\"x\", \"\"]",
+        "password = [\"x\", 1]",
+        "password = [\"x\", \"y\"]\npassword_env = \"PATH\"",
+        "password_env = [\"PATH\", \"PATH\", \"PATH\"]",
+    ] {
+        let why = of(keys).unwrap_err();
+        assert!(
+            why.contains("password") && why.contains("expected"),
+            "{keys}: {why}"
+        );
+    }
+    let mixed = of("password = \"x\"\npassword_env = [\"PATH\", \"HOME\"]").unwrap_err();
+    assert!(mixed.contains("expected one of"), "{mixed}");
 }
 
 #[test]

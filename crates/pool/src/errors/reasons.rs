@@ -172,6 +172,9 @@ pub(crate) enum Refusal {
     Prepared(Unprepared),
     /// The server refused our login with the backend account.
     BackendLogin(String),
+    /// The same, and no backend of the account is left for a client that has run statements: it is
+    /// closed.
+    NoBackendLogin(String),
 }
 
 /// Which limit on the bytes of unfinished commands a client is over.
@@ -391,7 +394,7 @@ impl Refusal {
             Refusal::BackendLost(_) => "backend-lost",
             Refusal::Restore(_) => "restore",
             Refusal::Unrestored(_) => "unrestored",
-            Refusal::BackendLogin(_) => "backend-login",
+            Refusal::BackendLogin(_) | Refusal::NoBackendLogin(_) => "backend-login",
             Refusal::Prepared(_) => "prepared",
             Refusal::KillBackend => "kill-backend",
             Refusal::KillFailed(_) => "kill-failed",
@@ -440,6 +443,7 @@ impl Refusal {
             ) => errors::PREPARED_COUNT,
             Refusal::Prepared(_) => errors::UNKNOWN_ERROR,
             Refusal::BackendLogin(_) => errors::NO_FOREIGN_SERVER,
+            Refusal::NoBackendLogin(_) => errors::CONNECT_AGAIN,
         }
     }
 }
@@ -531,6 +535,11 @@ impl fmt::Display for Refusal {
             Refusal::BackendLogin(why) => {
                 write!(f, "onramp: the server refused the pooler's login: {why}")
             }
+            Refusal::NoBackendLogin(why) => write!(
+                f,
+                "onramp: the connection is closed, connect again: the server refused the pooler's \
+                 login: {why}"
+            ),
         }
     }
 }

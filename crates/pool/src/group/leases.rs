@@ -20,7 +20,6 @@ use crate::backend::backend_pools::DialEnd;
 use crate::backend::lazy_readback::LastClient;
 use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
 use crate::client::{ClientState, Handled};
-use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::queue::priority::Priority;
 use crate::tokens::BACKEND;
@@ -339,7 +338,7 @@ impl<N: Net> Group<N> {
                 && let key = &self.backend_pools.pools[pool].key
                 && let Some(why) = key.outdated_password(&self.shared.accounts)
             {
-                self.refuse_waiting(pool, &Refusal::BackendLogin(why), true);
+                self.end_waiting(pool, &why);
                 return false;
             }
             let now = self.net.now();
@@ -374,9 +373,10 @@ impl<N: Net> Group<N> {
         }
         let key = &self.backend_pools.pools[pool].key;
         if let Some(why) = key.outdated_password(&self.shared.accounts) {
-            self.backend_pools.pools[pool].dial_failed(now, why.clone());
+            let end = DialEnd::PasswordUnknown;
+            self.backend_pools.pools[pool].dial_failed(now, why.clone(), end);
             if self.backend_pools.pools[pool].count == 0 {
-                self.refuse_waiting(pool, &Refusal::BackendLogin(why), true);
+                self.end_waiting(pool, &why);
             }
             return;
         }
@@ -394,7 +394,7 @@ impl<N: Net> Group<N> {
                 let words = self.shared.upstream.words(&address);
                 let why = format!("cannot connect to {words}: {error}");
                 self.shared.upstream.failed(&address, now, &why);
-                self.backend_pools.pools[pool].dial_failed(now, why);
+                self.backend_pools.pools[pool].dial_failed(now, why, DialEnd::Unreached);
                 return (self.outbox).give_slot_back(&self.shared.budget, self.index);
             }
         };

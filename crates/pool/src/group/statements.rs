@@ -109,7 +109,10 @@ impl<N: Net> Group<N> {
         }
         match command {
             Command::Quit => self.clients.close_later(key),
-            Command::Ping => self.answers().pong(key),
+            Command::Ping => match self.dead_end(key) {
+                Some(why) => self.end_client(key, &why),
+                None => self.answers().pong(key),
+            },
             Command::SetOption => {
                 let (server, client) = (self.shared.server.flavour, self.clients.get_mut(key));
                 match client.map(|c| c.set_option(arguments, server, &mut self.sessions)) {
@@ -140,6 +143,22 @@ impl<N: Net> Group<N> {
             }
         }
         Handled::Used
+    }
+
+    /// The reason why a client can run no statement any more. Who asks by COM_PING whether its
+    /// connection serves, as applications' pools do, is not told that it does.
+    fn dead_end(&mut self, key: Key) -> Option<String> {
+        let client = self.clients.get(key).filter(|c| c.lease().is_none())?;
+        let pool = client.pool as usize;
+        // Its next statement moves it on.
+        let pool = match self.members().outdated(key) {
+            Some(old) => {
+                let key_of_now = self.members().key_of_now(old);
+                self.backend_pools.find(&key_of_now)?
+            }
+            None => pool,
+        };
+        self.backend_pools.pools[pool].dead_end(&self.shared.accounts)
     }
 
     /// Whether the pool cannot carry out a command before it knows what it asks just now.

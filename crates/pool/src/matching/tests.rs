@@ -2,7 +2,7 @@
 
 use super::choice::Affinity;
 use super::*;
-use crate::backend::backend_pools::PoolKey;
+use crate::backend::backend_pools::{DialEnd, PoolKey};
 use crate::backend::lazy_readback::LastClient;
 use crate::backend::reuse::Reuse;
 use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
@@ -287,7 +287,7 @@ fn a_pool_without_backends_is_starved_when_its_front_waits_for_longest() {
     bench.waits(mine, LaneName::Low, 12);
     assert_eq!(bench.matching().starved_pool(0, since(12)), None);
     // Where its dials have failed, it waits for the next.
-    bench.pools.pools[1].dial_failed(NOW, "refused".into());
+    bench.pools.pools[1].dial_failed(NOW, "refused".into(), DialEnd::Answered);
     assert_eq!(bench.matching().starved_pool(0, since(5)), None);
 }
 
@@ -395,7 +395,7 @@ fn a_failed_dial_is_tried_again_after_its_wait() {
     let client = bench.client(0, None);
     assert_eq!(bench.matching().next_dial(), Time::NEVER);
     bench.waits(client, LaneName::Low, 5);
-    bench.pools.pools[0].dial_failed(NOW, "refused".into());
+    bench.pools.pools[0].dial_failed(NOW, "refused".into(), DialEnd::Answered);
     let at = bench.pools.pools[0].dial_at;
     assert!(!bench.matching().may_dial(0));
     assert_eq!(bench.matching().next_dial(), at);

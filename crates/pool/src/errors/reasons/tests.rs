@@ -41,6 +41,7 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::Prepared(Unprepared::Held { .. }) => 41,
         Refusal::Prepared(Unprepared::HeldBytes { .. }) => 42,
         Refusal::BackendLogin(_) => 29,
+        Refusal::NoBackendLogin(_) => 48,
         Refusal::OwnCommands => 30,
         Refusal::Input { limit, .. } => match limit {
             InputLimit::Command(_) => 31,
@@ -65,7 +66,7 @@ fn number(refusal: &Refusal) -> usize {
     }
 }
 
-const NUMBERS: usize = 48;
+const NUMBERS: usize = 49;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -172,6 +173,7 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         ),
         (Refusal::Prepared(Unprepared::NoSession), "onramp-prepared"),
         (Refusal::BackendLogin(words()), "onramp-backend-login"),
+        (Refusal::NoBackendLogin(words()), "onramp-backend-login"),
         (Refusal::OwnCommands, "onramp-own-commands"),
         (input(InputLimit::Command(64)), "onramp-input"),
         (

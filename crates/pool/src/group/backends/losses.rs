@@ -59,8 +59,9 @@ impl<N: Net> Group<N> {
             DialEnd::AccountFull => {
                 entry.slots.refused(why, now);
                 entry.last_failure = Some(why.into());
+                entry.is_refused = false;
             }
-            _ => entry.dial_failed(now, why.into()),
+            _ => entry.dial_failed(now, why.into(), end),
         }
         self.retire(lease);
         let entry = &self.backend_pools.pools[pool];
@@ -71,13 +72,11 @@ impl<N: Net> Group<N> {
                 format_args!("no backend for '{user}': {why}"),
             );
         }
-        if end == DialEnd::PasswordUnknown && self.backend_pools.pools[pool].count == 0 {
-            let refusal = Refusal::BackendLogin(why.into());
-            self.refuse_waiting(pool, &refusal, true);
-            return;
+        if let Some(why) = self.backend_pools.pools[pool].dead_end(&self.shared.accounts) {
+            return self.end_waiting(pool, &why);
         }
         if end == DialEnd::Account && !self.matching().gets_one_free(pool) {
-            self.refuse_waiting(pool, &Refusal::BackendLogin(why.into()), false);
+            self.refuse_waiting(pool, &Refusal::BackendLogin(why.into()));
         }
     }
 

@@ -59,7 +59,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn refuse_while_down(&mut self, pool: usize, lasted: Duration) {
         let entry = &self.backend_pools.pools[pool];
         if self.shared.upstream.is_silent() {
-            self.refuse_waiting(pool, &silence(lasted), false);
+            self.refuse_waiting(pool, &silence(lasted));
             return;
         }
         if entry.count > entry.dialling {
@@ -68,11 +68,11 @@ impl<N: Net> Group<N> {
         let why = entry.last_failure.clone();
         // Its return would not help them.
         if let Some(why) = entry.key.outdated_password(&self.shared.accounts) {
-            self.refuse_waiting(pool, &Refusal::BackendLogin(why), true);
+            self.end_waiting(pool, &why);
             return;
         }
         let why = why.unwrap_or_else(|| "the connections to it were lost".into());
-        if self.refuse_waiting(pool, &Refusal::ServerDown { lasted, why }, false) {
+        if self.refuse_waiting(pool, &Refusal::ServerDown { lasted, why }) {
             self.refused_pool = Some(pool);
         }
     }

@@ -84,19 +84,33 @@ impl<N: Net> Group<N> {
         self.pump(key);
     }
 
-    /// Every client of a pool that waits for a backend gets an error; `closes`: it is closed,
-    /// because logging in again helps. Says whether there were any.
-    pub(crate) fn refuse_waiting(&mut self, pool: usize, refusal: &Refusal, closes: bool) -> bool {
+    /// Gives every client of a pool that waits for a backend an error. True if there were any.
+    pub(crate) fn refuse_waiting(&mut self, pool: usize, refusal: &Refusal) -> bool {
         let mut any = false;
         while let Some(client) = self.matching().take_refusable(pool) {
             any = true;
-            if closes {
-                self.waiters().forget(client);
-                self.refuse_and_leave(client, refusal);
-            } else {
-                self.give_up(client, refusal);
-            }
+            self.give_up(client, refusal);
         }
         any
+    }
+
+    /// Closes every client of a pool that waits for a backend, where none can be had any more.
+    pub(crate) fn end_waiting(&mut self, pool: usize, why: &str) {
+        while let Some(client) = self.matching().take_refusable(pool) {
+            self.waiters().forget(client);
+            self.end_client(client, why);
+        }
+    }
+
+    /// Closes a client that can run no statement any more. One that has run some is told so by an
+    /// error for which drivers connect again, some without its words. One that has run none would
+    /// meet the same again: it is told the words.
+    pub(crate) fn end_client(&mut self, key: Key, why: &str) {
+        let has_run = self.clients.get(key).is_some_and(|c| c.last.number != 0);
+        let refusal = match has_run {
+            true => Refusal::NoBackendLogin(why.into()),
+            false => Refusal::BackendLogin(why.into()),
+        };
+        self.refuse_and_leave(key, &refusal);
     }
 }
