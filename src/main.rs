@@ -76,7 +76,7 @@ fn main() -> ExitCode {
             pool::settings(job.args)
                 .and_then(|(source, settings)| {
                     look("pool", job.preflight, of_pool(&settings))?;
-                    Ok(pool::run(source, settings, started))
+                    Ok(pool::run(source, settings, started, tls::own))
                 })
                 .unwrap_or_else(|status| status)
         }

@@ -172,6 +172,23 @@ fn certify(args: &CertificateArgs, authority_pem: &str, key: KeyPair) -> Result<
     ))
 }
 
+/// A certificate for this host's names that nobody has signed, and its key, in PEM: what servers
+/// make for themselves, and valid for as long.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn own() -> Result<String, String> {
+    let names = own_names();
+    let mut params = CertificateParams::new(names.clone()).map_err(sentence)?;
+    params.distinguished_name = named(names.first().map_or("onramp", String::as_str));
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    valid_for(&mut params, AUTHORITY_DAYS);
+    let key = new_key()?;
+    let cert = params.self_signed(&key).map_err(sentence)?;
+    Ok(format!("{}{}", cert.pem(), key.serialize_pem()))
+}
+
 /// What the authority's certificate says.
 fn authority() -> CertificateParams {
     let mut params = CertificateParams::default();

@@ -8,7 +8,7 @@ use crate::world::{
 use reactor::Address;
 use testkit::client::Client;
 use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
+use testkit::real::{Flavour, Real, skipped};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::command::Command;
@@ -367,7 +367,11 @@ fn all_statements_are_logged_on_request() {
                 "{name}: {value}"
             );
         }
-        for (name, value) in [("tls.mode", "off"), ("backend.monitor_user", "app")] {
+        let tls = match real.flavour() {
+            Flavour::MariaDb => "off",
+            Flavour::MySql => "optional",
+        };
+        for (name, value) in [("tls.mode", tls), ("backend.monitor_user", "app")] {
             let shown = format!("SELECT value FROM config WHERE name = '{name}'");
             assert_eq!(console.value(&shown), value);
         }

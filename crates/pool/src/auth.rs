@@ -14,6 +14,7 @@ pub(crate) mod credential;
 pub(crate) mod host_pattern;
 pub(crate) mod login;
 pub(crate) mod network;
+pub(crate) mod own_certificate;
 pub(crate) mod password_checks;
 pub(crate) mod requirement;
 pub(crate) mod secret;

@@ -20,7 +20,7 @@ mod rows;
 
 use crate::auth::account::{Account, Method};
 use crate::auth::address_limits::{AddressRules, Limit};
-use crate::auth::certificate::{ClientTls, ClientTlsKeys};
+use crate::auth::certificate::{ClientTls, ClientTlsKeys, TlsMode};
 use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::user_use::UserUse;
@@ -506,6 +506,7 @@ impl Raw {
             users.push(server_accounts(&self.top)?);
         }
         let tls = TlsKeys::from_keys(&self.tls, None)?;
+        let tls_auto = matches!(tls.mode, None | Some(TlsMode::Auto));
         let tls = ClientTlsKeys {
             mode: tls.mode,
             cert: tls.cert,
@@ -538,6 +539,7 @@ impl Raw {
             monitor,
             users,
             tls,
+            tls_auto,
             backend_tls,
             server.proxy_protocol,
             console,

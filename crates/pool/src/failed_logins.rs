@@ -11,6 +11,7 @@
 
 use crate::auth::auth_delay::{After, AuthDelays, Delayed};
 use crate::auth::auth_failures::{FREE, delay_at};
+use crate::auth::login::OTHER_KEY;
 use crate::auth::password_checks::{Full, Line};
 use crate::client::ClientState;
 use crate::client::clients::Clients;
@@ -25,6 +26,17 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use wire::errors::{ACCESS_DENIED, ErrorCode, WRONG_VALUE_FOR_VAR};
 use wire::reply::put_err;
+
+/// What the log says of a password that came encrypted with a key that is not the pool's.
+const OTHER_KEY_HINT: &str = "; the password came encrypted with another RSA key than the pool's, \
+     as that which SHOW STATUS tells of the server: let the client take the key that the login \
+     gives (--get-server-public-key, allowPublicKeyRetrieval=true, no server_public_key), or use \
+     TLS";
+/// What the log says of a client that was asked for its password without TLS, and went.
+const GONE: &str = "the client went when it was asked for its password (caching_sha2_password), \
+     which MySQL's clients send under TLS alone (error 2061): let it use TLS (tls.mode, [tls] cert \
+     and key), or take the pool's RSA key (--get-server-public-key, allowPublicKeyRetrieval=true); \
+     an account with password in place of password_hash is asked for a wrong one alone";
 
 /// The clients of a group, and what their failed logins come to.
 pub(crate) struct FailedLogins<'a, N: Net> {
@@ -179,12 +191,32 @@ impl<N: Net> FailedLogins<'_, N> {
                 format!("Access denied for user '{shown}'@'{host}' (using password: {using})"),
             ),
         };
-        self.log.login_failed(now, peer, (name, reason), &text);
+        let hint = match reason {
+            OTHER_KEY => OTHER_KEY_HINT,
+            _ => "",
+        };
+        let told = format!("{text}{hint}");
+        self.log.login_failed(now, peer, (name, reason), &told);
         Some(Denial {
             error,
             text,
             delay: delay_at(level),
         })
+    }
+
+    /// A client that logs in has gone. Where it was asked for its password without TLS, it may have
+    /// gone for that: clients say so to their users (error 2061), and to nobody else.
+    pub(crate) fn note_gone(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let asked = client.login.as_deref();
+        let asked = asked.filter(|login| login.is_asked_without_tls());
+        if let (ClientState::Proving, Some(login)) = (client.state(), asked) {
+            let (now, peer) = (self.net.now(), client.transport.peer(self.net));
+            let facts = (&*login.name, "secure-transport");
+            self.log.login_failed(now, peer, facts, GONE);
+        }
     }
 
     /// A login or a change of user in a character set that no client may speak is refused in the

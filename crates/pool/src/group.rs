@@ -407,7 +407,7 @@ impl<N: Net> Group<N> {
                 }
             }
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
-            Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
+            Order::PasswordChecked(key, checked) => self.on_password_checked(key, checked),
             Order::TextRead(key, read) => {
                 let (client, now) = (self.clients.get_mut(key), self.net.now());
                 if client.is_some_and(|client| client.takes_from_reader(read, now)) {

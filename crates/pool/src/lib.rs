@@ -70,6 +70,7 @@ mod waiters;
 mod watched;
 
 pub use auth::network::Network;
+pub use auth::own_certificate::MakePem;
 pub use auth::secret::Secret;
 pub use backend::kill_jobs::{KillAsk, KillEnd, Threads};
 pub use buffers::spool_jobs::{SpoolDone, SpoolFiles};

@@ -15,6 +15,7 @@ mod privileges;
 
 use crate::Settings;
 use crate::auth::credential::Credential;
+use crate::auth::own_certificate::{MakePem, own_tls};
 use crate::backend::backend_pools::PoolKey;
 use crate::config::options::PoolArgs;
 use crate::config::source::Source;
@@ -50,7 +51,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
-use wire::capabilities::DEPRECATE_EOF;
+use wire::capabilities::{DEPRECATE_EOF, SSL};
 
 /// A server that cannot be reached is asked again after this time.
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
@@ -72,9 +73,10 @@ pub fn settings(args: PoolArgs) -> Result<(Source, Settings), ExitCode> {
 }
 
 /// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve. `source` is
-/// where the settings came from: a reload reads them again.
+/// where the settings came from: a reload reads them again. `make` makes the pool's own
+/// certificate.
 #[must_use]
-pub fn run(source: Source, settings: Settings, started: Started) -> ExitCode {
+pub fn run(source: Source, settings: Settings, started: Started, make: MakePem) -> ExitCode {
     log::set_style(settings.log_format, settings.log_level);
     for warning in &settings.warnings {
         note(Event::Warning, format_args!("{warning}"));
@@ -86,7 +88,7 @@ pub fn run(source: Source, settings: Settings, started: Started) -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
-    let status = match serve(source, settings, &started) {
+    let status = match serve(source, settings, &started, make) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             note(Event::Failed, format_args!("{error}"));
@@ -98,7 +100,12 @@ pub fn run(source: Source, settings: Settings, started: Started) -> ExitCode {
 }
 
 /// Makes all that the groups share, once the server has answered; then serves.
-fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<(), String> {
+fn serve(
+    source: Source,
+    mut settings: Settings,
+    started: &Started,
+    make: MakePem,
+) -> Result<(), String> {
     let args = source.args().clone();
     privileges::keep_memory(&settings)?;
     check_spool(&mut settings)?;
@@ -138,6 +145,11 @@ fn serve(source: Source, mut settings: Settings, started: &Started) -> Result<()
             settings.backends_max
         ),
     );
+    if settings.tls.is_none() && settings.tls_auto && server.capabilities & SSL != 0 {
+        let folder = settings.state_folder.clone();
+        let owner = settings.run_as_user.as_ref().map(|user| user.0);
+        settings.tls = Some(Arc::new(own_tls(folder, owner, make)?));
+    }
     let sizes = Sizes {
         groups: layout.groups,
         cores: usize::try_from(machine.cores).unwrap_or(1),

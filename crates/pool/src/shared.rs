@@ -6,7 +6,7 @@
 use crate::auth::accounts::{Accounts, LoginContext};
 use crate::auth::address_limits::AddressLimits;
 use crate::auth::auth_failures::AuthFailures;
-use crate::auth::password_checks::PasswordChecks;
+use crate::auth::password_checks::{Checked, PasswordChecks};
 use crate::backend::kill_jobs::{KillAsk, KillEnd, Threads};
 use crate::buffers::memory::{self, ClientMemory};
 use crate::buffers::packing;
@@ -356,7 +356,7 @@ pub enum Order {
     /// What became of the KILL of a client of this group.
     Killed(Key, KillEnd),
     /// A worker has checked what this client sent for its password.
-    PasswordChecked(Key, bool),
+    PasswordChecked(Key, Checked),
     /// A reader has read the long text of this client's command.
     TextRead(Key, Box<TextRead>),
     /// What came of blocks of these clients' replies that were to be written or read.

@@ -7,6 +7,8 @@
 use crate::from_files::FromFiles;
 use reactor::tls_files::{authorities, certificates, private_key};
 use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{Error, InconsistentKeys, ServerConfig};
 use std::path::{Path, PathBuf};
@@ -17,6 +19,8 @@ use wire::dsn::password::seen_by_others;
 /// Whether clients may use TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsMode {
+    /// With the certificate of the settings, or with one of the pool's own.
+    Auto,
     Off,
     Optional,
     Required,
@@ -25,6 +29,7 @@ pub(crate) enum TlsMode {
 impl TlsMode {
     pub(crate) fn from_name(name: &str) -> Option<TlsMode> {
         match name {
+            "auto" => Some(TlsMode::Auto),
             "off" => Some(TlsMode::Off),
             "optional" => Some(TlsMode::Optional),
             "required" => Some(TlsMode::Required),
@@ -83,7 +88,7 @@ pub(crate) struct Shown {
 }
 
 impl ClientTls {
-    /// What the settings below `[tls]` come down to; `None` without TLS.
+    /// What the settings below `[tls]` come down to; `None` without a certificate.
     ///
     /// # Errors
     /// A sentence that names the setting or the file.
@@ -92,7 +97,9 @@ impl ClientTls {
         warnings: &mut Vec<String>,
     ) -> Result<Option<ClientTls>, String> {
         let (cert, key, mode) = match (keys.cert, keys.key, keys.mode) {
-            (None, None, None) | (_, _, Some(TlsMode::Off)) => return Ok(None),
+            (None, None, None | Some(TlsMode::Auto)) | (_, _, Some(TlsMode::Off)) => {
+                return Ok(None);
+            }
             (Some(cert), Some(key), mode) => (cert, key, mode.unwrap_or(TlsMode::Optional)),
             (None, ..) => {
                 return Err(
@@ -141,17 +148,15 @@ impl ClientTls {
 /// in front of the end of the handshake.
 fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<Shown, String> {
     let chain = certificates("tls.cert", cert)?;
-    let fingerprint = fingerprint(chain.first().map_or(&[], |first| first));
     let secret = private_key("tls.key", key)?;
     let (cert, key) = (cert.display(), key.display());
-    let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = match clients {
         None => WebPkiClientVerifier::no_client_auth(),
         Some((ca, wanted)) => {
             let shown = ca.display();
             let roots = authorities("tls.client_ca", ca)?;
-            let builder =
-                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+            let provider = Arc::new(aws_lc_rs::default_provider());
+            let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             let builder = match wanted {
                 ClientCert::Optional => builder.allow_unauthenticated(),
                 ClientCert::Required => builder,
@@ -160,17 +165,28 @@ fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<Shown, St
             built.map_err(|error| format!("tls.client_ca {shown}: {error}"))?
         }
     };
+    shown((chain, secret), verifier).map_err(|error| match error {
+        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+            format!("tls.key {key}: it is not the key of the first certificate in tls.cert {cert}")
+        }
+        error => format!("tls.cert {cert} with tls.key {key}: {error}"),
+    })
+}
+
+/// A certificate with its key and those of its issuers, as clients are shown it.
+///
+/// # Errors
+/// They cannot be used.
+pub(crate) fn shown(
+    (chain, secret): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
+    verifier: Arc<dyn ClientCertVerifier>,
+) -> Result<Shown, Error> {
+    let fingerprint = fingerprint(chain.first().map_or(&[], |first| first));
+    let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("tls: {error}"))?
+        .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(verifier)
-        .with_single_cert(chain, secret)
-        .map_err(|error| match error {
-            Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => format!(
-                "tls.key {key}: it is not the key of the first certificate in tls.cert {cert}"
-            ),
-            error => format!("tls.cert {cert} with tls.key {key}: {error}"),
-        })?;
+        .with_single_cert(chain, secret)?;
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(Shown {

@@ -20,7 +20,7 @@
 use crate::auth::account::{Account, CLEAR_PASSWORD, Method};
 use crate::auth::accounts::{Identity, LoginContext, Proof, Sent};
 use crate::auth::host_pattern::ClientHost;
-use crate::auth::password_checks::Waits;
+use crate::auth::password_checks::{Checked, Waits};
 use session::state::Session;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ use wire::wiped::Wiped;
 
 /// Bytes of a name that are kept for the error, many times what an account's name may have.
 const NAME_MAX: usize = 1024;
+/// Why a login fails whose client has taken the key from elsewhere: the server's, mostly.
+pub(crate) const OTHER_KEY: &str = "other-rsa-key";
 /// Bytes of an answer that a worker is given: a password that may be right, with its NUL, and one
 /// more, so that what is longer is wrong still.
 const ANSWER_MAX: usize = PASSWORD_MAX + 2;
@@ -90,6 +92,8 @@ pub(crate) struct Login {
     pub(crate) begins_late: bool,
     /// The connection is under TLS.
     pub(crate) is_tls: bool,
+    /// The password came encrypted with another key than the pool's.
+    other_key: bool,
     /// Of the certificate that was shown to the client, in the login under TLS.
     pub(crate) fingerprint: Option<Fingerprint>,
     /// It is a change of user: what the connection goes back to where a server lets it live on.
@@ -120,6 +124,7 @@ impl Login {
             secure,
             begins_late: false,
             is_tls: false,
+            other_key: false,
             fingerprint: None,
             before: None,
         }
@@ -215,10 +220,19 @@ impl Login {
         Outcome::Send(out)
     }
 
-    /// Whether the account asks for the password itself, and the connection is not under TLS.
-    pub(crate) fn lacks_tls(&self) -> bool {
+    /// What the login has failed for besides its password, in the word of the log.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
         let method = self.account().and_then(|account| account.method);
-        method == Some(Method::ClearPassword) && !self.is_tls
+        match method == Some(Method::ClearPassword) && !self.is_tls {
+            true => Some("tls-required"),
+            false => self.other_key.then_some(OTHER_KEY),
+        }
+    }
+
+    /// Whether it has been asked for the password itself, over a connection on which clients refuse
+    /// to send that in clear.
+    pub(crate) fn is_asked_without_tls(&self) -> bool {
+        self.stage == Stage::Password && !self.is_tls
     }
 
     fn switch(&mut self, plugin: Plugin, fresh: Nonce, seq: u8) -> Outcome {
@@ -394,9 +408,10 @@ impl Login {
     }
 
     /// A worker has decided whether the encrypted password is right.
-    pub(crate) fn checked(&mut self, right: bool, seq: u8) -> Outcome {
+    pub(crate) fn checked(&mut self, checked: Checked, seq: u8) -> Outcome {
         self.waits = None;
-        self.verdict(right, Vec::new(), seq, true)
+        self.other_key = checked == Checked::OtherKey;
+        self.verdict(checked == Checked::Right, Vec::new(), seq, true)
     }
 }
 

@@ -70,13 +70,24 @@ pub(crate) struct Check {
     attempts: Vec<Attempt>,
 }
 
-/// Whether a login has proven its name.
+/// What a worker has found out about a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// It proves the name.
+    Right,
+    /// It does not.
+    Wrong,
+    /// It was not encrypted with the pool's key.
+    OtherKey,
+}
+
+/// What a login has proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// Its group, and its key there.
     pub(crate) group: usize,
     pub(crate) client: Key,
-    pub(crate) right: bool,
+    pub(crate) checked: Checked,
 }
 
 /// There is no room for another check in its line.
@@ -239,9 +250,11 @@ impl Check {
             };
             let mut right = proof.is_proven_quickly()
                 || in_clear.is_some_and(|password| judged.judge(proof, password, learn));
+            let mut other_key = false;
             // One encrypted answer in 256 ends like a password in clear.
             if !right && (in_clear.is_none() || keys.may_decrypt(&self.answer)) {
                 let plain = decrypted.get_or_insert_with(|| keys.decrypt(&self.answer));
+                other_key = plain.is_none();
                 let plain = plain.as_deref().unwrap_or_default();
                 // What is no password is compared as one, so that it takes the same steps.
                 let password = caching_sha2::unmask(plain, &proof.nonce);
@@ -252,7 +265,11 @@ impl Check {
             verdicts.push(Verdict {
                 group: attempt.group,
                 client: attempt.client,
-                right,
+                checked: match (right, other_key) {
+                    (true, _) => Checked::Right,
+                    (false, true) => Checked::OtherKey,
+                    (false, false) => Checked::Wrong,
+                },
             });
         }
         verdicts

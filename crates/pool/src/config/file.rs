@@ -60,6 +60,14 @@ impl File<'_> {
             let at = self.at(key.span().start);
             let name = key.get_ref().as_ref();
             if let Some((table, keys)) = raw.section(name) {
+                // The mode alone.
+                if let (Table::Tls, DeValue::String(mode)) = (table, value.get_ref())
+                    && let Some(row) = table.rows().find(|row| row.key == "mode")
+                {
+                    let at = self.at(value.span().start);
+                    keys.set(row.key, Value::Text(mode.to_string()), at);
+                    continue;
+                }
                 let DeValue::Table(entries) = value.get_ref() else {
                     let why = format!("expected [{name}] and below it its settings");
                     return Err(at.error(name, &why));

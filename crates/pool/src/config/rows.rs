@@ -45,6 +45,8 @@ table! {
             users: Vec<User>,
             /// TLS towards clients, if there is any.
             tls: Option<Arc<ClientTls>>,
+            /// Without a certificate of the settings, the pool makes one where the server has TLS.
+            tls_auto: bool,
             /// TLS towards the server, if there is any.
             backend_tls: Option<Arc<BackendTls>>,
             /// What connections to the server begin with.
@@ -116,6 +118,15 @@ table! {
             /// other processes of its user may read it (debuggers). Passwords and keys are in it:
             /// see [Passwords](passwords.md#in-memory).
             core_dumps: bool { .of(Kind::Switch).or(Absent::Switch(false)) .fixed() }
+
+            /// Where the pool keeps what it has made for itself: `tls.pem`, its own
+            /// [certificate](tls.md#the-pools-own-certificate) with the key. Without a folder the
+            /// certificate is another one at each start.
+            state_folder: Option<PathBuf> {
+                .of(Kind::Text("the path of a folder"))
+                .or_nothing("`$STATE_DIRECTORY`, or `/var/lib/onramp` where that is there")
+                .fixed()
+            }
 
             /// Connections that may wait to be accepted, for each listener of each group. The
             /// kernel cuts it to `net.core.somaxconn`.
@@ -528,25 +539,28 @@ table! {
     #[derive(Debug)]
     pub(crate) struct TlsKeys, TLS_ROWS {
         section "TLS" {
-            /// Whether clients may use TLS: `off`, `optional` (each client decides), or `required`
-            /// (a login in clear gets error 3159, except over a Unix socket). See [TLS](tls.md).
+            /// Whether clients may use TLS: `off`, `optional` (each client decides), `required` (a
+            /// login in clear gets error 3159, except over a Unix socket), or `auto`: `optional`
+            /// with the certificate of `tls.cert`, or, where the server offers TLS, with [one of
+            /// the pool's own](tls.md#the-pools-own-certificate). `tls = "off"` above the first
+            /// line in brackets is the same. See [TLS](tls.md).
             mode: Option<TlsMode> {
-                .of(Kind::OneOf(&["off", "optional", "required"]))
-                .or_nothing("`optional` where `tls.cert` is set, else `off`")
+                .of(Kind::OneOf(&["auto", "off", "optional", "required"]))
+                .or_nothing("`auto`")
                 .fixed()
             }
 
             /// The certificate of the pool in PEM, followed by those of its issuers, as clients
             /// need them to verify it.
             cert: Option<PathBuf> {
-                .of(Kind::Text("the path of a PEM file")).or_nothing("none: no TLS")
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
                 .fixed()
             }
 
             /// Its private key in PEM, not encrypted. A file that others than its owner can read is
             /// warned of.
             key: Option<PathBuf> {
-                .of(Kind::Text("the path of a PEM file")).or_nothing("none: no TLS")
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
                 .fixed()
             }
 

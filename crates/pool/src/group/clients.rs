@@ -380,6 +380,7 @@ impl<N: Net> Group<N> {
 
     /// Removes a client; its backend is freed, or closed when it may hold something of its.
     pub(crate) fn close(&mut self, key: Key) {
+        self.failed_logins().note_gone(key);
         self.gtids.remove(&key);
         self.seating().leave(key);
         self.logs().closed(key);

@@ -93,6 +93,6 @@ fn learn(shared: &Shared, account: &Account, password: &[u8]) {
 
 /// A message to the group of a verdict's client.
 fn message(verdict: Verdict) -> (usize, Order) {
-    let order = Order::PasswordChecked(verdict.client, verdict.right);
+    let order = Order::PasswordChecked(verdict.client, verdict.checked);
     (verdict.group, order)
 }

@@ -90,7 +90,7 @@ fn what_cannot_be_used_is_named_with_its_file() {
         ("cert = \"DIR/cert\"".to_owned(), "tls.key: expected"),
         (
             "mode = \"preferred\"".to_owned(),
-            "tls.mode: expected off, optional or required, got 'preferred'",
+            "tls.mode: expected auto, off, optional or required, got 'preferred'",
         ),
         (
             BOTH.replace("DIR/cert", "DIR/none"),

@@ -57,7 +57,10 @@ fn verdict(number: u32, right: bool) -> Verdict {
     Verdict {
         group,
         client,
-        right,
+        checked: match right {
+            true => Checked::Right,
+            false => Checked::Wrong,
+        },
     }
 }
 
@@ -101,10 +104,33 @@ fn the_right_password_of_the_right_user_with_the_right_nonce_passes() {
             ..proof(Some(0), NONCE)
         };
         let submitted = checks.submit(Line::Prompt, &[7; 258], client(9), proof);
-        assert_eq!(run(&checks), [verdict(9, false)]);
+        let expected = Verdict {
+            checked: Checked::OtherKey,
+            ..verdict(9, false)
+        };
+        assert_eq!(run(&checks), [expected]);
         drop(submitted.unwrap());
     }
     assert_eq!(checks.waiting(), 0);
+}
+
+#[test]
+fn a_password_for_another_key_is_told_from_a_wrong_one() {
+    let (checks, other) = (PasswordChecks::default(), KeyPair::generate().unwrap());
+    for (number, keys, checked) in [
+        (1, &other, Checked::OtherKey),
+        (2, &WORLD.keys, Checked::Right),
+    ] {
+        let sent = encrypt(b"secret", &NONCE, keys.public_pem()).unwrap();
+        let proof = proof(Some(0), NONCE);
+        let submitted = checks.submit(Line::Prompt, &sent, client(number), proof);
+        let expected = Verdict {
+            checked,
+            ..verdict(number, true)
+        };
+        assert_eq!(run(&checks), [expected]);
+        drop(submitted.unwrap());
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@
 use crate::auth::accounts::LoginContext;
 use crate::auth::auth_delay::After;
 use crate::auth::login::{Login, Outcome};
+use crate::auth::password_checks::Checked;
 use crate::buffers::packing::Compression;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
@@ -153,9 +154,9 @@ impl<N: Net> Group<N> {
                 self.client_writer().send(key, &front);
             }
         } else if let Outcome::Denied(..) = &outcome {
-            bar = match login.lacks_tls() {
-                true => Some(Bar::Denied("tls-required")),
-                false => login.account().and_then(|account| unusable(account)),
+            bar = match login.obstacle() {
+                Some(obstacle) => Some(Bar::Denied(obstacle)),
+                None => login.account().and_then(|account| unusable(account)),
             };
         }
         let Some(client) = self.clients.get_mut(key) else {
@@ -242,7 +243,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A worker's verdict has come. Its client may have left, or been turned away for its time.
-    pub(crate) fn on_password_checked(&mut self, key: Key, right: bool) {
+    pub(crate) fn on_password_checked(&mut self, key: Key, checked: Checked) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -253,7 +254,7 @@ impl<N: Net> Group<N> {
         let address = client.transport.peer(&self.net).map(|peer| peer.ip());
         self.shared.failures.forgive(address, now);
         let seq = client.seq;
-        self.exchange(key, |login, _| login.checked(right, seq));
+        self.exchange(key, |login, _| login.checked(checked, seq));
         self.pump(key);
     }
 
