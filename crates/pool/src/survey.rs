@@ -231,19 +231,18 @@ impl<'a, N: Net> Survey<'a, N> {
     pub(crate) fn what_backends_do(&self, pool: usize) -> String {
         let census = self.census();
         let entry = &self.pools.pools[pool];
+        // In the server's words, which tell more than the numbers.
+        let failure = entry.last_failure.clone().or_else(|| entry.slots.words());
+        let failure = failure.map_or(String::new(), |why| format!("last failure: {why}; "));
         let mut text = format!(
-            "{} of this group's {} backends in use, {} of them by pinned clients, {} waiting; \
-             all groups may have {}",
+            "{failure}{} of this group's {} backends in use, {} of them by pinned clients, {} \
+             waiting; all groups may have {}",
             census.backends_leased,
             self.pools.count,
             census.pinned,
             census.waiting,
             self.shared.budget.total()
         );
-        if let Some(why) = entry.last_failure.clone().or_else(|| entry.slots.words()) {
-            text.push_str("; last failure: ");
-            text.push_str(&why);
-        }
         let backends = self.backends.iter().map(|(_, backend)| backend);
         if let Some((at, lasts)) = longest_login(backends, pool, self.net.now()) {
             text.push_str(&format!(

@@ -25,7 +25,8 @@ use std::time::Duration;
 /// A front that has waited for this much longer than another pool's gets its backend: a login costs
 /// about a millisecond, and is not to be paid for each statement.
 const LEND_AFTER: Duration = Duration::from_millis(50);
-/// No connection is opened for so long after a refusal.
+/// No connection is opened for so long after a refusal; where the account has none, so that others
+/// have them all, the pauses double up to [`LOOK_MAX`].
 const AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// First and longest pause between two looks whether the server takes more.
 const LOOK_MIN: Duration = Duration::from_millis(50);
@@ -52,6 +53,8 @@ struct Slots {
     is_doubted: bool,
     /// Refusals since the limit has risen.
     refusals: u32,
+    /// Refusals since a connection was opened.
+    in_a_row: u32,
     /// No dial before this moment.
     again_at: Time,
     /// From here on a dial may look whether the server takes more.
@@ -78,6 +81,11 @@ impl Slots {
     }
 }
 
+/// A pause that doubles with each time, up to the longest.
+fn doubled(first: Duration, times: u32) -> Duration {
+    (first * 2_u32.pow(times.min(16))).min(LOOK_MAX)
+}
+
 /// Connections of one account.
 #[derive(Debug, Default)]
 pub(crate) struct AccountSlots {
@@ -101,7 +109,7 @@ impl AccountSlots {
     /// The server has let a connection in.
     pub(crate) fn opened(&self, now: Time) {
         let mut slots = self.lock();
-        slots.is_doubted = false;
+        (slots.is_doubted, slots.in_a_row) = (false, 0);
         let open = slots.open();
         if slots.limit.is_some_and(|limit| limit < open) {
             slots.limit = Some(open);
@@ -113,9 +121,13 @@ impl AccountSlots {
     /// of those that it has.
     pub(crate) fn refused(&self, words: &str, now: Time) {
         let mut slots = self.lock();
-        slots.again_at = now + AGAIN_AFTER;
-        slots.words = words.into();
         let open = slots.open();
+        slots.again_at = match open {
+            0 => now + doubled(AGAIN_AFTER, slots.in_a_row),
+            _ => now + AGAIN_AFTER,
+        };
+        slots.in_a_row += 1;
+        slots.words = words.into();
         let is_below = slots.limit.is_some_and(|limit| open < limit);
         if is_below && !slots.is_doubted {
             slots.is_doubted = true;
@@ -123,8 +135,7 @@ impl AccountSlots {
         }
         slots.is_doubted = false;
         slots.limit = Some(open.max(1));
-        let pause = LOOK_MIN * 2_u32.pow(slots.refusals.min(16));
-        slots.look_at = now + pause.min(LOOK_MAX);
+        slots.look_at = now + doubled(LOOK_MIN, slots.refusals);
         slots.refusals += 1;
         self.is_limited.store(true, SeqCst);
     }
@@ -267,6 +278,13 @@ mod tests {
         }
         assert_eq!(pauses, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
         slots.count(-1, -1);
+        assert!(
+            !slots.has_room((0, 0), 0, Time(1_999 * MS)),
+            "others have all"
+        );
+        assert!(slots.has_room((0, 0), 0, Time(2_000 * MS)));
+        slots.opened(Time(0));
+        slots.refused("", Time(0));
         assert!(slots.has_room((0, 0), 0, Time(0) + AGAIN_AFTER));
     }
 
