@@ -164,13 +164,22 @@ fn name_of(text: &[u8], charset: Charset, inner: bool) -> Option<String> {
 
 fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> {
     let mut lexer = Lexer::new(sql, mode);
-    let tokens: Vec<Token> = lexer.by_ref().collect();
-    if !lexer.certain() {
+    let mut tokens: Vec<Token> = lexer.by_ref().collect();
+    if !lexer.legible() {
         return None;
+    }
+    let mut read = sql.len();
+    if lexer.unread() {
+        // Servers run what stands in front of a statement that does not end.
+        let last = tokens
+            .iter()
+            .rposition(|token| token.kind == Kind::Semicolon)?;
+        tokens.truncate(last + 1);
+        read = tokens[last].end;
     }
     let bare = lexer
         .has_executable()
-        .then(|| without_comments(sql, &tokens));
+        .then(|| [&without_comments(&sql[..read], &tokens)[..], &sql[read..]].concat());
     let sql = bare.as_deref().unwrap_or(sql);
     let mut edits = Edits::new(sql, values, mode);
     if values.asked.intersects(Reads::DIAGNOSTICS) {

@@ -279,3 +279,26 @@ fn an_executable_comment_is_a_part_of_the_statement() {
         "    SELECT ID          + 1 AS `CONNECTION_ID()          + 1`   , 2"
     );
 }
+
+/// Servers run what stands in front of a statement that they cannot read.
+#[test]
+fn the_id_is_put_in_front_of_a_statement_that_does_not_end() {
+    for open in [
+        "SELECT /* open CONNECTION_ID()",
+        "SELECT 'open",
+        "SELECT `open",
+        "SELECT CONNECTION_ID() /*! + 1",
+    ] {
+        let put = put(&format!("SELECT CONNECTION_ID(); {open}")).unwrap();
+        assert_eq!(put, format!("SELECT ID AS `CONNECTION_ID()`; {open}"));
+    }
+    let executable = put("SELECT /*! CONNECTION_ID() */; SELECT 'open").unwrap();
+    let bare = "SELECT     ID AS `CONNECTION_ID()`   ; SELECT 'open";
+    assert_eq!(executable, bare);
+    for all in [
+        "SELECT 1; SELECT CONNECTION_ID() /* open",
+        "SELECT /*! 1; SELECT 2",
+    ] {
+        assert_eq!(put(all), None, "{all}");
+    }
+}
