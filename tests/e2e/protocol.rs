@@ -144,7 +144,12 @@ fn what_a_client_tracks_is_its_own_affair() {
 fn what_a_client_tracks_is_shown_in_the_servers_columns() {
     same_on_both("tracks_columns", 2, |story| {
         story.columns = true;
-        let who = story.join();
+        let account = app().schema(&story.schema.clone());
+        let who = story.join_as(&account.with(cap::MULTI_STATEMENTS));
+        story.sql(
+            who,
+            "CREATE FUNCTION unknown_to_it() RETURNS INT DETERMINISTIC RETURN GET_LOCK('t', 0)",
+        );
         for charset in ["utf8mb4", "gbk", "latin1"] {
             story.sql(who, &format!("SET NAMES {charset}"));
             for set in [
@@ -163,6 +168,9 @@ fn what_a_client_tracks_is_shown_in_the_servers_columns() {
                      CONCAT(@@local.session_track_system_variables, 'x'), \
                      @@session_track_transaction_info",
                 );
+                // In each statement of a text, also beside code that nobody knows.
+                story.sql(who, "DO 1; SELECT @@session_track_transaction_info");
+                story.sql(who, "SELECT unknown_to_it(); SELECT @@session_track_schema");
             }
         }
     });

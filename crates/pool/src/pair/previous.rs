@@ -26,7 +26,7 @@ use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::Definition;
 use session::state::Session;
 use sql::asked::{Question, Which, question};
-use sql::classify::{self, Marks, Reads, Verb};
+use sql::classify::{self, Marks, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server};
 use sql::own_id::{Values, with_values};
 
@@ -133,6 +133,14 @@ impl<'a, S> Before<'a, S> {
         if refused || none || found.multi && asked.is_empty() {
             return Previous::Same;
         }
+        let sets = found.causes.contains(PinCause::SessionTracking);
+        let runs = client.session.multi_statements;
+        let trackers = found.reads.of(client.reads_elsewhere()) == Reads::TRACKERS;
+        if found.multi && runs && trackers && !sets {
+            // No statement of the text has a part in these, so each may ask.
+            let text = with_values(sql, mode, self.values(found));
+            return text.map_or(Previous::Gone, Previous::Text);
+        }
         if found.multi {
             return self.previous_in_first(sql, mode);
         }
@@ -205,7 +213,8 @@ impl<'a, S> Before<'a, S> {
         let open = others.reads.without(one.replaces);
         // A reply that is kept is sent by itself, and nothing behind it.
         let shows = one.verb == Verb::Show && one.reads.intersects(Reads::DIAGNOSTICS);
-        if open.intersects(LEFT_BY_STATEMENT) || one.pin.or(others.pin).is_some() || shows {
+        let lost = LEFT_BY_STATEMENT.union(Reads::TRACKERS);
+        if open.intersects(lost) || one.pin.or(others.pin).is_some() || shows {
             return Previous::Gone;
         }
         let mut text = match self.previous(first, mode, &one) {
@@ -367,6 +376,27 @@ mod tests {
         client.last.lose_conditions();
         for sql in ["GET", "GET CURRENT", "SHOW WARNINGS LIMIT"] {
             assert!(matches!(previous(&client, sql), Previous::Same), "{sql}");
+        }
+    }
+
+    #[test]
+    fn each_statement_of_a_text_may_ask_what_its_client_is_told() {
+        let mut client = client();
+        Rc::make_mut(&mut client.session).multi_statements = true;
+        let shown = |sql| text(previous(&client, sql));
+        let asked = shown("SELECT 1; SELECT @@session_track_schema; SELECT 2").unwrap();
+        let (first, rest) = asked.split_once("; SELECT ").unwrap();
+        assert_eq!(first, "SELECT 1");
+        assert!(
+            rest.contains("`@@session_track_schema`; SELECT 2"),
+            "{rest}"
+        );
+        assert!(!rest.starts_with("@@"), "{rest}");
+        for lost in [
+            "SET session_track_schema = OFF; SELECT @@session_track_schema",
+            "SELECT ROW_COUNT(); SELECT @@session_track_schema",
+        ] {
+            assert_eq!(shown(lost), Err("gone"), "{lost}");
         }
     }
 

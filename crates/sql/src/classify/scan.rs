@@ -316,11 +316,14 @@ impl<'a> Scan<'a> {
     fn read(&mut self, what: Reads) {
         let earlier = what.without(self.out.replaces);
         self.out.reads = self.out.reads.union(earlier);
-        // On MariaDB a function that looks at no table leaves the conditions before it.
+        // On MariaDB a function that looks at no table leaves the conditions before it. What a
+        // client is told of its session no code leaves.
         let own = match (self.behind_code, self.mode.server) {
             (false, _) => earlier,
-            (true, Server::MariaDb(_)) if !self.behind_call => earlier.of(Reads::DIAGNOSTICS),
-            (true, _) => Reads::NONE,
+            (true, Server::MariaDb(_)) if !self.behind_call => {
+                earlier.of(Reads::DIAGNOSTICS.union(Reads::TRACKERS))
+            }
+            (true, _) => earlier.of(Reads::TRACKERS),
         };
         self.out.own_reads = self.out.own_reads.union(own);
     }

@@ -322,16 +322,23 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Asks::Not(Handled::Used);
         };
+        let mut found = *found;
+        if !told {
+            // What the client is told of its session is the pool's to say, whatever code runs.
+            found.reads = match found.own_reads {
+                Reads::ALL => Reads::NONE,
+                own => own.of(Reads::TRACKERS),
+            };
+        }
         // A SET of its trackers is in other words already.
-        let asks = told && client.retracking.is_none();
-        if !(asks && found.reads.intersects(client.reads_elsewhere())) {
+        if client.retracking.is_some() || !found.reads.intersects(client.reads_elsewhere()) {
             return Asks::There;
         }
         if self.reads_back_first(key, found.reads) {
             return Asks::Not(self.waiters().wait_outside(key));
         }
         let before = self.survey().before(key);
-        match before.map_or(Previous::Gone, |b| b.previous(sql, mode, found)) {
+        match before.map_or(Previous::Gone, |b| b.previous(sql, mode, &found)) {
             Previous::Same => Asks::There,
             Previous::Text(text) => {
                 statement.conditions = statement.conditions.in_words();
