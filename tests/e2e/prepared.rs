@@ -4,12 +4,15 @@
 //! client has used it before, or where nobody has prepared it yet.
 
 use crate::compare::{Story, same, same_on, same_on_both};
-use crate::world::{app, direct, login, mysql, own_server, server, start_pool, through};
+use crate::world::{
+    app, both_servers, direct, login, mysql, own_server, server, start_pool, through,
+};
 use testkit::client::{Client, ClientError, execution};
 use testkit::real::{Flavour, skipped};
 use testkit::reply::{Column, Outcome};
 use wire::capabilities as cap;
 use wire::command::Command;
+use wire::status;
 
 const LONGLONG: u8 = 8;
 const VAR_STRING: u8 = 253;
@@ -621,6 +624,28 @@ fn open_cursor(story: &mut Story, who: usize, id: u32, params: &[Option<&[u8]>])
 fn fetch(story: &mut Story, who: usize, id: u32, rows: u32, columns: &[Column]) {
     let fetched = without_id(story.client(who).fetch(id, rows, columns), id);
     story.note(&format!("client {who} fetches {rows}"), fetched);
+}
+
+/// MariaDB 10.11 answers ANALYZE of a query with two results in one where a cursor is asked for,
+/// and MySQL 9.7 ends itself at EXPLAIN of one: through the pool these are results without one.
+#[test]
+fn an_explanation_is_a_result_though_a_cursor_is_asked_for() {
+    for real in both_servers("explains_with_cursor") {
+        let way = through(real, 1);
+        let mut client = login(&way, &app());
+        let mysql = real.flavour() == Flavour::MySql;
+        let explains = if mysql { "EXPLAIN" } else { "ANALYZE" };
+        let id = client.prepare(&format!("{explains} SELECT 1 AS a")).id;
+        for _ in 0..2 {
+            let told = client.execute(id, &[], true).unwrap();
+            let [Outcome::Rows(rows)] = &told[..] else {
+                panic!("{told:?}");
+            };
+            assert!(!rows.rows.is_empty());
+            let flags = status::METADATA_CHANGED | status::CURSOR_EXISTS;
+            assert_eq!(rows.end.status & flags, 0, "{rows:?}");
+        }
+    }
 }
 
 #[test]

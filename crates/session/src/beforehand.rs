@@ -38,6 +38,10 @@ pub fn class_with(found: &classify::Statement, known: Option<&Known>) -> classif
     }
 }
 
+/// From this version on the reply to a CALL of MySQL is known to end in an OK, whatever is in front
+/// of that; earlier ones were not tried.
+const CALL_ENDS_IN_OK: u32 = 90_700;
+
 /// What is known of a text; `mode` is how it is read.
 #[must_use]
 pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
@@ -66,8 +70,12 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
         Verb::Show | Verb::Explain => Conditions::MayCount,
         _ => Conditions::Leaves,
     };
+    let calls = found.verb == Verb::Call && !found.multi;
     Statement {
-        shape: ReplyShape::Results,
+        shape: match server {
+            Server::MySql(CALL_ENDS_IN_OK..) if calls => ReplyShape::Call,
+            _ => ReplyShape::Results,
+        },
         found: found_of(found, server),
         area: area_of(found, server),
         extent: extent_of(found, hides),

@@ -58,8 +58,12 @@ pub enum ReplyShape {
     Status,
     /// OK, ERR, a request for a local file, or result sets.
     Results,
-    /// The same of an execution that asks for a cursor: an EOF packet behind the columns that says
-    /// that one is open ends the reply.
+    /// Result sets, and the OK of a CALL behind all of them. MySQL (seen on 9.7) leaves
+    /// SERVER_MORE_RESULTS_EXISTS out of those of XA RECOVER, SHOW TRIGGERS, SHOW PLUGINS and SHOW
+    /// PROFILE in a procedure.
+    Call,
+    /// As Results, of an execution that asks for a cursor: an EOF packet behind the columns that
+    /// says that one is open ends the reply.
     Cursor,
     /// The header of a prepared statement, then its parameters and columns.
     Prepared,

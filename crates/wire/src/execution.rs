@@ -165,6 +165,16 @@ pub fn wants_cursor(payload: &[u8]) -> bool {
         .is_some_and(|flags| flags & CURSOR_FLAGS != 0)
 }
 
+/// The same message (headers included) without asking for a cursor.
+#[must_use]
+pub fn without_cursor(message: &[u8]) -> Vec<u8> {
+    let mut message = message.to_vec();
+    if let Some(flags) = message.get_mut(HEADER_LEN + ID.end) {
+        *flags &= !CURSOR_FLAGS;
+    }
+    message
+}
+
 /// Where the byte stands that says whether types follow, and how many parameters and attributes the
 /// message has; `None` where it is too short to say.
 fn flag_at(command: Command, payload: &[u8], params: usize, form: Form) -> Option<(usize, usize)> {

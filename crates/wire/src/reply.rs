@@ -416,13 +416,17 @@ impl Reply {
     }
 
     fn on_ok<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
-        let ok = OkPacket::read(payload, true)?;
+        let mut ok = OkPacket::read(payload, true)?;
         let ends_rows = self.state == State::Rows;
         // MySQL leaves the flag out of the EOF packet behind OUT parameters, and the OK of the CALL
         // follows all the same (seen on 9.7).
         let follows = std::mem::take(&mut self.out_params);
+        if self.shape == ReplyShape::Call && ends_rows && !follows {
+            ok.status |= status::MORE_RESULTS;
+        }
         let more = ok.status & status::MORE_RESULTS != 0 || follows;
-        let more = more && matches!(self.shape, ReplyShape::Results | ReplyShape::Cursor);
+        let several = [ReplyShape::Results, ReplyShape::Call, ReplyShape::Cursor];
+        let more = more && several.contains(&self.shape);
         self.state = if more { State::Start } else { State::Done };
         Ok(if ends_rows {
             Step::End(ok)

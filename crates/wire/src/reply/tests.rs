@@ -298,3 +298,35 @@ fn behind_out_parameters_the_ok_of_the_call_follows() {
     feed(&mut reply, b"\0\0\0\x02\0\0\0");
     assert!(reply.is_done());
 }
+
+/// As MySQL answers a CALL of a procedure that runs XA RECOVER: no flag says that the OK follows.
+#[test]
+fn behind_the_rows_of_a_call_its_ok_follows_whatever_the_flags_say() {
+    for eofs in [true, false] {
+        let mut reply = Reply::new(ReplyShape::Call).with_eofs(eofs);
+        feed(&mut reply, b"\x01");
+        feed(&mut reply, COLUMN);
+        if eofs {
+            feed(&mut reply, b"\xfe\0\0\x02\0");
+        }
+        let end: &[u8] = if eofs {
+            b"\xfe\0\0\x02\0"
+        } else {
+            b"\xfe\0\0\x02\0\0\0"
+        };
+        let Ok(Step::End(end)) = reply.advance(end.len(), end) else {
+            panic!("rows end");
+        };
+        assert_eq!(
+            end.status,
+            0x02 | status::MORE_RESULTS,
+            "the client is told"
+        );
+        assert!(!reply.is_done());
+        feed(&mut reply, b"\0\0\0\x02\0\0\0");
+        assert!(reply.is_done());
+    }
+    let mut failed = Reply::new(ReplyShape::Call);
+    feed(&mut failed, b"\xff\x19\x05#42000no such procedure");
+    assert!(failed.is_done());
+}

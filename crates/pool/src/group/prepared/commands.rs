@@ -22,13 +22,13 @@ use session::known_code::Known;
 use session::prepared::{Definition, UnderWay};
 use session::shapes::{Ride, text_rides};
 use session::standing::standing_of_execution;
-use sql::classify::{self, Reads, Verb};
+use sql::classify::{self, Marks, Reads, Verb};
 use sql::text::Text;
 use std::borrow::Cow;
 use std::rc::Rc;
 use wire::attributes::Form;
 use wire::command::{Command, ReplyShape};
-use wire::execution::{is_cut_short, wants_cursor};
+use wire::execution::{is_cut_short, wants_cursor, without_cursor};
 
 /// What a client executes: by which command, under which id of its own.
 struct Execution {
@@ -255,6 +255,11 @@ impl<N: Net> Group<N> {
             inside,
         } = execution;
         let class = class_with(&definition.class, known.as_ref());
+        // MariaDB 10.11 answers ANALYZE of a query with two results in one where a cursor is asked
+        // for, and MySQL 9.7 ends itself at EXPLAIN of one.
+        let explains = class.verb == Verb::Explain && class.marks.contains(Marks::SELECT_INSIDE);
+        let plain = (explains && command == Command::StmtExecute).then(|| without_cursor(message));
+        let message = plain.as_deref().unwrap_or(message);
         // The servers send the results of a CALL at once, whatever it asks for.
         let cursor = command == Command::StmtExecute
             && class.verb != Verb::Call
