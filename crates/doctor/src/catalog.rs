@@ -57,6 +57,7 @@ const CHECKS: &[Check] = &[
     health::wait_timeout,
     health::max_connect_errors,
     health::skip_name_resolve,
+    health::query_cache,
     health::redo_log,
     health::buffer_pool,
     health::flush_settings,

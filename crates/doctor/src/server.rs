@@ -28,6 +28,8 @@ const VARIABLES: &[&str] = &[
     "open_files_limit",
     "pid_file",
     "datadir",
+    "query_cache_size",
+    "query_cache_type",
     "read_buffer_size",
     "read_rnd_buffer_size",
     "skip_name_resolve",

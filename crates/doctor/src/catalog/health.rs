@@ -87,6 +87,30 @@ pub(super) fn skip_name_resolve(facts: &Facts, question: &Question) -> Option<Fi
     )
 }
 
+/// MariaDB's query cache, where it is on.
+pub(super) fn query_cache(facts: &Facts, _question: &Question) -> Option<Finding> {
+    let server = facts.server.as_ref()?;
+    let size = server.number("query_cache_size").filter(|size| *size > 0)?;
+    let kind = server.text("query_cache_type");
+    if matches!(kind, "OFF" | "0" | "") {
+        return None;
+    }
+    let have = Amount::Words(format!("{kind}, {}", bytes(size)));
+    let need = Amount::Words("OFF".into());
+    Some(
+        Finding::observed("query_cache", Status::Warn, have, need)
+            .why(
+                "MariaDB neither fills nor uses it on connections that report the state of \
+                 transactions (session_track_transaction_info), which onramp's do: through onramp \
+                 it takes memory and a lock, and answers nothing",
+            )
+            .settings(vec![
+                Setting::Global("query_cache_type", "OFF".into()),
+                Setting::Global("query_cache_size", "0".into()),
+            ]),
+    )
+}
+
 /// Bytes of redo log that the server has.
 fn redo_bytes(server: &Server) -> Option<u64> {
     server.number("innodb_redo_log_capacity").or_else(|| {

@@ -445,6 +445,8 @@ fn the_servers_health_is_told() {
     let no_names = [("max_connect_errors", "100"), ("skip_name_resolve", "ON")];
     assert_eq!(of("max_connect_errors", &no_names, &[], None), Status::Ok);
     assert_eq!(of("skip_name_resolve", &[], &[], None), Status::Warn);
+    let cache = [("query_cache_size", "1048576"), ("query_cache_type", "ON")];
+    assert_eq!(of("query_cache", &cache, &[], None), Status::Warn);
     let aborted = [("Aborted_connects", "11"), ("Connections", "1000")];
     assert_eq!(of("aborted_connects", &[], &aborted, None), Status::Warn);
     let refused = [
