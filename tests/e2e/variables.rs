@@ -760,9 +760,10 @@ fn values_of_every_kind_are_given_back() {
 fn every_variable_is_given_back_from_its_default_and_from_nothing() {
     // Their values are the moment's or the connection's, or they keep their client on its backend
     // (docs/pool/pins.md); of one MySQL reports NULL and an empty text alike (docs/pool/limits.md).
-    const OTHERS: [&str; 17] = [
+    const OTHERS: [&str; 18] = [
         "dbug",
         "debug",
+        "enable_cascade_triggers",
         "external_table_secondary_storage_engine",
         "gtid",
         "insert_id",

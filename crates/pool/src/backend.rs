@@ -309,6 +309,8 @@ pub(crate) struct Backend<S> {
     pub(crate) last_client: Option<LastClient>,
     /// User variables that it has had.
     pub(crate) had: Had,
+    /// Its session has been reset since its login.
+    pub(crate) was_reset: bool,
     /// The client whose conditions (warnings, errors) it may still hold.
     pub(crate) conditions_of: Option<Key>,
     /// What it is being asked for that client.
@@ -408,6 +410,7 @@ impl<S> Backend<S> {
             unsettled: None,
             last_client: None,
             had: Had::default(),
+            was_reset: false,
             conditions_of: None,
             asked: None,
             transaction: Transaction::default(),

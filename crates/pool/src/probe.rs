@@ -63,6 +63,9 @@ const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
 const COLLATIONS_OF_CHARSETS: &str = "SELECT ID,CHARACTER_SET_NAME,FULL_COLLATION_NAME \
     FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY WHERE ID BETWEEN 1 AND 65535";
 
+/// Says OFF where the SQL layer carries out foreign keys, nothing where only InnoDB can.
+const FOREIGN_KEYS: &str = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'";
+
 /// Why the server could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProbeError {
@@ -190,6 +193,10 @@ pub(crate) fn probe(
         Server::MariaDb(101_001..) => COLLATIONS_OF_CHARSETS,
         _ => COLLATIONS,
     })?;
+    let native = match flavour.is_mysql() {
+        true => connection.query(FOREIGN_KEYS)?,
+        false => Rows::new(),
+    };
     let mut trackers = Wanted::from_setting(&text(2), schema);
     trackers.state = matches!(text(14).as_str(), "1" | "ON");
     let mysql = flavour.is_mysql();
@@ -219,6 +226,10 @@ pub(crate) fn probe(
         },
         default_results: results_by_default(&collations, &default_charsets),
         default_charsets,
+        reset_loses_foreign_keys: native
+            .first()
+            .and_then(|row| row.get(1))
+            .is_some_and(|value| **value == *b"OFF"),
         flavour,
         timeouts,
         collation: greeting.collation,

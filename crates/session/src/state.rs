@@ -425,11 +425,15 @@ impl Session {
     /// administrators set what a reset has left of the character set of a schema. `begun`: with
     /// which global values a reset session begins.
     pub fn needs_reset_for(&self, to: &Session, begun: &Begun) -> bool {
-        let left_by_reset = |name: &&str| {
+        !self.stands_in_schema_of(to) && to.is_as_reset(begun)
+    }
+
+    /// True if it has the server's character set in place of its schema's, as a reset leaves it.
+    pub fn is_as_reset(&self, begun: &Begun) -> bool {
+        SCHEMA_VARIABLES.iter().all(|name| {
             let begun = begun.value(name.as_bytes());
-            begun.is_some() && to.variable(name.as_bytes()) == begun
-        };
-        !self.stands_in_schema_of(to) && SCHEMA_VARIABLES.iter().all(left_by_reset)
+            begun.is_some() && self.variable(name.as_bytes()) == begun
+        })
     }
 
     /// Whether it has the same default schema as another one, and the same of that beside the name.

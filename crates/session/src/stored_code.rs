@@ -10,7 +10,8 @@
 //! too or `a` is its default schema. A routine that nobody knows may do anything.
 //!
 //! Cascades of foreign keys fire no triggers, and columns' expressions call no stored functions
-//! (tried on MariaDB 10.11 and MySQL 9.7).
+//! (tried on MariaDB 10.11 and MySQL 9.7). MySQL fires them where `enable_cascade_triggers` is ON,
+//! which pins.
 
 use sql::classify::Reads;
 use sql::classify::stored::{Call, Defined, Folded, Judged, Leaves, fold_bare, names_in};

@@ -122,6 +122,7 @@ impl<S> Backend<S> {
             collected: _,
             kept: _,
             typed: _,
+            was_reset: _,
         } = self;
         put_lenenc_bytes(out, at.to_string().as_bytes());
         put_age(out, now.since(*born));

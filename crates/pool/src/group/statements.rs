@@ -257,8 +257,8 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let has_prepared = client.prepared.is_some();
-        if client.needs_renewal(backend, key, &self.begun, self.shared.server.flavour)
-            && let Some(handled) = self.renew(key, lease)
+        if client.needs_renewal(backend, key, (&self.begun, &self.shared.server))
+            && let Some(handled) = self.renew(key, lease, message.len())
         {
             return handled;
         }

@@ -70,6 +70,7 @@ impl<S> Matching<'_, S> {
         }
         let client = self.clients.get(key)?;
         let session = &client.session;
+        let can_run = |b: &Backend<S>| self.can_run(key, client, b);
         let idle = &self.pools.pools[pool].idle;
         let looked_at = match client.affinity() {
             Affinity::Only => idle.len(),
@@ -93,14 +94,13 @@ impl<S> Matching<'_, S> {
         let chooses = session.schema.is_none() && client.may_choose_schema();
         if chooses
             && let Some((lease, _)) = last_used().find(|(_, b)| {
-                has_schema(b) && client.is_clean_on(b) && self.affinity(b) != Affinity::Only
+                let suits = client.is_clean_on(b) && can_run(b);
+                has_schema(b) && suits && self.affinity(b) != Affinity::Only
             })
         {
             return Some(lease);
         }
-        if let Some((last, _)) =
-            looked_at.find(|(_, b)| b.last_client == own && client.can_run_on(b, self.begun))
-        {
+        if let Some((last, _)) = looked_at.find(|(_, b)| b.last_client == own && can_run(b)) {
             return Some(last);
         }
         // What may count or not leaves a number that is known only where it was so before.
@@ -111,20 +111,25 @@ impl<S> Matching<'_, S> {
         let clean = |b: &Backend<S>| client.is_clean_on(b);
         let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
         let asked_least = || {
-            let fits = last_used().filter(|(_, b)| clean(b) && client.can_run_on(b, self.begun));
+            let fits = last_used().filter(|(_, b)| clean(b) && can_run(b));
             fits.min_by_key(|(_, b)| (self.affinity(b), !same(b), b.since))
         };
-        let fits = |b: &Backend<S>| clean(b) && free(b) && client.can_run_on(b, self.begun);
+        let fits = |b: &Backend<S>| clean(b) && free(b) && can_run(b);
         let counted_alike = (may_count && number.is_some())
             .then(|| last_used().find(|(_, b)| alike(b) && fits(b)))
             .flatten();
         counted_alike
-            .or_else(|| last_used().find(|(_, b)| same(b) && clean(b) && free(b)))
+            .or_else(|| last_used().find(|(_, b)| same(b) && fits(b)))
             .or_else(|| last_used().find(|(_, b)| has_schema(b) && fits(b)))
             .or_else(|| last_used().find(|(_, b)| fits(b)))
             .or_else(asked_least)
-            .or_else(|| last_used().find(|(_, b)| client.can_run_on(b, self.begun)))
+            .or_else(|| last_used().find(|(_, b)| can_run(b)))
             .map(|(lease, _)| lease)
+    }
+
+    /// True if a client's command can be run on a backend once that is in the client's state.
+    fn can_run(&self, key: Key, client: &Client<S>, backend: &Backend<S>) -> bool {
+        client.can_run_on(backend, key, (self.begun, &self.shared.server))
     }
 
     /// How much the last client of an idle backend would lose if another used that.
@@ -194,7 +199,9 @@ impl<S> Matching<'_, S> {
     pub(super) fn last_backend_to_use(&self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let suits = |backend: &Backend<S>| {
-            self.lives_on(backend) && can_restore(&backend.session, &client.session)
+            self.lives_on(backend)
+                && can_restore(&backend.session, &client.session)
+                && self.can_run(key, client, backend)
         };
         let mut leases = self.last_backends_of(key).rev();
         leases.find_map(|(lease, backend)| suits(backend).then_some(lease))
@@ -212,7 +219,7 @@ impl<S> Matching<'_, S> {
             backend.found_ahead(self.shared.server.flavour) == Some(found)
                 && self.affinity(backend) != Affinity::Only
                 && self.lives_on(backend)
-                && client.can_run_on(backend, self.begun)
+                && self.can_run(key, client, backend)
                 && can_restore(&backend.session, &client.session)
         };
         let idle = &self.pools.pools[client.pool as usize].idle;

@@ -8,6 +8,7 @@
 
 use crate::backend::{Backend, Typed};
 use crate::client::Client;
+use crate::server::server_facts::ServerFacts;
 use reactor::Key;
 use session::begun::Begun;
 use session::standing::Standing;
@@ -16,7 +17,7 @@ use session::text::Text;
 use session::user_variables::name_of;
 use session::variables_had::UNCERTAIN;
 use sql::classify::{Statement, Verb, lists_user_variables};
-use sql::lex::{Kind, LexMode, Lexer, Server, Token};
+use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::rc::Rc;
 
 /// Longest `@name` that counts as plain, in bytes: MySQL refuses names of more than 64 letters.
@@ -139,24 +140,43 @@ impl<S> Client<S> {
     }
 
     /// Whether a backend can be brought into the state that its command needs, of sessions that
-    /// began like this.
-    pub(crate) fn can_run_on(&self, backend: &Backend<S>, begun: &Begun) -> bool {
-        let renews = begun.init_connect().is_empty();
-        (self.may_choose_schema() || can_restore(&backend.session, &self.session))
-            && (renews || self.is_clean_on(backend))
+    /// began like this. `key`: the client's own.
+    pub(crate) fn can_run_on(
+        &self,
+        backend: &Backend<S>,
+        key: Key,
+        (begun, server): (&Begun, &ServerFacts),
+    ) -> bool {
+        let fits = self.may_choose_schema() || can_restore(&backend.session, &self.session);
+        fits && match self.may_be_reset_for(begun, server) {
+            true => true,
+            // A reset would not give back what its login has set.
+            false if !begun.init_connect().is_empty() => self.is_clean_on(backend),
+            false => !self.needs_renewal(backend, key, (begun, server)),
+        }
+    }
+
+    /// True if resetting a backend gives this client what a connection of its own would have.
+    pub(crate) fn may_be_reset_for(&self, begun: &Begun, server: &ServerFacts) -> bool {
+        begun.init_connect().is_empty() && !self.is_harmed_by_reset(begun, server)
+    }
+
+    /// True if a reset session lacks something that this client's has: it has not been reset.
+    fn is_harmed_by_reset(&self, begun: &Begun, server: &ServerFacts) -> bool {
+        server.reset_loses_foreign_keys && !self.session.is_as_reset(begun)
     }
 
     /// Whether a backend has to begin its session anew for its command: it has what that must not
-    /// find, or it is one of MySQL that a reset alone brings into the client's session. `key`: the
-    /// client's own.
+    /// find, or lacks what it must find, or it is one of MySQL that a reset alone brings into the
+    /// client's session. `key`: the client's own.
     pub(crate) fn needs_renewal(
         &self,
         backend: &Backend<S>,
         key: Key,
-        begun: &Begun,
-        server: Server,
+        (begun, facts): (&Begun, &ServerFacts),
     ) -> bool {
-        if !self.is_clean_on(backend) || self.finds_types_of_others(backend, key) {
+        let lacks = backend.was_reset && self.is_harmed_by_reset(begun, facts);
+        if lacks || !self.is_clean_on(backend) || self.finds_types_of_others(backend, key) {
             return true;
         }
         // Whatever a reset has left of another schema, the one that is set now has its own.
@@ -164,7 +184,7 @@ impl<S> Client<S> {
             return false;
         }
         let (from, to) = (&backend.session, &self.session);
-        let differs = server.is_mysql() && !Rc::ptr_eq(from, to);
+        let differs = facts.flavour.is_mysql() && !Rc::ptr_eq(from, to);
         differs && from.needs_reset_for(to, begun)
     }
 

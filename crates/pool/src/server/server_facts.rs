@@ -50,6 +50,10 @@ pub struct ServerFacts {
     pub timeouts: ServerTimeouts,
     /// Which names are its own functions, for reading statements.
     pub flavour: Server,
+    /// A session that is reset loses the SQL layer's foreign keys: its cascades write no rows to
+    /// the binary log and fire no triggers (MySQL 9.7 with `innodb_native_foreign_keys` off, also
+    /// behind COM_CHANGE_USER).
+    pub reset_loses_foreign_keys: bool,
 }
 
 #[cfg(test)]
@@ -77,6 +81,7 @@ impl ServerFacts {
             sql_mode: String::new(),
             timeouts: ServerTimeouts::default(),
             flavour: Server::MariaDb(110_400),
+            reset_loses_foreign_keys: false,
         }
     }
 }

@@ -147,6 +147,10 @@ pub(super) fn setting(name: &[u8]) -> Setting {
         // MariaDB lets no session have it on once it is off for all; who had it then keeps it.
         return Setting::UnlessOff(PinCause::SpecialVariable);
     }
+    if is(b"enable_cascade_triggers") {
+        // On, a DELETE or UPDATE on MySQL runs code of tables that its text does not name.
+        return Setting::UnlessOff(PinCause::SpecialVariable);
+    }
     if is(b"timestamp") {
         return Setting::Clock;
     }
@@ -252,6 +256,11 @@ mod tests {
             ("SET query_cache_type = DEFAULT", Some(Pin::SpecialVariable)),
             ("SET SESSION query_cache_type = OFF", None),
             ("SET query_cache_type = 0", None),
+            (
+                "SET enable_cascade_triggers = ON",
+                Some(Pin::SpecialVariable),
+            ),
+            ("SET enable_cascade_triggers = OFF", None),
             (
                 "SET log_slow_admin_statements = OFF",
                 Some(Pin::SpecialVariable),

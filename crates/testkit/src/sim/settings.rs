@@ -104,5 +104,6 @@ pub fn facts() -> ServerFacts {
         timeouts: ServerTimeouts::default(),
         sql_mode: String::new(),
         flavour: sql::lex::Server::MariaDb(101_114),
+        reset_loses_foreign_keys: false,
     }
 }

@@ -9,7 +9,10 @@
 //! COM_RESET_CONNECTION, that takes all of them away, the trackers, and what the session is like,
 //! in one write. That is waited for, since a session begins with the global values of that moment;
 //! then the client's own session is restored as on any other backend. Where `init_connect` says
-//! what a session begins with, a reset does not run it: such a backend is replaced.
+//! what a session begins with, a reset does not run it: such a backend is replaced. So it is where
+//! a reset session lacks what a fresh one has (`ServerFacts::reset_loses_foreign_keys`): the client
+//! waits for a backend that suits, or a new connection. A backend that has been reset there serves
+//! only clients that have reset their own session.
 //!
 //! The same is done on MySQL for a client that has reset its connection. A reset leaves the
 //! server's character set in place of the schema's, and MySQL (seen on 9.7) lets none but
@@ -39,9 +42,9 @@ use session::variables_had::Had;
 use wire::command::{Command, ReplyShape, put_command};
 
 impl<N: Net> Group<N> {
-    /// Resets the session of a client's backend, because its command needs that
+    /// Resets the session of a client's backend, because its command, of `len` bytes, needs that
     /// ([`crate::client::Client::needs_renewal`]); `None` where the client holds its backend.
-    pub(crate) fn renew(&mut self, key: Key, lease: Key) -> Option<Handled> {
+    pub(crate) fn renew(&mut self, key: Key, lease: Key, len: usize) -> Option<Handled> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
         if client.is_held() || backend.in_transaction() {
             return None;
@@ -53,8 +56,14 @@ impl<N: Net> Group<N> {
             // What is being read back is the session's that is there.
             return Some(self.waiters().wait_outside(key));
         }
+        let may_be_reset = client.may_be_reset_for(&self.begun, &self.shared.server);
         if self.ask_for(key, lease) {
             return Some(self.waiters().wait_outside(key));
+        }
+        if !may_be_reset {
+            self.clients.unbind(key, &mut self.backends);
+            self.retire(lease);
+            return Some(self.wait_in_lane(key, len));
         }
         let now = self.net.now();
         let flavour = self.shared.server.flavour;
@@ -87,6 +96,7 @@ impl<N: Net> Group<N> {
         client.last.disown(LEFT_BY_STATEMENT);
         backend.riding = Riding::Closed;
         backend.had = Had::default();
+        backend.was_reset = true;
         backend.conditions_of = None;
         backend.prepared = OnBackend::default();
         backend.typed = None;
