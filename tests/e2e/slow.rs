@@ -90,10 +90,10 @@ fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
 }
 
 /// Clients that hold all backends but the reserve, in transactions, with replies that they do not
-/// read: what is known to be short goes on, on the reserve.
+/// read: what is not known to be long goes on, on the reserve.
 #[test]
-fn what_is_known_to_be_short_has_the_reserve_beside_slow_readers() {
-    let test = "what_is_known_to_be_short_has_the_reserve_beside_slow_readers";
+fn all_but_long_statements_have_the_reserve_beside_slow_readers() {
+    let test = "all_but_long_statements_have_the_reserve_beside_slow_readers";
     for real in both_servers(test) {
         if direct() {
             return skipped(test, "it is about the pool");
@@ -113,9 +113,101 @@ fn what_is_known_to_be_short_has_the_reserve_beside_slow_readers() {
         }
         pool.wait_for_census(" slow_readers: 7,").unwrap();
         assert_eq!(quick.value("SELECT 41 + 1"), "42");
-        // Of another nobody knows how long it takes.
-        let failure = quick.failure("DO 1");
+        assert_eq!(quick.value("SELECT 'new' AS text"), "new");
+        quick.must("DO 1");
+        let failure = quick.failure(LONG);
         assert_eq!(failure.code, 9501, "{failure:?}");
+        assert!(failure.message.contains("the long lane"), "{failure:?}");
+        assert_eq!(quick.value("SELECT 'still'"), "still");
+    }
+}
+
+/// Twenty clients that do not read, on eight backends. Few have one before their text is known to
+/// be long.
+fn twenty_long(pool: &Pool) -> Vec<Client> {
+    let open = |_| login(&pool.address, &app());
+    let mut slow: Vec<Client> = (0..20).map(open).collect();
+    for client in &mut slow {
+        client.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+    }
+    slow
+}
+
+/// Without a spool slow readers keep their share, and writers have the other backends.
+#[test]
+fn without_a_spool_writers_do_not_wait_behind_slow_readers() {
+    let test = "without_a_spool_writers_do_not_wait_behind_slow_readers";
+    for real in both_servers(test) {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        real.execute(&[
+            "DROP TABLE IF EXISTS shop.slow_writes",
+            "CREATE TABLE shop.slow_writes (i INT PRIMARY KEY, n INT) ENGINE=InnoDB",
+            "INSERT INTO shop.slow_writes VALUES (1, 0)",
+        ]);
+        let bounds = "backends_max = 8\nspool_bytes_max = 0\nwait_ms_max = 10000";
+        let pool = pool_of(real, "slow_writes", bounds);
+        let mut writer = login(&pool.address, &app());
+        writer.must("SELECT 1");
+        let slow = twenty_long(&pool);
+        pool.wait_for_census(" slow_readers: 4,").unwrap();
+        let mut write = |times| {
+            for _ in 0..times {
+                writer.must("UPDATE shop.slow_writes SET n = n + 1");
+                writer.must("BEGIN");
+                writer.must("UPDATE shop.slow_writes SET n = n + 1");
+                writer.must("COMMIT");
+            }
+        };
+        write(20);
+        assert_eq!(
+            writer.value("SELECT n FROM shop.slow_writes"),
+            "40",
+            "each once"
+        );
+        let census = pool.wait_for_census("slow_closed: ").unwrap();
+        assert!(number(&census, "slow_readers") <= 4, "{census}");
+        assert!(number(&census, "waiting") > 0, "they went first: {census}");
+        drop(slow);
+    }
+}
+
+/// A text that has never run does not wait behind those that are known to be long. Four readers in
+/// transactions keep the share of eight backends.
+#[test]
+fn a_text_that_is_new_does_not_wait_behind_long_ones() {
+    let test = "a_text_that_is_new_does_not_wait_behind_long_ones";
+    for real in both_servers(test) {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let expected = login(&real.address(), &app()).rows(LONG);
+        let bounds = "backends_max = 8\nwait_ms_max = 60000\nslow_reader_ms_max = 600000";
+        let pool = pool_of(real, "slow_new", bounds);
+        let open = |_| login(&pool.address, &app());
+        let mut quick = open(0);
+        let mut keepers: Vec<Client> = (0..4).map(open).collect();
+        for client in &mut keepers {
+            client.must(HOLD);
+            begin(client, LONG);
+        }
+        pool.wait_for_census(" slow_readers: 4,").unwrap();
+        let mut long: Vec<Client> = (0..6).map(open).collect();
+        for client in &mut long {
+            client.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+        }
+        pool.wait_for_census(" waiting: 6,").unwrap();
+        for number in 0..5 {
+            let text = format!("SELECT 'new' AS text_{number}");
+            assert_eq!(quick.value(&text), "new");
+        }
+        pool.wait_for_census(" waiting: 6,").unwrap();
+        drop(keepers);
+        for mut client in long {
+            let outcome = client.receive().unwrap().pop().unwrap();
+            assert!(outcome.rows().rows == expected.rows, "something else");
+        }
     }
 }
 

@@ -203,7 +203,7 @@ fn place_of(lane: LaneName) -> usize {
     match lane {
         LaneName::Login => 0,
         LaneName::High => 1,
-        LaneName::Low => 2,
+        LaneName::Low | LaneName::Long => 2,
         LaneName::Held => 3,
     }
 }

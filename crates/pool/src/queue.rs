@@ -15,5 +15,6 @@ pub(crate) mod collecting;
 pub(crate) mod fronts;
 pub(crate) mod hill_climb;
 pub(crate) mod lane;
+pub(crate) mod long_texts;
 pub(crate) mod priority;
 pub(crate) mod running_limit;

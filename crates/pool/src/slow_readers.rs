@@ -6,7 +6,10 @@
 //!
 //! The mechanism, while others wait for a backend:
 //! 1. Readers that have held up a backend for [`SLOW_AFTER`] may keep a share of the group's
-//!    (`slow_backends_percent_max`), and those of one user `[[user]] slow_backends_max`.
+//!    (`slow_backends_percent_max`), and those of one user `[[user]] slow_backends_max`. A text
+//!    whose reader was slow is known to be long (`long_texts.rs`): its next runs count from their
+//!    start, and while the share is used up ([`SlowReaders::is_squeezed`]) they are set aside in
+//!    their lane (`lane.rs`), and all other statements may use the backends that are reserved.
 //! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
 //!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
 //!    (`spool.rs`), from which the client reads at its own pace. Its lease ends with its reply as
@@ -18,12 +21,13 @@
 //!    the share: they wait for its end.
 //!    A long reply takes its time on the way into the spool, and the server's: one of a group goes
 //!    there at a time (`collecting.rs`). The next client that does not read may have the backend
-//!    after it. So while slow readers keep their share or more ([`SlowReaders::is_squeezed`]),
-//!    statements of shapes that are known to be short wait in the high lane, for which some
-//!    backends are reserved (`queueing.rs`).
-//! 3. Where the spool has no room, the reader of all groups that has taken nothing for longest is
-//!    closed, once that is `slow_reader_ms_max`; and so is one beyond the share whose session keeps
-//!    its backend. The log and the census say so.
+//!    after it. So while slow readers keep more than their share ([`SlowReaders::is_over`]),
+//!    statements of shapes that are known to be short wait in the high lane (`queueing.rs`).
+//!    While statements that were set aside wait, one reader within the share makes room for them.
+//! 3. One beyond the share whose reply cannot be taken off its backend, because its session keeps
+//!    that or the spool has no room, is closed once it has taken nothing for `slow_reader_ms_max`.
+//!    Where the spool has no room, so is the reader of all groups that has taken nothing for
+//!    longest, one a second. The log and the census say so.
 //! 4. A client whose reply does not come out of the spool, because its disk fails or does not
 //!    answer, is closed.
 //!
@@ -38,6 +42,7 @@ use crate::buffers::spool::{Spool, Tail};
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::config::Settings;
 use crate::queue::collecting::Collecting;
+use crate::queue::long_texts::LongTexts;
 use crate::shared::Shared;
 use reactor::{Key, Slots, Time};
 use session::meter::Meter;
@@ -68,6 +73,15 @@ struct Reader {
     user: u16,
     /// Statements of others were sent behind its own.
     has_riders: bool,
+}
+
+impl Reader {
+    /// True if its transaction or a pin keeps its backend when its reply has ended.
+    fn keeps_backend<S>(&self, crowd: &Crowd<'_, S>) -> bool {
+        let backend = crowd.backends.get(self.lease);
+        let client = crowd.clients.get(self.client);
+        backend.is_some_and(Backend::in_transaction) || client.is_some_and(Client::is_held)
+    }
 }
 
 /// What a client whose reply was taken off its backend is sent next.
@@ -103,6 +117,24 @@ pub(crate) struct Crowd<'a, S> {
     pub(crate) now: Time,
 }
 
+/// A backend whose statement counts in the share: its text is known to be long, or its reader has
+/// become slow.
+#[derive(Clone, Copy, Debug)]
+struct Long {
+    backend: Key,
+    client: Key,
+    is_slow: bool,
+}
+
+/// Waiting statements that want the backends of slow readers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demand {
+    /// Some statement waits, or another group is owed a backend.
+    pub(crate) any: bool,
+    /// A statement waits that is known to be long.
+    pub(crate) long: bool,
+}
+
 /// The slow readers of a group.
 #[derive(Debug)]
 pub(crate) struct SlowReaders {
@@ -112,8 +144,14 @@ pub(crate) struct SlowReaders {
     spooled: Vec<Key>,
     /// Which of those is taken off its backend now.
     collecting: Collecting,
-    /// Backends that slow readers keep from others, as of the last turn.
-    backends: usize,
+    /// Backends that run statements which count in the share.
+    long: Vec<Long>,
+    /// Backends kept by transactions of readers whose replies are off them, as of the last turn.
+    within: usize,
+    /// Texts whose replies are known to hold up backends.
+    texts: LongTexts,
+    /// When the next reader beyond the share has taken nothing for too long.
+    next_end: Time,
     /// Backends that slow readers of limited users hold here, as all groups were told.
     of_users: BTreeMap<u16, usize>,
     /// Replies that were taken off their backends.
@@ -161,7 +199,10 @@ impl SlowReaders {
             held_up: Vec::new(),
             spooled: Vec::new(),
             collecting: Collecting::default(),
-            backends: 0,
+            long: Vec::new(),
+            within: 0,
+            texts: LongTexts::default(),
+            next_end: Time::NEVER,
             of_users: BTreeMap::new(),
             spool,
         }
@@ -271,37 +312,80 @@ impl SlowReaders {
         self.collecting.takes(client) && self.spool.takes_more(&shared.spool, now)
     }
 
-    /// Whether slow readers keep their share of the backends, or more, from others.
+    /// Backends that count in the share.
+    fn backends(&self) -> usize {
+        self.long.len() + self.within
+    }
+
+    /// True while the share is used up: no statement that is known to be long is started.
     pub(crate) fn is_squeezed(&self, settings: &Settings, shared: &Shared, group: usize) -> bool {
-        self.backends >= slow_max(settings, shared, group).max(1)
+        self.backends() >= slow_max(settings, shared, group).max(1)
+    }
+
+    /// True while slow readers keep more than their share.
+    pub(crate) fn is_over(&self, settings: &Settings, shared: &Shared, group: usize) -> bool {
+        self.backends() > slow_max(settings, shared, group).max(1)
+    }
+
+    /// True if the text of this digest is known to be long.
+    pub(crate) fn is_long(&self, digest: u64) -> bool {
+        self.texts.is_long(digest)
+    }
+
+    /// A statement that is known to be long is started on this backend.
+    pub(crate) fn start_long(&mut self, backend: Key, client: Key) {
+        self.lease_ended(backend);
+        self.long.push(Long {
+            backend,
+            client,
+            is_slow: false,
+        });
+    }
+
+    /// A client's lease of this backend has ended: whoever waits may have it.
+    pub(crate) fn lease_ended(&mut self, backend: Key) {
+        self.long.retain(|long| long.backend != backend);
+    }
+
+    /// A statement with a text of this digest has ended on this backend.
+    pub(crate) fn statement_ended(&mut self, backend: Key, digest: u64) {
+        if self.texts.is_empty() && self.long.is_empty() {
+            return;
+        }
+        let ended = self.long.iter().position(|long| long.backend == backend);
+        let ended = ended.map(|at| self.long.swap_remove(at));
+        if !ended.is_some_and(|long| long.is_slow) {
+            self.texts.was_quick(digest);
+        }
     }
 
     /// Whether nobody is, or was a moment ago, slow.
     fn is_empty(&self) -> bool {
-        self.held_up.is_empty() && self.spooled.is_empty() && self.of_users.is_empty()
+        let is_any = !self.held_up.is_empty() || !self.spooled.is_empty() || !self.long.is_empty();
+        !is_any && self.of_users.is_empty()
     }
 
     /// Whether nobody is slow, and nothing is left to be done for who was.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.is_empty() && self.backends == 0 && self.collecting.is_at_rest()
+        self.is_empty() && self.within == 0 && self.collecting.is_at_rest()
     }
 
     /// Looks who is slow, and whose reply is taken off its backend, while others wait for those
-    /// (`others_wait`). Says what is to be done, in this order.
-    pub(crate) fn relieve<S>(
-        &mut self,
-        crowd: &mut Crowd<'_, S>,
-        others_wait: bool,
-    ) -> Vec<Relief> {
+    /// (`demand`). Says what is to be done, in this order.
+    pub(crate) fn relieve<S>(&mut self, crowd: &mut Crowd<'_, S>, demand: Demand) -> Vec<Relief> {
+        self.next_end = Time::NEVER;
         if self.is_empty() {
-            self.backends = 0;
+            self.within = 0;
             self.collecting.end(&crowd.shared.collecting);
             return Vec::new();
         }
         self.forget_quick(crowd);
-        let mut slow = self.slow(crowd);
+        let mut slow = self.on_backends(crowd);
+        self.note_long(&slow, crowd);
+        let within = self.within(crowd);
+        self.within = within.len();
+        slow.extend(within);
         let line = self.under_way(crowd);
-        self.backends = slow.len() + line.len();
         self.publish_slow(&slow, crowd.settings);
         self.choose_collected(&line, crowd);
         let read_on = |lease: &&Key| {
@@ -313,19 +397,33 @@ impl SlowReaders {
         let mut relief: Vec<Relief> = (self.held_up.iter().filter(read_on))
             .map(|lease| Relief::ReadOn(*lease))
             .collect();
-        slow.retain(|reader| others_wait || reader.has_riders);
-        slow.sort_unstable_by_key(|reader| reader.since);
         let max = slow_max(crowd.settings, crowd.shared, crowd.group);
-        let mut over = slow.len().saturating_sub(max);
+        let mut over = self.backends().saturating_sub(max);
+        let has_room = self.spool.has_room(&crowd.shared.spool, crowd.now);
+        match has_room {
+            // They leave their backends by themselves.
+            true => over = over.saturating_sub(line.len()),
+            false => slow.extend(line.iter().filter_map(|key| stuck(*key, crowd))),
+        }
+        let is_full = self.backends() >= max && line.is_empty();
+        let mut makes_room = demand.long && is_full;
+        if makes_room && !has_room {
+            crowd.shared.spool.note_lack(crowd.now);
+            makes_room = false;
+        }
+        slow.retain(|reader| demand.any || reader.has_riders);
+        slow.sort_unstable_by_key(|reader| reader.since);
         let mut of_users = self.users_over(crowd.settings);
         for reader in slow {
             let of_user = of_users.get_mut(&reader.user).filter(|over| **over > 0);
-            if over == 0 && of_user.is_none() && !reader.has_riders {
-                continue;
+            if over > 0 || of_user.is_some() || reader.has_riders {
+                over = over.saturating_sub(1);
+                of_user.into_iter().for_each(|over| *over -= 1);
+                relief.extend(self.relieve_of(reader, crowd));
+            } else if makes_room && let Some(taken_off) = self.take_off(reader, crowd) {
+                makes_room = false;
+                relief.push(taken_off);
             }
-            over = over.saturating_sub(1);
-            of_user.into_iter().for_each(|over| *over -= 1);
-            relief.extend(self.relieve_of(reader, crowd));
         }
         self.publish_longest(crowd);
         relief
@@ -357,18 +455,29 @@ impl SlowReaders {
 
     /// Takes a reply off its backend; where that cannot be, its reader may have to go.
     fn relieve_of<S>(&mut self, reader: Reader, crowd: &mut Crowd<'_, S>) -> Option<Relief> {
-        let backend = crowd.backends.get(reader.lease);
-        let keeps = backend.is_some_and(Backend::in_transaction);
-        let client = crowd.clients.get_mut(reader.client)?;
-        if keeps || client.is_held() {
-            let is_over = crowd.now.since(reader.since) >= crowd.settings.slow_reader_max;
-            return is_over.then_some(Relief::End(reader.client, KEEPS_BACKEND));
+        let why = if reader.keeps_backend(crowd) {
+            KEEPS_BACKEND
+        } else if !self.spool.has_room(&crowd.shared.spool, crowd.now) {
+            crowd.shared.spool.note_lack(crowd.now);
+            NO_ROOM
+        } else {
+            return self.take_off(reader, crowd);
+        };
+        let goes_at = reader.since + crowd.settings.slow_reader_max;
+        if crowd.now >= goes_at {
+            return Some(Relief::End(reader.client, why));
         }
-        if client.spooled().is_some() {
+        self.next_end = self.next_end.min(goes_at);
+        None
+    }
+
+    /// Takes a reply off its backend, if its session lets go of that and it is not off already.
+    fn take_off<S>(&mut self, reader: Reader, crowd: &mut Crowd<'_, S>) -> Option<Relief> {
+        if reader.keeps_backend(crowd) {
             return None;
         }
-        if !self.spool.has_room(&crowd.shared.spool, crowd.now) {
-            crowd.shared.spool.note_lack(crowd.now);
+        let client = crowd.clients.get_mut(reader.client)?;
+        if client.spooled().is_some() {
             return None;
         }
         client.output.as_mut()?.rest = Rest::Spooled(Tail::default());
@@ -415,10 +524,35 @@ impl SlowReaders {
             let client = crowd.clients.get(*key);
             client.is_some_and(|client| client.spooled().is_some())
         });
+        self.long.retain(|long| {
+            let backend = crowd.backends.get(long.backend);
+            backend.is_some_and(|b| b.lease() == Some(long.client) && !b.flight().is_empty())
+        });
     }
 
-    /// Readers that hold up a backend now.
-    fn slow<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
+    /// Counts the backends of these readers in the share, and their texts as long.
+    fn note_long<S>(&mut self, slow: &[Reader], crowd: &Crowd<'_, S>) {
+        for reader in slow {
+            let long = self.long.iter_mut();
+            let mut long = long.filter(|long| long.backend == reader.lease);
+            let known = match long.next() {
+                Some(known) => known,
+                None => self.long.push_mut(Long {
+                    backend: reader.lease,
+                    client: reader.client,
+                    is_slow: false,
+                }),
+            };
+            if !std::mem::replace(&mut known.is_slow, true)
+                && let Some(client) = crowd.clients.get(reader.client)
+            {
+                self.texts.was_slow(client.statement.digest);
+            }
+        }
+    }
+
+    /// Readers that hold up a backend now with the reply on it.
+    fn on_backends<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
         let now = crowd.now;
         let on_backend = self.held_up.iter().filter_map(|lease| {
             let backend = crowd.backends.get(*lease)?;
@@ -437,6 +571,12 @@ impl SlowReaders {
                 has_riders: backend.has_riders(),
             })
         });
+        on_backend.collect()
+    }
+
+    /// Readers whose replies are off their backends, which their transactions keep.
+    fn within<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
+        let now = crowd.now;
         let within = self.spooled.iter().filter_map(|key| {
             let client = crowd.clients.get(*key)?;
             let lease = client
@@ -451,7 +591,7 @@ impl SlowReaders {
                 has_riders: false,
             })
         });
-        on_backend.chain(within).collect()
+        within.collect()
     }
 
     /// Tells all groups how many backends the slow readers of each limited user hold here.
@@ -490,8 +630,8 @@ impl SlowReaders {
         let spooled = spooled.filter_map(|key| Some((*key, crowd.clients.get(*key)?)));
         let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
         let spooled = spooled.map(|(key, client)| (client.since, key));
-        let slow = self.slow(crowd);
-        let slow = slow.into_iter().map(|reader| (reader.since, reader.client));
+        let slow = self.on_backends(crowd).into_iter();
+        let slow = slow.chain(self.within(crowd)).map(|reader| (reader.since, reader.client));
         spooled.chain(slow).min()
     }
 
@@ -539,8 +679,10 @@ impl SlowReaders {
         });
         let relief = slow_at.map(|since| since + SLOW_AFTER);
         let relief = relief.filter(|at| *at > now).min();
+        let end = self.next_end;
         relief
             .unwrap_or(Time::NEVER)
+            .min(if end > now { end } else { Time::NEVER })
             .min(self.collecting.next_choice())
     }
 
@@ -566,6 +708,19 @@ impl SlowReaders {
     pub(crate) fn end(&mut self, shared: &Shared) {
         self.collecting.end(&shared.collecting);
     }
+}
+
+/// A reader whose reply is on its way into a spool that has no room. One that waits for what is in
+/// the spool is none: it can take nothing.
+fn stuck<S>(key: Key, crowd: &Crowd<'_, S>) -> Option<Reader> {
+    let client = crowd.clients.get(key)?;
+    (!client.waits_for_spool()).then_some(Reader {
+        since: client.since,
+        client: key,
+        lease: client.lease()?,
+        user: client.user,
+        has_riders: false,
+    })
 }
 
 /// Backends of a group that slow readers may hold while others wait.

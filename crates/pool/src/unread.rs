@@ -13,7 +13,7 @@ use crate::figures::counts::Counts;
 use crate::log::{Event, Facts, Peer, note_of};
 use crate::queue::bulk::{Bulk, Piece};
 use crate::shared::Shared;
-use crate::slow_readers::{Crowd, NO_ROOM, Relief, SlowReaders};
+use crate::slow_readers::{Crowd, Demand, NO_ROOM, Relief, SlowReaders};
 use crate::time_limits::DISK_MAX;
 use reactor::{Key, Net, Slots};
 use session::meter::Meter;
@@ -94,10 +94,10 @@ impl<N: Net> Unread<'_, N> {
 
     /// Takes replies off their backends while others wait for those; the backends that are to be
     /// read on are returned.
-    pub(crate) fn relieve(&mut self, others_wait: bool) -> Vec<Key> {
+    pub(crate) fn relieve(&mut self, demand: Demand) -> Vec<Key> {
         let (slow, mut crowd) = self.crowd();
         let mut read_on = Vec::new();
-        for relief in slow.relieve(&mut crowd, others_wait) {
+        for relief in slow.relieve(&mut crowd, demand) {
             match relief {
                 Relief::ReadOn(lease) => read_on.push(lease),
                 Relief::TakeOff(lease) => {
@@ -226,7 +226,11 @@ mod tests {
     #[test]
     fn where_everybody_reads_nobody_is_relieved_or_closed() {
         let (mut bench, _) = Bench::new();
-        assert!(bench.unread().relieve(true).is_empty());
+        let demand = Demand {
+            any: true,
+            long: true,
+        };
+        assert!(bench.unread().relieve(demand).is_empty());
         bench.unread().end_longest();
         assert_eq!((bench.counts.slow_closed, bench.counts.spooled), (0, 0));
     }

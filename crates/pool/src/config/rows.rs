@@ -257,7 +257,8 @@ table! {
             /// Connections of each group, at most an eighth of them, that statements of the low
             /// lane leave to logins and to statements of high priority. So clients that all wait
             /// for one lock cannot shut out everybody. While [slow
-            /// readers](slow-clients.md#slow-readers) hold many, short SELECTs may use them too.
+            /// readers](slow-clients.md#slow-readers) hold their share, all statements may use them
+            /// that are not known to be long.
             backends_reserved: usize { .number("connections", 0, 1000).or_number(1) .fixed() }
 
             /// An idle connection to the server is closed after this time.
@@ -482,14 +483,14 @@ table! {
             }
 
             /// Of its backends, the share that a group leaves to clients that do not read their
-            /// replies, while others wait. See [Slow readers](slow-clients.md#slow-readers), also
-            /// for the next three.
+            /// replies, while others wait, and to texts whose readers were slow. See [Slow
+            /// readers](slow-clients.md#slow-readers), also for the next three.
             slow_backends_percent_max: usize { .number("percent", 0, 100).or_number(50) }
 
             /// A client that has taken nothing of its reply for this long may be closed when others
             /// wait and its reply cannot be taken off its backend.
             slow_reader_max: Duration {
-                .key("slow_reader_ms_max").milliseconds(1).or_number(10_000)
+                .key("slow_reader_ms_max").milliseconds(1).or_number(1000)
             }
 
             /// Bytes on disk of replies that were taken off their backends, over all groups.

@@ -46,6 +46,7 @@ impl<N: Net> Group<N> {
             && (matching.is_reserve_reached() || matching.is_ahead())
             && !matching.goes_before_slow(key);
         if is_held_back
+            || matching.is_held_back(key)
             || !matching
                 .running
                 .has_room(0, matching.shared, matching.settings)
@@ -62,6 +63,7 @@ impl<N: Net> Group<N> {
     /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
     pub(crate) fn bind(&mut self, key: Key, lease: Key) -> bool {
         let now = self.net.now();
+        let is_long = self.matching().is_long(key);
         let Some(backend) = self.backends.get_mut(lease) else {
             return false;
         };
@@ -75,6 +77,9 @@ impl<N: Net> Group<N> {
             .idle
             .retain(|&idle| idle != lease);
         backend.served = false;
+        if is_long {
+            self.slow_readers.start_long(lease, key);
+        }
         client.binding.bind(&mut backend.binding, (key, lease));
         let last = backend.last_client.take();
         let own = LastClient {
@@ -122,6 +127,7 @@ impl<N: Net> Group<N> {
     /// Ends the lease of a client that holds nothing on its backend, and serves the next.
     pub(crate) fn release(&mut self, lease: Key) {
         let now = self.net.now();
+        self.slow_readers.lease_ended(lease);
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };

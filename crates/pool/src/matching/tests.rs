@@ -437,3 +437,64 @@ fn the_budget_is_made_room_in_by_an_idle_backend() {
     bench.pools.pools[0].key.privileges += 1;
     assert_eq!(bench.matching().least_needed(), Some(present));
 }
+
+/// The text of this digest is known to be long, and slow readers have used up their share of the
+/// two backends.
+fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
+    let reader = bench.client(0, None);
+    bench.clients.get_mut(reader).unwrap().statement.digest = digest;
+    bench.clients.get_mut(reader).unwrap().output = Some(Box::default());
+    let lease = bench.idle(0, None);
+    bench.lease(reader, lease);
+    bench.runs(reader, lease);
+    let backend = bench.backends.get_mut(lease).unwrap();
+    bench.slow_readers.note_held_up(lease, backend, NOW);
+    let mut crowd = crate::slow_readers::Crowd {
+        clients: &mut bench.clients,
+        backends: &bench.backends,
+        settings: &bench.settings,
+        shared: &bench.shared,
+        group: 0,
+        now: NOW + Duration::from_millis(20),
+    };
+    bench.slow_readers.relieve(&mut crowd, Default::default());
+    assert!(bench.matching().is_squeezed());
+}
+
+#[test]
+fn what_is_known_to_be_long_holds_up_nobody_in_its_lane() {
+    let mut bench = Bench::new("backends_max = 2\nbackends_reserved = 0");
+    long_text_at_its_share(&mut bench, 9);
+    let (long, new) = (bench.client(0, None), bench.client(0, None));
+    bench.clients.get_mut(long).unwrap().statement.digest = 9;
+    bench.clients.get_mut(new).unwrap().statement.digest = 8;
+    bench.waits(long, LaneName::Low, 9);
+    bench.waits(new, LaneName::Low, 5);
+    assert!(bench.matching().is_held_back(long) && !bench.matching().is_held_back(new));
+    let front = bench.matching().front_to_serve(0).unwrap();
+    assert_eq!((front.client, front.lane), (new, LaneName::Low));
+    assert!(bench.matching().long_waits());
+    bench.forgets(new);
+    assert_eq!(bench.matching().front_to_serve(0), None);
+    assert_eq!(bench.matching().oldest_wait_to_serve(), None, "in no lane");
+    // The share is free again: it has the place that it had.
+    bench.slow_readers = SlowReaders::new(Spool::new(0, 4096));
+    let front = bench.matching().front_to_serve(0).unwrap();
+    assert_eq!((front.client, front.since), (long, Time(NOW.0 - 9)));
+}
+
+#[test]
+fn beside_slow_readers_at_their_share_the_low_lane_has_the_reserve() {
+    let mut bench = Bench::new("backends_max = 8");
+    for _ in 0..7 {
+        let (client, lease) = (bench.client(0, None), bench.idle(0, None));
+        bench.lease(client, lease);
+    }
+    assert!(bench.matching().is_reserve_reached());
+    for n in 0..4 {
+        let (backend, client) = (Key::from_parts(90 + n, 0), Key::from_parts(80 + n, 0));
+        assert!(bench.matching().is_reserve_reached(), "{n}");
+        bench.slow_readers.start_long(backend, client);
+    }
+    assert!(!bench.matching().is_reserve_reached());
+}

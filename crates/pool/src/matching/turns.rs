@@ -13,7 +13,21 @@ use reactor::{Key, Slots, Time};
 use session::state::can_restore;
 
 /// Lanes of those who wait for a backend, and may be refused one.
-pub(crate) const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
+pub(crate) const REFUSABLE: [LaneName; 4] = [
+    LaneName::Login,
+    LaneName::High,
+    LaneName::Low,
+    LaneName::Long,
+];
+
+/// All lanes.
+const ALL: [LaneName; 5] = [
+    LaneName::Login,
+    LaneName::High,
+    LaneName::Low,
+    LaneName::Held,
+    LaneName::Long,
+];
 
 /// Whether a lane's entry still stands: its client is there and has not been served since.
 pub(crate) fn stands<S>(clients: &Slots<crate::client::Client<S>>, waiting: &Waiting) -> bool {
@@ -29,8 +43,15 @@ impl<S> Matching<'_, S> {
             return None;
         }
         let (now, kickup, clients) = (self.now, self.settings.prio_kickup, self.clients);
-        let lanes = &mut self.pools.pools[pool].lanes;
-        lanes.next(now, kickup, |waiting| stands(clients, waiting))
+        let takes_long = !self.is_squeezed();
+        let mut lanes = std::mem::take(&mut self.pools.pools[pool].lanes);
+        if !takes_long {
+            let is_long = |waiting: &Waiting| self.is_long(waiting.client);
+            lanes.set_aside(|waiting| stands(clients, waiting), is_long);
+        }
+        let next = lanes.next(now, kickup, takes_long, |waiting| stands(clients, waiting));
+        self.pools.pools[pool].lanes = lanes;
+        next
     }
 
     /// The one of a pool that waits for longest in one of its lanes.
@@ -43,7 +64,8 @@ impl<S> Matching<'_, S> {
     /// left of the backends is reserved for others.
     pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
         let front = self.front_of(pool)?;
-        if front.lane != LaneName::Low || !self.is_reserve_reached() {
+        let is_low = matches!(front.lane, LaneName::Low | LaneName::Long);
+        if !is_low || !self.is_reserve_reached() {
             return Some(front);
         }
         let others = [LaneName::Held, LaneName::Login, LaneName::High];
@@ -52,8 +74,12 @@ impl<S> Matching<'_, S> {
             .find_map(|lane| self.front_in(pool, lane))
     }
 
-    /// Whether the low lane has as many backends as it may have.
+    /// Whether the low lane has as many backends as it may have: all, while slow readers keep their
+    /// share from others.
     pub(crate) fn is_reserve_reached(&self) -> bool {
+        if self.is_squeezed() {
+            return false;
+        }
         let unused = self.pools.unused();
         self.shared.budget.is_reserve_reached(self.index, unused)
     }
@@ -73,12 +99,12 @@ impl<S> Matching<'_, S> {
         (self.pools).take_waiting(pool, &REFUSABLE, |waiting| stands(clients, waiting))
     }
 
-    /// Since when the one waits that has waited for longest, of those who may be served: while slow
-    /// readers keep what the low lane may have, nobody can help it by waiting.
+    /// Since when the one waits that has waited for longest, of those who may be served: nobody can
+    /// help by waiting those that slow readers keep from being started.
     pub(crate) fn oldest_wait_to_serve(&mut self) -> Option<Time> {
-        let lanes: &[LaneName] = match self.is_squeezed() && self.is_reserve_reached() {
-            true => &[LaneName::Login, LaneName::High, LaneName::Held],
-            false => &LaneName::ALL,
+        let lanes: &[LaneName] = match self.is_squeezed() {
+            true => &LaneName::ALL,
+            false => &ALL,
         };
         let clients = self.clients;
         (self.pools).oldest_wait(lanes, |waiting| stands(clients, waiting))
@@ -119,15 +145,50 @@ impl<S> Matching<'_, S> {
         }
     }
 
-    /// Whether slow readers keep their share of the backends, or more, from others.
+    /// True while slow readers have used up their share of the backends.
     pub(crate) fn is_squeezed(&self) -> bool {
         (self.slow_readers).is_squeezed(self.settings, self.shared, self.index)
     }
 
+    /// True while slow readers keep more than their share of the backends.
+    pub(crate) fn is_over_share(&self) -> bool {
+        (self.slow_readers).is_over(self.settings, self.shared, self.index)
+    }
+
+    /// True if the reply to a client's statement is known to hold up its backend.
+    pub(crate) fn is_long(&self, key: Key) -> bool {
+        let client = self.clients.get(key);
+        client.is_some_and(|client| {
+            (self.slow_readers).is_long(client.statement.digest)
+                && !self.shapes.are_short(client.shape())
+        })
+    }
+
+    /// True if a client's statement is known to be long, and the share for those is used up.
+    pub(crate) fn is_held_back(&self, key: Key) -> bool {
+        self.is_squeezed() && self.is_long(key)
+    }
+
+    /// True if a statement waits that is known to be long.
+    pub(crate) fn long_waits(&mut self) -> bool {
+        let pools = self.pools.pools.len();
+        (0..pools).any(|pool| self.front_in(pool, LaneName::Long).is_some())
+    }
+
+    /// Statements that wait because the share of those known to be long is used up.
+    pub(crate) fn set_aside(&self) -> usize {
+        if !self.is_squeezed() {
+            return 0;
+        }
+        let stands = |waiting: &Waiting| stands(self.clients, waiting);
+        let pools = self.pools.pools.iter();
+        pools.map(|pool| pool.lanes.count(LaneName::Long, stands)).sum()
+    }
+
     /// Whether a client's statement goes to the high lane because it is known to be short, and slow
-    /// readers keep what would be enough for all.
+    /// readers keep more than they may.
     pub(crate) fn goes_before_slow(&self, key: Key) -> bool {
-        self.is_squeezed()
+        self.is_over_share()
             && self.clients.get(key).is_some_and(|client| {
                 let limits = &self.settings.users[client.user as usize].limits;
                 client.place.priority.unwrap_or(limits.priority) != Priority::Low

@@ -6,6 +6,9 @@
 //! - a statement of the high lane goes before one of the low lane, until that one has waited for
 //!   `prio_kickup`: from that moment it is in line with the high ones, in the order of these
 //!   moments. It is compared when somebody is chosen, so it is exact and needs no timer;
+//! - a statement that is known to be long goes before nobody while slow readers keep their share of
+//!   the backends: it is set aside when it comes to the front of its lane ([`Lanes::set_aside`]),
+//!   and is in line with the low lane again, at its own place, once they keep less;
 //! - a login goes after every [`STATEMENTS_PER_LOGIN`] statements, if any waits; when no statement
 //!   waits, logins go one after the other. So neither can starve the other.
 //!
@@ -42,10 +45,12 @@ pub(crate) enum LaneName {
     /// Statements of clients that have a backend, where that gives no priority: in one line with
     /// the low lane, but they need no backend to go on.
     Held,
+    /// Statements that are known to be long, set aside while slow readers keep their share.
+    Long,
 }
 
 impl LaneName {
-    /// All of them.
+    /// Those whose times are counted; [`LaneName::Long`] counts as the low one.
     pub(crate) const ALL: [LaneName; 4] = [
         LaneName::Login,
         LaneName::High,
@@ -60,6 +65,7 @@ impl LaneName {
             LaneName::Login => "login",
             LaneName::High => "high",
             LaneName::Low | LaneName::Held => "low",
+            LaneName::Long => "long",
         }
     }
 }
@@ -97,7 +103,7 @@ impl Lane {
 /// The lanes of one pool.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    lanes: [Lane; 4],
+    lanes: [Lane; 5],
     statements_since_login: u32,
 }
 
@@ -121,20 +127,49 @@ impl Lanes {
         self.lanes[lane as usize].front(&mut stands)
     }
 
-    /// The one that goes next at `now`.
+    /// Takes statements that are known to be long (`is_long`) from the fronts of the lanes, so that
+    /// nobody waits behind them.
+    pub(crate) fn set_aside(
+        &mut self,
+        mut stands: impl FnMut(&Waiting) -> bool,
+        is_long: impl Fn(&Waiting) -> bool,
+    ) {
+        for lane in [LaneName::High, LaneName::Low] {
+            while let Some(front) = self.front(lane, &mut stands).filter(&is_long) {
+                self.lanes[lane as usize].line.pop_front();
+                self.push(Waiting {
+                    lane: LaneName::Long,
+                    ..front
+                });
+            }
+        }
+    }
+
+    /// The one that goes next at `now`; those set aside only where `takes_long`.
     pub(crate) fn next(
         &mut self,
         now: Time,
         kickup: Duration,
+        takes_long: bool,
         mut stands: impl FnMut(&Waiting) -> bool,
     ) -> Option<Waiting> {
-        let others = [LaneName::Login, LaneName::High, LaneName::Held];
+        let others = [
+            LaneName::Login,
+            LaneName::High,
+            LaneName::Held,
+            LaneName::Long,
+        ];
         if others.iter().all(|lane| self.len_of(*lane) == 0) {
             return self.lanes[LaneName::Low as usize].front(&mut stands);
         }
         let [login, high, low, held] =
             LaneName::ALL.map(|lane| self.lanes[lane as usize].front(&mut stands));
-        let low = [low, held].into_iter().flatten().min_by_key(|w| w.since);
+        let long = match takes_long {
+            true => self.front(LaneName::Long, &mut stands),
+            false => None,
+        };
+        let low = [low, held, long].into_iter().flatten();
+        let low = low.min_by_key(|w| w.since);
         let statement = match (high, low) {
             (Some(high), Some(low)) => {
                 let kicked_up_at = low.since + kickup;
@@ -203,10 +238,17 @@ impl Lanes {
         self.lanes[lane as usize].line.len()
     }
 
+    /// Entries of one lane that stand.
+    pub(crate) fn count(&self, lane: LaneName, stands: impl Fn(&Waiting) -> bool) -> usize {
+        let line = self.lanes[lane as usize].line.iter();
+        line.filter(|waiting| stands(waiting)).count()
+    }
+
     /// Entries that go before a lane's first.
     pub(crate) fn ahead_of(&self, lane: LaneName) -> usize {
         match lane {
             LaneName::Low | LaneName::Held => self.len_of(LaneName::High),
+            LaneName::Long => self.len_of(LaneName::High) + self.len_of(LaneName::Low),
             LaneName::High | LaneName::Login => 0,
         }
     }
@@ -221,7 +263,7 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use LaneName::{High, Login, Low};
+    use LaneName::{High, Long, Login, Low};
 
     const KICKUP: Duration = Duration::from_nanos(100);
 
@@ -235,7 +277,7 @@ mod tests {
 
     fn all_in_order(lanes: &mut Lanes, now: u64) -> Vec<(LaneName, u64)> {
         let mut order = Vec::new();
-        while let Some(next) = lanes.next(Time(now), KICKUP, |_| true) {
+        while let Some(next) = lanes.next(Time(now), KICKUP, true, |_| true) {
             lanes.pop(next.lane);
             order.push((next.lane, next.since.0));
         }
@@ -302,6 +344,23 @@ mod tests {
     }
 
     #[test]
+    fn long_ones_are_passed_while_set_aside_and_keep_their_places() {
+        let mut lanes = Lanes::default();
+        (1..=4).for_each(|n| lanes.push(waiting(Low, n)));
+        lanes.push(waiting(High, 5));
+        let is_long = |w: &Waiting| matches!(w.since.0, 1 | 2 | 4 | 5);
+        lanes.set_aside(|_| true, is_long);
+        let next = lanes.next(Time(9), KICKUP, false, |_| true);
+        assert_eq!(next, Some(waiting(Low, 3)));
+        assert_eq!((lanes.len_of(Long), lanes.len()), (3, 5), "only fronts are");
+        lanes.pop(Low);
+        lanes.set_aside(|_| true, is_long);
+        assert_eq!(lanes.next(Time(9), KICKUP, false, |_| true), None);
+        let order = all_in_order(&mut lanes, 9);
+        assert_eq!(order, [(Long, 1), (Long, 2), (Long, 4), (Long, 5)]);
+    }
+
+    #[test]
     fn high_goes_before_low_until_low_has_waited_for_long_enough() {
         let mut lanes = Lanes::default();
         lanes.push(waiting(Low, 1));
@@ -309,7 +368,7 @@ mod tests {
         lanes.push(waiting(High, 102));
         // At 100 the low one has waited for 99: one less than it takes.
         assert_eq!(
-            lanes.next(Time(100), KICKUP, |_| true),
+            lanes.next(Time(100), KICKUP, true, |_| true),
             Some(waiting(High, 50))
         );
         // From 101 on it is in line: behind the one of 50, before the one of 102.

@@ -1,7 +1,8 @@
 //! Tests of slow readers without a group.
 
 use super::*;
-use crate::backend::InFlight;
+use crate::backend::{BackendState, InFlight};
+use crate::scripted::shared;
 use std::rc::Rc;
 use wire::command::ReplyShape;
 
@@ -122,4 +123,159 @@ fn the_report_says_what_a_client_has_not_taken() {
     client.output.as_mut().unwrap().rest = Rest::Spooled(Tail::default());
     let taken = ", has taken nothing for 3 s of 3 bytes, being taken off its backend";
     assert_eq!(client.reading(later), taken);
+}
+
+/// A group with one reader on each of so many backends; each has taken nothing since `NOW`.
+struct Bench {
+    clients: Slots<Client<()>>,
+    backends: Slots<Backend<()>>,
+    shared: Shared,
+    readers: SlowReaders,
+    leases: Vec<Key>,
+    owners: Vec<Key>,
+}
+
+/// The digest of what they ask for.
+const DIGEST: u64 = 77;
+/// When they have become slow.
+const SLOW: Time = Time(NOW.0 + 20_000_000);
+
+impl Bench {
+    fn new(settings: &str, count: usize) -> Bench {
+        let mut bench = Bench {
+            clients: Slots::default(),
+            backends: Slots::default(),
+            shared: shared(settings),
+            readers: readers(),
+            leases: Vec::new(),
+            owners: Vec::new(),
+        };
+        for _ in 0..count {
+            let (owner, lease) = bench.starts();
+            let backend = bench.backends.get_mut(lease).unwrap();
+            bench.readers.note_held_up(lease, backend, NOW);
+            let client = bench.clients.get_mut(owner).unwrap();
+            client.output = Some(Box::default());
+        }
+        bench
+    }
+
+    /// A client's statement is in flight on a backend of its own.
+    fn starts(&mut self) -> (Key, Key) {
+        let mut asks = client();
+        asks.statement.digest = DIGEST;
+        let owner = self.clients.insert(asks);
+        let lease = self.backends.insert(backend(&[Some(owner)]));
+        let (client, backend) = (
+            self.clients.get_mut(owner).unwrap(),
+            self.backends.get_mut(lease).unwrap(),
+        );
+        for state in [
+            BackendState::Preparing,
+            BackendState::Idle,
+            BackendState::Leased,
+        ] {
+            assert!(backend.change_state(state, NOW));
+        }
+        client.binding.bind(&mut backend.binding, (owner, lease));
+        self.leases.push(lease);
+        self.owners.push(owner);
+        (owner, lease)
+    }
+
+    fn relieve(&mut self, long: bool, now: Time) -> Vec<Relief> {
+        let settings = self.shared.settings();
+        let mut crowd = Crowd {
+            clients: &mut self.clients,
+            backends: &self.backends,
+            settings: &settings,
+            shared: &self.shared,
+            group: 0,
+            now,
+        };
+        self.readers.relieve(&mut crowd, Demand { any: true, long })
+    }
+
+    fn is_squeezed(&self) -> bool {
+        let settings = self.shared.settings();
+        self.readers.is_squeezed(&settings, &self.shared, 0)
+    }
+
+    fn is_over(&self) -> bool {
+        let settings = self.shared.settings();
+        self.readers.is_over(&settings, &self.shared, 0)
+    }
+}
+
+#[test]
+fn a_text_is_long_from_the_moment_at_which_its_reader_is_slow() {
+    let mut bench = Bench::new("backends_max = 8", 1);
+    bench.relieve(false, Time(SLOW.0 - 1));
+    assert!(!bench.readers.is_long(DIGEST));
+    for _ in 0..2 {
+        bench.relieve(false, SLOW);
+        assert!(bench.readers.is_long(DIGEST));
+    }
+    // One run counts once, and as slow when it ends.
+    bench.readers.statement_ended(bench.leases[0], DIGEST);
+    for lease in 1..=3 {
+        bench.readers.statement_ended(key(90 + lease), DIGEST);
+    }
+    assert!(bench.readers.is_long(DIGEST));
+    bench.readers.statement_ended(key(99), DIGEST);
+    assert!(!bench.readers.is_long(DIGEST));
+}
+
+#[test]
+fn what_is_long_counts_from_its_start_to_its_end() {
+    let mut bench = Bench::new("backends_max = 8", 3);
+    assert!(bench.relieve(false, SLOW).is_empty());
+    assert!(!bench.is_squeezed(), "three of four");
+    let (owner, lease) = bench.starts();
+    bench.readers.start_long(lease, owner);
+    assert!(bench.is_squeezed() && !bench.is_over());
+    assert!(bench.relieve(false, SLOW).is_empty());
+    assert!(bench.is_squeezed(), "it has not become slow, and counts");
+    bench.readers.statement_ended(lease, DIGEST);
+    assert!(!bench.is_squeezed());
+    bench.readers.start_long(lease, owner);
+    bench.backends.get_mut(lease).unwrap().take_answered();
+    bench.relieve(false, SLOW);
+    assert!(!bench.is_squeezed(), "nothing is in flight any more");
+}
+
+#[test]
+fn those_beyond_the_share_are_taken_off_and_one_within_it_for_long_ones_that_wait() {
+    let mut bench = Bench::new("backends_max = 8", 6);
+    let relief = bench.relieve(false, SLOW);
+    assert!(bench.is_over());
+    assert_eq!(relief, [0, 1].map(|n| Relief::TakeOff(bench.leases[n])));
+    // The two on their way count until their replies have ended.
+    assert!(bench.relieve(true, SLOW).is_empty() && bench.is_over());
+    for n in [0, 1] {
+        let lease = bench.leases[n];
+        bench.readers.statement_ended(lease, DIGEST);
+        bench.backends.get_mut(lease).unwrap().take_answered();
+        bench.backends.get_mut(lease).unwrap().held_up_since = None;
+        let client = bench.clients.get_mut(bench.owners[n]).unwrap();
+        client.output = None;
+    }
+    assert!(bench.relieve(false, SLOW).is_empty());
+    assert!(bench.is_squeezed() && !bench.is_over());
+    let relief = bench.relieve(true, SLOW);
+    assert_eq!(relief, [Relief::TakeOff(bench.leases[2])]);
+    assert!(bench.relieve(true, SLOW).is_empty(), "one at a time");
+}
+
+#[test]
+fn without_a_spool_all_beyond_the_share_go_when_their_time_is_over_and_nobody_within_it() {
+    let settings = "backends_max = 8\nspool_bytes_max = 0\nslow_reader_ms_max = 300";
+    let mut bench = Bench::new(settings, 6);
+    let end = NOW + Duration::from_millis(300);
+    assert!(bench.relieve(true, Time(end.0 - 1)).is_empty());
+    let wakes = bench.readers.next_relief(&bench.backends, true, SLOW);
+    assert_eq!(wakes, end);
+    let relief = bench.relieve(true, end);
+    let ended = [0, 1].map(|n| Relief::End(bench.owners[n], NO_ROOM));
+    assert_eq!(relief, ended);
 }

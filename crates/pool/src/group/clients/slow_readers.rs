@@ -4,18 +4,20 @@
 //! are known to be short go first. Who has to go is closed by [`crate::unread`].
 
 use crate::group::Group;
+use crate::slow_readers::Demand;
 use reactor::Net;
 
 impl<N: Net> Group<N> {
     /// Takes replies off their backends while others wait for those.
     pub(crate) fn relieve_backends(&mut self) {
         let budget = &self.shared.budget;
-        let others_wait =
-            !self.line.is_empty() || budget.owes_next(self.index, self.backend_pools.count);
-        let was_squeezed = self.matching().is_squeezed();
-        let read_on = self.unread().relieve(others_wait);
+        let any = !self.line.is_empty() || budget.owes_next(self.index, self.backend_pools.count);
         let mut matching = self.matching();
-        if matching.is_squeezed() && !was_squeezed {
+        let was_over = matching.is_over_share();
+        let long = any && matching.long_waits();
+        let read_on = self.unread().relieve(Demand { any, long });
+        let mut matching = self.matching();
+        if matching.is_over_share() && !was_over {
             for key in matching.put_short_first() {
                 if let Some(client) = self.clients.get_mut(key) {
                     client.place.raise();

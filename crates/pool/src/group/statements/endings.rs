@@ -84,6 +84,9 @@ impl<N: Net> Group<N> {
             return self.statement_of_nobody(lease, summary, contaminated);
         };
         self.note_service(owner, command, summary);
+        if let Some(client) = self.clients.get(owner) {
+            (self.slow_readers).statement_ended(lease, client.statement.digest);
+        }
         if !alone && contaminated {
             self.part_riders(lease, Some(owner));
         }

@@ -199,7 +199,9 @@ impl Crew {
         let idle: usize = all.iter().map(|census| census.backends_idle).sum();
         let help = idle > 0 || open < most;
         for (member, census) in self.members.iter_mut().zip(&all) {
-            let waits = census.waiting > 0 && census.backends_dialling == 0;
+            // Texts that are known to be long wait for their share, whatever is idle.
+            let waits = census.waiting > member.group.set_aside();
+            let waits = waits && census.backends_dialling == 0;
             if !(waits && help) {
                 member.helpless = None;
                 continue;
