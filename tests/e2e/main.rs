@@ -35,6 +35,7 @@ mod drivers;
 mod eofs;
 mod explain;
 mod extended;
+mod fair;
 mod faults;
 mod found;
 mod fragments;

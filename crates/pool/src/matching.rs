@@ -12,12 +12,14 @@
 //! | `choice.rs` | which idle backend suits a client best |
 //! | `riding.rs` | behind whose statements one may go out |
 //! | `fairness.rs` | whether other groups' lanes come first |
+//! | `accounts.rs` | whether another account comes first |
 //! | `dialling.rs` | whether a backend is to be opened, lent, or closed for another |
 //!
 //! Invariants: nothing is changed but entries of lanes that stand no more, and what a group tells
 //! others of itself and has seen of theirs; what is answered holds until the next change of what
 //! is borrowed.
 
+mod accounts;
 pub(crate) mod choice;
 mod dialling;
 mod fairness;

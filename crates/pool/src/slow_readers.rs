@@ -631,7 +631,9 @@ impl SlowReaders {
         let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
         let spooled = spooled.map(|(key, client)| (client.since, key));
         let slow = self.on_backends(crowd).into_iter();
-        let slow = slow.chain(self.within(crowd)).map(|reader| (reader.since, reader.client));
+        let slow = slow
+            .chain(self.within(crowd))
+            .map(|reader| (reader.since, reader.client));
         spooled.chain(slow).min()
     }
 

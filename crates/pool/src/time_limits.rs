@@ -38,7 +38,8 @@
 //! # Limits of users
 //!
 //! A statement or a transaction of a user's may take so long (`statement_ms_max`,
-//! `transaction_ms_max`). All of this is looked at in the sweep, once a second.
+//! `transaction_ms_max`), and a client may keep a backend idle for so long (`kept_idle_s_max`).
+//! All of this is looked at in the sweep, once a second.
 //!
 //! Backends' own limits are in [`crate::backend::overdue`].
 //!
@@ -248,9 +249,19 @@ impl<N: Net> TimeLimits<'_, N> {
         {
             return Some(OverTime::Clients(owner, Refusal::StatementTime { max }));
         }
-        let (max, (_, since)) = limits.transaction_max.zip(backend.transaction_seen)?;
-        let late = now.since(since) > max;
-        late.then_some(OverTime::Clients(owner, Refusal::TransactionTime { max }))
+        if let Some((max, (_, since))) = limits.transaction_max.zip(backend.transaction_seen)
+            && now.since(since) > max
+        {
+            return Some(OverTime::Clients(owner, Refusal::TransactionTime { max }));
+        }
+        let (max, client) = limits.kept_idle_max.zip(self.clients.get(owner))?;
+        let keeps = match client.state() {
+            ClientState::Idle => backend.flight().is_empty(),
+            ClientState::Feeding => !client.has_fed_enough(Some(&*backend)),
+            _ => false,
+        };
+        let late = keeps && client.output.is_none() && now.since(client.since) > max;
+        late.then_some(OverTime::Clients(owner, Refusal::KeptIdle { max }))
     }
 }
 

@@ -76,6 +76,8 @@ pub const TRANSACTION_TIMEOUT: ErrorCode = error(9506, "HY000");
 /// Onramp's own: the server cannot be reached, and is not waited for; nothing was executed;
 /// retryable.
 pub const SERVER_DOWN: ErrorCode = error(9507, "HY000");
+/// Onramp's own: a client kept a backend and sent nothing for longer than its user may.
+pub const KEPT_IDLE: ErrorCode = error(9508, "HY000");
 /// Onramp's own: a statement may have run in another session state than its own, because a SET in
 /// front of it failed; its result was dropped.
 pub const UNRESTORED: ErrorCode = error(9510, "HY000");

@@ -859,6 +859,13 @@ table! {
                 .number("backends", 0, MANY).or_nothing("no limit")
             }
 
+            /// backends that its clients may use at once, for statements, transactions and pins;
+            /// others wait. Each group has an even part, rounded down, at least one. See
+            /// [Accounts that keep backends](slow-clients.md#accounts-that-keep-backends)
+            used_backends_max: Option<usize> {
+                .number("backends", 1, MANY).or_nothing("no limit")
+            }
+
             /// the lane of its statements: `high`, `low` or `auto`
             priority: Priority {
                 .of(Kind::OneOf(&["high", "low", "auto"])).or(Absent::Text("auto"))
@@ -891,6 +898,14 @@ table! {
             /// client's connection too.
             transaction_max: Option<Duration> {
                 .key("transaction_ms_max").milliseconds(1).or_nothing("no limit")
+                .for_all("Limits on clients")
+            }
+
+            /// A client that keeps a backend (an open transaction, a pin) and has sent nothing for
+            /// this long is closed with error 9508, and so is one that stops within a local file.
+            /// Looked at once a second, like `transaction_ms_max`.
+            kept_idle_max: Option<Duration> {
+                .key("kept_idle_s_max").seconds(1, YEAR_S).or_nothing("no limit")
                 .for_all("Limits on clients")
             }
 

@@ -91,6 +91,11 @@ pub(crate) enum Refusal {
         /// The limit.
         max: Duration,
     },
+    /// The client kept a backend and sent nothing for longer than its user's may.
+    KeptIdle {
+        /// The limit.
+        max: Duration,
+    },
     /// The statement waited too long for a backend.
     WaitedTooLong {
         /// Where it waited.
@@ -307,7 +312,7 @@ const NOT_PASSED_ON: [u8; 7] = [0x08, 0x12, 0x13, 0x15, 0x1E, 0x20, 0x21];
 
 impl Refusal {
     /// All names for counters.
-    pub(crate) const NAMES: [&'static str; 41] = [
+    pub(crate) const NAMES: [&'static str; 42] = [
         "clients",
         "group-full",
         "user-clients",
@@ -321,6 +326,7 @@ impl Refusal {
         "priority",
         "statement-time",
         "transaction-time",
+        "kept-idle",
         "server-down",
         "draining",
         "command",
@@ -369,6 +375,7 @@ impl Refusal {
             Refusal::Priority { .. } => "priority",
             Refusal::StatementTime { .. } => "statement-time",
             Refusal::TransactionTime { .. } => "transaction-time",
+            Refusal::KeptIdle { .. } => "kept-idle",
             Refusal::ServerDown { .. } => "server-down",
             Refusal::Draining => "draining",
             Refusal::Command { .. } => "command",
@@ -422,6 +429,7 @@ impl Refusal {
             Refusal::Priority { .. } => errors::WRONG_VALUE_FOR_VAR,
             Refusal::StatementTime { .. } => errors::QUERY_TIMEOUT,
             Refusal::TransactionTime { .. } => errors::TRANSACTION_TIMEOUT,
+            Refusal::KeptIdle { .. } => errors::KEPT_IDLE,
             Refusal::Draining => errors::SERVER_SHUTDOWN,
             Refusal::Command { .. } => errors::UNKNOWN_COM,
             Refusal::Interrupted => errors::QUERY_INTERRUPTED,
@@ -470,6 +478,7 @@ impl fmt::Display for Refusal {
             | Refusal::PasswordChecks { .. }
             | Refusal::StatementTime { .. }
             | Refusal::TransactionTime { .. }
+            | Refusal::KeptIdle { .. }
             | Refusal::TooLong { .. }
             | Refusal::Input { .. }
             | Refusal::TooSlow(_)
@@ -673,6 +682,13 @@ impl Refusal {
                 "onramp: the transaction was open for longer than transaction_ms_max ({}) and is \
                  rolled back; connect again",
                 max.as_millis()
+            ),
+            Refusal::KeptIdle { max } => write!(
+                f,
+                "onramp: the connection kept a backend for its transaction or pin and sent nothing \
+                 for longer than kept_idle_s_max ({} s); what was uncommitted is rolled back; \
+                 connect again, and commit or let go sooner",
+                max.as_secs()
             ),
             Refusal::TooLong { len, max } => write!(
                 f,

@@ -31,7 +31,8 @@ impl<N: Net> Group<N> {
     /// Binds an idle backend to a client that wants to run something now.
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
-        let (mut pool, priority) = (client.pool as usize, client.place.priority);
+        let (mut pool, user) = (client.pool as usize, client.user);
+        let priority = client.place.priority;
         // A pool of older privileges that has no backend is left for that of now. Who waits in its
         // lane is served in order first.
         if self.backend_pools.pools[pool].count == 0
@@ -43,10 +44,11 @@ impl<N: Net> Group<N> {
         }
         let mut matching = self.matching();
         let is_held_back = priority != Some(Priority::High)
-            && (matching.is_reserve_reached() || matching.is_ahead())
+            && (matching.is_reserve_reached(pool) || matching.is_ahead())
             && !matching.goes_before_slow(key);
         if is_held_back
             || matching.is_held_back(key)
+            || matching.is_user_full(pool, user)
             || !matching
                 .running
                 .has_room(0, matching.shared, matching.settings)
@@ -179,6 +181,12 @@ impl<N: Net> Group<N> {
             self.let_go(lease);
             return self.dial(starved);
         }
+        if !matching.line.is_empty()
+            && let Some(poorer) = matching.poorer_pool(pool)
+        {
+            self.let_go(lease);
+            return self.dial(poorer);
+        }
         if self
             .shared
             .budget
@@ -198,18 +206,23 @@ impl<N: Net> Group<N> {
         }
         self.backend_pools.pools[pool].idle.push(lease);
         if front.is_some() {
-            self.serve(pool);
+            self.serve();
         }
         if self.matching().wants_spare(pool) {
             self.dial(pool);
         }
     }
 
-    /// Gives idle backends of a pool to those who wait for it, in order. Who has a backend can go
-    /// on even when there is none for those in front.
-    fn serve(&mut self, pool: usize) {
+    /// Gives idle backends to those who wait for them, in the order of each pool, the pool of the
+    /// account first that uses the fewest. Who has a backend can go on even when there is none for
+    /// those in front.
+    fn serve(&mut self) {
         while self.running.has_room(0, &self.shared, &self.settings) && !self.matching().yields() {
-            let Some((waiting, lease)) = self.matching().next_to_serve(pool) else {
+            let mut matching = self.matching();
+            let Some(pool) = matching.fairest_pool() else {
+                return;
+            };
+            let Some((waiting, lease)) = matching.next_to_serve(pool) else {
                 return;
             };
             self.waiters().pop(pool, waiting);
@@ -234,9 +247,7 @@ impl<N: Net> Group<N> {
             let stalled = (self.running).discount_stalled(&mut self.backends, &self.settings, now);
             self.counts.stalled += stalled;
         }
-        for pool in 0..self.backend_pools.pools.len() {
-            self.serve(pool);
-        }
+        self.serve();
     }
 
     /// Lets those at the front of the lane ride, as long as they may: on a backend that has begun
@@ -309,7 +320,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn dial_where_wanted(&mut self) {
         let mut lacks = false;
         if !self.line.is_empty() && self.running.has_room(0, &self.shared, &self.settings) {
-            for pool in 0..self.backend_pools.pools.len() {
+            for pool in self.matching().fair_order() {
                 lacks |= self.dial_for(pool);
             }
         }

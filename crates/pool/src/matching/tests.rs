@@ -50,7 +50,7 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    fn new(settings: &str) -> Bench {
+    pub(super) fn new(settings: &str) -> Bench {
         Bench::among(settings, 1)
     }
 
@@ -139,7 +139,7 @@ impl Bench {
     }
 
     /// An idle backend of a pool, its slot taken.
-    fn idle(&mut self, pool: usize, schema: Option<&str>) -> Key {
+    pub(super) fn idle(&mut self, pool: usize, schema: Option<&str>) -> Key {
         assert!(self.shared.budget.take(0));
         let session = self.session(schema);
         let at = Arc::new(Address::Unix("/s".into()));
@@ -153,6 +153,13 @@ impl Bench {
         key
     }
 
+    /// The only user of the settings may use so many backends.
+    pub(super) fn limit_used(&mut self, max: usize) {
+        let mut settings = (*self.settings).clone();
+        settings.users[0].limits.used_backends_max = Some(max);
+        self.settings = Arc::new(settings);
+    }
+
     /// What the last client of a backend would lose.
     fn affinity_of(&mut self, lease: Key) -> Affinity {
         let matching = self.matching();
@@ -160,7 +167,7 @@ impl Bench {
     }
 
     /// An idle backend is a client's from now on.
-    fn lease(&mut self, client: Key, lease: Key) {
+    pub(super) fn lease(&mut self, client: Key, lease: Key) {
         let backend = self.backends.get_mut(lease).unwrap();
         assert!(backend.change_state(BackendState::Leased, NOW));
         self.pools.pools[backend.pool]
@@ -172,7 +179,7 @@ impl Bench {
     }
 
     /// A statement of a client is in flight on a backend.
-    fn runs(&mut self, client: Key, lease: Key) {
+    pub(super) fn runs(&mut self, client: Key, lease: Key) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
         self.backends.get_mut(lease).unwrap().expect(command);
     }
@@ -250,7 +257,7 @@ fn what_is_reserved_goes_to_the_other_lanes() {
         let (client, lease) = (bench.client(0, None), bench.idle(0, None));
         bench.lease(client, lease);
     }
-    assert!(bench.matching().is_reserve_reached());
+    assert!(bench.matching().is_reserve_reached(0));
     assert_eq!(served(&mut bench), None);
     assert!(bench.matching().wants_more(0));
     let high = bench.client(0, None);
@@ -490,11 +497,11 @@ fn beside_slow_readers_at_their_share_the_low_lane_has_the_reserve() {
         let (client, lease) = (bench.client(0, None), bench.idle(0, None));
         bench.lease(client, lease);
     }
-    assert!(bench.matching().is_reserve_reached());
+    assert!(bench.matching().is_reserve_reached(0));
     for n in 0..4 {
         let (backend, client) = (Key::from_parts(90 + n, 0), Key::from_parts(80 + n, 0));
-        assert!(bench.matching().is_reserve_reached(), "{n}");
+        assert!(bench.matching().is_reserve_reached(0), "{n}");
         bench.slow_readers.start_long(backend, client);
     }
-    assert!(!bench.matching().is_reserve_reached());
+    assert!(!bench.matching().is_reserve_reached(0));
 }

@@ -64,8 +64,12 @@ impl<S> Matching<'_, S> {
     /// left of the backends is reserved for others.
     pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
         let front = self.front_of(pool)?;
+        let client = self.clients.get(front.client);
+        if client.is_some_and(|c| c.lease().is_none() && self.is_user_full(pool, c.user)) {
+            return self.front_in(pool, LaneName::Held);
+        }
         let is_low = matches!(front.lane, LaneName::Low | LaneName::Long);
-        if !is_low || !self.is_reserve_reached() {
+        if !is_low || !self.is_reserve_reached(pool) {
             return Some(front);
         }
         let others = [LaneName::Held, LaneName::Login, LaneName::High];
@@ -74,14 +78,12 @@ impl<S> Matching<'_, S> {
             .find_map(|lane| self.front_in(pool, lane))
     }
 
-    /// Whether the low lane has as many backends as it may have: all, while slow readers keep their
-    /// share from others.
-    pub(crate) fn is_reserve_reached(&self) -> bool {
-        if self.is_squeezed() {
-            return false;
-        }
+    /// Whether the low lane of a pool has as many backends as it may have: all, while slow readers
+    /// keep their share from others, or while its account has less than its fair part.
+    pub(crate) fn is_reserve_reached(&self, pool: usize) -> bool {
         let unused = self.pools.unused();
-        self.shared.budget.is_reserve_reached(self.index, unused)
+        let reached = self.shared.budget.is_reserve_reached(self.index, unused);
+        reached && !self.is_squeezed() && !self.is_below_fair_part(pool)
     }
 
     /// Whether the low lane waits for a backend besides the reserve, and the group may have more.
@@ -89,7 +91,7 @@ impl<S> Matching<'_, S> {
         let budget = &self.shared.budget;
         self.pools.count < budget.most()
             && self.pools.unused() <= budget.reserved(self.index)
-            && self.is_reserve_reached()
+            && self.is_reserve_reached(pool)
             && self.front_in(pool, LaneName::Low).is_some()
     }
 
@@ -182,7 +184,9 @@ impl<S> Matching<'_, S> {
         }
         let stands = |waiting: &Waiting| stands(self.clients, waiting);
         let pools = self.pools.pools.iter();
-        pools.map(|pool| pool.lanes.count(LaneName::Long, stands)).sum()
+        pools
+            .map(|pool| pool.lanes.count(LaneName::Long, stands))
+            .sum()
     }
 
     /// Whether a client's statement goes to the high lane because it is known to be short, and slow

@@ -263,7 +263,7 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use LaneName::{High, Long, Login, Low};
+    use LaneName::{High, Login, Long, Low};
 
     const KICKUP: Duration = Duration::from_nanos(100);
 

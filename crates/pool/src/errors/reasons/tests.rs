@@ -63,6 +63,7 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::ProxyHeader(_) => 46,
         Refusal::AddressLimit(_) => 25,
         Refusal::ClientAddresses { .. } => 47,
+        Refusal::KeptIdle { .. } => 48,
     }
 }
 
@@ -119,6 +120,7 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         (Refusal::Priority { value: user() }, "onramp-priority"),
         (Refusal::StatementTime { max }, "onramp-statement-time"),
         (Refusal::TransactionTime { max }, "onramp-transaction-time"),
+        (Refusal::KeptIdle { max }, "onramp-kept-idle"),
         (
             Refusal::WaitedTooLong {
                 lane,

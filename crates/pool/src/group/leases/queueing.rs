@@ -52,11 +52,16 @@ impl<N: Net> Group<N> {
                         break;
                     }
                     self.backend_pools.pools[pool].lanes.pop(lane);
+                    let mut detail = self.survey().what_backends_do(pool);
+                    let user = self.clients.get(front.client).map(|client| client.user);
+                    if user.is_some_and(|user| self.matching().is_user_full(pool, user)) {
+                        detail.push_str("; its user may use no more (used_backends_max)");
+                    }
                     let refusal = Refusal::WaitedTooLong {
                         lane,
                         ahead: self.backend_pools.pools[pool].lanes.ahead_of(lane),
                         waited,
-                        detail: self.survey().what_backends_do(pool),
+                        detail,
                     };
                     self.give_up(front.client, &refusal);
                 }

@@ -1,0 +1,156 @@
+//! Accounts beside each other: what clients of one keep, and what the others get all the same.
+
+use crate::world::{
+    HOLD, app, begin, both_servers, config, config_file, direct, login, start_pool,
+};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Flavour, Real, skipped};
+use testkit::talk::{Account, Happened};
+use wire::command::Command;
+
+fn other() -> Account {
+    Account::new("other", "other's")
+}
+
+/// The name of a pool's settings; its server has the other account from here on.
+fn name(real: &Real, name: &str) -> String {
+    real.execute(&["CREATE USER IF NOT EXISTS 'other'@'%' IDENTIFIED BY 'other''s'"]);
+    match real.flavour() {
+        Flavour::MariaDb => format!("{name}_maria.toml"),
+        Flavour::MySql => format!("{name}_mysql.toml"),
+    }
+}
+
+/// Clients of one account that keep backends in different ways, more than there are; the last ones
+/// wait for one.
+fn keepers(pool: &Pool, count: usize) -> Vec<Client> {
+    let keeps = [HOLD, "SELECT GET_LOCK('NAME', 0)", "SELECT SLEEP(600)"];
+    let open = |number: usize| {
+        let mut client = login(&pool.address, &app());
+        let text = keeps[number % keeps.len()].replace("NAME", &format!("fair_{number}"));
+        client.send(&[(Command::Query, text.as_bytes())]).unwrap();
+        client
+    };
+    (0..count).map(open).collect()
+}
+
+#[test]
+fn clients_that_keep_backends_leave_the_reserve_to_other_accounts() {
+    let test = "clients_that_keep_backends_leave_the_reserve_to_other_accounts";
+    for real in both_servers(test) {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let settings = "groups = 1\nbackends_max = 8\nwait_ms_max = 5000\nstall_ms_max = 10";
+        let pool = start_pool(real, &name(real, "fair_keep"), settings);
+        let keepers = keepers(&pool, 9);
+        pool.wait_for_census(" waiting: 2,").unwrap();
+        let mut quick = login(&pool.address, &other());
+        for number in 0..20 {
+            let asked = format!("SELECT {number} + 1 AS n_{number}");
+            assert_eq!(quick.value(&asked), (number + 1).to_string());
+            quick.must("BEGIN");
+            quick.must("DO 1");
+            quick.must("COMMIT");
+        }
+        drop(keepers);
+    }
+}
+
+/// One account runs long statements, more than there are backends; another gets those that become
+/// free until it has half of them.
+#[test]
+fn backends_that_become_free_go_to_the_account_that_has_fewer() {
+    let test = "backends_that_become_free_go_to_the_account_that_has_fewer";
+    for real in both_servers(test) {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let settings = "groups = 1\nbackends_max = 4\noversubscribe = 1000";
+        let pool = start_pool(real, &name(real, "fair_part"), settings);
+        let mut many: Vec<Client> = (0..12).map(|_| login(&pool.address, &app())).collect();
+        for client in &mut many {
+            let text = b"SELECT SLEEP(1), 'many'";
+            client.send(&[(Command::Query, text)]).unwrap();
+        }
+        pool.wait_for_census(" waiting: 8,").unwrap();
+        let mut few: Vec<Client> = (0..2).map(|_| login(&pool.address, &other())).collect();
+        for client in &mut few {
+            begin(client, "SELECT SLEEP(0.1), 'few'");
+        }
+        let census = pool.wait_for_census("clients: 14,").unwrap();
+        let waiting = census.split(" waiting: ").nth(1).unwrap();
+        let waiting = waiting.split(',').next().unwrap();
+        assert!(
+            waiting.parse::<usize>().unwrap() > 0,
+            "they were last: {census}"
+        );
+        for client in few.iter_mut().chain(&mut many) {
+            assert_eq!(
+                client.receive().unwrap().pop().unwrap().rows().rows.len(),
+                1
+            );
+        }
+    }
+}
+
+#[test]
+fn a_user_has_no_more_backends_in_use_than_its_limit() {
+    let test = "a_user_has_no_more_backends_in_use_than_its_limit";
+    for real in both_servers(test) {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let settings = "groups = 1\nbackends_max = 4\nwait_ms_max = 1000";
+        let text = config(&real.address(), settings);
+        let app = "name = \"app\"\npassword = \"app\"\n";
+        let limit = format!("{app}used_backends_max = 2\n");
+        let file = config_file(
+            real,
+            &name(real, "fair_limit"),
+            &text.replacen(app, &limit, 1),
+        );
+        let arguments = ["--config", file.to_str().unwrap()];
+        let pool = Pool::start(crate::world::binary(), &arguments).unwrap();
+        let mut three: Vec<Client> = (0..3).map(|_| login(&pool.address, &self::app())).collect();
+        three[0].must(HOLD);
+        three[1].must(HOLD);
+        let failure = three[2].failure("SELECT 1");
+        assert_eq!(failure.code, 9501, "{failure:?}");
+        assert!(failure.message.contains("used_backends_max"), "{failure:?}");
+        assert_eq!(login(&pool.address, &other()).value("SELECT 1"), "1");
+        three[0].must("COMMIT");
+        assert_eq!(three[2].value("SELECT 1"), "1");
+    }
+}
+
+/// Who keeps a backend idle for too long is told and closed; who keeps none, or works, is not.
+#[test]
+fn a_backend_that_is_kept_idle_for_too_long_is_taken_back() {
+    let test = "a_backend_that_is_kept_idle_for_too_long_is_taken_back";
+    for real in both_servers(test) {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let settings = "groups = 1\nbackends_max = 4\nkept_idle_s_max = 1\nwait_ms_max = 30000";
+        let pool = start_pool(real, &name(real, "fair_idle"), settings);
+        let open = |_| login(&pool.address, &app());
+        let mut keepers: Vec<Client> = (0..3).map(open).collect();
+        keepers[0].must(HOLD);
+        keepers[1].must("SELECT GET_LOCK('fair_idle', 0)");
+        keepers[2].must("CREATE TEMPORARY TABLE shop.fair_idle (i INT)");
+        let mut idle = open(0);
+        idle.must("SELECT 1");
+        let mut works = open(0);
+        works.must(HOLD);
+        assert_eq!(works.value("SELECT SLEEP(3)"), "0");
+        for client in &mut keepers {
+            match client.wait() {
+                Ok(Happened::Refused(failure)) => assert_eq!(failure.code, 9508),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(idle.value("SELECT 2"), "2");
+    }
+}
