@@ -1092,3 +1092,62 @@ fn what_a_set_that_fails_has_set_is_its_clients_alone() {
         });
     }
 }
+
+/// A time with fractions is the same on every backend, to the microsecond.
+#[test]
+fn a_clock_that_stands_has_its_microseconds_on_any_backend() {
+    same_on_both("clock_fractions", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for time in [
+            "8640837.657897896",
+            "8640837.657897",
+            "1700000000.000001",
+            "1700000000.999999",
+            "1700000000.5",
+            "2147483646.123457",
+            "1",
+        ] {
+            story.sql(a, &format!("SET timestamp = {time}"));
+            for _ in 0..2 {
+                story.sql(b, "DO 1");
+                story.sql(a, "SELECT NOW(6), @@timestamp, @@timestamp * 1e6");
+            }
+        }
+    });
+}
+
+/// Numbers of every size and sign are written back as they were, as far as servers report them.
+#[test]
+fn numbers_of_every_size_follow_their_client() {
+    same_on_both("number_sizes", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for name in [
+            "auto_increment_offset",
+            "div_precision_increment",
+            "group_concat_max_len",
+            "long_query_time",
+            "max_heap_table_size",
+            "max_join_size",
+            "max_sort_length",
+            "min_examined_row_limit",
+            "range_alloc_block_size",
+            "tmp_table_size",
+        ] {
+            for value in [
+                "0",
+                "-1",
+                "0.5",
+                "33.333333",
+                "1e20",
+                "4294967296",
+                "9223372036854775808",
+                "18446744073709551615",
+            ] {
+                story.sql(a, &format!("SET SESSION {name} = {value}"));
+                story.sql(b, "DO 1");
+                story.sql(a, &format!("SELECT @@{name}, HEX(@@{name}), @@{name} + 0"));
+            }
+            story.sql(a, &format!("SET SESSION {name} = DEFAULT"));
+        }
+    });
+}

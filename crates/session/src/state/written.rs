@@ -7,7 +7,7 @@
 //! stands in.
 
 use super::{
-    BIG_SELECTS, CHARSET_VARIABLES, JOIN_SIZE, On, RESULTS, SCHEMA_VARIABLES, Session,
+    BIG_SELECTS, CHARSET_VARIABLES, CLOCK, JOIN_SIZE, On, RESULTS, SCHEMA_VARIABLES, Session,
     UserVariables, partner,
 };
 use crate::begun::alias_of;
@@ -47,7 +47,7 @@ const MYSQL_TYPES_BY_PLACE: u32 = 80_022;
 pub(super) fn set_of((from, to): (&Session, &Session), insert_id: Option<u64>, on: On) -> Vec<u8> {
     let mut set = Vec::new();
     if from.variables_differ(to) {
-        put_differences(&mut set, from, to, on.thread);
+        put_differences(&mut set, from, to, on);
     }
     if from.user != to.user {
         put_user_differences(&mut set, (&from.user, &to.user), on.server);
@@ -58,7 +58,7 @@ pub(super) fn set_of((from, to): (&Session, &Session), insert_id: Option<u64>, o
     set
 }
 
-fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32) {
+fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, on: On) {
     let charset_differs = CHARSET_VARIABLES
         .iter()
         .any(|name| from.variable(name.as_bytes()) != to.variable(name.as_bytes()));
@@ -93,6 +93,10 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
                 || partner(name).is_some_and(|(o, _)| from.variable(o) != to.variable(o)) =>
             {
                 put_assignment(set, name, value);
+                // MariaDB cuts a number, whose last microsecond may be lost as a float, where MySQL
+                // rounds it.
+                let cut = **name == *CLOCK && !on.server.is_mysql() && value.contains(&b'.');
+                set.extend_from_slice(if cut { b"5" } else { b"" });
             }
             None => {}
         }
@@ -121,14 +125,14 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
         };
         let behind = name == BIG_SELECTS && join_size_differs(from, to);
         if !brought(name) && !set_already && !behind {
-            put_begun(set, name, to, thread);
+            put_begun(set, name, to, on.thread);
         }
     }
     if join_size_differs(from, to) {
         // Behind the one that sets it too.
         match to.variable(BIG_SELECTS) {
             Some(value) => put_assignment(set, BIG_SELECTS, value),
-            None => put_begun(set, BIG_SELECTS, to, thread),
+            None => put_begun(set, BIG_SELECTS, to, on.thread),
         }
     }
 }

@@ -353,3 +353,28 @@ fn the_set_names_each_differing_variable_and_no_other() {
         assert_eq!(set, ["lc_time_names", "net_read_timeout", "sql_notes"]);
     }
 }
+
+/// `SET timestamp = 8640837.657897` is a microsecond less to MariaDB 10.11, and exact to MySQL 9.7,
+/// which would round half of one up.
+#[test]
+fn the_microseconds_of_a_clock_come_back_on_each_server() {
+    let from = Session::default();
+    let mut to = from.clone();
+    to.put(CLOCK, b"8640837.657897");
+    for (server, set) in [
+        (Server::MariaDb(101_119), "SET timestamp=8640837.6578975"),
+        (Server::MySql(90_700), "SET timestamp=8640837.657897"),
+    ] {
+        let on = On {
+            form: Form::Plain,
+            server,
+            thread: 0,
+        };
+        let mut out = Vec::new();
+        restore(&mut out, on, (&from, &to), None);
+        assert!(out.ends_with(set.as_bytes()), "{out:?}");
+    }
+    to.put(CLOCK, b"8640837");
+    let found = commands(&from, &to, None).concat();
+    assert!(found.ends_with("timestamp=8640837"), "{found}");
+}

@@ -546,6 +546,8 @@ pub(super) const HABITS: &[Habit] = &[
         3,
         On::Both,
         &[
+            "SET timestamp = 864083{n}.65789{n}896 ;; SELECT NOW(6), @@timestamp ;; \
+             SET timestamp = DEFAULT",
             "SET @a = '{w}', @b = {k} ;; SET timestamp = DEFAULT ;; SELECT @a, @b",
             "SET @a = {k} ;; SET timestamp = 100000{n} ;; SET timestamp = DEFAULT ;; SELECT @a",
             "SET timestamp = 100000{n} ;; SELECT NOW() ;; SET timestamp = DEFAULT ;; \
