@@ -1087,3 +1087,45 @@ fn nothing_old_is_shown_behind_an_error_of_the_pool() {
         }
     }
 }
+
+/// MariaDB leaves conditions behind SET NAMES, and shows them in the new character set.
+#[test]
+fn conditions_are_shown_behind_another_character_set() {
+    same_on_both("shown_behind_names", 1, |story| {
+        story.columns = true;
+        let (a, b) = (story.join(), story.join());
+        for set in [
+            "SET NAMES latin1",
+            "SET NAMES utf8mb4",
+            "SET NAMES utf8mb3 COLLATE utf8mb3_bin",
+            "SET character_set_results = ascii",
+            "SET CHARACTER SET latin1",
+        ] {
+            for before in [
+                "SELECT CAST('x' AS SIGNED), 1 / 0",
+                "SELECT * FROM nothing",
+                "DO 1",
+            ] {
+                story.sql(a, "SET NAMES latin2");
+                story.sql(a, before);
+                story.sql(b, "SELECT CAST('other' AS SIGNED)");
+                story.sql(a, set);
+                story.sql(b, "SELECT * FROM missing");
+                for asks in [
+                    "SHOW WARNINGS",
+                    "SHOW ERRORS LIMIT 1",
+                    "SHOW COUNT(*) WARNINGS",
+                ] {
+                    story.sql(a, asks);
+                    story.sql(b, "DO 1");
+                }
+            }
+        }
+        // Other bytes, of which nobody knows what the server would make of them.
+        story.all(a, &["SET NAMES utf8mb4", "SELECT * FROM `m\u{e4}rz`"]);
+        story.sql(b, "DO 1");
+        story.sql(a, "SET NAMES latin1");
+        story.sql(b, "DO 1");
+        story.may_be_gone(a, "SHOW WARNINGS");
+    });
+}

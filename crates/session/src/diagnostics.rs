@@ -33,6 +33,11 @@ pub enum Area {
     Warns,
 }
 
+/// Character sets in which each character of ASCII is its byte.
+const LIKE_ASCII: [&[u8]; 7] = [
+    b"utf8mb4", b"utf8mb3", b"utf8", b"latin1", b"latin2", b"ascii", b"cp1251",
+];
+
 /// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier
 /// conditions has failed with it.
 pub fn is_raised(code: u16) -> bool {
@@ -80,6 +85,8 @@ pub struct Told {
     pub signals: bool,
     /// There is one more condition behind those that were kept, on a backend with others.
     pub follows: bool,
+    /// An empty answer is asked for, whose packets those that are kept are to stand in.
+    pub frame: bool,
 }
 
 /// One row of SHOW WARNINGS.
@@ -285,26 +292,48 @@ impl Diagnostics {
         self.items = items.filter(|items| items.len() == self.rows().len());
     }
 
-    /// What these are with one more condition behind them, which `shown` ends with; that has the
-    /// conditions of somebody else in front of it.
-    pub fn followed_by(mut self, shown: &Diagnostics) -> Diagnostics {
+    /// True if they were read in another character set than this, and read alike in both.
+    pub fn can_be_shown_in(&self, charset: Option<&[u8]>) -> bool {
+        let plain = |byte: &u8| (b' '..=b'~').contains(byte);
+        let like_ascii = |name: Option<&[u8]>| name.is_some_and(|name| LIKE_ASCII.contains(&name));
+        let before = self.charset.as_deref();
+        before != charset
+            && like_ascii(before)
+            && like_ascii(charset)
+            && self.rows().iter().all(|row| row.message.iter().all(plain))
+    }
+
+    /// Shows them as `empty` would: an answer without rows in this character set.
+    pub fn show_as(&mut self, empty: &Diagnostics) {
+        self.reply = self.rows_within(empty, b"");
+        self.charset.clone_from(&empty.charset);
+    }
+
+    /// The packets of another answer with these rows, and one more, in place of its own.
+    fn rows_within(&self, shown: &Diagnostics, more: &[u8]) -> Vec<u8> {
         let mut reply = Vec::new();
-        let last = shown
-            .packets()
-            .into_iter()
-            .rfind(|(step, _)| *step == Step::Row);
         for (step, packet) in shown.packets() {
             if matches!(step, Step::Ok(_) | Step::End(_)) {
                 for (_, row) in self.packets().iter().filter(|(step, _)| *step == Step::Row) {
                     reply.extend_from_slice(row);
                 }
-                reply.extend_from_slice(last.map_or(b"", |(_, row)| row));
+                reply.extend_from_slice(more);
             }
             if step != Step::Row {
                 reply.extend_from_slice(packet);
             }
         }
-        self.reply = reply;
+        reply
+    }
+
+    /// What these are with one more condition behind them, which `shown` ends with; that has the
+    /// conditions of somebody else in front of it.
+    pub fn followed_by(mut self, shown: &Diagnostics) -> Diagnostics {
+        let last = shown
+            .packets()
+            .into_iter()
+            .rfind(|(step, _)| *step == Step::Row);
+        self.reply = self.rows_within(shown, last.map_or(b"", |(_, row)| row));
         self.total = self.total.map(|total| total + 1);
         self.charset.clone_from(&shown.charset);
         if let Some(items) = &mut self.items {

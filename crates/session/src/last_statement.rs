@@ -332,6 +332,7 @@ impl LastStatement {
         stored_max: u32,
         meter: &Meter,
     ) {
+        let frame = std::mem::take(&mut self.told.frame);
         if self.read_back == ReadBack::Outdated {
             return;
         }
@@ -348,6 +349,13 @@ impl LastStatement {
             signals: self.told.signals,
             items: None,
         };
+        if frame {
+            let shown = self.kept().cloned().map(|mut all| {
+                all.show_as(&kept);
+                charged(all, meter)
+            });
+            return self.keep(shown);
+        }
         let rows = kept.rows();
         if follows {
             let none = Diagnostics {
@@ -377,6 +385,17 @@ impl LastStatement {
         }
         let some = stored > 0 || kept.total != Some(0);
         self.keep(some.then(|| charged(kept, meter)));
+    }
+
+    /// True if those that are kept can be shown in this character set once an answer in it is read.
+    pub fn wants_frame(&self, charset: Option<&[u8]>) -> bool {
+        self.kept()
+            .is_some_and(|kept| kept.can_be_shown_in(charset))
+    }
+
+    /// That answer is asked for.
+    pub fn asks_for_frame(&mut self) {
+        self.told.frame = true;
     }
 
     /// So many have been read back.
@@ -586,6 +605,7 @@ impl LastStatement {
                 Conditions::Raises | Conditions::RaisesOrAsks
             ),
             follows: false,
+            frame: false,
         };
     }
 

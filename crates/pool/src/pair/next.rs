@@ -132,6 +132,9 @@ impl<S> Pair<'_, S> {
         if !changed.is_empty() {
             return self.read_back(changed);
         }
+        if (client.last).wants_frame(client.session.variable(b"character_set_results")) {
+            return Next::Ask(self.ask_for_frame());
+        }
         self.client.touched = None;
         self.client.last.owed = Owed::default();
         Next::Free

@@ -13,6 +13,8 @@ use wire::attributes::put_query;
 use wire::command::ReplyShape;
 
 const WARNINGS: &[u8] = b"SHOW WARNINGS";
+/// Its answer has no rows, and columns in the session's character set.
+const NO_WARNINGS: &[u8] = b"SHOW WARNINGS LIMIT 0";
 
 impl<S> Pair<'_, S> {
     /// Writes a question, and notes what it takes away.
@@ -43,6 +45,15 @@ impl<S> Pair<'_, S> {
         self.client.last.owed.failed = false;
         let mut out = Vec::with_capacity(WARNINGS.len() + 8);
         self.put_question(&mut out, Purpose::Warnings, WARNINGS);
+        out
+    }
+
+    /// Has the backend show no conditions, in the character set in which those that are kept of its
+    /// client are shown from now on.
+    pub(crate) fn ask_for_frame(&mut self) -> Vec<u8> {
+        self.client.last.asks_for_frame();
+        let mut out = Vec::with_capacity(NO_WARNINGS.len() + 8);
+        self.put_question(&mut out, Purpose::Warnings, NO_WARNINGS);
         out
     }
 

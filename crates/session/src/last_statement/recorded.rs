@@ -56,6 +56,8 @@ impl LastStatement {
             state,
             signals,
             follows,
+            // An answer is waited for before a client goes.
+            frame: _,
         } = self.told;
         put_option(out, warnings.map(u64::from), put_lenenc);
         put_option(out, state, |out, state| out.extend_from_slice(&state));
@@ -82,6 +84,7 @@ impl LastStatement {
             state: read_option(reader, "a SQL state", read_state)?,
             signals: read_bool(reader, "whether SIGNAL may have raised it")?,
             follows: read_bool(reader, "whether a condition follows")?,
+            frame: false,
         };
         Ok(())
     }
@@ -288,6 +291,7 @@ mod tests {
                 state: Some(*b"42S02"),
                 signals: true,
                 follows: true,
+                frame: false,
             },
             ..LastStatement::default()
         };

@@ -450,6 +450,37 @@ fn a_condition_behind_those_that_are_kept_is_put_behind_them() {
     assert_eq!(last.conditions, 1);
 }
 
+/// MariaDB keeps them behind SET NAMES, and shows them in the new character set.
+#[test]
+fn kept_conditions_take_the_columns_of_another_character_set() {
+    let meter = Meter::default();
+    let mut last = after(select(), &warned(2));
+    keep(&mut last, Ok(shown(b"1292", 2)), &meter);
+    assert!(!last.wants_frame(Some(b"utf8mb4")), "they are in it");
+    for other in [None, Some(&b"sjis"[..]), Some(b"utf16")] {
+        assert!(!last.wants_frame(other), "their bytes are others there");
+    }
+    let latin1 = Some(&b"latin1"[..]);
+    assert!(last.wants_frame(latin1));
+    last.asks_for_frame();
+    let mut empty = shown(b"", 0);
+    let collations = (0..empty.len()).filter(|&at| empty[at..].starts_with(&[12, 45, 0]));
+    let collations: Vec<usize> = collations.collect();
+    collations.iter().for_each(|&at| empty[at + 1] = 8);
+    last.keep_conditions(Ok(empty), latin1, 64, &meter);
+    let kept = last.kept().unwrap();
+    assert_eq!((kept.rows().len(), kept.total), (2, Some(2)));
+    assert_eq!(kept.rows()[1].errno, b"1292");
+    let of = |collation| [12, collation, 0];
+    let has = |collation: u8| kept.reply.windows(3).any(|part| part == of(collation));
+    assert!(has(8) && !has(45), "{:?}", kept.reply);
+    assert!(!last.wants_frame(latin1), "it is not asked for twice");
+    // Where it cannot be had, nobody knows them any more.
+    last.asks_for_frame();
+    last.keep_conditions(Err(()), latin1, 64, &meter);
+    assert!(last.has_unknown_conditions());
+}
+
 #[test]
 fn an_error_of_a_handler_that_is_not_active_stands_nowhere_but_in_its_packet() {
     let asks = Statement {

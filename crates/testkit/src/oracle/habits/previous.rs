@@ -37,6 +37,11 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CAST('{w}' AS SIGNED) ;; <init>no_such_schema ;; SHOW WARNINGS",
             "SELECT * FROM no_such_table ;; <init>no_such_schema ;; SHOW WARNINGS LIMIT 1, 2",
             "SELECT CAST('{w}' AS SIGNED) ;; SET NAMES latin1 COLLATE latin1_bin ;; SHOW WARNINGS",
+            "SELECT CAST('{w}' AS SIGNED) ;; SET NAMES utf8mb3 ;; SHOW WARNINGS ;; \
+             SET NAMES utf8mb4",
+            "SELECT * FROM no_such_table ;; SHOW CREATE PROCEDURE locking_procedure ;; \
+             SHOW WARNINGS",
+            "SELECT * FROM no_such_table ;; GET CURRENT ;; SHOW WARNINGS LIMIT ;; SHOW WARNINGS",
             "SHOW COLUMNS FROM no_such_table ;; SELECT ROW_COUNT()",
             "UPDATE {t} SET name = '{w}' ;; DESCRIBE no_such_table ;; SHOW WARNINGS ;; \
              SELECT ROW_COUNT()",
