@@ -63,11 +63,11 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::ProxyHeader(_) => 46,
         Refusal::AddressLimit(_) => 25,
         Refusal::ClientAddresses { .. } => 47,
-        Refusal::KeptIdle { .. } => 48,
+        Refusal::KeptIdle { .. } => 49,
     }
 }
 
-const NUMBERS: usize = 49;
+const NUMBERS: usize = 50;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
