@@ -222,6 +222,8 @@ pub(crate) struct InFlight {
     pub(crate) sent: Time,
     /// Nothing was in flight in front of it.
     pub(crate) first: bool,
+    /// It is a long command of a client's ([`crate::group::clients::long_commands`]).
+    pub(crate) is_long: bool,
     /// Nobody waits for its reply any more.
     pub(crate) left: Option<Left>,
     /// Bytes of it that are kept ([`Riders`]).
@@ -250,6 +252,7 @@ impl InFlight {
             shape: 0,
             sent: Time(0),
             first: false,
+            is_long: false,
             left: None,
             kept: 0,
         }

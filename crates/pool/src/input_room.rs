@@ -190,7 +190,9 @@ impl<S> InputRoom<'_, S> {
         }
         let standing = self.inputs.holders.get(&key).map(|holder| holder.standing);
         match standing {
-            Some(Standing::InLine | Standing::NoRoom(_)) => return Takes::Later,
+            Some(Standing::InLine | Standing::NoRoom(_) | Standing::BehindLong(_)) => {
+                return Takes::Later;
+            }
             Some(Standing::Served(left)) if left > 0 => {
                 let left = left.saturating_sub(more);
                 self.inputs.stand(key, Standing::Served(left));
@@ -209,6 +211,35 @@ impl<S> InputRoom<'_, S> {
         self.shared.input.waiting.fetch_add(1, Relaxed);
         self.counts.input_waited += 1;
         Takes::Later
+    }
+
+    /// Has a client wait until fewer long commands are at the server.
+    pub(crate) fn wait_behind_long(&mut self, key: Key) {
+        if !self.inputs.is_behind_long(key) {
+            self.inputs.stand(key, Standing::BehindLong(self.now));
+            self.inputs.behind_long.push_back(key);
+            self.counts.input_waited += 1;
+        }
+    }
+
+    /// The first that waits so is served next.
+    pub(crate) fn seat_behind_long(&mut self) {
+        if let Some(key) = self.inputs.behind_long.pop_front()
+            && self.inputs.is_behind_long(key)
+        {
+            self.inputs.line.push_front(key);
+            self.seat(key);
+        }
+    }
+
+    /// A client that has waited stands in the line.
+    fn seat(&mut self, key: Key) {
+        self.inputs.stand(key, Standing::InLine);
+        // Its silence was not its own.
+        let now = self.now;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.heard_from(now);
+        }
     }
 
     /// Has a client served once in each turn, until it has what it wants.
@@ -266,13 +297,8 @@ impl<S> InputRoom<'_, S> {
                     return;
                 }
                 self.shared.input.waiting.fetch_sub(1, Relaxed);
-                self.inputs.stand(key, Standing::InLine);
                 self.inputs.line.push_back(key);
-                // Its silence was not its own.
-                let now = self.now;
-                if let Some(client) = self.clients.get_mut(key) {
-                    client.heard_from(now);
-                }
+                self.seat(key);
             }
             self.inputs.no_room.pop_front();
         }
@@ -292,7 +318,7 @@ impl<S> InputRoom<'_, S> {
             };
             let held = holder.counted;
             match holder.standing {
-                Standing::NoRoom(since) => {
+                Standing::NoRoom(since) | Standing::BehindLong(since) => {
                     if now.since(since) >= longest {
                         late.push(*key);
                     }

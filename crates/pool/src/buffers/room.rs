@@ -83,6 +83,8 @@ pub(crate) enum Standing {
     Served(usize),
     /// There is no room for more, since then.
     NoRoom(Time),
+    /// Its long command waits until fewer are at the server, since then.
+    BehindLong(Time),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +119,8 @@ pub(crate) struct Inputs {
     pub(crate) line: VecDeque<Key>,
     /// Who waits for room, the first to come in front.
     pub(crate) no_room: VecDeque<Key>,
+    /// Whose long command waits for others' to end, the first to come in front.
+    pub(crate) behind_long: VecDeque<Key>,
 }
 
 impl Inputs {
@@ -134,7 +138,16 @@ impl Inputs {
     /// Whether a client's bytes are not read though they are wanted.
     pub(crate) fn holds_up(&self, key: Key) -> bool {
         let standing = self.holders.get(&key).map(|holder| holder.standing);
-        matches!(standing, Some(Standing::InLine | Standing::NoRoom(_)))
+        matches!(
+            standing,
+            Some(Standing::InLine | Standing::NoRoom(_) | Standing::BehindLong(_))
+        )
+    }
+
+    /// True if a client waits until fewer long commands are at the server.
+    pub(crate) fn is_behind_long(&self, key: Key) -> bool {
+        let standing = self.holders.get(&key).map(|holder| holder.standing);
+        matches!(standing, Some(Standing::BehindLong(_)))
     }
 
     /// Whether somebody is to be served in the next turn.
@@ -142,16 +155,16 @@ impl Inputs {
         !self.line.is_empty()
     }
 
-    /// Whether somebody waits for room.
+    /// Whether somebody waits for room, or behind long commands.
     pub(crate) fn has_waiting(&self) -> bool {
-        !self.no_room.is_empty()
+        !self.no_room.is_empty() || !self.behind_long.is_empty()
     }
 
     /// When room must be looked for again.
     pub(crate) fn next_look(&self, now: Time) -> Time {
-        match self.no_room.is_empty() {
-            true => Time::NEVER,
-            false => now + LOOK_AGAIN,
+        match self.has_waiting() {
+            true => now + LOOK_AGAIN,
+            false => Time::NEVER,
         }
     }
 

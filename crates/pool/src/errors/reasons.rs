@@ -255,8 +255,8 @@ impl fmt::Display for InputLimit {
             ),
             InputLimit::NoRoom { waited } => write!(
                 f,
-                "others hold all of 'input_bytes_max', and none became free in {} ms; send it \
-                 again later",
+                "others hold all of 'input_bytes_max', or what long commands may have of the \
+                 backends, and none became free in {} ms; send it again later",
                 waited.as_millis()
             ),
             InputLimit::Share { max } => write!(

@@ -9,6 +9,7 @@ pub(crate) mod arrivals;
 pub(crate) mod departing;
 pub(crate) mod input;
 pub(crate) mod login;
+pub(crate) mod long_commands;
 pub(crate) mod long_texts;
 pub(crate) mod memory_share;
 pub(crate) mod moving;
@@ -177,6 +178,12 @@ impl<N: Net> Group<N> {
             {
                 if client.leaves_to_reader(&mut input, (self.index, key), &self.shared) {
                     client.input = Some(input);
+                    return;
+                }
+                if self.waits_behind_long(key, &input) {
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.input = Some(input);
+                    }
                     return;
                 }
                 self.consume_input(key, &mut input, &mut turn);

@@ -18,6 +18,7 @@ use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::backends::outages::silence;
+use crate::group::clients::long_commands::LONG_COMMAND;
 use crate::kill_meaning::kill_of_command;
 use crate::log::statement::StatementLog;
 use crate::own_ok::OwnOk;
@@ -409,6 +410,7 @@ impl<N: Net> Group<N> {
             shape,
             sent: now,
             first,
+            is_long: message.len() >= LONG_COMMAND,
             left: None,
             kept,
         };

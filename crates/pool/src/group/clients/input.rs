@@ -14,6 +14,9 @@ impl<N: Net> Group<N> {
     /// `began` then.
     pub(crate) fn serve_inputs(&mut self, began: Time) {
         self.room().seat_waiting();
+        if !self.inputs.behind_long.is_empty() && self.admits_long() {
+            self.room().seat_behind_long();
+        }
         let mut left = TURN_BYTES;
         for _ in 0..self.inputs.line.len() {
             if left == 0 || self.net.clock().since(began) >= TURN_MAX {

@@ -1,0 +1,171 @@
+//! Long commands: how many of them a group has at the server at once.
+//!
+//! The problem: a statement of tens of MiB keeps its backend for as long as it takes to send and to
+//! parse, which is seconds where the server has several of them. A hundred clients that send such
+//! ones had all backends, and the short statements of everybody else waited for one until error
+//! 9501. The server gets no more done by having all of them at once.
+//!
+//! The mechanism: a client whose long command has come whole waits with it in front of the lanes,
+//! among those who wait for room (`input_room.rs`), while [`AT_ONCE`] of its group are under way,
+//! and while they have half of the group's backends. One that was sent and has run for [`LASTS`] is
+//! no longer under way: it may wait for a lock. A client that has a backend does not wait, since
+//! others may wait for its transaction.
+//!
+//! Invariant: who waits is admitted within the time of `wait_ms_max`, or refused.
+
+use crate::backend::Backend;
+use crate::buffers::received::Received;
+use crate::buffers::room::Standing;
+use crate::client::{Client, ClientState};
+use crate::group::Group;
+use reactor::{Key, Net, Time};
+use std::time::Duration;
+use wire::packet::{Frame, frame};
+
+/// A command of so many bytes is long.
+pub(crate) const LONG_COMMAND: usize = 1 << 20;
+/// Long commands of a group that are under way at once.
+const AT_ONCE: usize = 2;
+/// One that was sent so long ago is under way only until the server has taken all of it.
+const LASTS: Duration = Duration::from_secs(5);
+
+/// True if a whole long command is at the front of what a client has sent.
+fn is_long(input: &Received) -> bool {
+    input.len() >= LONG_COMMAND
+        && matches!(frame(input), Frame::Whole { total, .. } if total >= LONG_COMMAND)
+}
+
+impl<S> Backend<S> {
+    /// Whether a long command is in flight; of one, true if it is under way.
+    fn long_command(&self, now: Time) -> Option<bool> {
+        let mut flight = self.flight().iter();
+        let command = flight.find(|command| command.is_long)?;
+        Some(self.unsent() > 0 || now.since(command.sent) < LASTS)
+    }
+}
+
+impl<S> Client<S> {
+    /// True if it waits for a backend with a long command, or for its backend's session.
+    fn queues_long(&self) -> bool {
+        let waits = matches!(self.state(), ClientState::Waiting | ClientState::Restoring);
+        waits && self.input.as_ref().is_some_and(|input| is_long(input))
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// True if the long command at the front of `input` is not to be looked at yet.
+    pub(crate) fn waits_behind_long(&mut self, key: Key, input: &Received) -> bool {
+        let needs_backend = |client: &Client<N::Sock>| {
+            let is_idle = client.state() == ClientState::Idle && client.lease().is_none();
+            is_idle && !client.place.is_held()
+        };
+        if !is_long(input) {
+            return false;
+        }
+        let waits = self.clients.get(key).is_some_and(needs_backend) && !self.admits_long();
+        if waits {
+            self.room().wait_behind_long(key);
+        } else if self.inputs.is_behind_long(key) {
+            self.inputs.stand(key, Standing::Reading);
+        }
+        waits
+    }
+
+    /// True if one more long command may go to the server, or to the lanes.
+    pub(crate) fn admits_long(&self) -> bool {
+        let now = self.net.now();
+        let (mut under_way, mut at_server) = (0, 0);
+        for (_, backend) in self.backends.iter() {
+            if let Some(is_under_way) = backend.long_command(now) {
+                under_way += usize::from(is_under_way);
+                at_server += 1;
+            }
+        }
+        let holders = self.inputs.holders.keys();
+        let holders = holders.filter_map(|key| self.clients.get(*key));
+        let queued = holders.filter(|client| client.queues_long()).count();
+        let most = (self.shared.budget.share(self.index) / 2).max(1);
+        under_way + queued < AT_ONCE && at_server + queued < most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{InFlight, Purpose};
+    use crate::group::tests::{NOW, backend, client, group, leased};
+    use crate::scripted::Scripted;
+    use wire::command::{Command, ReplyShape, put_command};
+
+    /// A backend that runs a long command, sent then.
+    fn runs_long(group: &mut Group<Scripted>, sent: Time) -> Key {
+        let lease = backend(group);
+        let own = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
+        let is_long = true;
+        let command = InFlight {
+            sent,
+            is_long,
+            ..own
+        };
+        group.backends.get_mut(lease).unwrap().expect(command);
+        lease
+    }
+
+    /// A client's input with a whole command of so many bytes.
+    fn command(len: usize) -> Received {
+        let (mut input, mut bytes) = (Received::default(), Vec::new());
+        put_command(&mut bytes, Command::Query, &vec![b'x'; len - 5]);
+        input.buffer().extend_from_slice(&bytes);
+        input
+    }
+
+    #[test]
+    fn so_many_long_commands_are_under_way_and_the_next_waits() {
+        let mut group = group();
+        let key = client(&mut group);
+        let first = runs_long(&mut group, NOW);
+        assert!(!group.waits_behind_long(key, &command(LONG_COMMAND)));
+        runs_long(&mut group, NOW);
+        assert!(!group.waits_behind_long(key, &command(LONG_COMMAND - 1)));
+        let (holder, _) = leased(&mut group);
+        assert!(!group.waits_behind_long(holder, &command(LONG_COMMAND)));
+        assert!(group.waits_behind_long(key, &command(LONG_COMMAND)));
+        assert!(group.inputs.is_behind_long(key) && group.inputs.has_waiting());
+        group.serve_inputs(NOW);
+        assert!(group.inputs.is_behind_long(key), "nothing has ended");
+        group.backends.get_mut(first).unwrap().take_answered();
+        group.serve_inputs(NOW);
+        assert!(!group.inputs.holds_up(key) && !group.inputs.has_waiting());
+    }
+
+    #[test]
+    fn who_waits_for_a_backend_or_its_session_counts_too() {
+        let mut group = group();
+        let key = client(&mut group);
+        runs_long(&mut group, NOW);
+        let (next, _) = leased(&mut group);
+        let client = group.clients.get_mut(next).unwrap();
+        client.input = Some(Box::new(command(LONG_COMMAND)));
+        assert!(client.change_state(ClientState::Restoring, NOW));
+        group.room().count(next);
+        assert!(group.waits_behind_long(key, &command(LONG_COMMAND)));
+    }
+
+    #[test]
+    fn what_waits_at_the_server_holds_up_others_for_a_while_and_leaves_half_of_the_backends() {
+        let mut group = group();
+        for _ in 0..AT_ONCE {
+            runs_long(&mut group, NOW);
+        }
+        assert!(!group.admits_long());
+        group.net.now = NOW + LASTS;
+        assert!(group.admits_long());
+        let half = group.shared.budget.share(0) / 2;
+        for _ in AT_ONCE..half - 1 {
+            runs_long(&mut group, NOW);
+        }
+        assert!(group.admits_long());
+        runs_long(&mut group, NOW);
+        assert!(!group.admits_long());
+    }
+}
