@@ -32,9 +32,6 @@ use wire::packet::{HEADER_LEN, Header};
 /// Bytes of a command that stalls: more than is read of any for nothing.
 const STALLED_LEN: usize = 300_000;
 
-/// Pings that a client sends in one write where it sends any: more than a turn answers.
-const PINGS: usize = 100;
-
 /// How often a client stops in the middle of a reply: all that takes less than a drain.
 const STOPS_MAX: u32 = 8;
 
@@ -342,13 +339,6 @@ impl SimClient {
         };
         let (command, arguments) = kind.command(tag, &self.belief);
         self.talk.command(out, command, &arguments);
-        if manners.pipelined && kind == Kind::Ping {
-            for _ in 1..PINGS {
-                self.talk.command(out, command, &arguments);
-                let kind = kind.clone();
-                self.asked.push_back(Asked { tag, kind });
-            }
-        }
         let words = format!("asks {command:?} {kind:?} {tag}");
         self.believe_sent(&kind, tag);
         if kind.is_unanswered() {
