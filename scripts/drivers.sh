@@ -20,11 +20,11 @@ target=$PWD/target/drivers
 # The longest that one driver may take to be fetched and built, in seconds.
 limit=150
 
-# launcher NAME LINE...: writes target/drivers/NAME/run.
+# launcher NAME/PROGRAM LINE...: writes target/drivers/NAME/PROGRAM.
 launcher() {
-    mkdir -p "$target/$1"
-    printf '%s\n' '#!/bin/sh' "${@:2}" >"$target/$1/run"
-    chmod +x "$target/$1/run"
+    mkdir -p "$target/${1%/*}"
+    printf '%s\n' '#!/bin/sh' "${@:2}" >"$target/$1"
+    chmod +x "$target/$1"
 }
 
 # need PROGRAM...: whether all of them are there; says which is not.
@@ -41,15 +41,21 @@ fetch_python() {
         --upgrade --target "$target/python/lib" -r "$sources/python/requirements.txt"
     local pair
     for pair in pymysql:pymysql sqlalchemy:sqlalchemy mysql-connector-python:connector; do
-        launcher "${pair%:*}" "export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='$target/python/lib'" \
+        launcher "${pair%:*}/run" "export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='$target/python/lib'" \
             "exec python3 '$sources/python/${pair#*:}_work.py' \"\$@\""
+    done
+    for pair in pymysql mysql-connector-python; do
+        launcher "$pair/ends" "export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='$target/python/lib'" \
+            "exec python3 '$sources/python/ends.py' $pair \"\$@\""
     done
 }
 
 fetch_go() {
     need go
     (cd "$sources/go" && go build -mod=readonly -o "$target/go/work" .)
-    launcher go "exec '$target/go/work' \"\$@\""
+    (cd "$sources/go" && go build -mod=readonly -o "$target/go/ending" ./ends)
+    launcher go/run "exec '$target/go/work' \"\$@\""
+    launcher go/ends "exec '$target/go/ending' \"\$@\""
 }
 
 # node_driver SOURCE NAME: a driver for Node, from the registry of npm.
@@ -58,12 +64,14 @@ node_driver() {
     cp "$sources/node/shared.mjs" "$sources/node/$1"/{package.json,package-lock.json,.npmrc,work.mjs} \
         "$target/$2"
     (cd "$target/$2" && npm ci --silent --ignore-scripts)
-    launcher "$2" "exec node '$target/$2/work.mjs' \"\$@\""
+    launcher "$2/run" "exec node '$target/$2/work.mjs' \"\$@\""
 }
 
 fetch_node() {
     need node npm
     node_driver mysql2 mysql2
+    cp "$sources/node/mysql2/ends.mjs" "$target/mysql2"
+    launcher mysql2/ends "exec node '$target/mysql2/ends.mjs' \"\$@\""
     node_driver mariadb mariadb-node
 }
 
@@ -73,17 +81,20 @@ fetch_jdbc() {
     mkdir -p "$target/jdbc"
     mvn -q -B -f "$sources/jdbc/pom.xml" -DoutputDirectory="$target/jdbc/lib" \
         org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies
-    javac -d "$target/jdbc/classes" -cp "$target/jdbc/lib/*" "$sources/jdbc/Work.java"
+    javac -d "$target/jdbc/classes" -cp "$target/jdbc/lib/*" "$sources/jdbc/Work.java" \
+        "$sources/jdbc/Ends.java"
     local driver
     for driver in mysql mariadb; do
-        launcher "$driver-connector-j" \
+        launcher "$driver-connector-j/run" \
             "exec java -cp '$target/jdbc/classes:$target/jdbc/lib/*' Work $driver \"\$@\""
+        launcher "$driver-connector-j/ends" \
+            "exec java -cp '$target/jdbc/classes:$target/jdbc/lib/*' Ends $driver \"\$@\""
     done
 }
 
 fetch_sqlx() {
     (cd "$sources/sqlx" && cargo build --quiet --locked --target-dir "$target/sqlx/build")
-    launcher sqlx "exec '$target/sqlx/build/debug/drivers-sqlx' \"\$@\""
+    launcher sqlx/run "exec '$target/sqlx/build/debug/drivers-sqlx' \"\$@\""
 }
 
 # fetch SOURCE NAME...: fetches what lies in tests/drivers/SOURCE, for the drivers of these names.

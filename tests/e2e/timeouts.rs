@@ -1,6 +1,6 @@
 //! Timeouts that a session knows, kept by the pool as by a server.
 
-use crate::compare::{Story, same, same_on};
+use crate::compare::{Story, same, same_on, same_on_both};
 use crate::world::{app, both_servers, found, login, mysql, server, start_pool, through};
 use testkit::client::{Client, ClientError};
 use testkit::real::Real;
@@ -8,13 +8,16 @@ use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// What a client hears until its connection ends.
+/// What a client hears until its connection ends, and how it ends: in order, or by a reset.
 fn last_words(client: &mut Client) -> Vec<String> {
     let mut heard = Vec::new();
     loop {
         match client.wait() {
             Ok(happened) => heard.push(format!("{happened:?}")),
-            Err(ClientError::Io(_)) => return heard,
+            Err(ClientError::Io(error)) => {
+                heard.push(format!("{:?}", error.kind()));
+                return heard;
+            }
             Err(error) => panic!("{error}"),
         }
     }
@@ -54,6 +57,38 @@ fn an_idle_client_is_closed_as_by_mysql() {
         return;
     };
     same_on(real, "idle_clients", 2, idle_clients);
+}
+
+/// Clients that hold something or nothing, and that others end.
+fn killed_clients(story: &mut Story) {
+    for hold in ["DO 1", "BEGIN", "SELECT GET_LOCK('killed', 30)"] {
+        let (who, other) = (story.join(), story.join());
+        story.sql(who, hold);
+        let id = story.client(who).value("SELECT CONNECTION_ID()");
+        story.client(other).must(&format!("KILL {id}"));
+        let heard = last_words(story.client(who));
+        story.say(&format!("killed after {hold}: {heard:?}"));
+    }
+}
+
+#[test]
+fn a_killed_client_is_closed_as_by_its_server() {
+    same_on_both("killed_clients", 3, killed_clients);
+}
+
+/// The server ends what the client has there.
+#[test]
+fn a_client_in_an_idle_transaction_is_closed_as_by_mariadb() {
+    same("idle_transaction", 2, |story| {
+        for begin in ["BEGIN", "START TRANSACTION READ ONLY"] {
+            let who = story.join();
+            story.sql(who, "SET idle_transaction_timeout = 1");
+            story.sql(who, begin);
+            story.sql(who, "SELECT 1");
+            let heard = last_words(story.client(who));
+            story.say(&format!("after {begin}: {heard:?}"));
+        }
+    });
 }
 
 /// Clients of which one always has the only backend, in a transaction that is soon over.
@@ -96,7 +131,7 @@ fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobod
     for _ in 0..4 {
         let mut plain = login(&pool.address, &app());
         assert_eq!(plain.value("SELECT @@wait_timeout"), "1");
-        assert!(last_words(&mut plain).is_empty());
+        assert_eq!(last_words(&mut plain), ["ConnectionReset"]);
         // The backends have been idle for as long; what is lost with one would be an error here.
         assert_eq!(interactive.value("SELECT @@wait_timeout"), "600");
         assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");

@@ -7,7 +7,8 @@
 //! second, so each may last up to a second longer.
 //!
 //! - `wait_timeout`: a client without a statement for so long is closed: by MySQL (from 8.0.24)
-//!   with error 4031 first, by MariaDB without a word. `idle_s_max` closes earlier, never later.
+//!   with error 4031 first, by MariaDB without a word, with a reset. `idle_s_max` closes earlier,
+//!   never later.
 //! - `net_read_timeout`: a client that stops in the middle of a command or of its local file.
 //! - `net_write_timeout`: a client that takes nothing of its reply; `write_ms_max` is used instead
 //!   where the session has not set it.

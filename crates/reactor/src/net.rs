@@ -147,6 +147,10 @@ pub trait Net {
         None
     }
 
+    /// Has the peer hear a reset when this connection is closed, in place of an end in order; what
+    /// it has not been sent by then is dropped.
+    fn reset_on_close(&mut self, _sock: &Self::Sock) {}
+
     /// The peer's address; `None` for a Unix socket and where there is none.
     fn peer(&self, _sock: &Self::Sock) -> Option<std::net::SocketAddr> {
         None

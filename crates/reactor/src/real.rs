@@ -288,6 +288,10 @@ impl Net for RealNet {
         socket::unanswered(sock)
     }
 
+    fn reset_on_close(&mut self, sock: &OwnedFd) {
+        let _ = rustix::net::sockopt::set_socket_linger(sock, Some(std::time::Duration::ZERO));
+    }
+
     fn peer(&self, sock: &OwnedFd) -> Option<SocketAddr> {
         rustix::net::getpeername(sock).ok()??.try_into().ok()
     }

@@ -31,7 +31,7 @@ use crate::to_backend::Written;
 use reactor::{Event, Key, Net};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
-use std::io;
+use std::io::{self, ErrorKind};
 use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
@@ -155,7 +155,10 @@ impl<N: Net> Group<N> {
             Some(why) => self.lose(lease, &why),
             None => {
                 let why = why_broken(error, self.settings.backend_silence_max);
-                self.lose(lease, &why);
+                match error.kind() {
+                    ErrorKind::ConnectionReset => self.lose_reset(lease, &why),
+                    _ => self.lose(lease, &why),
+                }
             }
         }
     }

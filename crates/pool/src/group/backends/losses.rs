@@ -38,6 +38,8 @@ pub(crate) struct Loss<'a> {
     pub(crate) served: bool,
     /// The client has got a part of a packet.
     pub(crate) amid_packet: bool,
+    /// The server has reset the connection.
+    pub(crate) is_reset: bool,
 }
 
 impl<N: Net> Group<N> {
@@ -166,6 +168,15 @@ impl<N: Net> Group<N> {
 
     /// A backend is gone, or of no use any more.
     pub(crate) fn lose(&mut self, lease: Key, why: &str) {
+        self.lose_as(lease, why, false);
+    }
+
+    /// The server has reset a backend.
+    pub(crate) fn lose_reset(&mut self, lease: Key, why: &str) {
+        self.lose_as(lease, why, true);
+    }
+
+    fn lose_as(&mut self, lease: Key, why: &str, is_reset: bool) {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
@@ -185,6 +196,7 @@ impl<N: Net> Group<N> {
             in_transaction: backend.in_transaction(),
             served: backend.served,
             amid_packet: !backend.middle.at_packet_start(),
+            is_reset,
         };
         let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
         let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
@@ -230,6 +242,7 @@ impl<N: Net> Group<N> {
             in_transaction,
             served,
             amid_packet,
+            is_reset,
         } = loss;
         let now = self.net.now();
         self.clients.unbind(owner, &mut self.backends);
@@ -284,6 +297,7 @@ impl<N: Net> Group<N> {
                 self.end_idle(owner);
             }
             // Half a packet has been sent, or the session was on the backend alone.
+            _ if is_reset => self.reset_later(owner),
             _ => self.clients.close_later(owner),
         }
     }

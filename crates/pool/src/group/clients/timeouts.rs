@@ -37,6 +37,9 @@ impl<N: Net> Group<N> {
                     self.unread().end_spooled(key);
                     continue;
                 }
+                Late::Stalled if matches!(self.shared.server.flavour, Server::MariaDb(_)) => {
+                    self.reset_later(key);
+                }
                 Late::Stalled => {}
             }
             self.clients.close_later(key);
@@ -45,8 +48,10 @@ impl<N: Net> Group<N> {
 
     /// Closes an idle client in the words of the server.
     pub(crate) fn end_idle(&mut self, key: Key) {
-        if !matches!(self.shared.server.flavour, Server::MySql(version) if version >= WORDS_SINCE) {
-            return self.clients.close_later(key);
+        match self.shared.server.flavour {
+            Server::MariaDb(_) => return self.reset_later(key),
+            Server::MySql(WORDS_SINCE..) => {}
+            Server::MySql(_) | Server::Unknown => return self.clients.close_later(key),
         }
         if let Some(client) = self.clients.get_mut(key) {
             // It answers nothing.
@@ -55,6 +60,15 @@ impl<N: Net> Group<N> {
         self.answers()
             .error(key, errors::CLIENT_INACTIVE, errors::CLIENT_INACTIVE_WORDS);
         self.leave(key);
+    }
+
+    /// Closes a client with a reset. MariaDB ends so what is over its timeouts, and drivers tell it
+    /// from an end in order: the server has gone away (2006), and those that can connect again.
+    pub(crate) fn reset_later(&mut self, key: Key) {
+        if let Some(client) = self.clients.get(key) {
+            self.net.reset_on_close(client.transport.sock());
+        }
+        self.clients.close_later(key);
     }
 
     /// Gives up who acknowledges nothing, and ends statements and transactions that have taken

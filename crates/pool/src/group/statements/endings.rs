@@ -24,6 +24,7 @@ const PARTED: Loss<'_> = Loss {
     in_transaction: false,
     served: false,
     amid_packet: true,
+    is_reset: false,
 };
 
 /// Why a client loses the session that it keeps on its backend.
@@ -32,6 +33,7 @@ const CHANGED: Loss<'_> = Loss {
     in_transaction: false,
     served: true,
     amid_packet: false,
+    is_reset: false,
 };
 
 impl<S> Client<S> {
