@@ -16,6 +16,7 @@ mod asked_inside;
 mod attributes;
 mod backend_tls;
 mod big;
+mod breaches;
 mod calls;
 mod certificates;
 mod changes;

@@ -26,10 +26,11 @@ use session::last_statement::{COUNTS, RowCount};
 use sql::lex::Server;
 use wire::auth::Plugin;
 use wire::capabilities as cap;
+use wire::checked::CheckedReply;
 use wire::command::ReplyShape;
 use wire::errors::{self, ErrorCode};
 use wire::handshake::{Greeting, nonce_of_connection};
-use wire::reply::{Reply, put_err};
+use wire::reply::put_err;
 use wire::status;
 use wire::track::Bound;
 
@@ -233,7 +234,7 @@ impl<N: Net> Answers<'_, N> {
             schema: None,
         };
         let mut relay = Relay {
-            reply: &mut Reply::new(ReplyShape::Results),
+            reply: &mut CheckedReply::new(ReplyShape::Results).unchecked(),
             middle: &mut Middle::default(),
             seq: &mut client.seq,
             shape,

@@ -47,9 +47,9 @@ use std::collections::{VecDeque, vec_deque};
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::attributes::Form;
+use wire::checked::CheckedReply;
 use wire::command::ReplyShape;
 use wire::packet::Malformed;
-use wire::reply::Reply;
 use wire::track::Bound;
 
 /// Bytes read from a backend at once.
@@ -215,7 +215,7 @@ pub(crate) struct InFlight {
     /// Why it was sent.
     pub(crate) purpose: Purpose,
     /// Follows its reply.
-    pub(crate) reply: Reply,
+    pub(crate) reply: CheckedReply,
     /// Its shape (see [`session::shapes`]); 0 when it rides with nobody.
     pub(crate) shape: u64,
     /// When it was sent.
@@ -244,7 +244,7 @@ impl InFlight {
 
     /// A command of the pool's own.
     pub(crate) fn own(owner: Option<Key>, purpose: Purpose, shape: ReplyShape) -> InFlight {
-        let reply = Reply::new(shape);
+        let reply = CheckedReply::new(shape);
         InFlight {
             owner,
             purpose,
@@ -473,6 +473,9 @@ impl<S> Backend<S> {
     pub(crate) fn take_answered(&mut self) -> Option<InFlight> {
         let command = self.flight.pop_front()?;
         self.riders.drop_oldest(command.kept);
+        if let Some(next) = self.flight.front_mut() {
+            next.reply.note_before(&command.reply);
+        }
         Some(command)
     }
 

@@ -220,7 +220,7 @@ impl<N: Net> Logging<'_, N> {
     ) {
         let end = End {
             service,
-            rows: command.reply.rows(),
+            rows: command.reply.reply().rows(),
             error: summary.error.as_ref().map(|(number, _)| *number),
             reason: None,
         };

@@ -71,8 +71,10 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
         _ => Conditions::Leaves,
     };
     let calls = found.verb == Verb::Call && !found.multi;
+    let asks_for_file = found.marks.contains(Marks::LOCAL_FILE);
     Statement {
         shape: match server {
+            _ if asks_for_file => ReplyShape::LocalFile,
             Server::MySql(CALL_ENDS_IN_OK..) if calls => ReplyShape::Call,
             _ => ReplyShape::Results,
         },

@@ -387,6 +387,8 @@ impl Marks {
     pub const CHECKED_LATE: Self = Self(4096);
     /// SET with a comma: it may set several variables.
     pub const SETS_SEVERAL: Self = Self(8192);
+    /// LOAD DATA LOCAL or LOAD XML LOCAL: its answer asks the client for a file.
+    pub const LOCAL_FILE: Self = Self(16384);
 }
 
 /// What [`classify`] found in a text.

@@ -24,6 +24,7 @@ pub mod conformance;
 mod frames;
 pub mod fuzz;
 pub mod guard;
+pub mod hostile;
 pub mod link;
 pub mod onramp;
 pub mod oracle;

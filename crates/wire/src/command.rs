@@ -56,8 +56,10 @@ pub enum ReplyShape {
     None,
     /// One OK, ERR or EOF packet.
     Status,
-    /// OK, ERR, a request for a local file, or result sets.
+    /// OK, ERR, or result sets.
     Results,
+    /// The same, or a request for a local file: LOAD DATA LOCAL.
+    LocalFile,
     /// Result sets, and the OK of a CALL behind all of them. MySQL (seen on 9.7) leaves
     /// SERVER_MORE_RESULTS_EXISTS out of those of XA RECOVER, SHOW TRIGGERS, SHOW PLUGINS and SHOW
     /// PROFILE in a procedure.
@@ -71,6 +73,17 @@ pub enum ReplyShape {
     Rows,
     /// One packet of plain text.
     Text,
+}
+
+impl ReplyShape {
+    /// True where several results may follow one another.
+    #[must_use]
+    pub fn has_results(self) -> bool {
+        matches!(
+            self,
+            ReplyShape::Results | ReplyShape::LocalFile | ReplyShape::Call | ReplyShape::Cursor
+        )
+    }
 }
 
 /// All of them, those first that are sent most.

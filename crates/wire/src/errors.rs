@@ -78,6 +78,9 @@ pub const TRANSACTION_TIMEOUT: ErrorCode = error(9506, "HY000");
 pub const SERVER_DOWN: ErrorCode = error(9507, "HY000");
 /// Onramp's own: a client kept a backend and sent nothing for longer than its user may.
 pub const KEPT_IDLE: ErrorCode = error(9508, "HY000");
+/// Onramp's own: the server broke the protocol while a statement ran; whether that took effect is
+/// unknown.
+pub const SERVER_PROTOCOL: ErrorCode = error(9509, "08S01");
 /// Onramp's own: a statement may have run in another session state than its own, because a SET in
 /// front of it failed; its result was dropped.
 pub const UNRESTORED: ErrorCode = error(9510, "HY000");

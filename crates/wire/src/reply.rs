@@ -4,7 +4,8 @@
 //! somebody else, and must not keep the reply to find out. The mechanism: [`Reply`] is told the
 //! length of each packet and shown what is there of it, and says what it does ([`Step`]). Packets
 //! that carry a decision (OK, ERR, a column count, the header of a prepared statement) must be
-//! there whole ([`Step::Cut`]), all others may pass by in pieces.
+//! there whole ([`Step::Cut`]), as must definitions; all others may pass by in pieces. A relay has
+//! more checked ([`crate::checked`]).
 //!
 //! Invariants:
 //! - the other end negotiated CLIENT_PROTOCOL_41. With CLIENT_DEPRECATE_EOF no EOF packet stands
@@ -16,6 +17,7 @@
 use crate::command::ReplyShape;
 use crate::errors::ErrorCode;
 use crate::packet::{Malformed, PAYLOAD_MAX, Reader, put_lenenc, put_lenenc_bytes, put_short};
+use crate::rows::{COLUMNS_MAX, check_definition};
 use crate::status;
 
 /// First byte of an OK packet that answers a command.
@@ -360,6 +362,17 @@ impl Reply {
         self.rows
     }
 
+    /// True when the next packet, of `len` payload bytes that begin with `payload`, is a row.
+    #[must_use]
+    pub fn next_is_row(&self, len: usize, payload: &[u8]) -> bool {
+        let ends = |first| first == ERR || first == END && len < PAYLOAD_MAX;
+        let is_cut = payload.is_empty() && len > 0;
+        self.state == State::Rows
+            && !self.continued
+            && !is_cut
+            && !payload.first().is_some_and(|first| ends(*first))
+    }
+
     /// Takes the next packet, of `len` payload bytes; `there` begins with those that have come.
     ///
     /// # Errors
@@ -379,12 +392,7 @@ impl Reply {
         }
         let step = match (self.state, first) {
             _ if self.continued => Ok(Step::Continuation),
-            (State::Definitions { left, then }, first) if first != Some(ERR) => {
-                Ok(self.on_definition(left, then))
-            }
-            (State::Rows, first)
-                if first != Some(ERR) && (first != Some(END) || len >= PAYLOAD_MAX) =>
-            {
+            _ if self.next_is_row(len, payload) => {
                 self.rows += 1;
                 Ok(Step::Row)
             }
@@ -398,9 +406,18 @@ impl Reply {
                 self.state = State::Done;
                 ErrPacket::read(payload).map(Step::Err)
             }
+            (State::Definitions { left, then }, _) => {
+                check_definition(payload)?;
+                Ok(self.on_definition(left, then))
+            }
             (State::DefinitionsEof(then), _) => self.on_definitions_end(then, payload),
             (State::Start, _) if self.shape == ReplyShape::Prepared => self.on_prepared(payload),
             (State::Rows, _) | (State::Start, Some(OK | END)) => self.on_ok(payload),
+            (State::Start, _) if self.shape == ReplyShape::Status => Err(Malformed {
+                what: "an OK or ERR packet",
+                at: 0,
+                len,
+            }),
             (State::Start, Some(LOCAL_INFILE)) => Ok(Step::File),
             _ => self.on_columns(payload),
         };
@@ -409,7 +426,11 @@ impl Reply {
     }
 
     fn on_columns<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
-        let columns = Reader::new(payload).lenenc("a column count")?;
+        let mut reader = Reader::new(payload);
+        let columns = reader.lenenc("a column count")?;
+        if !(1..=COLUMNS_MAX).contains(&columns) || !reader.is_empty() {
+            return Err(reader.malformed("a count of 1 to 65,535 columns, alone in its packet"));
+        }
         self.state = State::definitions(columns, Then::Rows);
         self.rows = 0;
         Ok(Step::Columns(columns))
@@ -425,8 +446,7 @@ impl Reply {
             ok.status |= status::MORE_RESULTS;
         }
         let more = ok.status & status::MORE_RESULTS != 0 || follows;
-        let several = [ReplyShape::Results, ReplyShape::Call, ReplyShape::Cursor];
-        let more = more && several.contains(&self.shape);
+        let more = more && self.shape.has_results();
         self.state = if more { State::Start } else { State::Done };
         Ok(if ends_rows {
             Step::End(ok)
@@ -437,6 +457,13 @@ impl Reply {
 
     fn on_prepared<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
         let prepared = Prepared::read(payload)?;
+        if payload.first() != Some(&OK) {
+            return Err(Malformed {
+                what: "the header of a prepared statement",
+                at: 0,
+                len: payload.len(),
+            });
+        }
         let then = Then::Columns(prepared.columns);
         self.state = State::definitions(prepared.params.into(), then);
         Ok(Step::Prepared(prepared))

@@ -1,7 +1,7 @@
 //! Relay: a backend's bytes become its client's bytes. The hottest file.
 //!
-//! A reply is followed packet by packet ([`wire::reply::Reply`]) and copied to the output as it
-//! arrives. What differs between the two ends is put right on the way:
+//! A reply is followed packet by packet ([`wire::checked::CheckedReply`]) and copied to the output
+//! as it arrives. What differs between the two ends is put right on the way:
 //! - sequence numbers, which shift once a packet is put in between;
 //! - EOF packets: a client without CLIENT_DEPRECATE_EOF has a backend that sends them
 //!   (`wire/capabilities.rs: BACKEND_KEY`). Only between such a backend and the pool itself, and
@@ -9,14 +9,16 @@
 //! - session tracker blocks are reduced to those the client asked for; what an EOF packet has no
 //!   room for comes with a later OK ([`PendingChanges`]).
 //!
-//! Invariants: a packet that carries a decision (OK, ERR, counts) is taken whole, so a reply is
-//! never half told; every other byte is forwarded at once, so a row may be larger than any buffer;
-//! nothing is allocated here but what the output needs to grow.
+//! Invariants: a packet that carries a decision (OK, ERR, counts, definitions) is taken whole, so a
+//! reply is never half told; every other byte is forwarded at once, so a row may be larger than any
+//! buffer; a short row is checked before it is forwarded ([`wire::rows`]); nothing is allocated
+//! here but what the output needs to grow.
 
 use wire::capabilities::{DEPRECATE_EOF, SESSION_TRACK};
+use wire::checked::{Breach, CheckedReply};
 use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, put_short};
-use wire::reply::{END, EOF_LEN, OK, OkPacket, Reply, Step};
+use wire::reply::{END, EOF_LEN, OK, OkPacket, Step};
 use wire::status;
 use wire::track::{self, Bound, Transactions, Wanted};
 
@@ -148,7 +150,7 @@ pub(crate) enum Stop {
 /// One reply on its way.
 pub(crate) struct Relay<'a> {
     /// Follows the reply.
-    pub reply: &'a mut Reply,
+    pub reply: &'a mut CheckedReply,
     /// Where it is between two reads.
     pub middle: &'a mut Middle,
     /// Number of the next packet to the client.
@@ -189,20 +191,21 @@ impl Relay<'_> {
     /// the bytes used up and why it stopped.
     ///
     /// # Errors
-    /// [`Malformed`] when the server's bytes are no reply; the backend is of no use then.
+    /// [`Breach`] when the server's bytes are no reply to the command; the backend is of no use
+    /// then.
     pub(crate) fn feed(
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
         mut notice: impl FnMut(&Step<'_>, bool),
-    ) -> Result<(usize, Stop), Malformed> {
+    ) -> Result<(usize, Stop), Breach> {
         let mut at = 0;
         loop {
-            at += self.pass_on(&input[at..], out);
+            at += self.pass_on(&input[at..], out)?;
             if self.middle.remaining > 0 {
                 return Ok((at, Stop::Hungry));
             }
-            if self.reply.is_done() {
+            if self.reply.reply().is_done() {
                 return Ok((at, Stop::Done));
             }
             let rest = &input[at..];
@@ -213,7 +216,9 @@ impl Relay<'_> {
             if header.len > 0 && there.is_empty() {
                 return Ok((at, Stop::Hungry));
             }
-            let step = self.reply.advance(header.len, there)?;
+            let Some(step) = self.reply.advance(header, there)? else {
+                return Ok((at, Stop::Hungry));
+            };
             if step.passes_by() {
                 self.begin(step, header.len, out);
                 at += HEADER_LEN;
@@ -225,7 +230,8 @@ impl Relay<'_> {
                     what,
                     at: 0,
                     len: header.len,
-                });
+                }
+                .into());
             }
             let Some(payload) = there.get(..header.len) else {
                 return Ok((at, Stop::Hungry));
@@ -239,14 +245,16 @@ impl Relay<'_> {
     }
 
     /// Passes on the rest of a payload whose header has been sent, and the EOF packet behind it.
-    fn pass_on(&mut self, input: &[u8], out: &mut Vec<u8>) -> usize {
+    fn pass_on(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, Malformed> {
         let now = self.middle.remaining.min(input.len());
+        let ends = self.middle.remaining == now;
+        self.reply.pass(&input[..now], ends)?;
         out.extend_from_slice(&input[..now]);
         self.middle.remaining -= now;
-        if self.middle.remaining == 0 {
+        if ends {
             self.put_eof_due(out);
         }
-        now
+        Ok(now)
     }
 
     fn put_eof_due(&mut self, out: &mut Vec<u8>) {

@@ -168,6 +168,8 @@ pub(crate) enum Refusal {
     TooSlow(&'static str),
     /// The backend was lost while it ran the client's statement or kept its session.
     BackendLost(String),
+    /// The server broke the protocol while it ran the client's statement.
+    ServerProtocol(String),
     /// A backend could not be brought into the client's session state.
     Restore(String),
     /// A statement ran behind a SET that was to restore its session and failed against all
@@ -312,7 +314,7 @@ const NOT_PASSED_ON: [u8; 7] = [0x08, 0x12, 0x13, 0x15, 0x1E, 0x20, 0x21];
 
 impl Refusal {
     /// All names for counters.
-    pub(crate) const NAMES: [&'static str; 42] = [
+    pub(crate) const NAMES: [&'static str; 43] = [
         "clients",
         "group-full",
         "user-clients",
@@ -344,6 +346,7 @@ impl Refusal {
         "insecure-transport",
         "too-slow",
         "backend-lost",
+        "server-protocol",
         "restore",
         "unrestored",
         "backend-login",
@@ -399,6 +402,7 @@ impl Refusal {
             Refusal::InsecureTransport => "insecure-transport",
             Refusal::TooSlow(_) => "too-slow",
             Refusal::BackendLost(_) => "backend-lost",
+            Refusal::ServerProtocol(_) => "server-protocol",
             Refusal::Restore(_) => "restore",
             Refusal::Unrestored(_) => "unrestored",
             Refusal::BackendLogin(_) | Refusal::NoBackendLogin(_) => "backend-login",
@@ -443,6 +447,7 @@ impl Refusal {
             | Refusal::Tls(_) => errors::HANDSHAKE,
             Refusal::InsecureTransport => errors::SECURE_TRANSPORT_REQUIRED,
             Refusal::BackendLost(_) => errors::NET_READ,
+            Refusal::ServerProtocol(_) => errors::SERVER_PROTOCOL,
             Refusal::Restore(_) | Refusal::KillFailed(_) | Refusal::OwnCommands => {
                 errors::UNKNOWN_ERROR
             }
@@ -528,6 +533,11 @@ impl fmt::Display for Refusal {
                 f,
                 "Lost connection to MySQL server during query (onramp: {why}; whether the \
                  statement took effect is unknown)"
+            ),
+            Refusal::ServerProtocol(why) => write!(
+                f,
+                "onramp: {why}; the pooler has closed its connection, and whether the statement \
+                 took effect is unknown; look who answers at the server's address"
             ),
             Refusal::Restore(why) => write!(
                 f,

@@ -33,6 +33,7 @@ use session::reply_summary::ReplySummary;
 use session::roles::switch;
 use std::io::{self, ErrorKind};
 use wire::attributes::put_query;
+use wire::checked::Breach;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
 
@@ -216,9 +217,16 @@ impl<N: Net> Group<N> {
             return 0;
         };
         let oldest = backend.flight().front();
+        let is_awaited = oldest.is_some();
         let Some(&command) = oldest.filter(|command| !is_unasked(backend, command, input)) else {
             // A server speaks unasked only to say why it is about to close.
-            self.lose(lease, &last_words(input));
+            match (last_words(input), is_awaited) {
+                (Some(words), _) => self.lose(lease, &words),
+                (None, true) => self.lose_by_breach(lease, &UNNUMBERED),
+                (None, false) => {
+                    self.lose(lease, "the server sent bytes that nobody had asked for")
+                }
+            }
             return 0;
         };
         let is_relayed = command.purpose == Purpose::Statement;
@@ -240,7 +248,7 @@ impl<N: Net> Group<N> {
             self.client_writer().send(owner, &out);
         }
         self.lent.out = out;
-        let used = match fed.and_then(|fed| lengths.map(|()| fed)) {
+        let used = match fed.and_then(|fed| Ok(lengths.map(|()| fed)?)) {
             Ok((used, stop)) => {
                 match stop {
                     Stop::Hungry => {}
@@ -250,7 +258,7 @@ impl<N: Net> Group<N> {
                 used
             }
             Err(error) => {
-                self.lose(lease, &format!("the server sent a {error}"));
+                self.lose_by_breach(lease, &error);
                 0
             }
         };
@@ -533,22 +541,28 @@ impl<N: Net> Group<N> {
 /// protocol documentation), so at a reply's very first packet number 0 is the server's own word.
 fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool {
     backend.summary.len == 0
-        && command.reply.is_at_start()
+        && command.reply.reply().is_at_start()
         && backend.middle.at_packet_start()
         && Header::read(input).is_some_and(|header| header.seq == 0)
 }
 
-/// The error in a packet that nobody asked for.
-fn last_words(input: &[u8]) -> String {
+/// A reply whose first packet has the number of a command's.
+const UNNUMBERED: Breach = Breach::OutOfOrder {
+    expected: 1,
+    got: 0,
+};
+
+/// The error in a packet that nobody asked for; `None` where it is none.
+fn last_words(input: &[u8]) -> Option<String> {
     if let Frame::Whole { total, .. } = frame(input)
         && let Ok(err) = wire::reply::ErrPacket::read(&input[HEADER_LEN..total])
         && input.get(HEADER_LEN) == Some(&wire::reply::ERR)
     {
         let text = String::from_utf8_lossy(err.message);
-        return format!(
+        return Some(format!(
             "the server closed the connection: error {}: {text}",
             err.code
-        );
+        ));
     }
-    "the server sent bytes that nobody had asked for".to_string()
+    None
 }

@@ -31,7 +31,6 @@ use sql::classify::Reads;
 use std::borrow::Cow;
 use std::time::Duration;
 use wire::command::Command;
-use wire::reply::Reply;
 
 /// Commands that the pool answers itself, with the session's status.
 pub(crate) fn is_answered_here(command: Command) -> bool {
@@ -312,7 +311,7 @@ impl<N: Net> Group<N> {
             planning.judge_again(message);
         }
         let runs = *front == Front::CannotFail;
-        let Some((command, waited)) = self.note_sent((key, lease), message, runs) else {
+        let Some((mut command, waited)) = self.note_sent((key, lease), message, runs) else {
             return;
         };
         if self.settings.logs_statements() {
@@ -333,6 +332,7 @@ impl<N: Net> Group<N> {
         };
         if let Front::Joined(joined) = front {
             backend.expect_joined(key, joined);
+            command.reply = command.reply.behind();
         }
         backend.expect(command);
         if self.shared.server.flavour.is_mysql() {
@@ -406,7 +406,7 @@ impl<N: Net> Group<N> {
         let command = InFlight {
             owner: Some(key),
             purpose: Purpose::Statement,
-            reply: Reply::new(client.statement.shape),
+            reply: client.reply_to(message),
             shape,
             sent: now,
             first,

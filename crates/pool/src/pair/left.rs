@@ -122,7 +122,7 @@ impl<S> Pair<'_, S> {
         let kept = client.last.ended(&Ended {
             statement: &client.statement,
             summary,
-            rows: command.reply.rows(),
+            rows: command.reply.reply().rows(),
             session: &client.session,
             alone,
             mysql: self.context.server.flavour.is_mysql(),

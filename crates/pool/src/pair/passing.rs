@@ -15,10 +15,31 @@ use crate::pair::prepared;
 use crate::pair::trackers::{WantedBy, wanted_by};
 use crate::server::server_facts::ServerFacts;
 use session::statement::{Conditions, Extent};
-use wire::packet::Malformed;
-use wire::reply::Reply;
+use wire::capabilities::LOCAL_FILES;
+use wire::checked::{Breach, CheckedReply};
+use wire::command::Command;
+use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
+
+/// Commands that are shorter are one packet, with what the pool may put in front of their text.
+const ONE_PACKET_MAX: usize = PAYLOAD_MAX / 2;
 
 impl<S> Client<S> {
+    /// Follows the reply to its statement, which goes out as this message.
+    pub(crate) fn reply_to(&self, message: &[u8]) -> CheckedReply {
+        let mut reply = CheckedReply::new(self.statement.shape);
+        let command = message.get(HEADER_LEN).copied();
+        if let Some(command) = command.and_then(Command::from_byte) {
+            reply = reply.to_command(command);
+        }
+        if message.len() < ONE_PACKET_MAX {
+            reply = reply.numbered();
+        }
+        if self.capabilities & LOCAL_FILES == 0 {
+            reply = reply.without_files();
+        }
+        reply
+    }
+
     /// What of the reply to its command it is told otherwise than the server says it.
     fn adjustments(&self) -> Adjustments {
         let mut adjustments = Adjustments::default();
@@ -46,13 +67,13 @@ impl<S> Passing<'_, S> {
     /// pool is to read. Gives the bytes used up, and why it stopped.
     ///
     /// # Errors
-    /// [`Malformed`] when the server's bytes are no reply.
+    /// [`Breach`] when the server's bytes are no reply to the command.
     pub(crate) fn pass_on(
         &mut self,
-        mut reply: Reply,
+        mut reply: CheckedReply,
         input: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<(usize, Stop), Malformed> {
+    ) -> Result<(usize, Stop), Breach> {
         let backend = &mut *self.backend;
         let mysql = self.server.flavour.is_mysql();
         let (mut own_seq, mut nobodys) = (0, PendingChanges::default());

@@ -77,7 +77,11 @@ impl<S> Backend<S> {
     pub(crate) fn expect_joined(&mut self, owner: Key, joined: &Joined) {
         for i in 1..=joined.statements {
             let purpose = Purpose::Joined(i == joined.statements);
-            self.expect(InFlight::own(Some(owner), purpose, ReplyShape::Status));
+            let mut command = InFlight::own(Some(owner), purpose, ReplyShape::Status);
+            if i > 1 {
+                command.reply = command.reply.behind();
+            }
+            self.expect(command);
         }
     }
 

@@ -277,6 +277,7 @@ impl<'a> Scan<'a> {
             let unknown = Statement {
                 pin: self.out.pin,
                 causes: self.out.causes,
+                marks: Marks::LOCAL_FILE.when(self.out.marks.contains(Marks::LOCAL_FILE)),
                 ..Statement::UNKNOWN
             };
             return (unknown, versioned);

@@ -151,7 +151,8 @@ fn what_decides_must_be_there_whole_and_all_else_may_pass_by() {
         reply.advance(3, b"\xfc\x01\0and more"),
         Ok(Step::Columns(1))
     );
-    assert_eq!(reply.advance(COLUMN.len(), b"\x03d"), Ok(LAST_DEFINITION));
+    assert_eq!(reply.advance(COLUMN.len(), b"\x03d"), Ok(Step::Cut));
+    assert_eq!(reply.advance(COLUMN.len(), COLUMN), Ok(LAST_DEFINITION));
     assert_eq!(reply.advance(2, b"\x01"), Ok(Step::Row));
     assert_eq!(reply.advance(7, b""), Ok(Step::Cut));
     assert_eq!(reply.advance(7, b"\xfe"), Ok(Step::Cut));

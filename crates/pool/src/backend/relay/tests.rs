@@ -53,7 +53,7 @@ fn relay_form(
     (reply, told): (ReplyShape, Adjustments),
     eofs: bool,
 ) -> (Vec<u8>, Vec<String>, Stop) {
-    let mut reply = Reply::new(reply).with_eofs(eofs);
+    let mut reply = CheckedReply::new(reply).with_eofs(eofs);
     let (mut middle, mut seq) = (Middle::default(), 1);
     let (mut out, mut said, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     let mut stop = Stop::Hungry;
@@ -96,7 +96,7 @@ fn a_packet_that_must_be_whole_is_bounded() {
     for (len, fits) in [(WHOLE_MAX, true), (WHOLE_MAX + 1, false)] {
         let header = &u32::try_from(len).unwrap().to_le_bytes()[..3];
         let input = [header, &[1, 0xff]].concat();
-        let mut reply = Reply::new(ReplyShape::Results);
+        let mut reply = CheckedReply::new(ReplyShape::Results);
         let (mut middle, mut seq) = (Middle::default(), 1);
         let (mut pending_changes, mut bound) = (PendingChanges::default(), Bound::default());
         let mut relay = Relay {
@@ -120,7 +120,7 @@ fn a_modern_client_gets_the_same_bytes_in_any_pieces() {
         b"\x01",
         COLUMN,
         b"\x03abc",
-        b"",
+        b"\0",
         b"\xfb",
         b"\xfe\0\0\x02\0\0\0",
     ]);
@@ -222,7 +222,8 @@ fn an_error_and_a_second_result_are_noticed() {
 
 #[test]
 fn a_request_for_a_file_stops_the_relay() {
-    let (out, _, stop) = relay(&packets(&[b"\xfb/tmp/x"]), 99, MODERN);
+    let loads = (ReplyShape::LocalFile, Adjustments::default());
+    let (out, _, stop) = relay_told(&packets(&[b"\xfb/tmp/x"]), 99, MODERN, loads);
     assert_eq!((out, stop), (packets(&[b"\xfb/tmp/x"]), Stop::File));
 }
 

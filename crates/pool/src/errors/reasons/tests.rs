@@ -64,10 +64,11 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::AddressLimit(_) => 25,
         Refusal::ClientAddresses { .. } => 47,
         Refusal::KeptIdle { .. } => 49,
+        Refusal::ServerProtocol(_) => 50,
     }
 }
 
-const NUMBERS: usize = 50;
+const NUMBERS: usize = 51;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -158,6 +159,7 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         ),
         (Refusal::TooSlow("the login took too long"), "onramp-slow"),
         (Refusal::BackendLost(words()), "onramp-backend-lost"),
+        (Refusal::ServerProtocol(words()), "onramp-server-protocol"),
         (Refusal::Restore(words()), "onramp-restore"),
         (Refusal::Unrestored(words()), "onramp-unrestored"),
         (Refusal::Prepared(Unprepared::LongData), "onramp-prepared"),
@@ -266,6 +268,7 @@ fn every_number_that_the_pool_sends_is_known() {
         errors::LANE_BYTES,
         errors::TRANSACTION_TIMEOUT,
         errors::UNRESTORED,
+        errors::SERVER_PROTOCOL,
         errors::OUT_OF_RESOURCES,
         errors::TOO_MANY_USER_CONNECTIONS,
         errors::WRONG_VALUE_FOR_VAR,

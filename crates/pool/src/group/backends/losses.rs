@@ -23,6 +23,7 @@ use session::standing::Behind;
 use sql::classify::PinCause;
 use sql::sqlstate::state_of;
 use std::time::Duration;
+use wire::checked::Breach;
 use wire::errors::ErrorCode;
 
 /// Why a client is pinned whose text ends its connection (COMMIT RELEASE).
@@ -40,6 +41,18 @@ pub(crate) struct Loss<'a> {
     pub(crate) amid_packet: bool,
     /// The server has reset the connection.
     pub(crate) is_reset: bool,
+    /// The pool has closed it, because the server broke the protocol.
+    pub(crate) breach: bool,
+}
+
+impl Loss<'_> {
+    /// The error for a client whose statement ran there.
+    fn refusal(&self) -> Refusal {
+        match self.breach {
+            true => Refusal::ServerProtocol(self.why.into()),
+            false => Refusal::BackendLost(self.why.into()),
+        }
+    }
 }
 
 impl<N: Net> Group<N> {
@@ -168,15 +181,21 @@ impl<N: Net> Group<N> {
 
     /// A backend is gone, or of no use any more.
     pub(crate) fn lose(&mut self, lease: Key, why: &str) {
-        self.lose_as(lease, why, false);
+        self.lose_as(lease, why, (false, false));
     }
 
     /// The server has reset a backend.
     pub(crate) fn lose_reset(&mut self, lease: Key, why: &str) {
-        self.lose_as(lease, why, true);
+        self.lose_as(lease, why, (true, false));
     }
 
-    fn lose_as(&mut self, lease: Key, why: &str, is_reset: bool) {
+    /// The server broke the protocol on a backend.
+    pub(crate) fn lose_by_breach(&mut self, backend: Key, breach: &Breach) {
+        let why = format!("the server broke the protocol: {breach}");
+        self.lose_as(backend, &why, (false, true));
+    }
+
+    fn lose_as(&mut self, lease: Key, why: &str, (is_reset, breach): (bool, bool)) {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
@@ -197,6 +216,7 @@ impl<N: Net> Group<N> {
             served: backend.served,
             amid_packet: !backend.middle.at_packet_start(),
             is_reset,
+            breach,
         };
         let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
         let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
@@ -238,11 +258,11 @@ impl<N: Net> Group<N> {
     /// A client's backend is gone.
     pub(crate) fn backend_lost(&mut self, owner: Key, loss: Loss<'_>) {
         let Loss {
-            why,
             in_transaction,
             served,
             amid_packet,
             is_reset,
+            ..
         } = loss;
         let now = self.net.now();
         self.clients.unbind(owner, &mut self.backends);
@@ -267,8 +287,7 @@ impl<N: Net> Group<N> {
                 // What was to be read back is lost as well.
                 let keeps = in_transaction || held || client.is_left_there();
                 client.last.owed = Owed::default();
-                self.answers()
-                    .refuse(owner, &Refusal::BackendLost(why.to_string()));
+                self.answers().refuse(owner, &loss.refusal());
                 let Some(client) = self.clients.get_mut(owner) else {
                     return;
                 };
@@ -279,8 +298,7 @@ impl<N: Net> Group<N> {
                 self.pump(owner);
             }
             ClientState::Feeding => {
-                self.answers()
-                    .refuse(owner, &Refusal::BackendLost(why.to_string()));
+                self.answers().refuse(owner, &loss.refusal());
                 self.leave(owner);
             }
             // The server has found before the sweep that the client's time is over.

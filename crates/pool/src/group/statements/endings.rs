@@ -25,6 +25,7 @@ const PARTED: Loss<'_> = Loss {
     served: false,
     amid_packet: true,
     is_reset: false,
+    breach: false,
 };
 
 /// Why a client loses the session that it keeps on its backend.
@@ -34,6 +35,7 @@ const CHANGED: Loss<'_> = Loss {
     served: true,
     amid_packet: false,
     is_reset: false,
+    breach: false,
 };
 
 impl<S> Client<S> {
@@ -158,7 +160,7 @@ impl<N: Net> Group<N> {
         let service = self.net.now().since(command.sent);
         let failed = summary.error.is_some();
         self.figures.answered(client.user, service, failed);
-        let rows = command.reply.rows();
+        let rows = command.reply.reply().rows();
         (self.figures.digests).answered(client.statement.digest, service, failed, rows);
         if let Some((number, _)) = &summary.error {
             self.shared.errors.count(*number);

@@ -187,7 +187,12 @@ impl Scan<'_> {
             Stage::Load if self.is(token, b"TABLE") && self.is(self.last[0], b"INTO") => {
                 Stage::Target
             }
-            Stage::Load => Stage::Load,
+            Stage::Load => {
+                if self.is(token, b"LOCAL") {
+                    self.marked(Marks::LOCAL_FILE);
+                }
+                Stage::Load
+            }
             Stage::Target if self.is_any(token, &MODIFIERS) => Stage::Target,
             Stage::Target => Stage::TargetName,
             _ if dotted => Stage::TargetName,

@@ -1,0 +1,100 @@
+//! Servers that do harm, between a pool and a real one.
+//!
+//! [`Hostile`] passes a conversation on until the pool sends a chosen text. That it keeps from the
+//! server, and answers it itself with bytes that are written out. What the pool sends behind it is
+//! kept to be looked at, and nothing of it reaches the server.
+
+use reactor::Address;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::onramp::loopback;
+
+/// Far above every limit of the pools that are tested.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A text of the pool's, and what answers it.
+type Play = Option<(Vec<u8>, Vec<u8>)>;
+
+/// A running server that does harm; its threads end with their connections.
+#[derive(Debug)]
+pub struct Hostile {
+    /// Where it listens.
+    pub address: Address,
+    play: Arc<Mutex<Play>>,
+    heard: Receiver<Vec<u8>>,
+}
+
+impl Hostile {
+    /// One in front of this server, which has a TCP address.
+    ///
+    /// # Panics
+    /// When it cannot listen, or the server listens at no TCP address.
+    #[must_use]
+    pub fn before(server: &Address) -> Hostile {
+        let Address::Tcp(server) = *server else {
+            panic!("{server} is no TCP address");
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = loopback(listener.local_addr().unwrap().port());
+        let play = Arc::new(Mutex::new(None));
+        let (tell, heard) = mpsc::channel();
+        let orders = play.clone();
+        std::thread::spawn(move || {
+            for pool in listener.incoming().map_while(Result::ok) {
+                let (orders, tell) = (orders.clone(), tell.clone());
+                std::thread::spawn(move || serve(pool, server, &orders, &tell));
+            }
+        });
+        Hostile {
+            address,
+            play,
+            heard,
+        }
+    }
+
+    /// Answers the next command with this text in it by these bytes.
+    pub fn answer(&self, text: &str, by: &[u8]) {
+        *self.play.lock().unwrap() = Some((text.into(), by.to_vec()));
+    }
+
+    /// What the pool has sent behind that command, once it has closed the connection.
+    ///
+    /// # Panics
+    /// When the pool has not sent the command, or does not close the connection.
+    #[must_use]
+    pub fn heard_until_closed(&self) -> Vec<u8> {
+        let heard = self.heard.recv_timeout(PATIENCE);
+        heard.expect("the pool sends the command, and closes the connection behind the answer")
+    }
+}
+
+fn serve(mut pool: TcpStream, server: SocketAddr, play: &Mutex<Play>, tell: &Sender<Vec<u8>>) {
+    let Ok(mut server) = TcpStream::connect(server) else {
+        return;
+    };
+    let (mut answers, mut to_pool) = (server.try_clone().unwrap(), pool.try_clone().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut answers, &mut to_pool));
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(len @ 1..) = pool.read(&mut buffer) {
+        let said = &buffer[..len];
+        let is_met = |(text, _): &mut (Vec<u8>, _)| said.windows(text.len()).any(|at| at == text);
+        let met = play.lock().unwrap().take_if(is_met);
+        if let Some((_, answer)) = met {
+            let _ = pool.write_all(&answer);
+            let mut heard = Vec::new();
+            let _ = pool.read_to_end(&mut heard);
+            let _ = tell.send(heard);
+            break;
+        }
+        if server.write_all(said).is_err() {
+            break;
+        }
+    }
+    for stream in [&pool, &server] {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}

@@ -1,0 +1,258 @@
+//! A reply that is relayed: what a server sends is checked as what a client sends.
+//!
+//! The problem: a server that is not what it should be, or somebody in its place, must not reach
+//! past the pool into a client: ask for its files, or have it read rows that are none. The
+//! mechanism:
+//! [`CheckedReply`] follows a reply as [`Reply`] does, and besides checks packet numbers, requests
+//! for local files, and the values of rows ([`crate::rows`]) while they pass by in pieces.
+//!
+//! Invariants: after a [`Breach`] nothing of the packet is passed on; a row of at most
+//! [`ROW_WHOLE_MAX`] bytes is checked before any of it is passed on.
+
+use crate::command::{Command, ReplyShape};
+use crate::packet::{Header, Malformed, PAYLOAD_MAX};
+use crate::reply::{Reply, Step};
+use crate::rows::{Row, binary_head_len, check_binary, check_text};
+use std::fmt;
+
+/// Rows up to this length are checked before any byte of them is passed on.
+pub const ROW_WHOLE_MAX: usize = 1024;
+
+/// A breach of the protocol by a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// A packet does not fit its place.
+    Malformed(Malformed),
+    /// A packet's number does not follow that of the packet before.
+    OutOfOrder {
+        /// The number that had to come.
+        expected: u8,
+        /// The number that came.
+        got: u8,
+    },
+    /// A request for a local file answers a statement that is no LOAD DATA LOCAL, or is for a
+    /// client that has not agreed to send files.
+    LocalFile,
+}
+
+impl From<Malformed> for Breach {
+    fn from(malformed: Malformed) -> Breach {
+        Breach::Malformed(malformed)
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Breach::Malformed(malformed) => malformed.fmt(f),
+            Breach::OutOfOrder { expected, got } => write!(
+                f,
+                "packets out of order: expected number {expected}, got {got}"
+            ),
+            Breach::LocalFile => f.write_str(
+                "it asked for a file of the client's, in answer to a statement that is no LOAD \
+                 DATA LOCAL or of a client that has not agreed to send files",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Breach {}
+
+/// Form of a reply's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowForm {
+    Text,
+    Binary,
+    /// Rows without a column count in front (COM_STMT_FETCH, COM_FIELD_LIST), and those of a kept
+    /// reply.
+    Unchecked,
+}
+
+/// Number of the next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Numbers {
+    /// They do not count: the reply was kept, and is relayed again.
+    Unchecked,
+    /// The packets in front of it have not been counted.
+    Any,
+    /// It follows the last packet of the reply in front, which is to the same command.
+    Behind,
+    /// It follows the packet before.
+    Next(u8),
+}
+
+/// Follows one command's reply to its last packet, and checks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckedReply {
+    reply: Reply,
+    form: RowForm,
+    /// The command may be answered with a request for a local file.
+    files: bool,
+    numbers: Numbers,
+    /// Columns of the present result.
+    columns: u16,
+    /// The row that passes by in pieces.
+    row: Option<Row>,
+    /// The present payload goes on in another packet.
+    continued: bool,
+}
+
+impl CheckedReply {
+    /// The reply to come for a command of this shape, which was sent in packets of which nobody has
+    /// kept count.
+    #[must_use]
+    pub fn new(shape: ReplyShape) -> CheckedReply {
+        let form = match shape {
+            ReplyShape::Results | ReplyShape::LocalFile | ReplyShape::Call => RowForm::Text,
+            ReplyShape::Cursor => RowForm::Binary,
+            _ => RowForm::Unchecked,
+        };
+        CheckedReply {
+            reply: Reply::new(shape),
+            form,
+            files: shape == ReplyShape::LocalFile,
+            numbers: Numbers::Any,
+            columns: 0,
+            row: None,
+            continued: false,
+        }
+    }
+
+    /// The same for this command: executions are answered with binary rows.
+    #[must_use]
+    pub fn to_command(self, command: Command) -> CheckedReply {
+        let executes = matches!(command, Command::StmtExecute | Command::StmtBulkExecute);
+        let form = match self.form {
+            RowForm::Text if executes => RowForm::Binary,
+            form => form,
+        };
+        CheckedReply { form, ..self }
+    }
+
+    /// The same; `eofs` tells that the server has not agreed on CLIENT_DEPRECATE_EOF.
+    #[must_use]
+    pub fn with_eofs(self, eofs: bool) -> CheckedReply {
+        let reply = self.reply.with_eofs(eofs);
+        CheckedReply { reply, ..self }
+    }
+
+    /// The same where the client has not agreed to send files.
+    #[must_use]
+    pub fn without_files(self) -> CheckedReply {
+        CheckedReply {
+            files: false,
+            ..self
+        }
+    }
+
+    /// The same for a command of one packet, numbered 0.
+    #[must_use]
+    pub fn numbered(self) -> CheckedReply {
+        let numbers = Numbers::Next(1);
+        CheckedReply { numbers, ..self }
+    }
+
+    /// The same for a reply that was checked when it came.
+    #[must_use]
+    pub fn unchecked(self) -> CheckedReply {
+        CheckedReply {
+            form: RowForm::Unchecked,
+            numbers: Numbers::Unchecked,
+            ..self
+        }
+    }
+
+    /// The same for a statement that is not the first of its command: its packets are numbered on.
+    #[must_use]
+    pub fn behind(self) -> CheckedReply {
+        let numbers = Numbers::Behind;
+        CheckedReply { numbers, ..self }
+    }
+
+    /// Notes the end of the reply in front of it.
+    pub fn note_before(&mut self, before: &CheckedReply) {
+        if self.numbers == Numbers::Behind {
+            self.numbers = before.numbers;
+        }
+    }
+
+    /// The reply as far as it has come.
+    #[must_use]
+    pub fn reply(&self) -> &Reply {
+        &self.reply
+    }
+
+    /// Takes the next packet; `there` begins with those bytes of its payload that have come.
+    /// `None`: more of them must be there, and nothing has happened. [`Step::Cut`]: all of them
+    /// must.
+    ///
+    /// # Errors
+    /// [`Breach`]
+    pub fn advance<'a>(
+        &mut self,
+        header: Header,
+        there: &'a [u8],
+    ) -> Result<Option<Step<'a>>, Breach> {
+        let Header { len, seq } = header;
+        if let Numbers::Next(expected) = self.numbers
+            && expected != seq
+        {
+            return Err(Breach::OutOfOrder { expected, got: seq });
+        }
+        let payload = &there[..len.min(there.len())];
+        if self.reply.next_is_row(len, payload) && !self.begin_row(len, payload)? {
+            return Ok(None);
+        }
+        let step = self.reply.advance(len, there)?;
+        match step {
+            Step::Cut => return Ok(Some(step)),
+            Step::Columns(columns) => self.columns = u16::try_from(columns).unwrap_or(u16::MAX),
+            Step::File if !self.files => return Err(Breach::LocalFile),
+            _ => {}
+        }
+        self.continued = len == PAYLOAD_MAX;
+        self.numbers = match step {
+            _ if self.numbers == Numbers::Unchecked => Numbers::Unchecked,
+            // The packets of the file have the numbers in between.
+            Step::File => Numbers::Any,
+            _ => Numbers::Next(seq.wrapping_add(1)),
+        };
+        Ok(Some(step))
+    }
+
+    /// Begins a row, and checks it as far as that goes now. `false`: more of it must be there.
+    fn begin_row(&mut self, len: usize, there: &[u8]) -> Result<bool, Malformed> {
+        let is_whole = there.len() == len;
+        match self.form {
+            RowForm::Unchecked => {}
+            _ if !is_whole && len <= ROW_WHOLE_MAX => return Ok(false),
+            RowForm::Binary if !is_whole && there.len() < binary_head_len(self.columns) => {
+                return Ok(false);
+            }
+            RowForm::Binary => check_binary(self.columns, there, len)?,
+            RowForm::Text if is_whole && len < PAYLOAD_MAX => check_text(self.columns, there)?,
+            RowForm::Text => self.row = Some(Row::new(self.columns)),
+        }
+        Ok(true)
+    }
+
+    /// Takes bytes of a payload that passes by, before they are passed on; `ends` with the last
+    /// ones of its packet.
+    ///
+    /// # Errors
+    /// [`Malformed`] when a row has not as many values as its result has columns.
+    pub fn pass(&mut self, piece: &[u8], ends: bool) -> Result<(), Malformed> {
+        let Some(row) = &mut self.row else {
+            return Ok(());
+        };
+        row.take(piece)?;
+        match ends && !self.continued {
+            true => self.row.take().unwrap_or_default().end(),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

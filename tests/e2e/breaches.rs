@@ -1,0 +1,284 @@
+//! A server that breaks the protocol, or somebody in its place: nothing of a breach reaches a
+//! client but an error that names it, its backend is closed, and others go on.
+
+use crate::world::{HOLD, app, binary, config, config_file, direct, login, server};
+use testkit::client::Client;
+use testkit::hostile::Hostile;
+use testkit::onramp::Pool;
+use testkit::real::skipped;
+use testkit::reply::Outcome;
+use wire::capabilities as cap;
+use wire::command::Command;
+use wire::packet::put_packet;
+
+/// The server broke the protocol.
+const BREACH: u16 = 9509;
+const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+const EOF: &[u8] = b"\xfe\0\0\x02\0";
+const END: &[u8] = b"\xfe\0\0\x02\0\0\0";
+const OK: &[u8] = b"\0\0\0\x02\0\0\0";
+const FILE: &[u8] = b"\xfb/etc/hostname";
+
+/// Payloads as packets, numbered from 1.
+fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+    let (mut out, mut seq) = (Vec::new(), 1);
+    for payload in payloads {
+        seq = put_packet(&mut out, seq, payload);
+    }
+    out
+}
+
+/// The same with another number of the packet at this place.
+fn misnumbered(payloads: &[&[u8]], place: usize) -> Vec<u8> {
+    let mut out = packets(payloads);
+    let start = packets(&payloads[..place]).len();
+    out[start + 3] = 200;
+    out
+}
+
+struct Scene {
+    hostile: Hostile,
+    pool: Pool,
+}
+
+impl Scene {
+    fn new(test: &str) -> Option<Scene> {
+        let real = server(test)?;
+        if direct() {
+            skipped(test, "it is about the pool");
+            return None;
+        }
+        let hostile = Hostile::before(&real.address());
+        let text = config(&hostile.address, "backends_max = 2\ngroups = 1\n");
+        let file = config_file(real, &format!("{test}.toml"), &text);
+        let arguments = ["--config", file.to_str().unwrap()];
+        let pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+        Some(Scene { hostile, pool })
+    }
+
+    fn client(&self, capabilities: u32) -> Client {
+        let account = app().schema("shop").with(capabilities);
+        let mut client = login(&self.pool.address, &account);
+        client.local_file = Some(b"what nobody is to see".to_vec());
+        client
+    }
+
+    /// The error for a statement that is answered so. Its backend is closed without a word behind
+    /// the statement, and both its client and others go on.
+    fn breach(&self, client: &mut Client, sql: &str, answer: &[u8]) -> String {
+        let mut other = self.client(0);
+        self.hostile.answer(sql, answer);
+        let outcomes = client.query(sql).unwrap();
+        let Some(Outcome::Failed(failure)) = outcomes.last() else {
+            panic!("{sql} was answered by {outcomes:?}");
+        };
+        self.is_over(&failure.code, &failure.message);
+        assert_eq!(other.value("SELECT 'others go on'"), "others go on");
+        assert_eq!(client.value("SELECT 'it goes on'"), "it goes on");
+        failure.message.clone()
+    }
+
+    fn is_over(&self, code: &u16, message: &str) {
+        assert_eq!(*code, BREACH, "{message}");
+        assert!(
+            message.contains("the server broke the protocol: "),
+            "{message}"
+        );
+        let heard = self.hostile.heard_until_closed();
+        assert!(heard.is_empty(), "it was sent {heard:x?}");
+    }
+}
+
+#[test]
+fn a_file_is_asked_for_by_load_data_local_alone() {
+    let test = "a_file_is_asked_for_by_load_data_local_alone";
+    let Some(scene) = Scene::new(test) else {
+        return;
+    };
+    let asks = packets(&[FILE]);
+    let mut sends = scene.client(cap::LOCAL_FILES | cap::MULTI_STATEMENTS);
+    for sql in [
+        "SELECT 1 AS a",
+        "SELECT 'LOAD DATA LOCAL INFILE' AS b",
+        "LOAD DATA INFILE '/x' INTO TABLE t",
+        "SELECT 2; SELECT 'LOCAL INFILE'",
+    ] {
+        let words = scene.breach(&mut sends, sql, &asks);
+        assert!(words.contains("asked for a file"), "{words}");
+    }
+    let mut refuses = scene.client(0);
+    let words = scene.breach(
+        &mut refuses,
+        "LOAD DATA LOCAL INFILE '/x' INTO TABLE t",
+        &asks,
+    );
+    assert!(words.contains("asked for a file"), "{words}");
+    // A command of the pool's own, which restores another session on the backend that is free.
+    let mut holds = scene.client(0);
+    holds.must(HOLD);
+    holds.value("SELECT 1");
+    for (client, zone) in [(&mut sends, "+03:00"), (&mut refuses, "+04:00")] {
+        client.must(&format!("SET time_zone = '{zone}'"));
+        assert_eq!(client.value("SELECT @@time_zone"), zone);
+    }
+    scene.hostile.answer("+03:00", &asks);
+    let outcomes = sends.query("SELECT 2").unwrap();
+    let answered = match &outcomes[..] {
+        [Outcome::Failed(failure)] => failure.code == BREACH,
+        [answer] => answer.rows().only() == "2",
+        _ => false,
+    };
+    assert!(answered, "{outcomes:?}");
+    assert!(scene.hostile.heard_until_closed().is_empty());
+    let said = scene.pool.said();
+    assert!(said.contains("asked for a file of the client's"), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn a_result_that_is_none_is_not_passed_on() {
+    let test = "a_result_that_is_none_is_not_passed_on";
+    let Some(scene) = Scene::new(test) else {
+        return;
+    };
+    let two = [&b"\x02"[..], COLUMN, COLUMN];
+    let with = |behind: &[&[u8]]| packets(&[&two[..], behind].concat());
+    // What is wrong, what answers, and the words of it.
+    let breaches: [(&str, Vec<u8>, &str); 12] = [
+        (
+            "number of an OK",
+            misnumbered(&[OK], 0),
+            "expected number 1, got 200",
+        ),
+        (
+            "number of a row",
+            misnumbered(&[b"\x01", COLUMN, b"\x01a", END], 2),
+            "expected number 3",
+        ),
+        (
+            "number of the end",
+            misnumbered(&[b"\x01", COLUMN, b"\x01a", END], 3),
+            "expected number 4",
+        ),
+        (
+            "number of a command",
+            {
+                let mut ok = packets(&[OK]);
+                ok[3] = 0;
+                ok
+            },
+            "expected number 1, got 0",
+        ),
+        (
+            "a row among columns",
+            packets(&[b"\x02", COLUMN, b"\x01a\x01b", END]),
+            "column definition",
+        ),
+        (
+            "the end among columns",
+            packets(&[b"\x02", COLUMN, END]),
+            "column definition",
+        ),
+        (
+            "a value that is missing",
+            with(&[b"\x01a", END]),
+            "a value for each column",
+        ),
+        (
+            "a value too many",
+            with(&[b"\x01a\x01b\x01c", END]),
+            "no value behind the last column",
+        ),
+        (
+            "a value that is cut",
+            with(&[b"\x01a\x05b", END]),
+            "a value that ends within its row",
+        ),
+        (
+            "a length of 2^56",
+            with(&[b"\x01a\xfe\xff\xff\xff\xff\xff\xff\xff\0", END]),
+            "a value that ends",
+        ),
+        (
+            "no columns",
+            packets(&[b"\xfc\0\0"]),
+            "a count of 1 to 65,535 columns",
+        ),
+        (
+            "session changes beyond the packet",
+            packets(&[b"\0\0\0\x02\x40\0\0\0\x09"]),
+            "session changes",
+        ),
+    ];
+    let mut client = scene.client(0);
+    for (number, (what, answer, words)) in breaches.iter().enumerate() {
+        let said = scene.breach(&mut client, &format!("SELECT {number} AS breach"), answer);
+        assert!(said.contains(words), "{what}: {said}");
+    }
+    let lost = scene.pool.said().matches("event=backend-lost").count();
+    assert!(lost > 0, "{}", scene.pool.said());
+}
+
+#[test]
+fn rows_before_a_breach_are_passed_on_and_the_error_ends_them() {
+    let test = "rows_before_a_breach_are_passed_on_and_the_error_ends_them";
+    let Some(scene) = Scene::new(test) else {
+        return;
+    };
+    let mut client = scene.client(0);
+    let answer = packets(&[b"\x01", COLUMN, b"\x01a", b"\x01b", b"", END]);
+    let words = scene.breach(&mut client, "SELECT 1 AS rows", &answer);
+    assert!(words.contains("a value for each column"), "{words}");
+    // In a transaction the session is gone with its backend.
+    client.must(HOLD);
+    scene.hostile.answer("SELECT 2 AS held", &answer);
+    let failure = client.failure("SELECT 2 AS held");
+    scene.is_over(&failure.code, &failure.message);
+    assert!(client.query("SELECT 3").is_err());
+    assert_eq!(scene.client(0).value("SELECT 4"), "4");
+}
+
+#[test]
+fn executions_and_old_clients_are_kept_from_breaches_too() {
+    let test = "executions_and_old_clients_are_kept_from_breaches_too";
+    let Some(scene) = Scene::new(test) else {
+        return;
+    };
+    let prepare = b"\0\x07\0\0\0\x02\0\0\0\0\0\0";
+    let mut client = scene.client(0);
+    // Columns of a prepared statement that end early.
+    scene
+        .hostile
+        .answer("SELECT 5 AS early", &packets(&[prepare, COLUMN, END]));
+    let outcomes = client
+        .run(Command::StmtPrepare, b"SELECT 5 AS early")
+        .unwrap();
+    let Some(Outcome::Failed(failure)) = outcomes.last() else {
+        panic!("{outcomes:?}");
+    };
+    scene.is_over(&failure.code, &failure.message);
+    // A binary row that is too short.
+    let prepared = client.prepare("SELECT ? AS a, 7 AS b");
+    let two = [&b"\x02"[..], COLUMN, COLUMN];
+    let short = packets(&[&two[..], &[b"\0\0\x06", END]].concat());
+    scene.hostile.answer("the marker", &short);
+    let marker: &[u8] = b"the marker";
+    let outcomes = client.execute(prepared.id, &[Some(marker)], false).unwrap();
+    let Some(Outcome::Failed(failure)) = outcomes.last() else {
+        panic!("{outcomes:?}");
+    };
+    scene.is_over(&failure.code, &failure.message);
+    let mut old = login(
+        &scene.pool.address,
+        &app().schema("shop").without(cap::DEPRECATE_EOF),
+    );
+    let behind: [&[&[u8]]; 3] = [&[b"\x01a"], &[END], &[EOF, b""]];
+    for behind in behind {
+        let answer = packets(&[&[&b"\x01"[..], COLUMN], behind].concat());
+        scene.hostile.answer("SELECT 8 AS old", &answer);
+        let failure = old.failure("SELECT 8 AS old");
+        scene.is_over(&failure.code, &failure.message);
+    }
+    assert_eq!(old.value("SELECT 9"), "9");
+    assert_eq!(client.value("SELECT 9"), "9");
+}
