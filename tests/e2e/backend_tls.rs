@@ -9,9 +9,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use testkit::certificates::{Authority, Valid, put};
 use testkit::client::Client;
+use testkit::hostile::FalseServer;
+use testkit::link::{Host, Link};
 use testkit::onramp::{Pool, run};
 use testkit::real::{Flavour, Real, skipped};
 use testkit::reply::Outcome;
+use wire::auth::caching_sha2::{KeyPair, unmask};
 use wire::capabilities as cap;
 use wire::packet::HEADER_LEN;
 
@@ -553,4 +556,63 @@ fn the_doctor_asks_no_server_without_tls_that_has_to_have_it() {
         assert_eq!(ran.status.success(), is_asked, "{mode}: {ran:?}");
         assert_eq!(ran.stdout.contains("TLS"), !is_asked, "{mode}: {ran:?}");
     }
+}
+
+#[test]
+fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
+    let test = "who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own";
+    let Some(link) = crate::silence::cable(test) else {
+        return;
+    };
+    let other = link.on(Host::Far, || FalseServer::at(Link::FAR));
+    let folder = std::env::temp_dir().join(format!("onramp-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let pinned = folder.join("public_key.pem");
+    let pair = KeyPair::generate().unwrap();
+    std::fs::write(&pinned, pair.public_pem()).unwrap();
+    let start = |more: &str| {
+        let text = format!(
+            "groups = 1\n[backend]\naddress = \"{}:{}\"\n{more}\n\
+             [[user]]\nname = \"app\"\npassword = \"app\"\n",
+            Link::FAR,
+            other.port
+        );
+        let file = folder.join("false.toml");
+        std::fs::write(&file, text).unwrap();
+        let enter = link.enter(Host::Near);
+        let arguments = ["--config", file.to_str().unwrap()];
+        let enter = enter.each_ref().map(String::as_str);
+        match Pool::start_behind(&enter, crate::world::binary(), &arguments) {
+            Ok(_) => panic!("{more}: nobody lets it in"),
+            Err(why) => why,
+        }
+    };
+    for more in ["", "tls = \"off\"", "tls = \"preferred\""] {
+        let why = start(more);
+        assert_eq!(other.got(), None, "{more}: {why}");
+        for words in [
+            "it was not sent",
+            "backend.server_public_key",
+            "backend.tls:",
+        ] {
+            assert!(why.contains(words), "{more}: {why}");
+        }
+    }
+    let why = start("tls = \"required\"");
+    assert_eq!(other.got(), None, "nor is a login sent: {why}");
+    start(&format!("server_public_key = \"{}\"", pinned.display()));
+    let got = other
+        .got()
+        .expect("it is encrypted by the key that is known");
+    assert_ne!(got, b"app");
+    let plain = pair.decrypt(&got).unwrap();
+    let nonce = b"abcdefghijklmnopqrst";
+    assert_eq!(unmask(&plain, nonce).as_deref(), Some(&b"app"[..]));
+    start("get_server_public_key = true");
+    assert_eq!(
+        other.got().as_deref(),
+        Some(&b"app"[..]),
+        "as it was asked for"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
 }

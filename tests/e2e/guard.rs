@@ -416,6 +416,7 @@ fn log_in_by_pieces(socket: &Path, user: &str, password: &str, piece: usize) -> 
         extended: 0,
         required: 0,
         collation: client_login::COLLATION,
+        server_key: client_login::ServerKey::Sent,
     };
     let mut login = ClientLogin::new();
     loop {

@@ -12,7 +12,7 @@ use testkit::reply::Outcome;
 use wire::capabilities::LOCAL_FILES;
 
 /// The cable, or `None`, said on stderr, where there can be none.
-fn cable(test: &str) -> Option<Link> {
+pub(crate) fn cable(test: &str) -> Option<Link> {
     if direct() {
         skipped(test, "it is about the pool");
         return None;

@@ -554,6 +554,7 @@ fn log_in_to(
         extended: 0,
         required: 0,
         collation: wire::client_login::COLLATION,
+        server_key: wire::client_login::ServerKey::Sent,
     };
     connection.log_in(&account).map(|_| connection)
 }

@@ -48,6 +48,7 @@ const CHECKS: &[Check] = &[
     machine::clock_source,
     machine::sockets,
     server::server,
+    server::server_identity,
     server::max_connections,
     server::max_user_connections,
     server::prepared_statements,

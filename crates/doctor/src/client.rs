@@ -3,6 +3,7 @@
 //! The client itself is [`wire::blocking`]. Every wait is bounded. An error keeps the server's
 //! number, since a missing privilege is told by it.
 
+use crate::facts::Link;
 use crate::target::{Target, TargetTls, words_of};
 use reactor::tls_client;
 use std::fmt;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use wire::auth::Credential;
 use wire::blocking::{self, Connection, values};
 use wire::capabilities as cap;
-use wire::client_login::{Account, COLLATION, LoginError};
+use wire::client_login::{Account, COLLATION, LoginError, ServerKey};
 use wire::dsn::Dsn;
 
 /// The longest wait for a connection, and for each answer.
@@ -74,6 +75,7 @@ impl<T: Read + Write> Stream for T {}
 pub struct Client {
     connection: Connection<Box<dyn Stream>>,
     is_local: bool,
+    link: Link,
 }
 
 impl Client {
@@ -89,6 +91,7 @@ impl Client {
         let mut client = Client {
             connection: Connection::new(stream),
             is_local,
+            link: Link::Clear,
         };
         let account = Account {
             user: dsn.user.as_bytes(),
@@ -102,11 +105,23 @@ impl Client {
                 _ => REQUIRED,
             },
             collation: COLLATION,
+            server_key: ServerKey::Sent,
         };
         let mut secure = tls.map(|tls| move |stream: &mut _| begin_tls(stream, tls));
         let secure = (secure.as_mut()).map(|secure| secure as &mut dyn FnMut(&mut _) -> _);
-        client.connection.log_in_over(&account, secure)?;
+        let greeting = client.connection.log_in_over(&account, secure)?;
+        client.link = match tls {
+            Some(tls) if tls.checks => Link::Checked,
+            Some(_) if greeting.capabilities & cap::SSL != 0 => Link::Unchecked,
+            _ => Link::Clear,
+        };
         Ok(client)
+    }
+
+    /// Protection of the connection.
+    #[must_use]
+    pub fn link(&self) -> Link {
+        self.link
     }
 
     /// The server is on this host: a Unix socket, or a loopback address.

@@ -166,6 +166,17 @@ pub struct Group {
     pub memory_now: Fact,
 }
 
+/// Protection of a connection to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Link {
+    /// No TLS.
+    Clear,
+    /// TLS with a certificate that nobody has checked.
+    Unchecked,
+    /// TLS with a certificate that was checked.
+    Checked,
+}
+
 /// What a server said of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -174,6 +185,8 @@ pub struct Server {
     pub place: String,
     /// The target is on this host: a Unix socket or a loopback address.
     pub is_local: bool,
+    /// Protection of the connection to it; `None` where nobody has looked.
+    pub link: Option<Link>,
     /// Its version text.
     pub version: String,
     /// Global variables, as it wrote them.

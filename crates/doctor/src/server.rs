@@ -86,6 +86,7 @@ pub fn ask(target: &Target) -> Result<(Server, Vec<String>), Failure> {
     let mut server = Server {
         place: target.dsn.place(),
         is_local: client.is_local(),
+        link: Some(client.link()),
         version: variables.get("version").cloned().unwrap_or_default(),
         variables: only(variables, |name| VARIABLES.contains(&name) || is_told(name)),
         status: only(status, |name| {

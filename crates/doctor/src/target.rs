@@ -81,6 +81,8 @@ pub(crate) struct TargetTls {
     name: ServerName<'static>,
     /// Without TLS there is no login.
     pub(crate) is_required: bool,
+    /// The server's certificate is checked.
+    pub(crate) checks: bool,
 }
 
 impl TargetTls {
@@ -131,6 +133,7 @@ impl TargetTls {
             config: Arc::new(config),
             name,
             is_required: mode != SslMode::Preferred,
+            checks: matches!(mode, SslMode::VerifyCa | SslMode::VerifyIdentity),
         }))
     }
 

@@ -7,7 +7,7 @@ use crate::errors::Fault;
 use crate::transport::Security;
 use wire::auth::Credential;
 use wire::capabilities as cap;
-use wire::client_login::{Account, COLLATION, LoginError};
+use wire::client_login::{Account, COLLATION, LoginError, ServerKey};
 use wire::dsn::Dsn;
 use wire::reply::ErrPacket;
 
@@ -93,6 +93,7 @@ impl Credentials {
             extended: 0,
             required: REQUIRED | compress | required_tls,
             collation: COLLATION,
+            server_key: ServerKey::Sent,
         }
     }
 }

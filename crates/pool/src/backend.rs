@@ -30,7 +30,7 @@ use crate::backend::reuse::Reuse;
 use crate::backend::riders::Riders;
 use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
-use crate::server::backend_tls::{Asking, BackendTls};
+use crate::server::backend_tls::{BackendTls, Security};
 use reactor::{Address, Key, Time};
 use session::meter::{Charge, Meter};
 use session::prepared::OnBackend;
@@ -389,7 +389,7 @@ impl<S> Backend<S> {
     ) -> Self {
         let Endpoint { sock, at, pool } = to;
         let secure = matches!(*at, Address::Unix(_));
-        let asking = tls.map_or(Asking::Off, |tls| tls.asking(&at));
+        let security = Security::of(tls, &at);
         Backend {
             transport: Transport::plain(sock, secure),
             state: BackendState::Dialling,
@@ -401,7 +401,7 @@ impl<S> Backend<S> {
             since: now,
             born: now,
             transaction_seen: None,
-            dial: Some(Box::new(Dial::new(secure, asking))),
+            dial: Some(Box::new(Dial::new(secure, security))),
             session,
             login_role: None,
             thread: 0,

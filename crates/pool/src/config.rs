@@ -523,6 +523,8 @@ impl Raw {
             cert: server.tls_cert,
             key: server.tls_key,
             name: server.tls_name,
+            server_public_key: server.server_public_key,
+            get_server_public_key: server.get_server_public_key,
         };
         let backend_tls = BackendTls::of(backend_tls, &server.address, &mut warnings);
         let backend_tls = backend_tls.map_err(|error| self.server.placed(error))?;

@@ -24,7 +24,7 @@ use crate::backend::kill_jobs::{Job, KillEnd};
 use crate::backend::{Backend, Purpose};
 use crate::buffers::transport::Transport;
 use crate::config::Settings;
-use crate::server::backend_tls::{Asking, words_of};
+use crate::server::backend_tls::{Security, words_of};
 use crate::shared::Shared;
 use crate::tokens::KILL_CONNECTION;
 use reactor::{Address, Event, Key, Net, Read, Slots, Time, Token, Write};
@@ -196,8 +196,7 @@ impl<S> KillConnection<S> {
         let token = Token::new(KILL_CONNECTION, key);
         around.net.watch(&sock, token).map_err(cannot)?;
         let is_local = matches!(*job.at, Address::Unix(_));
-        let tls = around.settings.backend_tls.as_ref();
-        let asking = tls.map_or(Asking::Off, |tls| tls.asking(&job.at));
+        let security = Security::of(Some(&around.settings.backend_tls), &job.at);
         let client = around.pools.pools[job.pool].key.client_address;
         let header = around.settings.backend_proxy.header(client);
         self.connection = Some(Connection {
@@ -205,7 +204,7 @@ impl<S> KillConnection<S> {
             key,
             pool: job.pool,
             at: job.at.clone(),
-            dial: Dial::new(is_local, asking).behind(header),
+            dial: Dial::new(is_local, security).behind(header),
             stage: Stage::Dialling,
             job: Some(job.clone()),
             since: around.net.now(),
@@ -308,7 +307,7 @@ impl<S> KillConnection<S> {
             }
             DialStep::BeginTls(request) => {
                 let settings = around.shared.settings();
-                let tls = settings.backend_tls.as_ref()?;
+                let tls = &settings.backend_tls;
                 let received = std::mem::take(&mut connection.input);
                 let transport = &mut connection.transport;
                 let begun = (tls.begin())

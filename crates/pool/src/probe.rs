@@ -9,7 +9,7 @@ use crate::auth::secret::Secret;
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::dial::{account_of, refusal};
 use crate::config::Settings;
-use crate::server::backend_tls::{Asking, BackendTls, words_of};
+use crate::server::backend_tls::{Asking, BackendTls, Security, words_of};
 use crate::server::proxy_protocol::ProxyProtocol;
 use crate::server::rows::read_row;
 use crate::server::server_facts::{ServerFacts, ServerTimeouts};
@@ -309,7 +309,7 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
     Ok(Connection {
         at,
         connection: blocking::Connection::new(stream),
-        tls: settings.backend_tls.clone(),
+        tls: Some(settings.backend_tls.clone()),
         longest,
     })
 }
@@ -395,10 +395,11 @@ pub(crate) fn log_in_as(
 impl Connection {
     /// Logs in; returns the server's greeting.
     fn log_in(&mut self, key: &PoolKey, collation: u8) -> Result<Greeting, ProbeError> {
-        let asking = (self.tls.as_ref()).map_or(Asking::Off, |tls| tls.asking(&self.at));
+        let security = Security::of(self.tls.as_deref(), &self.at);
+        let asking = security.asking;
         let account = Account {
             collation,
-            ..account_of(key, matches!(*self.at, Address::Unix(_)), asking)
+            ..account_of(key, matches!(*self.at, Address::Unix(_)), &security)
         };
         let tls = self.tls.clone().filter(|_| asking != Asking::Off);
         let mut secure = tls.map(|tls| move |stream: &mut _| begin_tls(stream, &tls));

@@ -188,6 +188,7 @@ fn log_in(address: &Address, besides: u32) -> (Connection<TcpStream>, TcpStream)
         extended: 0,
         required: cap::PROTOCOL_41,
         collation: wire::client_login::COLLATION,
+        server_key: wire::client_login::ServerKey::Sent,
     };
     connection.log_in(&account).unwrap();
     (connection, socket)

@@ -3,6 +3,7 @@
 //! [`Hostile`] passes a conversation on until the pool sends a chosen text. That it keeps from the
 //! server, and answers it itself with bytes that are written out. What the pool sends behind it is
 //! kept to be looked at, and nothing of it reaches the server.
+//! [`FalseServer`] answers in a server's place and asks for the password itself.
 
 use reactor::Address;
 use std::io::{Read, Write};
@@ -12,6 +13,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::onramp::loopback;
+use wire::auth::Nonce;
+use wire::auth::caching_sha2::{self, KeyPair};
+use wire::capabilities::{BACKEND_ALWAYS, DEPRECATE_EOF};
+use wire::errors::ACCESS_DENIED;
+use wire::handshake::{Greeting, put_auth_switch};
+use wire::packet::{HEADER_LEN, Header, put_packet};
+use wire::reply::put_err;
 
 /// Far above every limit of the pools that are tested.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -97,4 +105,90 @@ fn serve(mut pool: TcpStream, server: SocketAddr, play: &Mutex<Play>, tell: &Sen
     for stream in [&pool, &server] {
         let _ = stream.shutdown(Shutdown::Both);
     }
+}
+
+const NONCE: Nonce = *b"abcdefghijklmnopqrst";
+
+/// Somebody in a server's place, without TLS: whatever plugin the account has, it switches to
+/// caching_sha2_password, asks for the password itself, and sends a key of its own. Each login is
+/// refused at its end.
+#[derive(Debug)]
+pub struct FalseServer {
+    /// Its port.
+    pub port: u16,
+    got: Receiver<Option<Vec<u8>>>,
+}
+
+impl FalseServer {
+    /// One that listens at this host.
+    ///
+    /// # Panics
+    /// When it cannot listen.
+    #[must_use]
+    pub fn at(host: &str) -> FalseServer {
+        let listener = TcpListener::bind((host, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (tell, got) = mpsc::channel();
+        std::thread::spawn(move || {
+            let pair = KeyPair::generate().unwrap();
+            for pool in listener.incoming().map_while(Result::ok) {
+                let _ = tell.send(ask_for_password(pool, &pair));
+            }
+        });
+        FalseServer { port, got }
+    }
+
+    /// What the next login has sent in answer to the request for the password itself: what the
+    /// server's own key makes of it, or else as it came. `None`: the connection's end.
+    ///
+    /// # Panics
+    /// When nobody logs in.
+    #[must_use]
+    pub fn got(&self) -> Option<Vec<u8>> {
+        self.got.recv_timeout(PATIENCE).unwrap()
+    }
+}
+
+fn ask_for_password(mut pool: TcpStream, pair: &KeyPair) -> Option<Vec<u8>> {
+    let greeting = Greeting {
+        version: b"8.0.36".to_vec(),
+        connection_id: 1,
+        nonce: NONCE,
+        capabilities: BACKEND_ALWAYS | DEPRECATE_EOF,
+        extended: 0,
+        collation: 45,
+        status: 2,
+        plugin: b"mysql_native_password".to_vec(),
+    };
+    let mut out = Vec::new();
+    greeting.put(&mut out);
+    pool.write_all(&out).ok()?;
+    read_packet(&mut pool)?;
+    out.clear();
+    put_auth_switch(&mut out, 2, "caching_sha2_password", &NONCE);
+    pool.write_all(&out).ok()?;
+    read_packet(&mut pool)?;
+    out.clear();
+    put_packet(&mut out, 4, &[1, caching_sha2::FULL_AUTH]);
+    pool.write_all(&out).ok()?;
+    let mut got = read_packet(&mut pool)?;
+    if got == [caching_sha2::REQUEST_PUBLIC_KEY] {
+        out.clear();
+        put_packet(&mut out, 6, &[&[1], pair.public_pem()].concat());
+        pool.write_all(&out).ok()?;
+        got = read_packet(&mut pool)?;
+    }
+    let read = (pair.decrypt(&got)).and_then(|plain| caching_sha2::unmask(&plain, &NONCE));
+    out.clear();
+    put_err(&mut out, 8, ACCESS_DENIED, "thank you");
+    let _ = pool.write_all(&out);
+    Some(read.map_or(got, |password| password.to_vec()))
+}
+
+fn read_packet(pool: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut header = [0; HEADER_LEN];
+    pool.read_exact(&mut header).ok()?;
+    let mut payload = vec![0; Header::read(&header)?.len];
+    pool.read_exact(&mut payload).ok()?;
+    Some(payload)
 }

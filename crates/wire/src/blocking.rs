@@ -412,6 +412,7 @@ mod tests {
             extended: 0,
             required: 0,
             collation: COLLATION,
+            server_key: crate::client_login::ServerKey::Sent,
         };
         let error = refused.log_in(&account).unwrap_err();
         assert!(matches!(

@@ -5,8 +5,9 @@
 //! cached the user's hash it wants the password itself: in clear where nobody can listen (a Unix
 //! socket, or TLS), else encrypted by the server's RSA key, which is asked for first.
 //!
-//! Invariants: the password goes out in clear over a Unix socket or under TLS only; whatever the
-//! server sends, the result is an answer or a [`LoginError`] that says what was expected. Whoever
+//! Invariants: the password goes out in clear over a Unix socket or under TLS only, and encrypted
+//! only by a key that [`Account::server_key`] allows; whatever the server sends, the result is an
+//! answer or a [`LoginError`] that says what was expected, within [`LOGIN_PACKETS_MAX`]. Whoever
 //! logs in to a server, a million times or once, uses this: the load generator, the pool's
 //! backends, the doctor.
 
@@ -21,6 +22,21 @@ use std::fmt;
 
 /// `utf8mb4_general_ci`: MySQL and MariaDB have it under the same number.
 pub const COLLATION: u8 = 45;
+
+/// Packets of a server in one login: a greeting, a switch, a key, a verdict, and as many again.
+pub const LOGIN_PACKETS_MAX: u8 = 10;
+
+/// The RSA key that encrypts a password for a server that wants the password itself, on a
+/// connection that others can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKey<'a> {
+    /// The one that the server sends, unchecked: whoever answers in its place reads the password.
+    Sent,
+    /// This one, as PEM.
+    Pinned(&'a [u8]),
+    /// None: the password is not sent.
+    None,
+}
 
 /// Who logs in, and for what.
 #[derive(Clone, Copy)]
@@ -46,6 +62,8 @@ pub struct Account<'a> {
     /// Whose character set the session begins with, where the server heeds it; [`COLLATION`] as a
     /// rule.
     pub collation: u8,
+    /// The key that may encrypt the password.
+    pub server_key: ServerKey<'a>,
 }
 
 impl Account<'_> {
@@ -93,6 +111,8 @@ pub enum LoginError {
     PasswordUnknown(&'static str),
     /// The server's key cannot be used.
     Key(&'static str),
+    /// The server wants the password itself, which others could read.
+    Unprotected,
     /// A packet that has no place here.
     OutOfPlace(String),
 }
@@ -121,6 +141,10 @@ impl fmt::Display for LoginError {
                  not serve for that"
             ),
             LoginError::Key(why) => f.write_str(why),
+            LoginError::Unprotected => f.write_str(
+                "the server asks for the password itself, on a connection without TLS: it was not \
+                 sent, because nobody has checked whose key would encrypt it",
+            ),
             LoginError::OutOfPlace(what) => f.write_str(what),
         }
     }
@@ -165,6 +189,8 @@ pub struct ClientLogin {
     nonce: Nonce,
     /// What both sides can, once the greeting is here.
     capabilities: u32,
+    /// Packets of the server so far.
+    packets: u8,
 }
 
 impl Default for ClientLogin {
@@ -182,6 +208,7 @@ impl ClientLogin {
             plugin: Plugin::Native,
             nonce: Nonce::default(),
             capabilities: 0,
+            packets: 0,
         }
     }
 
@@ -202,6 +229,13 @@ impl ClientLogin {
         out: &mut Vec<u8>,
     ) -> Result<Progress, LoginError> {
         let seq = seq.wrapping_add(1);
+        if self.packets == LOGIN_PACKETS_MAX {
+            return Err(LoginError::OutOfPlace(format!(
+                "the server sent more than {LOGIN_PACKETS_MAX} packets and neither let the user in \
+                 nor refused"
+            )));
+        }
+        self.packets += 1;
         match (self.stage, payload.first()) {
             (_, Some(&ERR)) => Err(LoginError::refused(payload)),
             (Stage::Greeting, _) => self.on_greeting(who, seq, payload, out),
@@ -300,14 +334,18 @@ impl ClientLogin {
                 });
             }
             (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FULL_AUTH]) => {
-                self.stage = Stage::KeyRequested;
-                put_short(out, seq, |out| out.push(caching_sha2::REQUEST_PUBLIC_KEY));
+                match who.server_key {
+                    ServerKey::None => return Err(LoginError::Unprotected),
+                    ServerKey::Pinned(pem) => self.put_encrypted(password, pem, seq, out)?,
+                    ServerKey::Sent => {
+                        self.stage = Stage::KeyRequested;
+                        put_short(out, seq, |out| out.push(caching_sha2::REQUEST_PUBLIC_KEY));
+                    }
+                }
             }
             (Plugin::CachingSha2, Stage::KeyRequested, pem) => {
                 self.stage = Stage::Answered;
-                let secret = caching_sha2::encrypt(password.ok_or(THE_PASSWORD)?, &self.nonce, pem)
-                    .map_err(LoginError::Key)?;
-                put_short(out, seq, |out| out.extend_from_slice(&secret));
+                self.put_encrypted(password, pem, seq, out)?;
             }
             _ => {
                 return Err(LoginError::OutOfPlace(format!(
@@ -318,6 +356,20 @@ impl ClientLogin {
             }
         }
         Ok(Progress::Waits)
+    }
+
+    fn put_encrypted(
+        &self,
+        password: Option<&[u8]>,
+        pem: &[u8],
+        seq: u8,
+        out: &mut Vec<u8>,
+    ) -> Result<(), LoginError> {
+        const UNKNOWN: LoginError = LoginError::PasswordUnknown("the password itself");
+        let password = password.ok_or(UNKNOWN)?;
+        let secret = caching_sha2::encrypt(password, &self.nonce, pem).map_err(LoginError::Key)?;
+        put_short(out, seq, |out| out.extend_from_slice(&secret));
+        Ok(())
     }
 }
 

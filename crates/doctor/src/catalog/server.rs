@@ -3,7 +3,7 @@
 //! On the way through onramp the server sees the backends only, so there a limit is enough or not
 //! whatever the number of clients.
 
-use crate::facts::{Facts, NO_LIMIT, Server};
+use crate::facts::{Facts, Link, NO_LIMIT, Server};
 use crate::finding::{Amount, Demand, Finding, Severity, Status};
 use crate::need::{SERVER_CONNECTIONS_MAX, SYSBENCH_STATEMENTS};
 use crate::number::{round_up, thousands};
@@ -58,6 +58,30 @@ pub(super) fn server(facts: &Facts, question: &Question) -> Option<Finding> {
         Finding::observed("server", status, version, unknown)
             .why(why)
             .remedy("grant what is missing, or ask with an account that has it"),
+    )
+}
+
+/// A server on another host that has not proven who it is.
+pub(super) fn server_identity(facts: &Facts, _question: &Question) -> Option<Finding> {
+    let server = facts.server.as_ref().filter(|server| !server.is_local)?;
+    let (status, have) = match server.link? {
+        Link::Clear => (Status::Warn, "no TLS"),
+        Link::Unchecked => (Status::Warn, "TLS, not checked"),
+        Link::Checked => (Status::Ok, "TLS, checked"),
+    };
+    let [have, need] = [have, "TLS, checked"].map(|words| Amount::Words(words.into()));
+    let finding = Finding::observed("server_identity", status, have, need);
+    Some(
+        finding
+            .why(
+                "whoever answers at the server's address is taken for it, and gets statements and \
+                 what proves passwords; without TLS everybody in between reads them, too. It is so \
+                 for a pool with the same settings",
+            )
+            .remedy(
+                "?ssl-mode=VERIFY_IDENTITY in --target, with --ca; for the pool backend.tls = \
+                 \"verify_identity\" and backend.tls_ca",
+            ),
     )
 }
 

@@ -1,7 +1,7 @@
 //! Every wall as a table: the facts, and how many connections they allow on each way. Whole hosts,
 //! recorded and composed, are in `hosts.rs`.
 use super::*;
-use crate::facts::{Group, NO_LIMIT, Process, Server};
+use crate::facts::{Group, Link, NO_LIMIT, Process, Server};
 use crate::finding::Status;
 use crate::question::{PerWay, Role, Way};
 use crate::verdict::limit;
@@ -524,3 +524,20 @@ fn with_room_everywhere_every_way_reaches_a_hundred_thousand_but_for_the_servers
 }
 
 mod hosts;
+
+#[test]
+fn a_server_elsewhere_has_to_prove_who_it_is() {
+    let of = |is_local, link| {
+        let mut facts = roomy();
+        let server = facts.server.as_mut().unwrap();
+        (server.is_local, server.link) = (is_local, link);
+        let findings = check(&facts, &Question::default());
+        let found = findings.iter().find(|one| one.name == "server_identity");
+        found.map(|finding| finding.status)
+    };
+    assert_eq!(of(false, Some(Link::Clear)), Some(Status::Warn));
+    assert_eq!(of(false, Some(Link::Unchecked)), Some(Status::Warn));
+    assert_eq!(of(false, Some(Link::Checked)), Some(Status::Ok));
+    assert_eq!(of(true, Some(Link::Clear)), None);
+    assert_eq!(of(false, None), None, "nobody has looked");
+}

@@ -11,7 +11,7 @@
 
 use crate::auth::credential::Credential;
 use crate::backend::backend_pools::PoolKey;
-use crate::server::backend_tls::Asking;
+use crate::server::backend_tls::{Asking, Security};
 use wire::attributes::{Form, put_query};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES, SSL};
 use wire::client_login::{Account, COLLATION, ClientLogin, LoginError, Progress, put_tls_request};
@@ -57,7 +57,7 @@ pub(crate) enum DialStep {
 pub(crate) struct Dial {
     login: ClientLogin,
     secure: bool,
-    asking: Asking,
+    security: Security,
     /// What the connection begins with, until that has been sent: a PROXY header, or nothing.
     header: Vec<u8>,
     /// The greeting that is answered once TLS stands, and the number of the request for it.
@@ -69,11 +69,11 @@ pub(crate) struct Dial {
 impl Dial {
     /// A login about to begin. `secure`: nobody can listen in (a Unix socket).
     #[must_use]
-    pub(crate) fn new(secure: bool, asking: Asking) -> Dial {
+    pub(crate) fn new(secure: bool, security: impl Into<Security>) -> Dial {
         Dial {
             login: ClientLogin::new(),
             secure,
-            asking,
+            security: security.into(),
             header: Vec::new(),
             greeted: None,
             thread: None,
@@ -95,13 +95,13 @@ impl Dial {
     /// Takes the server's next packet, numbered `seq`.
     #[must_use]
     pub(crate) fn packet(&mut self, key: &PoolKey, payload: &[u8], seq: u8) -> DialStep {
-        let account = account_of(key, self.secure, self.asking);
+        let account = account_of(key, self.secure, &self.security);
         if self.thread.is_none()
             && let Ok(greeting) = Greeting::read(payload)
         {
             self.thread = Some(greeting.connection_id);
             let mut request = Vec::new();
-            if self.asking != Asking::Off
+            if self.security.asking != Asking::Off
                 && put_tls_request(account.first(), seq, payload, &mut request) == Ok(true)
             {
                 self.greeted = Some((seq.wrapping_add(1), payload.to_vec()));
@@ -112,31 +112,35 @@ impl Dial {
             let why = "the server spoke under TLS before it was answered";
             return DialStep::Failed(why.into(), false);
         }
-        self.step(&account, key, payload, seq)
+        let mut out = Vec::new();
+        let step = self.login.on_packet(&account, seq, payload, &mut out);
+        self.step(step, out, key)
     }
 
     /// TLS stands: answers the greeting. `None` where that has been answered, or is to come.
     #[must_use]
     pub(crate) fn secured(&mut self, key: &PoolKey) -> Option<DialStep> {
         let (seq, greeting) = self.greeted.take()?;
-        let account = account_of(key, self.secure, self.asking);
-        Some(self.step(&account, key, &greeting, seq))
+        let account = account_of(key, self.secure, &self.security);
+        let mut out = Vec::new();
+        let step = self.login.on_packet(&account, seq, &greeting, &mut out);
+        Some(self.step(step, out, key))
     }
 
-    fn step(&mut self, account: &Account<'_>, key: &PoolKey, payload: &[u8], seq: u8) -> DialStep {
-        let mut out = Vec::new();
-        match self.login.on_packet(account, seq, payload, &mut out) {
+    fn step(&self, step: Result<Progress, LoginError>, out: Vec<u8>, key: &PoolKey) -> DialStep {
+        let asking = self.security.asking;
+        match step {
             Ok(Progress::Done) => DialStep::In,
             Ok(Progress::Waits) if out.is_empty() => DialStep::Wait,
             Ok(Progress::Waits) => DialStep::Send(out),
             Err(error @ LoginError::PasswordUnknown(_)) => {
-                DialStep::PasswordUnknown(words(&error, key, self.asking))
+                DialStep::PasswordUnknown(words(&error, key, asking))
             }
             Err(error) if is_account_full(&error) => {
-                DialStep::AccountFull(words(&error, key, self.asking))
+                DialStep::AccountFull(words(&error, key, asking))
             }
             Err(error) => {
-                let (why, lasting) = refusal(&error, key, self.asking);
+                let (why, lasting) = refusal(&error, key, asking);
                 DialStep::Failed(why, lasting)
             }
         }
@@ -144,9 +148,13 @@ impl Dial {
 }
 
 /// What a connection of this key logs in with. `secure`: nobody can listen in (a Unix socket).
-pub(crate) fn account_of(key: &PoolKey, secure: bool, asking: Asking) -> Account<'_> {
+pub(crate) fn account_of<'a>(
+    key: &'a PoolKey,
+    secure: bool,
+    security: &'a Security,
+) -> Account<'a> {
     let offered = key.capabilities & QUERY_ATTRIBUTES;
-    let (wanted_tls, required_tls) = match asking {
+    let (wanted_tls, required_tls) = match security.asking {
         Asking::Off => (0, 0),
         Asking::Preferred => (SSL, 0),
         Asking::Required => (SSL, SSL),
@@ -160,6 +168,7 @@ pub(crate) fn account_of(key: &PoolKey, secure: bool, asking: Asking) -> Account
         extended: key.extended,
         required: (BACKEND_REQUIRED.iter()).fold(offered | required_tls, |all, (bit, _)| all | bit),
         collation: COLLATION,
+        server_key: security.key.as_wire(),
     }
 }
 
@@ -171,7 +180,10 @@ pub(crate) fn refusal(error: &LoginError, key: &PoolKey, asking: Asking) -> (Str
 /// The account or the server must be put right before another attempt can do better.
 fn needs_repair(error: &LoginError) -> bool {
     match error {
-        LoginError::Lacks { .. } | LoginError::Plugin(_) | LoginError::PasswordUnknown(_) => true,
+        LoginError::Lacks { .. }
+        | LoginError::Plugin(_)
+        | LoginError::PasswordUnknown(_)
+        | LoginError::Unprotected => true,
         // Access denied, no such plugin, host not allowed, password expired, TLS required; locked:
         // 3118 is MySQL's, 4151 MariaDB's.
         LoginError::Refused { code, .. } => {
@@ -234,6 +246,13 @@ fn words(error: &LoginError, key: &PoolKey, asking: Asking) -> String {
         LoginError::PasswordUnknown(_) => format!(
             "account '{}': {error}; the server has forgotten the password (a restart, FLUSH \
              PRIVILEGES) or another plugin is asked for; the next login brings it",
+            key.user
+        ),
+        LoginError::Unprotected => format!(
+            "account '{}': {error}; let the server offer TLS and check its certificate \
+             (backend.tls = \"verify_identity\"), or name the file with its public key \
+             (backend.server_public_key), or have its key taken unchecked \
+             (backend.get_server_public_key = true)",
             key.user
         ),
         LoginError::Plugin(_) => format!("account '{}': {error}", key.user),

@@ -48,7 +48,7 @@ table! {
             /// Without a certificate of the settings, the pool makes one where the server has TLS.
             tls_auto: bool,
             /// TLS towards the server, if there is any.
-            backend_tls: Option<Arc<BackendTls>>,
+            backend_tls: Arc<BackendTls>,
             /// What connections to the server begin with.
             backend_proxy: ProxyProtocol,
             /// The console, if there is one.
@@ -697,9 +697,9 @@ table! {
             /// the server's certificate); `verify_identity` (and it names the server). Only the
             /// last two notice somebody who stands between. It holds for every connection that the
             /// pool opens. See [TLS to the server](tls.md#tls-to-the-server).
-            tls: BackendTlsMode {
+            tls: Option<BackendTlsMode> {
                 .of(Kind::OneOf(&["off", "preferred", "required", "verify_ca", "verify_identity"]))
-                .or(Absent::Text("off"))
+                .or_nothing("`preferred`; `off` over a Unix socket and a loopback address")
                 .fixed()
             }
 
@@ -729,6 +729,19 @@ table! {
                 .or_nothing("the host in `address`")
                 .fixed()
             }
+
+            /// The file with the server's public RSA key, in PEM. A server that asks for a password
+            /// itself (`caching_sha2_password`) gets it encrypted by this key where the connection
+            /// has no TLS. MySQL has it as `public_key.pem` in its data directory, and as the
+            /// status `Caching_sha2_password_rsa_public_key`. Read at the start.
+            server_public_key: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
+                .fixed()
+            }
+
+            /// Encrypt passwords by whatever key the server sends, without a check: whoever answers
+            /// in its place reads them. Over a loopback address this is always done.
+            get_server_public_key: bool { .of(Kind::Switch).or(Absent::Switch(false)) .fixed() }
 
             /// Tell the server clients' addresses, by a header of the PROXY protocol in front of
             /// each connection, of version 1 or 2. The server has to take it from the pool's

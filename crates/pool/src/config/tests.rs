@@ -34,6 +34,7 @@ const FILES: &str = r#"
         address = "127.0.0.1:3306"
         tls = "verify_ca"
         tls_ca = "DIR/cert"
+        server_public_key = "DIR/public"
         tls_cert = "DIR/cert"
         tls_key = "DIR/key"
         monitor_user = "monitor"
@@ -68,6 +69,8 @@ fn no_setting_has_a_pipe_waited_for() {
     ] {
         std::fs::write(folder.join(name), text).unwrap();
     }
+    let pair = wire::auth::caching_sha2::KeyPair::generate().unwrap();
+    std::fs::write(folder.join("public"), pair.public_pem()).unwrap();
     let pipe = folder.join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());

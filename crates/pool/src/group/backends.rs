@@ -173,7 +173,7 @@ impl<N: Net> Group<N> {
             };
             let used = match backend.state() {
                 BackendState::Dialling => {
-                    let tls = self.settings.backend_tls.as_deref();
+                    let tls = Some(&*self.settings.backend_tls);
                     let of = (&self.backend_pools.pools[backend.pool].key, tls);
                     let (used, step) = backend.take_login(&mut self.net, of, &input[at..]);
                     self.login_step(lease, step);

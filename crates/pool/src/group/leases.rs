@@ -416,7 +416,7 @@ impl<N: Net> Group<N> {
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
-        let tls = self.settings.backend_tls.as_deref();
+        let tls = Some(&*self.settings.backend_tls);
         let client = self.backend_pools.pools[pool].key.client_address;
         let header = self.settings.backend_proxy.header(client);
         let mut backend = Backend::dialling(Endpoint::new(sock, address, pool), now, session, tls);

@@ -13,9 +13,8 @@ use crate::log::{Event, note};
 pub(crate) fn renew(settings: &Settings, demanded: bool) {
     let clients = settings.tls.as_ref();
     let clients = clients.map(|tls| ("tls", tls.config.renew(demanded)));
-    let server = settings.backend_tls.as_ref();
-    let server = server.map(|tls| ("backend.tls", tls.config.renew(demanded)));
-    for (which, renewal) in clients.into_iter().chain(server) {
+    let server = ("backend.tls", settings.backend_tls.config.renew(demanded));
+    for (which, renewal) in clients.into_iter().chain([server]) {
         match renewal {
             Renewal::Unchanged => {}
             Renewal::Renewed => note(

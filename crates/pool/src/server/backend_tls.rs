@@ -19,10 +19,15 @@ use reactor::{Address, Tls};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Error, RootCertStore};
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wire::auth::caching_sha2;
+use wire::client_login;
 use wire::dsn::password::seen_by_others;
 
+/// Bytes of a file with a public key, at most.
+const KEY_FILE_MAX: u64 = 64 << 10;
 /// Names of servers whose tickets are kept; there is one.
 const RESUMED_SERVERS_MAX: usize = 1;
 
@@ -72,23 +77,27 @@ impl BackendTlsMode {
 /// The settings as typed.
 #[derive(Debug)]
 pub(crate) struct BackendTlsKeys {
-    pub(crate) mode: BackendTlsMode,
+    /// `None`: what suits the address.
+    pub(crate) mode: Option<BackendTlsMode>,
     pub(crate) ca: Option<PathBuf>,
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
     pub(crate) name: Option<String>,
+    pub(crate) server_public_key: Option<PathBuf>,
+    pub(crate) get_server_public_key: bool,
 }
 
-/// TLS towards the server.
+/// TLS towards the server, and what else keeps passwords from others.
 #[derive(Debug)]
 pub struct BackendTls {
-    mode: BackendTlsMode,
+    mode: Option<BackendTlsMode>,
     pub(crate) config: FromFiles<ClientConfig>,
     name: ServerName<'static>,
+    key: ServerKey,
 }
 
 impl BackendTls {
-    /// What the settings below `[backend]` come down to; `None` without TLS.
+    /// What the settings below `[backend]` come down to.
     ///
     /// # Errors
     /// A sentence that names the setting or the file.
@@ -96,24 +105,26 @@ impl BackendTls {
         keys: BackendTlsKeys,
         server: &Place,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<Arc<BackendTls>>, String> {
+    ) -> Result<Arc<BackendTls>, String> {
         let mode = keys.mode;
-        if mode == BackendTlsMode::Off {
+        let key = ServerKey::of(&keys)?;
+        warnings.extend(unprotected(mode, server));
+        if matches!(mode, None | Some(BackendTlsMode::Off)) {
             let others = [
                 ("tls_ca", keys.ca.is_some()),
                 ("tls_cert", keys.cert.is_some()),
                 ("tls_key", keys.key.is_some()),
                 ("tls_name", keys.name.is_some()),
             ];
-            return match others.iter().find(|(_, is_given)| *is_given) {
-                None => Ok(None),
-                Some((other, _)) => Err(format!(
-                    "backend.{other}: it needs backend.tls, which is off; set it to \"required\", \
+            if let Some((other, _)) = others.iter().find(|(_, is_given)| *is_given) {
+                return Err(format!(
+                    "backend.{other}: it needs backend.tls; set that to \"required\", \
                      \"verify_ca\" or \"verify_identity\""
-                )),
-            };
+                ));
+            }
         }
-        if let (false, Some(ca)) = (mode.verifies(), &keys.ca) {
+        let verifies = mode.is_some_and(BackendTlsMode::verifies);
+        if let (false, Some(ca)) = (verifies, &keys.ca) {
             return Err(format!(
                 "backend.tls_ca {}: the server's certificate is not checked in this mode; set \
                  backend.tls to \"verify_ca\" or \"verify_identity\"",
@@ -127,17 +138,24 @@ impl BackendTls {
         let files = [&keys.ca, &keys.cert, &keys.key];
         let files = files.into_iter().flatten().cloned().collect();
         let config = FromFiles::new(files, move || client_config(&keys))?;
-        Ok(Some(Arc::new(BackendTls { mode, config, name })))
+        Ok(Arc::new(BackendTls {
+            mode,
+            config,
+            name,
+            key,
+        }))
     }
 
     /// How TLS is asked for on a connection to this address. A Unix socket is safe by itself: there
     /// it is used only where it is demanded.
-    pub(crate) fn asking(&self, at: &Address) -> Asking {
-        let is_optional = self.mode == BackendTlsMode::Preferred;
-        match at {
-            Address::Unix(_) if is_optional => Asking::Off,
-            _ if is_optional => Asking::Preferred,
-            _ => Asking::Required,
+    fn asking(&self, at: &Address) -> Asking {
+        use BackendTlsMode::{Off, Preferred};
+        match self.mode {
+            Some(Off) => Asking::Off,
+            Some(Preferred) if matches!(at, Address::Unix(_)) => Asking::Off,
+            None if is_here(at) => Asking::Off,
+            None | Some(Preferred) => Asking::Preferred,
+            Some(_) => Asking::Required,
         }
     }
 
@@ -150,6 +168,105 @@ impl BackendTls {
     pub(crate) fn connection(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(self.config.get(), self.name.clone())
     }
+}
+
+/// Protection of one connection to the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Security {
+    pub(crate) asking: Asking,
+    /// What may encrypt a password where there is no TLS.
+    pub(crate) key: ServerKey,
+}
+
+impl Security {
+    /// That of a connection to this address.
+    pub(crate) fn of(tls: Option<&BackendTls>, at: &Address) -> Security {
+        let (asking, key) = match tls {
+            Some(tls) => (tls.asking(at), tls.key.clone()),
+            None => (Asking::Off, ServerKey::None),
+        };
+        let key = match key {
+            ServerKey::None if is_here(at) => ServerKey::Sent,
+            key => key,
+        };
+        Security { asking, key }
+    }
+}
+
+impl From<Asking> for Security {
+    fn from(asking: Asking) -> Security {
+        let key = ServerKey::None;
+        Security { asking, key }
+    }
+}
+
+/// RSA key for passwords: see [`client_login::ServerKey`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerKey {
+    None,
+    Sent,
+    Pinned(Arc<[u8]>),
+}
+
+impl ServerKey {
+    fn of(keys: &BackendTlsKeys) -> Result<ServerKey, String> {
+        let Some(file) = &keys.server_public_key else {
+            return Ok(match keys.get_server_public_key {
+                true => ServerKey::Sent,
+                false => ServerKey::None,
+            });
+        };
+        if keys.get_server_public_key {
+            return Err(
+                "backend.get_server_public_key: backend.server_public_key names the key, so none \
+                 is taken from the server; leave one of them out"
+                    .into(),
+            );
+        }
+        let named = |why: &dyn std::fmt::Display| {
+            format!("backend.server_public_key {}: {why}", file.display())
+        };
+        let pem = files::bytes(file, KEY_FILE_MAX).map_err(|why| named(&why))?;
+        caching_sha2::check_key(&pem).map_err(|why| named(&why))?;
+        Ok(ServerKey::Pinned(pem.into()))
+    }
+
+    pub(crate) fn as_wire(&self) -> client_login::ServerKey<'_> {
+        match self {
+            ServerKey::None => client_login::ServerKey::None,
+            ServerKey::Sent => client_login::ServerKey::Sent,
+            ServerKey::Pinned(pem) => client_login::ServerKey::Pinned(pem),
+        }
+    }
+}
+
+/// True where nobody outside of this host can answer or listen.
+fn is_here(at: &Address) -> bool {
+    match at {
+        Address::Unix(_) => true,
+        Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
+    }
+}
+
+/// What is to be said of a server on another host that does not prove who it is.
+fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
+    let host = server.host().filter(|host| host != "localhost")?;
+    let is_here = |ip: IpAddr| ip.to_canonical().is_loopback();
+    if host.parse().is_ok_and(is_here) || mode.is_some_and(BackendTlsMode::verifies) {
+        return None;
+    }
+    let how = match mode {
+        Some(BackendTlsMode::Off) => {
+            "without TLS, so passwords' proofs, statements and data cross \
+                                      the network in clear"
+        }
+        Some(BackendTlsMode::Required) => "with TLS, and nobody checks the server's certificate",
+        _ => "with TLS only if the server offers it, and nobody checks its certificate",
+    };
+    Some(format!(
+        "backend.tls: the pool speaks to {server} {how}: whoever answers in the server's place is \
+         taken for it; set backend.tls = \"verify_identity\" and backend.tls_ca"
+    ))
 }
 
 /// How TLS is asked for on a connection.
@@ -174,7 +291,7 @@ fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'stat
     let host = match (&keys.name, server.host()) {
         (Some(name), _) => name.clone(),
         (None, Some(host)) => host,
-        (None, None) if keys.mode == BackendTlsMode::VerifyIdentity => {
+        (None, None) if keys.mode == Some(BackendTlsMode::VerifyIdentity) => {
             return Err(
                 "backend.tls: \"verify_identity\" needs the name that the server's certificate \
                  has; a Unix socket has none: set backend.tls_name, or use \"verify_ca\""
@@ -191,11 +308,11 @@ fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'stat
 fn client_config(keys: &BackendTlsKeys) -> Result<ClientConfig, String> {
     let ca = keys.ca.as_deref();
     let checked = match keys.mode {
-        BackendTlsMode::Off | BackendTlsMode::Preferred | BackendTlsMode::Required => {
+        None | Some(BackendTlsMode::Off | BackendTlsMode::Preferred | BackendTlsMode::Required) => {
             Checked::Nothing
         }
-        BackendTlsMode::VerifyCa => Checked::Authority(roots(ca)?),
-        BackendTlsMode::VerifyIdentity => Checked::Identity(roots(ca)?),
+        Some(BackendTlsMode::VerifyCa) => Checked::Authority(roots(ca)?),
+        Some(BackendTlsMode::VerifyIdentity) => Checked::Identity(roots(ca)?),
     };
     let (own, shown) = match (&keys.cert, &keys.key) {
         (None, None) => (None, String::new()),

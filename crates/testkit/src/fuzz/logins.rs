@@ -76,6 +76,7 @@ pub(super) fn client_login(data: &[u8]) {
         extended: 0,
         required: if how & 4 == 0 { cap::PROTOCOL_41 } else { 0 },
         collation: COLLATION,
+        server_key: wire::client_login::ServerKey::Sent,
     };
     proofs(stream);
     let mut login = ClientLogin::new();

@@ -4,7 +4,7 @@
 //! secure transport (a Unix socket counts), otherwise XORed with the nonce and encrypted by the
 //! server's RSA key (OAEP with SHA-1, as both servers have it).
 
-use super::{Nonce, equal, sha256, xor};
+use super::{NONCE_LEN, Nonce, equal, sha256, xor};
 use crate::wiped::{Wiped, wipe};
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{
@@ -92,6 +92,14 @@ pub fn encrypt(password: &[u8], nonce: &Nonce, pem: &[u8]) -> Result<Vec<u8>, &'
         .len();
     out.truncate(len);
     Ok(out)
+}
+
+/// Checks a server's public key, in PEM.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+pub fn check_key(pem: &[u8]) -> Result<(), &'static str> {
+    encrypt(b"", &[0; NONCE_LEN], pem).map(|_| ())
 }
 
 fn der_from_pem(pem: &[u8]) -> Option<Vec<u8>> {

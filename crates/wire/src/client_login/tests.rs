@@ -18,6 +18,7 @@ fn who(password: &'static str, private: bool) -> Account<'static> {
         extended: 0,
         required: REQUIRED,
         collation: COLLATION,
+        server_key: ServerKey::Sent,
     }
 }
 
@@ -248,5 +249,84 @@ fn a_request_for_tls_says_what_the_login_behind_it_says() {
         assert_eq!(request[HEADER_LEN + 28..], bytes);
         // LONG_PASSWORD says that there are no extended capabilities.
         assert_eq!(request[HEADER_LEN] & 1 == 1, bytes == [0; 4]);
+    }
+}
+
+/// A server in whose place somebody else answers: it asks a native account for the password itself.
+fn asked_for_password(key: ServerKey<'_>) -> (Result<Progress, LoginError>, Vec<u8>, ClientLogin) {
+    let who = Account {
+        server_key: key,
+        ..who("secret", false)
+    };
+    let mut login = ClientLogin::new();
+    step(&mut login, &who, 0, &greeting("mysql_native_password", 0));
+    let mut switch = Vec::new();
+    put_auth_switch(&mut switch, 2, "caching_sha2_password", &NONCE);
+    step(&mut login, &who, 2, &switch[HEADER_LEN..]);
+    let mut out = Vec::new();
+    let progress = login.on_packet(&who, 4, b"\x01\x04", &mut out);
+    (progress, out, login)
+}
+
+#[test]
+fn a_password_is_encrypted_by_an_allowed_key_alone() {
+    let (refused, out, _) = asked_for_password(ServerKey::None);
+    assert_eq!(refused, Err(LoginError::Unprotected));
+    assert_eq!(out, b"", "nor is a key asked for");
+    let pair = caching_sha2::KeyPair::generate().unwrap();
+    let pinned = ServerKey::Pinned(pair.public_pem());
+    let (sent, out, mut login) = asked_for_password(pinned);
+    assert_eq!((sent, out[3]), (Ok(Progress::Waits), 5));
+    let plain = pair.decrypt(&out[HEADER_LEN..]).unwrap();
+    let password = caching_sha2::unmask(&plain, &NONCE).unwrap();
+    assert_eq!(&password[..], b"secret");
+    // Another key that comes all the same is not used.
+    let other = caching_sha2::KeyPair::generate().unwrap();
+    let key = [&[1][..], other.public_pem()].concat();
+    let who = Account {
+        server_key: pinned,
+        ..who("secret", false)
+    };
+    let mut out = Vec::new();
+    let error = login.on_packet(&who, 6, &key, &mut out).unwrap_err();
+    assert!(matches!(error, LoginError::OutOfPlace(_)), "{error}");
+    assert_eq!(out, b"");
+}
+
+#[test]
+fn a_hash_serves_with_the_plugin_of_its_account_alone() {
+    let hash = [7; 20];
+    let who = Account {
+        credential: Credential::Native(&hash),
+        ..who("", false)
+    };
+    let mut login = ClientLogin::new();
+    step(&mut login, &who, 0, &greeting("caching_sha2_password", 0));
+    let mut switch = Vec::new();
+    put_auth_switch(&mut switch, 2, "caching_sha2_password", &NONCE);
+    let refused = error(&mut login, &who, &switch[HEADER_LEN..]);
+    assert!(
+        matches!(refused, LoginError::PasswordUnknown(_)),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_login_has_as_many_packets_as_it_may() {
+    let mut switch = Vec::new();
+    put_auth_switch(&mut switch, 2, "caching_sha2_password", &NONCE);
+    let who = who("secret", true);
+    for again in [&switch[HEADER_LEN..], b"\x01\x03", b"\x01\x04"] {
+        let mut login = ClientLogin::new();
+        step(&mut login, &who, 0, &greeting("caching_sha2_password", 0));
+        for _ in 1..LOGIN_PACKETS_MAX {
+            let mut out = Vec::new();
+            assert_eq!(
+                login.on_packet(&who, 2, again, &mut out),
+                Ok(Progress::Waits)
+            );
+        }
+        let words = error(&mut login, &who, again).to_string();
+        assert!(words.contains("more than 10 packets"), "{words}");
     }
 }

@@ -1,5 +1,6 @@
 //! Our login on a server, against packets written out.
 use super::*;
+use reactor::Address;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities as cap;
@@ -97,7 +98,16 @@ fn the_server_may_ask_for_another_plugin() {
 #[test]
 fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
     let keys = KeyPair::generate().unwrap();
-    let mut dial = Dial::new(false, Asking::Off);
+    let mut refuses = Dial::new(false, Asking::Off);
+    sent(refuses.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
+    let DialStep::Failed(why, true) = refuses.packet(&pool_key(), &[1, 4], 2) else {
+        panic!("nobody has said whose key is to encrypt it");
+    };
+    for words in ["was not sent", "backend.tls", "server_public_key"] {
+        assert!(why.contains(words), "{why}");
+    }
+    let here = Address::parse("127.0.0.1:3306").unwrap();
+    let mut dial = Dial::new(false, Security::of(None, &here));
     sent(dial.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     assert_eq!(
         dial.packet(&pool_key(), &[1, 3], 2),

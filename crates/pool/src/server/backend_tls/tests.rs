@@ -1,36 +1,124 @@
 //! Settings of TLS to the server, and what is said of those that do not fit together.
-use crate::config::Raw;
+use super::*;
+use crate::config::{Raw, Settings};
 
 const CERT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/tls/cert.pem");
 
-fn check(address: &str, tls: &str) -> Result<bool, String> {
+fn settings(address: &str, tls: &str) -> Result<Settings, String> {
     let tls = tls.replace("CERT", CERT);
     let text = format!(
         "listen = \"127.0.0.1:6033\"\n[backend]\naddress = \"{address}\"\n{tls}\n\
          [[user]]\nname = \"app\"\npassword = \"app\"\n"
     );
-    let settings = Raw::parse(&text)?.check()?;
-    Ok(settings.backend_tls.is_some())
+    Raw::parse(&text)?.check()
+}
+
+fn check(address: &str, tls: &str) -> Result<(), String> {
+    settings(address, tls).map(|_| ())
+}
+
+/// How a connection to this address is protected.
+fn security(tls: &str, at: &str) -> Security {
+    let settings = settings("db.example:3306", tls).unwrap();
+    let at = Address::parse(at).unwrap();
+    Security::of(Some(&settings.backend_tls), &at)
+}
+
+#[test]
+fn without_a_setting_it_depends_on_the_address() {
+    for (at, asking, key) in [
+        ("192.0.2.1:3306", Asking::Preferred, ServerKey::None),
+        ("[2001:db8::1]:3306", Asking::Preferred, ServerKey::None),
+        ("127.0.0.1:3306", Asking::Off, ServerKey::Sent),
+        ("127.1.2.3:3306", Asking::Off, ServerKey::Sent),
+        ("[::1]:3306", Asking::Off, ServerKey::Sent),
+        ("[::ffff:127.0.0.1]:3306", Asking::Off, ServerKey::Sent),
+        ("/run/server.sock", Asking::Off, ServerKey::Sent),
+    ] {
+        assert_eq!(security("", at), Security { asking, key }, "{at}");
+    }
+    let far = "192.0.2.1:3306";
+    assert_eq!(security("tls = \"off\"", far), Asking::Off.into());
+    assert_eq!(
+        security("tls = \"required\"", "127.0.0.1:1").asking,
+        Asking::Required
+    );
+    let unchecked = "get_server_public_key = true";
+    assert_eq!(security(unchecked, far).key, ServerKey::Sent);
+}
+
+#[test]
+fn a_pinned_key_is_read_and_must_be_one() {
+    let folder = std::env::temp_dir().join(format!("onramp-pinned-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("public_key.pem");
+    let set = format!("server_public_key = \"{}\"", file.display());
+    let missing = check("h:1", &set).unwrap_err();
+    assert!(missing.contains("No such file"), "{missing}");
+    std::fs::write(&file, "no key").unwrap();
+    let wrong = check("h:1", &set).unwrap_err();
+    assert!(wrong.contains("no PEM of a public key"), "{wrong}");
+    let pair = wire::auth::caching_sha2::KeyPair::generate().unwrap();
+    std::fs::write(&file, pair.public_pem()).unwrap();
+    let pinned = ServerKey::Pinned(pair.public_pem().into());
+    for at in ["192.0.2.1:3306", "127.0.0.1:3306"] {
+        assert_eq!(security(&set, at).key, pinned);
+    }
+    let both = check("h:1", &format!("{set}\nget_server_public_key = true")).unwrap_err();
+    assert!(both.contains("leave one of them out"), "{both}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_start_says_that_a_server_elsewhere_does_not_prove_itself() {
+    let verified = "tls = \"verify_identity\"\ntls_ca = \"CERT\"";
+    for (address, tls, words) in [
+        ("db.example:3306", "", Some("only if the server offers it")),
+        ("192.0.2.1:3306", "tls = \"off\"", Some("in clear")),
+        (
+            "192.0.2.1:3306",
+            "tls = \"preferred\"",
+            Some("only if the server offers it"),
+        ),
+        (
+            "[2001:db8::1]:1",
+            "tls = \"required\"",
+            Some("nobody checks"),
+        ),
+        ("db.example:3306", verified, None),
+        ("127.0.0.1:3306", "", None),
+        ("localhost:3306", "tls = \"off\"", None),
+        ("[::1]:3306", "", None),
+        ("/run/server.sock", "", None),
+    ] {
+        let warnings = settings(address, tls).unwrap().warnings;
+        let said = warnings.iter().find(|said| said.contains("backend.tls:"));
+        match words {
+            Some(words) => assert!(
+                said.is_some_and(|said| said.contains(words)),
+                "{warnings:?}"
+            ),
+            None => assert_eq!(said, None, "{address} {tls}"),
+        }
+    }
 }
 
 #[test]
 fn each_mode_says_what_it_needs() {
     let tcp = "db.example:3306";
-    assert_eq!(check(tcp, ""), Ok(false));
-    assert_eq!(check(tcp, "tls = \"off\""), Ok(false));
     for mode in ["preferred", "required"] {
-        assert_eq!(check(tcp, &format!("tls = \"{mode}\"")), Ok(true));
+        assert_eq!(check(tcp, &format!("tls = \"{mode}\"")), Ok(()));
     }
     for mode in ["verify_ca", "verify_identity"] {
         let tls = format!("tls = \"{mode}\"\ntls_ca = \"CERT\"");
-        assert_eq!(check(tcp, &tls), Ok(true));
-        assert_eq!(check("127.0.0.1:3306", &tls), Ok(true));
-        assert_eq!(check("[::1]:3306", &tls), Ok(true));
+        assert_eq!(check(tcp, &tls), Ok(()));
+        assert_eq!(check("127.0.0.1:3306", &tls), Ok(()));
+        assert_eq!(check("[::1]:3306", &tls), Ok(()));
     }
     let ca = "tls = \"verify_ca\"\ntls_ca = \"CERT\"";
-    assert_eq!(check("/run/server.sock", ca), Ok(true));
+    assert_eq!(check("/run/server.sock", ca), Ok(()));
     let named = "tls = \"verify_identity\"\ntls_ca = \"CERT\"\ntls_name = \"db.example\"";
-    assert_eq!(check("/run/server.sock", named), Ok(true));
+    assert_eq!(check("/run/server.sock", named), Ok(()));
 }
 
 #[test]
