@@ -8,7 +8,7 @@
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,6 +23,9 @@ use wire::reply::put_err;
 
 /// Far above every limit of the pools that are tested.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What was heard and nobody has asked for yet, at most.
+const HEARD_MAX: usize = 64;
 
 /// A text of the pool's, and what answers it.
 type Play = Option<(Vec<u8>, Vec<u8>)>;
@@ -49,7 +52,7 @@ impl Hostile {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = loopback(listener.local_addr().unwrap().port());
         let play = Arc::new(Mutex::new(None));
-        let (tell, heard) = mpsc::channel();
+        let (tell, heard) = mpsc::sync_channel(HEARD_MAX);
         let orders = play.clone();
         std::thread::spawn(move || {
             for pool in listener.incoming().map_while(Result::ok) {
@@ -80,7 +83,7 @@ impl Hostile {
     }
 }
 
-fn serve(mut pool: TcpStream, server: SocketAddr, play: &Mutex<Play>, tell: &Sender<Vec<u8>>) {
+fn serve(mut pool: TcpStream, server: SocketAddr, play: &Mutex<Play>, tell: &SyncSender<Vec<u8>>) {
     let Ok(mut server) = TcpStream::connect(server) else {
         return;
     };
@@ -128,7 +131,7 @@ impl FalseServer {
     pub fn at(host: &str) -> FalseServer {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (tell, got) = mpsc::channel();
+        let (tell, got) = mpsc::sync_channel(HEARD_MAX);
         std::thread::spawn(move || {
             let pair = KeyPair::generate().unwrap();
             for pool in listener.incoming().map_while(Result::ok) {
