@@ -124,7 +124,7 @@ impl Corpus {
         };
         let binary = matches!(command, Command::StmtExecute | Command::StmtFetch);
         let shape = match command.reply() {
-            ReplyShape::Results | ReplyShape::Call => 0,
+            ReplyShape::Results | ReplyShape::LocalFile | ReplyShape::Call => 0,
             ReplyShape::Status => 1,
             ReplyShape::Prepared => 2,
             ReplyShape::Rows => 3,
