@@ -9,6 +9,7 @@
 
 use crate::mask::is_word;
 use crate::scan::{body_brace, closing_brace, find_words, line_of};
+use std::ops::Range;
 
 /// A function with a body.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,21 +21,39 @@ pub(crate) struct Function {
     pub(crate) lines: usize,
     /// How many parameters it has.
     pub(crate) parameters: usize,
+    /// True if a parameter's type is a tuple of two parts or more.
+    pub(crate) packs_parameters: bool,
+    /// Offsets of its parameters and its return type: from behind its name to its body.
+    pub(crate) signature: Range<usize>,
+    /// Offsets of its body, from brace to brace.
+    pub(crate) body: Range<usize>,
 }
 
-/// The types that a file has `impl` blocks of, each with how many functions of that block have a
-/// body. Blocks of traits count for the type as well: their functions are its methods.
-pub(crate) fn methods(code: &str, is_test: impl Fn(usize) -> bool) -> Vec<(String, usize)> {
+/// An `impl` block.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// The type that it is for, without module and generics.
+    pub(crate) of: String,
+    /// The line of its `impl`, counted from 1.
+    pub(crate) line: usize,
+    /// Functions with a body in it; their lines and offsets are those of the file.
+    pub(crate) functions: Vec<Function>,
+}
+
+/// All `impl` blocks of masked code, inherent ones and those of traits, in order.
+pub(crate) fn blocks(code: &str) -> Vec<Block> {
     let blocks = find_words(code, "impl").filter_map(|at| {
         // Elsewhere it is a type, as in `which: impl Fn()`.
         let is_item =
             code[..at].trim_end().ends_with(['}', ';', ']']) || code[..at].trim().is_empty();
-        let open = body_brace(code, at).filter(|_| is_item && !is_test(line_of(code, at)))?;
-        let inside = &code[open..closing_brace(code, open)];
-        Some((
-            type_of(&code[at + "impl".len()..open])?,
-            functions(inside).len(),
-        ))
+        let open = body_brace(code, at).filter(|_| is_item)?;
+        let end = closing_brace(code, open);
+        let inside = find_words(&code[..end], "fn").filter(|&at| at > open);
+        Some(Block {
+            of: type_of(&code[at + "impl".len()..open])?,
+            line: line_of(code, at),
+            functions: inside.filter_map(|at| function_at(code, at)).collect(),
+        })
     });
     blocks.collect()
 }
@@ -86,19 +105,26 @@ fn function_at(code: &str, at: usize) -> Option<Function> {
     }
     let open = body_brace(code, at)?;
     let line = line_of(code, at);
-    let last = line_of(code, closing_brace(code, open));
+    let end = closing_brace(code, open);
+    let last = line_of(code, end);
+    let signature = code.len() - after.len() + name.len()..open;
+    let sizes = parameters(&code[signature.clone()]);
     Some(Function {
-        parameters: parameters(&after[name.len()..]),
         name,
         line,
         lines: last - line + 1,
+        parameters: sizes.iter().sum(),
+        packs_parameters: sizes.iter().any(|&size| size > 1),
+        signature,
+        body: open..end,
     })
 }
 
-/// Counts the parameters of a function whose generics or parenthesis come next.
-fn parameters(signature: &str) -> usize {
+/// The size of each parameter of a function whose generics or parenthesis come next: the parts of
+/// a tuple, 1 for any other type.
+fn parameters(signature: &str) -> Vec<usize> {
     let Some(list) = parenthesis_behind_generics(signature) else {
-        return 0;
+        return Vec::new();
     };
     parts(list)
         .into_iter()
@@ -109,7 +135,7 @@ fn parameters(signature: &str) -> usize {
             let tuple = bare.strip_prefix('(').and_then(|t| t.strip_suffix(')'));
             Some(tuple.map_or(1, |tuple| parts(tuple).len().max(1)))
         })
-        .sum()
+        .collect()
 }
 
 /// Name and type of a parameter; `None` for `self`, which has no type of its own.
@@ -159,7 +185,7 @@ fn end_of_parenthesis(inside: &str) -> usize {
 }
 
 /// The parts of a list between its outermost commas, empty ones left out.
-fn parts(list: &str) -> Vec<&str> {
+pub(crate) fn parts(list: &str) -> Vec<&str> {
     let (mut depth, mut start, mut before) = (0, 0, ' ');
     let mut parts = Vec::new();
     for (at, c) in list.char_indices() {

@@ -6,7 +6,8 @@
 //!
 //! Lines are those of the program; tests do not count.
 
-use crate::functions::{Function, functions, methods};
+use crate::functions::{Function, blocks, functions};
+use crate::measures::Measure;
 use crate::modules::{self, Cycle, Modules};
 use crate::offence::Offence;
 use crate::source::Source;
@@ -94,6 +95,18 @@ pub(crate) fn report(sources: &[Source], only: Option<&str>) -> String {
     out
 }
 
+/// The numbers that are held to bounds, each with the places that make most of it.
+pub(crate) fn report_measures(measures: &[Measure]) -> String {
+    let mut out = String::new();
+    for measure in measures {
+        line(&mut out, &format!("== {}: {}", measure.name, measure.value));
+        for (number, place) in measure.places.iter().take(ROWS_MAX) {
+            line(&mut out, &format!("  {number:6}  {place}"));
+        }
+    }
+    out
+}
+
 fn report_crate(out: &mut String, name: &str, modules: &Modules, sources: &[&Source]) {
     let lines: usize = sources.iter().map(|source| lines_of(source)).sum();
     line(
@@ -123,8 +136,9 @@ fn report_crate(out: &mut String, name: &str, modules: &Modules, sources: &[&Sou
 
     let mut of_types: BTreeMap<String, usize> = BTreeMap::new();
     for source in sources {
-        for (name, count) in methods(&source.code, |line| source.is_test_line(line)) {
-            *of_types.entry(name).or_default() += count;
+        let of_program = blocks(&source.code).into_iter();
+        for block in of_program.filter(|block| !source.is_test_line(block.line)) {
+            *of_types.entry(block.of).or_default() += block.functions.len();
         }
     }
     let mut of_types: Vec<_> = of_types.into_iter().map(|(name, n)| (n, name)).collect();

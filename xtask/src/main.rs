@@ -7,7 +7,8 @@
 //!
 //! What rustfmt and clippy already check stays theirs. What they cannot know is here: which crate
 //! may use which, where the clock may be read, which modules import one another in a circle.
-//! `house` reports the structure: sizes, imports, cycles, long functions.
+//! `house` reports the structure: sizes, imports, cycles, long functions, and the numbers that
+//! `tidy` holds to bounds.
 
 #![allow(
     clippy::print_stdout,
@@ -18,10 +19,12 @@ mod edges;
 mod functions;
 mod house;
 mod mask;
+mod measures;
 mod modules;
 mod named_files;
 mod offence;
 mod order;
+mod ratchet;
 mod rules;
 mod scan;
 mod source;
@@ -63,9 +66,15 @@ fn main() -> ExitCode {
 }
 
 fn print_house(root: &Path, only: Option<&str>) -> ExitCode {
-    match tidy::read_sources(root) {
-        Ok(sources) => {
+    match tidy::read_sources(root).and_then(|s| Ok((s, tidy::read_documents(root)?))) {
+        Ok((sources, documents)) => {
             print!("{}", house::report(&sources, only));
+            if only.is_none() {
+                print!(
+                    "{}",
+                    house::report_measures(&measures::all(&sources, &documents))
+                );
+            }
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -344,7 +344,7 @@ fn tree(
 }
 
 /// Words, `::` and single characters, with their offsets; blanks are left out.
-fn tokens(code: &str) -> Vec<(usize, &str)> {
+pub(crate) fn tokens(code: &str) -> Vec<(usize, &str)> {
     let mut tokens = Vec::new();
     let mut rest = code;
     while let Some(first) = rest.chars().next() {

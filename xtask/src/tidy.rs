@@ -6,9 +6,11 @@
 
 use crate::edges::{self, Manifest};
 use crate::house;
+use crate::measures;
 use crate::named_files;
 use crate::offence::Offence;
 use crate::order;
+use crate::ratchet;
 use crate::rules;
 use crate::source::Source;
 use std::io;
@@ -23,12 +25,10 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
     let reasons = std::fs::read_to_string(root.join(edges::REASONS_PATH))?;
 
     let sources = read_sources(root)?;
-    let (mut manifests, mut documents) = (Vec::new(), Vec::new());
+    let documents = read_documents(root)?;
+    let mut manifests = Vec::new();
     for path in list_files(root)? {
-        if path.ends_with(".md") {
-            let text = std::fs::read_to_string(root.join(&path))?;
-            documents.push((path, text));
-        } else if path == "Cargo.toml" || path.ends_with("/Cargo.toml") {
+        if path == "Cargo.toml" || path.ends_with("/Cargo.toml") {
             manifests.push(Manifest::parse(
                 &path,
                 &std::fs::read_to_string(root.join(&path))?,
@@ -40,6 +40,7 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
         rules::check(source, &mut offences);
     }
     house::check_cycles(&sources, &mut offences);
+    ratchet::check(&measures::all(&sources, &documents), &mut offences);
     let code_map = std::fs::read_to_string(root.join(order::LIST_PATH))?;
     order::check(&sources, &code_map, &mut offences);
     named_files::check(&sources, &documents, &mut offences);
@@ -58,6 +59,17 @@ pub(crate) fn read_sources(root: &Path) -> io::Result<Vec<Source>> {
         Ok(Source::new(path, &text))
     };
     paths.iter().map(read).collect()
+}
+
+/// Every document of the workspace at `root`, as path and text, in the order of their paths.
+pub(crate) fn read_documents(root: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut paths = list_files(root)?;
+    paths.retain(|path| path.ends_with(".md"));
+    let read = |path: String| {
+        let text = std::fs::read_to_string(root.join(&path))?;
+        Ok((path, text))
+    };
+    paths.into_iter().map(read).collect()
 }
 
 /// The paths of all files below `root`, relative to it, with `/`.

@@ -1,0 +1,141 @@
+//! Bounds on the measures, which only go down: part of `tidy`.
+//!
+//! A number that has grown is an offence with the places that make most of it. One that has fallen
+//! is written down at once, so that it cannot grow back; numbers of lines and words change with
+//! every commit, and are written down when they have fallen by more than [`SLACK_PERCENT`].
+
+use crate::measures::Measure;
+use crate::offence::Offence;
+
+/// The file that an offence names.
+const HERE: &str = "xtask/src/ratchet.rs";
+/// How far a number of lines or words may fall below its bound, in percent of the bound.
+const SLACK_PERCENT: usize = 2;
+/// Places that a message names.
+const PLACES_MAX: usize = 3;
+
+/// How a bound follows its measure.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    /// The bound is the number itself.
+    Exactly,
+    /// The number may be smaller by [`SLACK_PERCENT`].
+    Loosely,
+}
+use Follows::{Exactly, Loosely};
+
+/// A measure's name, the most that it may be, and how closely the bound follows.
+type Bound = (&'static str, usize, Follows);
+
+const BOUNDS: &[Bound] = &[
+    ("largest component of calls of a type", 79, Exactly),
+    ("methods of a type", 213, Exactly),
+    ("open fields of a type", 47, Exactly),
+    (
+        "files with `impl` of a type outside of its own",
+        33,
+        Exactly,
+    ),
+    ("functions with tuples of parameters", 100, Exactly),
+    ("subjects in more than two folders", 15, Exactly),
+    ("rooms at the top of the pool", 56, Exactly),
+    ("look-ups of clients and backends", 401, Exactly),
+    ("signatures of the pool with a bare Key", 360, Exactly),
+    ("doc comments that open with a question word", 2732, Exactly),
+    (
+        "doc comments that open with \"The same\" or \"That of\"",
+        202,
+        Exactly,
+    ),
+    ("words of docs", 97_907, Loosely),
+    ("rows of limits.md", 163, Exactly),
+    ("product lines", 121_264, Loosely),
+    ("product lines of pool, session and sql", 68_236, Loosely),
+    ("lines of end-to-end tests", 40_296, Loosely),
+];
+
+/// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
+/// bound is only reported.
+pub(crate) fn check(measures: &[Measure], offences: &mut Vec<Offence>) {
+    compare(measures, BOUNDS, offences);
+}
+
+fn compare(measures: &[Measure], bounds: &[Bound], offences: &mut Vec<Offence>) {
+    let mut offend = |what: String, remedy: String| {
+        offences.push(Offence::new(HERE, 1, what, remedy));
+    };
+    for &(name, bound, follows) in bounds {
+        let Some(measure) = measures.iter().find(|measure| measure.name == name) else {
+            offend(
+                format!("there is no measure `{name}`"),
+                "remove its bound".into(),
+            );
+            continue;
+        };
+        let value = measure.value;
+        let slack = match follows {
+            Exactly => 0,
+            Loosely => bound * SLACK_PERCENT / 100,
+        };
+        if value > bound {
+            let places = measure.places.iter().take(PLACES_MAX);
+            let places: Vec<String> = places.map(|(n, of)| format!("{n} {of}")).collect();
+            offend(
+                format!("{name}: {value}, at most {bound} allowed"),
+                format!("bring it down again; most of it: {}", places.join(", ")),
+            );
+        } else if value + slack < bound {
+            offend(
+                format!("{name}: only {value} now"),
+                format!("write {value} for {bound} in BOUNDS, so that it stays"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(value: usize, bounds: &[Bound]) -> Vec<String> {
+        let measure = Measure {
+            name: "knots",
+            value,
+            places: vec![(2, "a".into()), (1, "b".into())],
+        };
+        let mut offences = Vec::new();
+        compare(&[measure], bounds, &mut offences);
+        offences
+            .iter()
+            .map(|o| format!("{}; {}", o.what, o.remedy))
+            .collect()
+    }
+
+    #[test]
+    fn a_bound_only_goes_down() {
+        assert_eq!(said(3, &[("knots", 3, Exactly)]), [""; 0]);
+        assert_eq!(
+            said(4, &[("knots", 3, Exactly)]),
+            ["knots: 4, at most 3 allowed; bring it down again; most of it: 2 a, 1 b"]
+        );
+        assert_eq!(
+            said(2, &[("knots", 3, Exactly)]),
+            ["knots: only 2 now; write 2 for 3 in BOUNDS, so that it stays"]
+        );
+    }
+
+    #[test]
+    fn lines_may_fall_a_little() {
+        assert_eq!(said(98, &[("knots", 100, Loosely)]), [""; 0]);
+        assert_eq!(said(97, &[("knots", 100, Loosely)]).len(), 1);
+        assert_eq!(said(101, &[("knots", 100, Loosely)]).len(), 1);
+    }
+
+    #[test]
+    fn each_bound_has_a_measure() {
+        assert_eq!(
+            said(3, &[("nots", 3, Exactly)]),
+            ["there is no measure `nots`; remove its bound"]
+        );
+    }
+}
