@@ -29,6 +29,7 @@ mod rules;
 mod scan;
 mod source;
 mod tidy;
+mod titles;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

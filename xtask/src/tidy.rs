@@ -13,6 +13,7 @@ use crate::order;
 use crate::ratchet;
 use crate::rules;
 use crate::source::Source;
+use crate::titles;
 use std::io;
 use std::path::Path;
 
@@ -41,6 +42,7 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
     }
     house::check_cycles(&sources, &mut offences);
     ratchet::check(&measures::all(&sources, &documents), &mut offences);
+    titles::check(root, &mut offences);
     let code_map = std::fs::read_to_string(root.join(order::LIST_PATH))?;
     order::check(&sources, &code_map, &mut offences);
     named_files::check(&sources, &documents, &mut offences);
