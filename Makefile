@@ -5,13 +5,16 @@ FUZZ_SECONDS ?= 60
 TARGETS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench million soak fuzz drivers package build fmt clean
+.PHONY: help demo check test bench million soak fuzz drivers package build fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Climb the default rungs against a private MariaDB; writes climb.html and climb.json
 	@bash scripts/demo.sh
+
+check: ## Format, tidy, lints, units, simulation, the oracle on MariaDB: minutes on a built tree
+	@bash scripts/test.sh check
 
 test: ## Everything a change must pass: format, tidy, lints, unit, simulation, end-to-end
 	@bash scripts/test.sh
