@@ -1,7 +1,7 @@
 //! The conformance suite (`testkit::conformance`), and the page that it makes.
 //!
-//! `ONRAMP_WRITE=1` writes `docs/conformance.md` for the servers that are there; without it a run
-//! that says otherwise than the page fails.
+//! `ONRAMP_WRITE=1` writes `tests/pages/conformance.md` for the servers that are there; without it
+//! a run that says otherwise than the page fails.
 
 use crate::world::{direct, found, start_pool};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use testkit::real::Real;
 static WRITING: Mutex<()> = Mutex::new(());
 
 fn file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conformance.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pages/conformance.md")
 }
 
 fn read() -> String {
@@ -56,7 +56,7 @@ fn check(started: Result<Real, String>, test: &str) {
     let differs = page::differences(committed, &found);
     assert!(
         differs.is_empty(),
-        "docs/conformance.md says otherwise (ONRAMP_WRITE=1 rewrites it):\n{}",
+        "tests/pages/conformance.md says otherwise (ONRAMP_WRITE=1 rewrites it):\n{}",
         differs.join("\n")
     );
 }

@@ -1,7 +1,7 @@
 //! The committed truth about the servers' trackers, compared with the servers that are there.
 //!
-//! `ONRAMP_WRITE=1` writes the page instead (`docs/trackers.md`); the sections of servers that are
-//! not there stay as they are.
+//! `ONRAMP_WRITE=1` writes the page instead (`tests/pages/trackers.md`); the sections of servers
+//! that are not there stay as they are.
 
 use crate::world::found;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use testkit::truth::{conditions, cover, examine, page, server_of};
 static WRITING: Mutex<()> = Mutex::new(());
 
 fn file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/trackers.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pages/trackers.md")
 }
 
 fn check(started: Result<Real, String>, test: &str) {
@@ -27,7 +27,7 @@ fn check(started: Result<Real, String>, test: &str) {
     if there.is_none() && !writes {
         return skipped(
             test,
-            &format!("docs/trackers.md has no section of {server}"),
+            &format!("tests/pages/trackers.md has no section of {server}"),
         );
     }
     let began = std::time::Instant::now();
@@ -44,7 +44,7 @@ fn check(started: Result<Real, String>, test: &str) {
     let differences = page::differences(there.unwrap(), &table);
     assert!(
         differences.is_empty(),
-        "{server} does otherwise than docs/trackers.md says:\n{}",
+        "{server} does otherwise than tests/pages/trackers.md says:\n{}",
         differences.join("\n")
     );
 }
@@ -82,7 +82,7 @@ fn what_is_silent_is_pinned_or_read_back() {
 }
 
 fn conditions_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conditions.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pages/conditions.md")
 }
 
 fn check_conditions(started: Result<Real, String>, test: &str) {
@@ -94,7 +94,7 @@ fn check_conditions(started: Result<Real, String>, test: &str) {
     let server = server_of(&real);
     let there = conditions::section_of(&page, &server);
     if there.is_none() && !writes {
-        let why = format!("docs/conditions.md has no section of {server}");
+        let why = format!("tests/pages/conditions.md has no section of {server}");
         return skipped(test, &why);
     }
     let section = conditions::section(&conditions::examine(&real));
@@ -108,7 +108,7 @@ fn check_conditions(started: Result<Real, String>, test: &str) {
     let (page, found) = (lines(there.unwrap()), lines(&section));
     assert_eq!(
         found, page,
-        "{server} does otherwise than docs/conditions.md says"
+        "{server} does otherwise than tests/pages/conditions.md says"
     );
 }
 

@@ -345,7 +345,7 @@ pub enum InsertId {
     Keeps,
     /// INSERT and REPLACE: it stays if they succeed and their OK names no id. (Their OK names the
     /// first id that was generated, or else an explicit value, of which this function knows
-    /// nothing: docs/trackers.md.)
+    /// nothing: tests/pages/trackers.md.)
     InOk,
     /// It may be anything.
     MaySet,

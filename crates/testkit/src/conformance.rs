@@ -5,8 +5,8 @@
 //! sets a state, another looks, sets its own and looks again, both end it; all of that is told
 //! directly to the server and through a pool with one backend to share (a second one exists for
 //! what is pinned), and every reply must be the same. Besides, the pool is asked twice whether the
-//! client was pinned: while the state holds, and after its end. `docs/conformance.md` is what came
-//! of it ([`page`]).
+//! client was pinned: while the state holds, and after its end. `tests/pages/conformance.md` is
+//! what came of it ([`page`]).
 //!
 //! What is compared of a reply, and what is not, stands at [`text_of`].
 

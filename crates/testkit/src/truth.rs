@@ -5,9 +5,9 @@
 //! state ([`states`], [`variables`]) and every way to change it ([`Way`]) a connection of its own
 //! with all trackers on makes the change, reads the state before and after, and writes down which
 //! reports came ([`cell`]). Statements that the pool answers by itself are in it with the server's
-//! answers ([`answered`]). The table is committed (`docs/trackers.md`, written by [`page`]), and
-//! [`cover`] holds the classification of texts against it: what a server does not report must pin,
-//! or be read back.
+//! answers ([`answered`]). The table is committed (`tests/pages/trackers.md`, written by [`page`]),
+//! and [`cover`] holds the classification of texts against it: what a server does not report must
+//! pin, or be read back.
 //!
 //! Invariants: a change counts only when the state was read to be another one; the report counts
 //! only when it is of this state. A cell is the same on each run on the same server.

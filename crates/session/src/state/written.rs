@@ -36,7 +36,7 @@ const TEXTS: [&[u8]; 3] = [
 /// A session's CONNECTION_ID(), which has no default.
 const THREAD: &[u8] = b"pseudo_thread_id";
 /// MySQL 8 and 9 set these two to OFF by `SET x=DEFAULT`, whatever their global value is
-/// (docs/trackers.md).
+/// (tests/pages/trackers.md).
 const NOT_BY_DEFAULT: [&str; 2] = ["foreign_key_checks", "unique_checks"];
 
 /// From this version on MySQL types an unset user variable by its place: parameters of prepared

@@ -9,8 +9,8 @@
 //! table do that the code writes to ([`Judged::names`]).
 //!
 //! The rule is one-sided, as in [`crate::classify`]: what is not understood may do anything.
-//! Sources: docs/trackers.md on what is reported; the servers' manuals on what stored functions and
-//! triggers may contain.
+//! Sources: tests/pages/trackers.md on what is reported; the servers' manuals on what stored
+//! functions and triggers may contain.
 
 mod definition;
 mod flow;

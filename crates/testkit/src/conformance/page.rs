@@ -1,4 +1,4 @@
-//! `docs/conformance.md`: the suite's result as a page, one section for each server.
+//! `tests/pages/conformance.md`: the suite's result as a page, one section for each server.
 //!
 //! A run is held against the page cell by cell ([`differences`]). What the page itself says to
 //! differ is left to chance there: it is to be mended, and then the page is rewritten.
@@ -44,7 +44,7 @@ A sets the state by one of these paths:
 FOUND_ROWS() is asked after a query of both clients: before its first query, a session of MariaDB
 returns what the last session of its thread has found.
 
-[limits]: pool/limits.md#questions-that-are-refused
+[limits]: ../../docs/pool/limits.md#questions-that-are-refused
 ";
 
 /// A section: the table of one server.

@@ -4,7 +4,8 @@
 //! statements clear what was there; the pool has to know it from the text ([`area_of`]). The
 //! mechanism: for every statement of `conditions.txt` a connection of its own raises an error, runs
 //! the statement and asks SHOW WARNINGS, SHOW COUNT(*) WARNINGS and `@@warning_count`. The result
-//! is committed (`docs/conditions.md`), and [`gaps`] holds the judgement of texts against it.
+//! is committed (`tests/pages/conditions.md`), and [`gaps`] holds the judgement of texts against
+//! it.
 //!
 //! Invariant: every word that can begin a statement stands in `conditions.txt`
 //! (`sql::classify::first_words`), but for [`LEFT_OUT`].

@@ -1,4 +1,4 @@
-//! `docs/trackers.md`: the tables as a page, and the page as tables.
+//! `tests/pages/trackers.md`: the tables as a page, and the page as tables.
 //!
 //! The page is made of one section for each server. Variables with the same cells share a row. What
 //! is read back from the page equals what was written, so that tests can hold other things against

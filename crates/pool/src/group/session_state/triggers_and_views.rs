@@ -1,12 +1,13 @@
 //! Triggers, views and columns: stored code that a statement runs without naming it.
 //!
 //! The problem: what such code does to its session may be reported by no tracker (a named lock, a
-//! user variable set by INTO, on MariaDB whatever it did before it failed; docs/trackers.md), and
-//! would stay on a backend that others share. The mechanism: a catalogue of all that has code, read
-//! from the server at start, every `stored_code_refresh_s` and after each statement through the
-//! pool that defines code ([`look`]), judged by `sql` ([`sql::classify::stored`]) and brought
-//! down to the names of tables and views ([`session::stored_code`]). A statement whose text names
-//! one of them counts as one that calls stored code: the policy `stored_code` decides.
+//! user variable set by INTO, on MariaDB whatever it did before it failed;
+//! tests/pages/trackers.md), and would stay on a backend that others share. The mechanism: a
+//! catalogue of all that has code, read from the server at start, every `stored_code_refresh_s` and
+//! after each statement through the pool that defines code ([`look`]), judged by `sql`
+//! ([`sql::classify::stored`]) and brought down to the names of tables and views
+//! ([`session::stored_code`]). A statement whose text names one of them counts as one that calls
+//! //! stored code: the policy `stored_code` decides.
 //!
 //! A definition counts from the moment that its statement is sent, by its own text, and until a
 //! look that began after its reply has told what has become of it. A statement that was judged

@@ -359,7 +359,7 @@ impl Scan<'_> {
             return;
         }
         self.sets_unreported();
-        // MariaDB reports nothing of `SET @@name` (docs/trackers.md).
+        // MariaDB reports nothing of `SET @@name` (tests/pages/trackers.md).
         let unscoped = !self.text(token).contains(&b'.');
         let mysql = self.mode.server.is_mysql();
         let reported = matches!(self.mode.server, Server::MySql(version) if version >= 80_000);
