@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use wire::dsn::password;
 
-/// What to write in place of a password in a DSN.
+/// Advice in place of a password in a DSN.
 const INSTEAD: &str = "name a file with ?password_file=FILE at the DSN's end, or a variable of the \
      environment with ?password_env=NAME";
 

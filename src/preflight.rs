@@ -1,4 +1,4 @@
-//! What `pool` and `load` are about to meet, said before they start.
+//! Limits that `pool` and `load` are about to meet, told before they start.
 //!
 //! Neither can reach the doctor itself: the pool must stay free of everything that is not serving,
 //! and the load generator is measured as a stranger measures it. So the binary asks for them: their
@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::net::IpAddr;
 use std::process::ExitCode;
 
-/// What is done about a wall.
+/// Reaction to a limit that will be met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preflight {
     /// Say so and start

@@ -29,7 +29,7 @@ const AUTHORITY_DAYS: u32 = 3650;
 const DAYS_MAX: u32 = AUTHORITY_DAYS;
 /// Clocks of clients may be behind by this.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
-/// Where the kernel says the host's name.
+/// File in which the kernel tells the host's name.
 const HOSTNAME: &str = "/proc/sys/kernel/hostname";
 
 const AUTHORITY_CERT: &str = "ca.pem";
@@ -189,7 +189,7 @@ pub(crate) fn own() -> Result<String, String> {
     Ok(format!("{}{}", cert.pem(), key.serialize_pem()))
 }
 
-/// What the authority's certificate says.
+/// Parameters of the authority's certificate.
 fn authority() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = named(AUTHORITY);
@@ -231,7 +231,7 @@ fn own_names() -> Vec<String> {
     host.into_iter().chain(local).collect()
 }
 
-/// Whether clients can look for it in a certificate.
+/// True if clients can look for it in a certificate.
 fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let label = |label: &str| !label.is_empty() && label.bytes().all(plain);

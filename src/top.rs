@@ -67,7 +67,7 @@ pub(crate) struct TopArgs {
     once: bool,
 }
 
-/// What the main thread waits for.
+/// Event that the main thread waits for.
 enum Event {
     /// The pool's answer.
     Asked(Result<Value, String>),
@@ -255,7 +255,7 @@ fn size() -> (usize, Option<usize>) {
     }
 }
 
-/// What the pool shows.
+/// Figures of the pool.
 fn ask(address: &str) -> Result<Value, String> {
     answer(address)?.ok_or_else(|| no_figures(address))
 }
@@ -264,7 +264,7 @@ fn no_figures(address: &str) -> String {
     format!("{address}: the pool has no figures yet")
 }
 
-/// The same; `None` where the pool has no figures yet.
+/// Figures of the pool; `None` where it has none yet.
 fn answer(address: &str) -> Result<Option<Value>, String> {
     let wrong = |error: io::Error| {
         format!("{address}: {error}; expected the address of onramp pool --http there")
@@ -359,7 +359,7 @@ struct Section<'a> {
     /// The columns of these names, the last of which is a text; where the terminal is narrow, those
     /// in front of it are left out, from the right.
     columns: &'a [&'a str],
-    /// What the last one is to have at least.
+    /// Least number of rows of the last one.
     last_min: usize,
     rows_max: usize,
 }

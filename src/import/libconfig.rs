@@ -159,7 +159,7 @@ enum Found {
     End,
 }
 
-/// Where a text has been read to.
+/// Position up to which a text has been read.
 struct Cursor<'a> {
     chars: Peekable<Chars<'a>>,
     line: usize,

@@ -11,14 +11,14 @@
 use super::libconfig::{Group, Value, find};
 use super::settings::{self as made, Section, Settings};
 
-/// Where ProxySQL listens by default.
+/// ProxySQL's default address for clients.
 const LISTEN: &str = "0.0.0.0:6033";
-/// Where its REST interface does.
+/// Default port of ProxySQL's REST interface.
 const REST_PORT: u64 = 6070;
-/// What stands for the standard port of a server.
+/// Standard port of a server.
 const PORT: u64 = 3306;
 
-/// What becomes of a variable.
+/// Fate of a variable.
 enum Taken {
     /// A setting, in so many of its units; rounded up, and 0 is no limit.
     Number(Section, &'static str, u64),
@@ -98,7 +98,7 @@ fn limit(
     }
 }
 
-/// What is made of a file.
+/// Settings made of a file.
 pub(crate) fn convert(file: &Group, hostgroup: Option<i64>) -> Result<Settings, String> {
     let mut settings = Settings::default();
     let chosen = server(file, hostgroup, &mut settings)?;
@@ -227,7 +227,7 @@ fn variables(mysql: &[(String, Value)], settings: &mut Settings) {
     }
 }
 
-/// Where clients come in.
+/// Imports the addresses that clients come in by.
 fn listeners(mysql: &[(String, Value)], settings: &mut Settings) {
     let interfaces = text(mysql, "interfaces").unwrap_or_else(|| LISTEN.into());
     let addresses = interfaces.split(';').map(str::trim);
@@ -292,7 +292,7 @@ fn console_address(interfaces: &str, settings: &mut Settings) {
     }
 }
 
-/// Whether only this host reaches an address; a socket's path is one.
+/// True if only this host reaches an address; a socket's path is one.
 fn is_local(host: &str) -> bool {
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
     host == "localhost"
@@ -502,7 +502,7 @@ fn users(file: &Group, chosen: i64, settings: &mut Settings) -> Result<(), Strin
     Ok(())
 }
 
-/// Whether a password is a hash: of mysql_native_password, or of caching_sha2_password.
+/// True if a password is a hash: of mysql_native_password, or of caching_sha2_password.
 fn is_hash(password: &str) -> bool {
     let hex = password.strip_prefix('*');
     hex.is_some_and(|hex| hex.len() == 40 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -527,7 +527,7 @@ fn encryption(file: &Group, mysql: &[(String, Value)], to_server: bool, settings
     }
 }
 
-/// What else the file has.
+/// Notes the other parts of the file.
 fn others(file: &Group, settings: &mut Settings) {
     const LOOKED_AT: [&str; 6] = [
         "admin_variables",

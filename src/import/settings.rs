@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use toml::Value;
 
-/// Where a setting stands.
+/// Section of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     Top,
@@ -55,7 +55,7 @@ impl Settings {
         table.push((key.to_owned(), value.into()));
     }
 
-    /// Whether a key is set, of those that are there once.
+    /// True if a key is set, of those that are there once.
     pub(crate) fn has(&self, section: Section, key: &str) -> bool {
         let table = match section {
             Section::Top => &self.top,
@@ -71,7 +71,7 @@ impl Settings {
         self.notes.push(note);
     }
 
-    /// What was noted.
+    /// Notes for the reader of the result.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }

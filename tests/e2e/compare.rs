@@ -97,7 +97,7 @@ impl Story {
         self.note_unless_gone(&format!("client {who}: {}", short(sql)), reply)
     }
 
-    /// Whether the server is MySQL.
+    /// True if the server is MySQL.
     pub(crate) fn mysql(&mut self) -> bool {
         !self.admin.value("SELECT @@version").contains("MariaDB")
     }

@@ -195,7 +195,7 @@ const POINT: [&str; 8] = [
     "explicitBounds",
 ];
 
-/// Whether a request has the protocol's form.
+/// True if a request has the protocol's form.
 fn check(body: &Value) {
     check_message("", body);
 }

@@ -159,7 +159,7 @@ enum Heard {
     Closed,
 }
 
-/// Whether the connection has ended, in place of an answer that did not come in time.
+/// True if the connection has ended, in place of an answer that did not come in time.
 fn is_end(error: &ClientError) -> bool {
     let ends = [
         ErrorKind::UnexpectedEof,

@@ -516,7 +516,7 @@ fn a_handshake_that_does_not_end_is_ended_in_time() {
     pool.wait_for_census("clients: 0").unwrap();
 }
 
-/// Whether it says goodbye or not, what a client leaves is taken back.
+/// True if it says goodbye or not, what a client leaves is taken back.
 #[test]
 fn clients_may_leave_without_a_word() {
     let test = "clients_may_leave_without_a_word";

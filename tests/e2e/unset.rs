@@ -383,7 +383,7 @@ fn what_nobody_has_read_makes_nothing_for_others() {
     });
 }
 
-/// Whether a SET that fails makes the variables that it names depends on where it fails. Whatever
+/// True if a SET that fails makes the variables that it names depends on where it fails. Whatever
 /// another client has had on the backend, it does so as on a connection of one's own.
 #[test]
 fn a_set_that_fails_makes_what_it_makes_on_a_connection_of_its_own() {

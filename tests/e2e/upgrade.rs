@@ -1046,7 +1046,7 @@ impl Stopped {
         Stopped { gdb, said }
     }
 
-    /// Whether it has been killed, and not taken the place of the other process.
+    /// True if it has been killed, and not taken the place of the other process.
     fn is_killed(&mut self, line: &Line) -> bool {
         match self.said.wait_for("event=upgraded", 0, GDB_LIMIT) {
             Ok(_) => false,

@@ -121,7 +121,7 @@ pub(crate) fn server_behind(test: &str, prefix: &[&str], extra: &[&str]) -> Opti
     }
 }
 
-/// Whether this is root; a test that needs it is skipped, and says so.
+/// True if this is root; a test that needs it is skipped, and says so.
 pub(crate) fn is_root(test: &str) -> bool {
     let output = Command::new("id").arg("-u").output();
     let root = output.is_ok_and(|output| output.stdout == b"0\n");
@@ -131,7 +131,7 @@ pub(crate) fn is_root(test: &str) -> bool {
     root
 }
 
-/// Whether the programs are there; a test that lacks one is skipped, and says so.
+/// True if the programs are there; a test that lacks one is skipped, and says so.
 pub(crate) fn has(test: &str, programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| {
         let found = Command::new("sh")
@@ -146,7 +146,7 @@ pub(crate) fn has(test: &str, programs: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// Whether the limits are to be met at their real size too.
+/// True if the limits are to be met at their real size too.
 pub(crate) fn is_soak(test: &str) -> bool {
     let asked = std::env::var_os("ONRAMP_WALLS").is_some();
     if !asked {

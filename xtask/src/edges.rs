@@ -8,7 +8,7 @@
 
 use crate::offence::Offence;
 
-/// Which crates of the workspace each of them may use.
+/// Crates of the workspace that each of them may use.
 const EDGES: &[(&str, &[&str])] = &[
     ("files", &[]),
     ("wire", &["files"]),
@@ -50,17 +50,17 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Tests only: anybody's, and nobody's program.
 const TEST_CRATE: &str = "testkit";
 
-/// What the tests of one crate may use besides: the pool's errors are looked up in the catalogue of
-/// `onramp explain`.
+/// Crates that tests of one crate may use besides: the pool's errors are looked up in the catalogue
+/// of `onramp explain`.
 const TEST_EDGES: &[(&str, &str)] = &[("pool", "doctor")];
 
 /// The crate with the end-to-end tests: those may use any crate.
 const END_TO_END_CRATE: &str = "onramp";
 
-/// Where the reason for each dependency stands, relative to the workspace.
+/// Document with the reason for each dependency, relative to the workspace.
 pub(crate) const REASONS_PATH: &str = "deny.toml";
 
-/// What a manifest says that the rules need.
+/// Facts of a manifest that the rules need.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) path: String,
@@ -77,7 +77,7 @@ pub(crate) struct Dependency {
     pub(crate) line: usize,
 }
 
-/// Which table a dependency stands in.
+/// Table that a dependency stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
     Program,

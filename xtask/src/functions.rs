@@ -17,9 +17,9 @@ pub(crate) struct Function {
     pub(crate) name: String,
     /// The line of its `fn`, counted from 1.
     pub(crate) line: usize,
-    /// How many lines it takes, both ends included.
+    /// Number of lines, both ends included.
     pub(crate) lines: usize,
-    /// How many parameters it has.
+    /// Number of parameters.
     pub(crate) parameters: usize,
     /// True if a parameter's type is a tuple of two parts or more.
     pub(crate) packs_parameters: bool,
@@ -70,7 +70,7 @@ fn type_of(header: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// What comes behind the parameters at the front of a header, if it has any.
+/// Rest of a header behind the parameters at its front, if it has any.
 fn skip_generics(header: &str) -> &str {
     let mut depth = 0;
     for (at, c) in header.char_indices() {

@@ -182,7 +182,7 @@ fn lines_of(source: &Source) -> usize {
         .count()
 }
 
-/// How many modules import this one, and how many it imports.
+/// Number of modules that import this one, and of those that it imports.
 fn fans(modules: &Modules, module: &[String]) -> (usize, usize) {
     let count = |ends: &mut Vec<&Vec<String>>| {
         ends.sort();

@@ -8,7 +8,7 @@
 //! It knows line and nested block comments, strings with escapes, raw, byte and C strings, and how
 //! to tell the character `'a'` from the lifetime `'a`. It does not expand macros or parse.
 
-/// The same text twice, line by line as the original.
+/// A text twice, line by line as the original.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Masked {
     /// Comments and literals are blanks.

@@ -43,12 +43,12 @@ pub(crate) struct Cycle {
     pub(crate) way: Vec<Arrow>,
 }
 
-/// What one sibling imports of another.
+/// Imports of one sibling from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arrow {
     pub(crate) from: String,
     pub(crate) to: String,
-    /// How many imports make it.
+    /// Number of imports that make it.
     pub(crate) imports: usize,
     /// The first of them, as `file:line`.
     pub(crate) place: String,
@@ -159,7 +159,7 @@ impl Modules {
         cycles
     }
 
-    /// What the children of `parent` import of one another, subtrees included.
+    /// Imports among the children of `parent`, subtrees included.
     fn arrows_below(&self, parent: &[String]) -> BTreeMap<(String, String), Arrow> {
         let child = |module: &[String]| module.strip_prefix(parent)?.first().cloned();
         let mut arrows: BTreeMap<(String, String), Arrow> = BTreeMap::new();
@@ -184,7 +184,7 @@ impl Modules {
     }
 }
 
-/// What can be reached from `from` along the arrows; `from` itself only by a way around.
+/// Siblings that can be reached from `from` along the arrows; `from` itself only by a way around.
 fn reach<'a>(arrows: &'a BTreeMap<(String, String), Arrow>, from: &str) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];

@@ -19,7 +19,7 @@ struct Named<'t> {
     path: &'t str,
     /// Words that it has.
     words: Vec<&'t str>,
-    /// Where it is named, counted from 1.
+    /// Line that names it, counted from 1.
     line: usize,
 }
 
@@ -61,7 +61,7 @@ fn compare(path: &str, text: &str, sources: &[Source], offences: &mut Vec<Offenc
     }
 }
 
-/// Whether a file is meant by this name.
+/// True if a file is meant by this name.
 fn is_named(path: &str, name: &str) -> bool {
     let in_crate = name
         .split_once('/')
@@ -70,7 +70,7 @@ fn is_named(path: &str, name: &str) -> bool {
     in_crate || end.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-/// What a text names in backticks.
+/// Names in backticks in a text.
 fn named_in(text: &str) -> impl Iterator<Item = Named<'_>> {
     (1..).zip(text.lines()).flat_map(|(line, text)| {
         let quoted = text.split('`').skip(1).step_by(2);
@@ -95,7 +95,7 @@ fn named_in(text: &str) -> impl Iterator<Item = Named<'_>> {
 mod tests {
     use super::*;
 
-    /// What is wrong with a document beside one file of the pool.
+    /// Offences of a document beside one file of the pool.
     fn offences(document: &str) -> Vec<String> {
         let file = "/// The lanes.\nstruct Lane;\nimpl Lane {\n    fn push(&self) {}\n}\n";
         let sources = [Source::new("crates/pool/src/queue/lane.rs", file)];

@@ -13,7 +13,7 @@ pub(crate) struct Offence {
     /// Counted from 1.
     pub(crate) line: usize,
     pub(crate) what: String,
-    /// What to do about it.
+    /// Advice.
     pub(crate) remedy: String,
 }
 

@@ -9,12 +9,12 @@ use crate::offence::Offence;
 
 /// The file that an offence names.
 const HERE: &str = "xtask/src/ratchet.rs";
-/// How far a number of lines or words may fall below its bound, in percent of the bound.
+/// Percent of a bound by which a number of lines or words may fall below it.
 const SLACK_PERCENT: usize = 2;
 /// Places that a message names.
 const PLACES_MAX: usize = 3;
 
-/// How a bound follows its measure.
+/// Closeness of a bound to its measure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Follows {
     /// The bound is the number itself.
@@ -41,16 +41,16 @@ const BOUNDS: &[Bound] = &[
     ("rooms at the top of the pool", 56, Exactly),
     ("look-ups of clients and backends", 401, Exactly),
     ("signatures of the pool with a bare Key", 360, Exactly),
-    ("doc comments that open with a question word", 2732, Exactly),
+    ("doc comments that open with a question word", 592, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
-        202,
+        71,
         Exactly,
     ),
     ("words of docs", 73_897, Loosely),
     ("rows of limits.md", 163, Exactly),
-    ("product lines", 121_265, Loosely),
-    ("product lines of pool, session and sql", 68_237, Loosely),
+    ("product lines", 121_281, Loosely),
+    ("product lines of pool, session and sql", 68_254, Loosely),
     ("lines of end-to-end tests", 40_296, Loosely),
 ];
 

@@ -21,7 +21,7 @@ const TEST_HEADER_LINES_MIN: usize = 1;
 /// The only folder where `unsafe` may stand.
 const UNSAFE_FOLDER: &str = "crates/reactor/";
 
-/// Where the clock may be read and a thread may sleep, besides tests.
+/// Folders in which the clock may be read and a thread may sleep, besides tests.
 const CLOCK_FOLDERS: &[&str] = &[
     "crates/reactor/",
     "crates/climb/",
@@ -36,7 +36,7 @@ enum Place {
     Comments,
 }
 
-/// What is not to be written, and what is written instead.
+/// A construct that is not to be written, and its replacement.
 struct Ban {
     pattern: &'static str,
     place: Place,

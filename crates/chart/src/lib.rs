@@ -1,4 +1,4 @@
-//! What charts have in common: the arithmetic of their axes, and pieces of SVG.
+//! Common parts of charts: the arithmetic of their axes, and pieces of SVG.
 //!
 //! The problem: a climb and a load each draw lines over something as inline SVG, with round ticks
 //! and names that do not touch. What a line, a marker and a label look like is theirs; how values

@@ -46,7 +46,7 @@ impl Scale {
         }
     }
 
-    /// Where a value stands. Values beyond the ends are put on the end.
+    /// Position of a value in pixels. Values beyond the ends are put on the end.
     #[must_use]
     pub fn px(&self, value: f64) -> f64 {
         let value = if self.logarithmic {

@@ -29,11 +29,12 @@ use crate::machine::kib_of;
 const LINES_KEPT_MAX: usize = 500;
 /// No line is taken for longer than this, whatever a child writes.
 const LINE_BYTES_MAX: u64 = 4096;
-/// How long a dropped guard waits between SIGTERM and SIGKILL.
+/// Time that a dropped guard waits between SIGTERM and SIGKILL.
 const DROP_GRACE: Duration = Duration::from_secs(3);
-/// How long the last words of a child that has ended are awaited.
+/// Time for which the last words of a child that has ended are awaited.
 const END_PATIENCE: Duration = Duration::from_secs(2);
-/// How soon Ctrl-C is seen while a child is awaited; also how often its memory is sampled.
+/// Time after which Ctrl-C is seen while a child is awaited; also the interval of samples of its
+/// memory.
 pub(crate) const SLICE: Duration = Duration::from_millis(200);
 
 /// Set by SIGINT and SIGTERM.
@@ -62,14 +63,14 @@ impl Interrupt {
     }
 }
 
-/// Which of a child's streams a line came from.
+/// Stream of a child that a line came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Stdout,
     Stderr,
 }
 
-/// What awaiting a child's output gives.
+/// Result of awaiting a child's output.
 #[derive(Debug)]
 pub(crate) enum Event {
     Line(Stream, String),
@@ -231,7 +232,7 @@ impl Child {
         self.status
     }
 
-    /// Whether the child ends within `patience`. It is not reaped by this.
+    /// True if the child ends within `patience`. It is not reaped by this.
     pub(crate) fn has_ended(&self, patience: Duration) -> bool {
         if self.status.is_some() {
             return true;
@@ -321,7 +322,7 @@ fn read_in_thread(stream: Stream, source: impl Read + Send + 'static, output: Ar
     });
 }
 
-/// What a process uses, as `/proc` says.
+/// Resources of a process, as `/proc` tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Usage {
     pub(crate) rss_bytes: u64,

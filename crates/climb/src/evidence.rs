@@ -25,7 +25,7 @@ pub(crate) struct Evidence {
     pub(crate) rows: Vec<Row>,
 }
 
-/// Where and when, and with what.
+/// Place, time and machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Host {
@@ -41,7 +41,7 @@ pub(crate) struct Host {
     pub(crate) nofile_hard: u64,
 }
 
-/// What was run.
+/// Settings of the run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Settings {
@@ -58,7 +58,7 @@ pub(crate) struct Settings {
     pub(crate) load_args: Vec<String>,
     pub(crate) server_args: Vec<String>,
     pub(crate) scenario: Option<String>,
-    /// What the steps of a scenario ran.
+    /// Options of a scenario's steps.
     pub(crate) steps: Vec<StepArgs>,
 }
 

@@ -1,11 +1,11 @@
-//! How numbers are written for people, in the terminal table and on the page.
+//! Numbers for people, in the terminal table and on the page.
 //!
 //! The same figure must look the same wherever it stands, so every writer of text takes its numbers
 //! from here. Counts carry thousands separators; measured values carry three significant digits,
 //! because a run on a shared machine does not repeat better than that; memory is in binary units.
 //! Nothing here prints `NaN` or `inf`: a value that is not finite is written as a dash.
 
-/// What stands where there is no figure.
+/// Text where there is no figure.
 pub(crate) const ABSENT: &str = "-";
 
 /// A count with thousands separators: `13900` is `13,900`.

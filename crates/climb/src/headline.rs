@@ -32,7 +32,7 @@ pub(crate) fn by_step(rows: &[Row]) -> Vec<(&str, &[Row])> {
     chunks.map(|rows| (&rows[0].step[..], rows)).collect()
 }
 
-/// How much of each path's best goodput is left where most is asked for.
+/// Part of each path's best goodput that is left where most is asked for.
 fn of_storm(rows: &[Row]) -> String {
     let mut parts = Vec::new();
     for path in Path::ALL {
@@ -111,7 +111,7 @@ fn of_rung(rung: u32, rows: &[Row]) -> String {
     parts.join(", ")
 }
 
-/// Whether this is another path on a rung that onramp held too.
+/// True if this is another path on a rung that onramp held too.
 fn is_compared(row: &Row, rows: &[Row]) -> bool {
     row.path() != Some(Path::Onramp) && ratio_to_onramp(row, rows).is_some()
 }

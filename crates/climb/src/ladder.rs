@@ -38,9 +38,9 @@ impl Path {
         }
     }
 
-    /// How many of so many connections are opened in a second when the user names no rate. A server
-    /// that starts a thread for each is asked for fewer than the pool is. A rung of the pool takes
-    /// [`CONNECT_S`] at most, if the machine can: the largest would take minutes otherwise.
+    /// Connections that are opened in a second when the user names no rate. A server that starts a
+    /// thread for each is asked for fewer than the pool is. A rung of the pool takes [`CONNECT_S`]
+    /// at most, if the machine can: the largest would take minutes otherwise.
     pub(crate) fn connect_rate_default(self, connections: u32) -> u32 {
         match self {
             Self::Direct | Self::ServerPool => 4_000,

@@ -1,4 +1,4 @@
-//! Which wall a cell would hit, and which it did hit, each in one sentence.
+//! Walls that a cell would hit, and those that it did hit, each in one sentence.
 //!
 //! Before: some rungs are impossible by arithmetic. The doctor's checks say which, from the facts
 //! of this machine and what the private server may be given; trying would take minutes to learn
@@ -17,14 +17,14 @@ use doctor::facts::{Facts, Files, Server};
 use doctor::preflight::{behind, brief, walls_of};
 use doctor::question::{Question, Role, Way};
 
-/// What this machine has now, with a private server that may have `connections`.
+/// Facts of this machine now, with a private server that may have `connections`.
 pub(crate) fn facts_with_server(connections: u32) -> Facts {
     let mut facts = Facts::read(&Files::of_kernel(), None);
     facts.server = Some(private_server(connections));
     facts
 }
 
-/// What is known of a private server before it runs.
+/// Facts of a private server before it runs.
 fn private_server(connections: u32) -> Server {
     let most = u64::from(connections).min(CONNECTIONS_MAX);
     let mut server = Server {
@@ -36,7 +36,7 @@ fn private_server(connections: u32) -> Server {
     server
 }
 
-/// What is asked about a cell. `backends` are the pooler's connections to the server.
+/// Question about a cell. `backends` are the pool's connections to the server.
 pub(crate) fn question(cell: Cell, role: Role, backends: u32) -> Question {
     Question {
         connections: Some(u64::from(cell.connections)),
@@ -63,7 +63,7 @@ pub(crate) fn forbidden(question: &Question, facts: &Facts) -> Option<String> {
     Some(format!("not tried: {}", brief(&nearest)))
 }
 
-/// Whether enough connected that the figures are about this rung: 99 of 100.
+/// True if enough connected that the figures are about this rung: 99 of 100.
 pub(crate) fn is_held(cell: Cell, report: &LoadReport) -> bool {
     let connected = report.connected.unwrap_or_default();
     // Clients who hang up are never all connected, and that is what is measured.
@@ -72,16 +72,16 @@ pub(crate) fn is_held(cell: Cell, report: &LoadReport) -> bool {
     report.statements_per_s.is_some() && (enough || storm)
 }
 
-/// What is known about a cell after it ran.
+/// Facts about a cell after it ran.
 pub(crate) struct Outcome<'a> {
     pub(crate) cell: Cell,
     pub(crate) report: Option<&'a LoadReport>,
-    /// What `load` said last, and how it ended.
+    /// Last words of `load`, and its end.
     pub(crate) load_words: &'a str,
     /// The pooler's last words, if it ended before it was told to.
     pub(crate) pool_death: Option<&'a str>,
     pub(crate) server_log: &'a [String],
-    /// What was asked of this machine, and what it had.
+    /// Question to the doctor about this machine, and its facts.
     pub(crate) question: &'a Question,
     pub(crate) facts: &'a Facts,
 }

@@ -1,5 +1,5 @@
-//! What this machine is: the facts that a reader of the figures asks for. What bounds a climb is
-//! the doctor's to read.
+//! Facts of this machine that a reader of the figures asks for. The bounds of a climb are the
+//! doctor's to read.
 //!
 //! All of it is read from `/proc` once, into a plain struct. A bound that cannot be read counts as
 //! none (`u64::MAX`).
@@ -43,7 +43,7 @@ impl Machine {
     }
 }
 
-/// Whether this process runs as root.
+/// True if this process runs as root.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -78,7 +78,7 @@ fn can_enter() -> bool {
     silent.status().is_ok_and(|status| status.success())
 }
 
-/// What runs a program in a namespace whose table has so many places.
+/// Command that runs a program in a namespace whose table has so many places.
 fn with_places(places: u64) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--net", "--", "sh", "-c", OUTER, &places.to_string()]);

@@ -1,4 +1,4 @@
-//! What a climb says while it works, on stderr.
+//! Progress of a climb, on stderr.
 //!
 //! Two kinds of text: a line that stays (a cell begins, a cell has ended) and, on a terminal only,
 //! one live line that is overwritten in place (connects so far, statements/s of the last second).
@@ -13,7 +13,7 @@ const LIVE_CHARS_MAX: usize = 79;
 /// The writer of progress.
 pub(crate) struct Progress<'a> {
     out: &'a mut dyn Write,
-    /// Whether a live line can be shown.
+    /// True if a live line can be shown.
     terminal: bool,
     live_shown: bool,
 }
@@ -53,8 +53,8 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// What is live about a line of load's report, `[ 4s ] thds: 1000 tps: 9.1 qps: 9.1 ...`:
-/// the second and the statements/s. None for any other line.
+/// Live figures of a line of load's report, `[ 4s ] thds: 1000 tps: 9.1 qps: 9.1 ...`: the second
+/// and the statements/s. None for any other line.
 pub(crate) fn report_line(line: &str) -> Option<(u64, f64)> {
     let (second, rest) = line.strip_prefix('[')?.split_once(']')?;
     let second = second.trim().trim_end_matches('s').parse().ok()?;

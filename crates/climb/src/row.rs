@@ -44,13 +44,13 @@ pub(crate) struct Row {
     pub(crate) reconnects: Option<u64>,
     /// Runs of the workload's script that came to their end: transactions, where it has one.
     pub(crate) events_per_s: Option<f64>,
-    /// How long such a run took.
+    /// Latency of an event.
     pub(crate) event: Option<Latency>,
-    /// How long the script's statements took, where it has several.
+    /// Latencies of the script's statements, where it has several.
     pub(crate) by_statement: Vec<OfStatement>,
     pub(crate) connect_s: Option<f64>,
     pub(crate) duration_s: Option<f64>,
-    /// Which limit stopped the cell; null if every connection was held.
+    /// Limit that stopped the cell; null if every connection was held.
     pub(crate) limit: Option<String>,
     pub(crate) errors: Vec<LoadError>,
     pub(crate) pool_rss_bytes: Option<u64>,
@@ -67,7 +67,7 @@ pub(crate) struct Row {
     pub(crate) kernel_bytes: Option<u64>,
 }
 
-/// What `onramp load --json` writes, as far as it is used here.
+/// Fields of `onramp load --json` that are used here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct LoadReport {
@@ -178,32 +178,32 @@ impl Row {
         self.p99_over_mean = self.p99_ms.zip(self.mean_ms).and_then(ratio);
     }
 
-    /// Which of the paths it is; None for a name from another version.
+    /// Path of the row; None for a name from another version.
     pub(crate) fn path(&self) -> Option<Path> {
         Path::named(&self.path)
     }
 
-    /// Whether clients lost their patience.
+    /// True if clients lost their patience.
     pub(crate) fn is_storm(&self) -> bool {
         self.gave_up.is_some_and(|count| count > 0)
     }
 
-    /// Whether the script's statements are few and unlike, so that each is worth a line.
+    /// True if the script's statements are few and unlike, so that each is worth a line.
     pub(crate) fn is_mixed(&self) -> bool {
         (2..=STATEMENTS_SHOWN_MAX).contains(&self.by_statement.len())
     }
 
-    /// Whether an event is a transaction.
+    /// True if an event is a transaction.
     pub(crate) fn is_transaction(&self) -> bool {
         self.by_statement.iter().any(|of| of.statement == "BEGIN")
     }
 
-    /// Whether an event is more than a statement.
+    /// True if an event is more than a statement.
     pub(crate) fn has_long_events(&self) -> bool {
         self.by_statement.len() > 1
     }
 
-    /// Whether there are figures for this number of connections.
+    /// True if there are figures for this number of connections.
     pub(crate) fn has_figures(&self) -> bool {
         self.statements_per_s.is_some()
     }
@@ -218,7 +218,7 @@ impl Row {
         }
     }
 
-    /// What one more client costs the process that holds the clients.
+    /// Bytes that one more client costs the process that holds the clients.
     pub(crate) fn holder_bytes_per_client(&self) -> Option<f64> {
         match self.path()? {
             Path::Onramp => self.pool_bytes_per_client,

@@ -40,7 +40,7 @@ const CELL_SLACK: Duration = Duration::from_secs(120);
 /// And its connects may be this many times slower than the rate.
 const CONNECT_SLOWNESS_MAX: u32 = 5;
 
-/// What all cells share. Dropping it stops the server and then removes the scratch directory.
+/// State that all cells share. Dropping it stops the server and then removes the scratch directory.
 pub(crate) struct Bench<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) machine: Machine,
@@ -54,7 +54,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) scratch: Scratch,
 }
 
-/// What a run of `load` left.
+/// Result of a run of `load`.
 struct Run {
     status: ExitStatus,
     report: Option<LoadReport>,
@@ -139,7 +139,7 @@ impl Bench<'_> {
         }
     }
 
-    /// What a cell needs of this machine; where the server is the user's, it may be elsewhere.
+    /// Question to the doctor about a cell; where the server is the user's, it may be elsewhere.
     fn question(&self, cell: Cell) -> Question {
         let role = match &self.server {
             Some(_) => Role::AllInOne,

@@ -14,12 +14,12 @@ use crate::options::{Plan, Scenario};
 /// A ladder within a climb.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// What its rows are called; empty where a climb has only one ladder.
+    /// Name of its rows; empty where a climb has only one ladder.
     pub(crate) name: String,
     pub(crate) plan: Plan,
 }
 
-/// What differs from step to step.
+/// Differences between steps.
 struct Preset {
     name: &'static str,
     rungs: &'static [u32],

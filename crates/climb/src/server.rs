@@ -36,7 +36,7 @@ const START_PATIENCE: Duration = Duration::from_secs(120);
 const STOP_GRACE: Duration = Duration::from_secs(30);
 const START_ATTEMPTS: usize = 3;
 
-/// What differs from cell to cell.
+/// Settings that differ from cell to cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Run the server's own pool of threads, and not a thread per connection.
@@ -143,14 +143,14 @@ impl PrivateServer {
         &self.programs.version
     }
 
-    /// Where clients connect while it runs.
+    /// Address for clients while it runs.
     pub(crate) fn dsn(&self) -> Result<Dsn> {
         let port = self.running.as_ref().map(|(_, port)| *port);
         let port = port.context("the private MariaDB does not run")?;
         Ok(Dsn::loopback(NAME, &self.password, port, NAME))
     }
 
-    /// Where the pooler connects: it stands beside the server, so it takes the socket.
+    /// Address for the pool: it stands beside the server, so it takes the socket.
     pub(crate) fn backend(&self) -> Result<Dsn> {
         Ok(self.dsn()?.by_socket(&self.socket.to_string_lossy()))
     }
@@ -216,7 +216,7 @@ impl PrivateServer {
     }
 }
 
-/// What is the same for every cell.
+/// Settings of every cell.
 const SETTINGS: [&str; 20] = [
     "bind-address=127.0.0.1",
     "skip-name-resolve",

@@ -116,7 +116,7 @@ fn line(columns: [String; 10]) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// What was asked for and what was answered in time; empty where everybody was patient.
+/// Goodput beside the demand; empty where everybody was patient.
 fn goodput(rows: &[Row]) -> String {
     if !rows.iter().any(Row::is_storm) {
         return String::new();
@@ -139,7 +139,7 @@ fn goodput(rows: &[Row]) -> String {
     text
 }
 
-/// How long whole events took: transactions, mostly. Empty where an event is one statement.
+/// Latencies of whole events: transactions, mostly. Empty where an event is one statement.
 fn events(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows.iter().filter(|row| row.has_long_events()) {
@@ -158,7 +158,7 @@ fn events(rows: &[Row]) -> String {
     format!("\nconnections path             events/s  mean ms   p50 ms   p95 ms   p99 ms\n{text}")
 }
 
-/// How long each statement took, where the script has few.
+/// Latencies of each statement, where the script has few.
 fn statements(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows.iter().filter(|row| row.is_mixed()) {
@@ -198,7 +198,7 @@ fn shortened(statement: &str) -> String {
     }
 }
 
-/// What each process held at its peak, in MiB; empty if nobody's memory is known.
+/// Memory of each process at its peak, in MiB; empty if nobody's memory is known.
 fn memory(rows: &[Row]) -> String {
     let columns = |row: &Row| {
         let bytes = [

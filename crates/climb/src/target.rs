@@ -1,4 +1,4 @@
-//! Where the statements go: the address of a server, as `mysql://USER[:PASS]@HOST:PORT/DB`.
+//! Targets of statements: the address of a server, as `mysql://USER[:PASS]@HOST:PORT/DB`.
 //!
 //! `climb` passes the address on to `load` and `pool`, which read it in full; so the parts are kept
 //! as they were written (percent signs and all) and only taken apart as far as needed to name
@@ -108,7 +108,7 @@ impl Dsn {
         &self.schema
     }
 
-    /// The same server by its Unix socket.
+    /// The target by the server's Unix socket.
     pub(crate) fn by_socket(&self, socket: &str) -> Self {
         let host = "localhost".to_owned();
         Self {
@@ -119,7 +119,7 @@ impl Dsn {
         }
     }
 
-    /// The same account and schema behind a pooler on this loopback port.
+    /// The target's account and schema behind a pool on this loopback port.
     pub(crate) fn behind_pool(&self, port: u16) -> Self {
         let host = "127.0.0.1".to_owned();
         Self {
@@ -209,7 +209,7 @@ impl Dsn {
     }
 }
 
-/// What an address says.
+/// Form of an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Whole,
@@ -316,7 +316,7 @@ fn version_in(packet: &[u8]) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
-    /// What a child is given: its argument, and the password in its environment.
+    /// Argument of a child, and the password in its environment.
     fn given(dsn: &Dsn, give: fn(&Dsn, &mut Command) -> String) -> (String, Option<String>) {
         let mut command = Command::new("onramp");
         let argument = give(dsn, &mut command);

@@ -36,14 +36,14 @@ const NULL: u8 = 0xFB;
 /// Bytes of a column's definition that its type decides, behind the names.
 const TYPE_LEN: usize = 12;
 
-/// How the client wants its answers.
+/// Form of answers that the client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     /// It has agreed on CLIENT_DEPRECATE_EOF.
     pub(crate) deprecate_eof: bool,
 }
 
-/// What is wrong with a statement: a server's number for it, and a sentence.
+/// Error of a statement: a server's number for it, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) code: ErrorCode,
@@ -107,7 +107,7 @@ fn put_eof(out: &mut Vec<u8>, seq: u8) {
 /// A column of an answer.
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// Where its type stands.
+    /// Offset of its type.
     at: usize,
     /// The type of the values so far; `None` while all were NULL.
     of: Option<u8>,
@@ -120,7 +120,7 @@ pub(crate) struct Answer<'o> {
     form: Form,
     /// The number of the next packet.
     seq: u8,
-    /// Where it begins.
+    /// Offset at which it begins.
     start: usize,
     columns: Vec<Column>,
     /// A number as text.

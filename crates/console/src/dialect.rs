@@ -33,7 +33,7 @@ const SESSION_VARIABLES: [&str; 18] = [
     "unique_checks",
 ];
 
-/// What stands behind SET without being a variable.
+/// Words behind SET that are no variables.
 const SET_WORDS: [&str; 7] = [
     "character",
     "charset",
@@ -47,7 +47,7 @@ const SET_WORDS: [&str; 7] = [
 /// In place of a value: what the file of the settings says, or the default.
 const DEFAULT: &str = "DEFAULT";
 
-/// What an administrator can have done.
+/// Actions that an administrator can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `PAUSE`: statements wait from now on.
@@ -73,7 +73,7 @@ pub enum Action {
     Set {
         /// The setting's name.
         name: String,
-        /// What was written behind it, without quotes; none is `DEFAULT`.
+        /// Value behind it, without quotes; none is `DEFAULT`.
         value: Option<String>,
     },
 }
@@ -98,7 +98,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// What a text asks for.
+/// Request of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// Rows: a text for the engine.
@@ -113,7 +113,7 @@ pub(crate) enum Asked {
     Nothing,
 }
 
-/// What the dialect needs to know.
+/// Names that the dialect needs to know.
 pub(crate) struct Names<'a> {
     pub(crate) tables: &'a [Table],
     /// The session's schema.
@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Whether SET names what a session of a server has, so that a client may begin with it: a
+    /// True if SET names what a session of a server has, so that a client may begin with it: a
     /// mistyped setting must not be taken for one.
     fn is_of_sessions(&self, name: &str) -> bool {
         let mut known = self.names.variables.iter();
@@ -492,8 +492,8 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// What a string of MySQL's means: without its quotes and backslashes. A charset's name in front of
-/// it (`_utf8'x'`) is a token of its own.
+/// Value of a MySQL string: without its quotes and backslashes. A charset's name in front of it
+/// (`_utf8'x'`) is a token of its own.
 fn unquoted(text: &str) -> String {
     let mut bytes = text.chars();
     let Some(quote) = bytes.next() else {

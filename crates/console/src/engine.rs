@@ -38,7 +38,7 @@ const LOOK_EVERY: i32 = 10_000;
 /// In place of a schema, of a table that is named without one.
 const ANY: &str = "";
 
-/// What the authorizer notes and decides by.
+/// Notes of the authorizer, and what it decides by.
 #[derive(Default)]
 struct Watch {
     /// The engine itself is at work: everything is allowed.
@@ -49,7 +49,7 @@ struct Watch {
     until: Mutex<Option<Time>>,
 }
 
-/// Who is connected, for functions such as USER().
+/// The connected account, for functions such as USER().
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
     pub(crate) user: String,
@@ -62,7 +62,7 @@ pub(crate) struct Engine {
     database: Connection,
     watch: Arc<Watch>,
     source: Arc<dyn Source>,
-    /// What DATABASE() says.
+    /// Answer of DATABASE().
     schema: Arc<Mutex<&'static str>>,
 }
 
@@ -432,10 +432,10 @@ fn insert(database: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Resul
     database.execute_batch("COMMIT")
 }
 
-/// How SQLite begins to say that a table is not there.
+/// Opening of SQLite's message that a table is not there.
 const NO_TABLE: &str = "no such table: ";
 
-/// What SQLite says, for the client.
+/// SQLite's error, for the client.
 fn wrong(error: &rusqlite::Error) -> Wrong {
     use rusqlite::ErrorCode::{
         AuthorizationForStatementDenied, OperationInterrupted, OutOfMemory, TooBig,

@@ -82,7 +82,7 @@ pub struct Column {
     pub name: &'static str,
     /// Its type.
     pub of: Type,
-    /// What it says, in one line.
+    /// Description in one line.
     pub help: &'static str,
 }
 
@@ -93,7 +93,7 @@ pub struct Table {
     pub schema: &'static str,
     /// Its name; `SHOW NAME` shows it where the schema is [`DEFAULT_SCHEMA`].
     pub name: &'static str,
-    /// What it has a row for, in one line.
+    /// Subject of a row, in one line.
     pub help: &'static str,
     /// Its columns, the one that LIKE compares first.
     pub columns: &'static [Column],
@@ -118,18 +118,18 @@ pub enum Value {
 /// A row, in the order of its table's columns.
 pub type Row = Vec<Value>;
 
-/// Who may log in.
+/// An account that may log in.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// The name.
     pub name: String,
     /// The password.
     pub password: Vec<u8>,
-    /// What the account may do.
+    /// Rights of the account.
     pub access: Access,
 }
 
-/// What an account may do.
+/// Rights of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Read.
@@ -138,8 +138,8 @@ pub enum Access {
     Admin,
 }
 
-/// Where tables and commands come from. Its functions are called from several threads at once, and
-/// may wait for a moment.
+/// Source of tables and commands. Its functions are called from several threads at once, and may
+/// wait for a moment.
 pub trait Source: Send + Sync + 'static {
     /// All tables.
     fn tables(&self) -> &'static [Table];
@@ -156,7 +156,7 @@ pub trait Source: Send + Sync + 'static {
     /// A line of figures, as COM_STATISTICS has it.
     fn summary(&self) -> String;
 
-    /// Whether SET may name this setting.
+    /// True if SET may name this setting.
     fn is_setting(&self, name: &str) -> bool;
 
     /// Does what an administrator of this name wants, and says what was done.
@@ -165,15 +165,15 @@ pub trait Source: Send + Sync + 'static {
     /// A sentence that says why it cannot be done.
     fn act(&self, admin: &str, action: &Action) -> Result<String, Refused>;
 
-    /// What [`Source::act`] has said of this is on its way: what ends the program begins now, or
-    /// nobody would hear that it ends.
+    /// Called when the answer of [`Source::act`] is on its way: an action that ends the program
+    /// begins now, or nobody would hear that it ends.
     fn has_answered(&self, action: &Action);
 
     /// Somebody has logged in, or has failed to.
     fn logged_in(&self, account: &str, peer: &str, accepted: bool);
 }
 
-/// Where clients come in.
+/// Socket that clients come in by.
 #[derive(Debug)]
 pub enum Listener {
     /// TCP.
@@ -195,7 +195,7 @@ impl Listener {
     }
 }
 
-/// What all connections share.
+/// State that all connections share.
 pub(crate) struct Site {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) accounts: Vec<Account>,
@@ -233,7 +233,7 @@ impl Site {
 pub enum Refused {
     /// There is no client with this number.
     UnknownClient(u64),
-    /// What would do it has not answered in time, in a sentence.
+    /// The source did not answer in time: a sentence.
     Late(String),
     /// Something else, in a sentence.
     Because(String),

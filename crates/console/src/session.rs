@@ -32,7 +32,7 @@ use wire::status::AUTOCOMMIT;
 /// Bytes of a packet that is too long, read at once.
 const DISCARDED_AT_ONCE: usize = 64 * 1024;
 
-/// What a client may choose from.
+/// Capabilities that a client may choose from.
 const OFFERED: u32 = cap::LONG_PASSWORD
     | cap::FOUND_ROWS
     | cap::LONG_FLAG
@@ -48,7 +48,7 @@ const OFFERED: u32 = cap::LONG_PASSWORD
     | cap::PLUGIN_AUTH_LENENC_DATA
     | cap::DEPRECATE_EOF;
 
-/// How nice a connection's thread is to others.
+/// Nice value of a connection's thread.
 const NICE: i32 = 10;
 
 /// The version in the greeting: clients choose their first statements by its number.
@@ -62,7 +62,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// The same socket, for whoever may have to end it.
+    /// Another handle of the socket, for whoever may have to end it.
     pub(crate) fn copy(&self) -> io::Result<Stream> {
         Ok(match self {
             Stream::Tcp(stream, peer) => Stream::Tcp(stream.try_clone()?, *peer),
@@ -337,7 +337,7 @@ fn fresh_nonce() -> io::Result<Nonce> {
     Ok(nonce_from_random(random))
 }
 
-/// Whether the proof is that of the account; takes the same steps where there is none.
+/// True if the proof is that of the account; takes the same steps where there is none.
 fn proves(account: Option<&Account>, plugin: Plugin, proof: &[u8], nonce: &Nonce) -> bool {
     let password = account.map_or(&b"?"[..], |account| &account.password);
     let right = match plugin {
@@ -347,7 +347,7 @@ fn proves(account: Option<&Account>, plugin: Plugin, proof: &[u8], nonce: &Nonce
     right && account.is_some() && !password.is_empty()
 }
 
-/// What stays of an answer until it is sent.
+/// Rest of an answer until it is sent.
 struct Answered {
     /// Its memory; dropped with it.
     _held: Held,
@@ -402,7 +402,7 @@ impl Session<'_> {
         Some(Answered { _held: held, done })
     }
 
-    /// What the session knows of names, handed to someone.
+    /// Lends the session's names to a function.
     fn with_names<T>(&self, ask: impl FnOnce(&Names<'_>) -> T) -> T {
         let source = &self.site.source;
         let tables: Vec<Table> = source.tables().iter().chain(OWN).copied().collect();

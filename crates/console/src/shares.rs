@@ -1,4 +1,5 @@
-//! What connections of the console share: places to run statements, and memory for answers.
+//! Resources that connections of the console share: places to run statements, and memory for
+//! answers.
 //!
 //! The console must not take what the pool's clients need. A statement may fill tables of 200,000
 //! rows, so few run at once, and others wait for a place; readers leave one to administrators.
@@ -55,7 +56,7 @@ impl Drop for Place<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Answers(AtomicUsize);
 
-/// What one answer takes, until it is dropped.
+/// Memory of one answer, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     answers: Arc<Answers>,

@@ -69,7 +69,7 @@ struct Small {
     asked: Mutex<Vec<&'static str>>,
     /// Whoever has rows and clients does not answer.
     is_late: AtomicBool,
-    /// What a command waits for behind its answer.
+    /// Gate that a command waits for behind its answer.
     gate: Mutex<Option<Receiver<()>>>,
 }
 
@@ -390,7 +390,7 @@ const FORM: Form = Form {
     deprecate_eof: true,
 };
 
-/// What an answer holds, until that is dropped.
+/// Runs a text, with the memory that its answer holds until it is dropped.
 fn run(engine: &Engine, text: &str, answers: &Arc<Answers>) -> Result<(Vec<u8>, Held), Wrong> {
     let (mut out, mut held) = (Vec::new(), Held::none(answers.clone()));
     engine.run(text, Answer::new(&mut out, 1, FORM, &mut held))?;

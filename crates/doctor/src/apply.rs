@@ -20,7 +20,7 @@ use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 
-/// What can be changed.
+/// Objects that can be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Object {
@@ -51,7 +51,7 @@ pub enum Object {
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// What.
+    /// Object to change.
     #[serde(flatten)]
     pub object: Object,
     /// The value before.
@@ -71,7 +71,7 @@ impl Change {
         }
     }
 
-    /// What, in words.
+    /// Object in words.
     fn words(&self) -> String {
         match &self.object {
             Object::Sysctl { name } => name.clone(),
@@ -82,7 +82,7 @@ impl Change {
     }
 }
 
-/// What can be changed now, and the commands of what cannot.
+/// Changes that can be made now, and the commands of those that cannot.
 #[must_use]
 pub fn plan(findings: &[Finding], facts: &Facts, files: &Files) -> (Vec<Change>, Vec<String>) {
     let (mut changes, mut later): (Vec<Change>, Vec<String>) = (Vec::new(), Vec::new());
@@ -218,7 +218,7 @@ pub fn agree(
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Where changes are made.
+/// Places in which changes are made.
 pub struct Hands<'a> {
     /// The kernel's files.
     pub files: &'a Files,

@@ -92,13 +92,13 @@ pub fn run(args: &ExplainArgs) -> ExitCode {
     }
 }
 
-/// Whether some explanation tells the value of this variable or status of a server.
+/// True if some explanation tells the value of this variable or status of a server.
 pub(crate) fn is_told(name: &str) -> bool {
     let mut looks = catalogue::entries().iter().flat_map(|entry| &entry.verify);
     looks.any(|look| look.live.as_ref().is_some_and(|live| live.is_of_name(name)))
 }
 
-/// What an error line means, in one sentence; None for a line that the catalogue does not know.
+/// Meaning of an error line, in one sentence; None for a line that the catalogue does not know.
 #[must_use]
 pub fn in_short(line: &str) -> Option<&'static str> {
     let explained = Query::of(line).answer().into_iter().next();

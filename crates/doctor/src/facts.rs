@@ -1,4 +1,4 @@
-//! What there is: one plain struct with everything that the checks look at.
+//! Facts: one plain struct with everything that the checks look at.
 //!
 //! The problem: a check that reads `/proc` itself can be tried on one machine only. So all facts
 //! are read once, into [`Facts`], and the checks are pure functions of it. The struct can be
@@ -22,7 +22,7 @@ pub(crate) use files::sysctl_path;
 pub use network::connection_table_places;
 pub use process::servers;
 
-/// What "unlimited" and "max" are read as.
+/// Value of "unlimited" and "max".
 pub const NO_LIMIT: u64 = u64::MAX;
 
 /// A fact that may be unknown.
@@ -40,7 +40,7 @@ pub struct Facts {
     pub server_process: Option<Process>,
     /// All servers that run on this host, where the server is on this host or none was named.
     pub servers: Vec<Running>,
-    /// What the server said of itself.
+    /// Facts of the server, told by itself.
     pub server: Option<Server>,
     /// Why there is nothing, or not everything, of the server; sentences.
     pub missing: Vec<String>,
@@ -88,7 +88,7 @@ pub struct Host {
     pub clock_source: String,
     /// Settings by their name in sysctl, e.g. `net.ipv4.tcp_mem`, with their numbers.
     pub sysctls: BTreeMap<String, Vec<u64>>,
-    /// What is in use or was counted since boot; the names are in `facts/`.
+    /// Resources in use, or counted since boot; the names are in `facts/`.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -150,19 +150,19 @@ pub struct Process {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Group {
-    /// Where the tightest pids.max stands, as a path below the hierarchy's root.
+    /// Place of the tightest pids.max, as a path below the hierarchy's root.
     pub pids_path: String,
     /// Its file.
     pub pids_file: String,
     /// The tightest pids.max.
     pub pids_max: Fact,
-    /// What is used of it.
+    /// Processes in use of it.
     pub pids_now: Fact,
-    /// Where the tightest memory limit stands.
+    /// Place of the tightest memory limit.
     pub memory_path: String,
     /// The tightest memory limit, in bytes.
     pub memory_max: Fact,
-    /// What is used of it, in bytes, without the pages of files that give way.
+    /// Memory in use of it, in bytes, without the pages of files that give way.
     pub memory_now: Fact,
 }
 
@@ -177,11 +177,11 @@ pub enum Link {
     Checked,
 }
 
-/// What a server said of itself.
+/// Facts that a server tells of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Server {
-    /// Where it was asked: `HOST:PORT` or a socket's path.
+    /// Address at which it was asked: `HOST:PORT` or a socket's path.
     pub place: String,
     /// The target is on this host: a Unix socket or a loopback address.
     pub is_local: bool,
@@ -216,7 +216,7 @@ impl Server {
         self.status.get(name)?.parse().ok()
     }
 
-    /// Whether it is MariaDB, by its version.
+    /// True if it is MariaDB, by its version.
     #[must_use]
     pub fn is_mariadb(&self) -> bool {
         self.version.to_ascii_lowercase().contains("mariadb")
@@ -237,7 +237,7 @@ impl Facts {
         }
     }
 
-    /// Which servers' limits are not looked at, and how to choose another; None where there is
+    /// Servers whose limits are not looked at, and the way to choose another; None where there is
     /// nothing to choose.
     #[must_use]
     pub fn choice(&self) -> Option<String> {

@@ -13,7 +13,7 @@ use crate::setting::Setting;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What a check says.
+/// Status of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -27,7 +27,7 @@ pub enum Status {
     Skipped,
 }
 
-/// What there is, or is needed.
+/// Amount that is there, or is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Not known, or nothing.
@@ -68,10 +68,10 @@ impl Serialize for Amount {
     }
 }
 
-/// What N connections need: `base + each x N`.
+/// Need of N connections: `base + each x N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// What is used by others, or whatever the number of connections.
+    /// Amount that others use, or that is used whatever the number of connections.
     pub base: u64,
     /// For each connection.
     pub each: u64,
@@ -84,14 +84,14 @@ impl Demand {
         Demand { base, each }
     }
 
-    /// What `connections` need.
+    /// Need of `connections`.
     #[must_use]
     pub fn of(self, connections: u64) -> u64 {
         self.base
             .saturating_add(self.each.saturating_mul(connections))
     }
 
-    /// How many connections `have` is enough for.
+    /// Number of connections that `have` is enough for.
     #[must_use]
     pub fn holds(self, have: u64) -> u64 {
         match self.each {
@@ -102,7 +102,7 @@ impl Demand {
     }
 }
 
-/// What happens where a finding is short.
+/// Consequence where a finding is short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// No more connections.
@@ -118,23 +118,23 @@ pub struct Finding {
     pub name: &'static str,
     /// It matters on a way that was asked for.
     pub is_asked: bool,
-    /// What happens where it is short; None where the number of connections is no matter.
+    /// Consequence where it is short; None where the number of connections is no matter.
     pub severity: Option<Severity>,
-    /// What the check says, for the ways and the number that were asked for.
+    /// Status of the check, for the ways and the number that were asked for.
     pub status: Status,
     /// Its numbers are bytes, which the text shows in larger units.
     pub in_bytes: bool,
-    /// What there is.
+    /// Amount that is there.
     pub have: Amount,
-    /// What is needed.
+    /// Amount that is needed.
     pub need: Amount,
     /// Connections it allows on each way; None where it does not matter on that way, or is unknown.
     pub holds: PerWay<Fact>,
     /// Why it matters, with the arithmetic.
     pub why: String,
-    /// What closes the gap; empty where nothing has to be done.
+    /// Remedy that closes the gap; empty where nothing has to be done.
     pub remedy: String,
-    /// The same as values, for fragments and `--apply`; also where there is no gap.
+    /// Remedy as values, for fragments and `--apply`; also where there is no gap.
     pub settings: Vec<Setting>,
 }
 
@@ -234,7 +234,7 @@ impl Finding {
         self.remedy(commands.join("; "))
     }
 
-    /// What is needed, as a number; 0 where it is none.
+    /// Amount that is needed, as a number; 0 where it is none.
     #[must_use]
     pub fn needed(&self) -> u64 {
         match self.need {

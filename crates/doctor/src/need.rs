@@ -1,5 +1,4 @@
-//! What connections need, as arithmetic: the constants behind the checks, each with where it is
-//! from.
+//! Needs of connections, as arithmetic: the constants behind the checks, each with its source.
 //!
 //! Measured figures were taken on Linux 6.18, x86-64, with everything on one machine.
 
@@ -125,8 +124,8 @@ impl Bytes {
     }
 }
 
-/// What a server's control group is charged for one of its connections on a way, in bytes: memory
-/// of the process, of the kernel for its thread, and of the socket.
+/// Bytes that a server's control group is charged for one of its connections on a way: memory of
+/// the process, of the kernel for its thread, and of the socket.
 #[must_use]
 pub fn server_bytes(way: Way) -> u64 {
     let thread = match way {
@@ -136,7 +135,7 @@ pub fn server_bytes(way: Way) -> u64 {
     SERVER_BYTES[way.index()] + thread + SOCKET_BYTES
 }
 
-/// What one connection takes of this host on each way, at the least.
+/// Least memory of this host for one connection on each way.
 #[must_use]
 pub fn bytes_per_connection(question: &Question) -> PerWay<Bytes> {
     let role = question.role;
@@ -165,7 +164,7 @@ pub fn bytes_per_connection(question: &Question) -> PerWay<Bytes> {
 mod tests {
     use super::*;
 
-    /// What the pool plans: with a hard limit of 20,000 descriptors 53 groups hold a million.
+    /// Plan of the pool: with a hard limit of 20,000 descriptors 53 groups hold a million.
     #[test]
     fn groups_hold_what_the_pooler_plans() {
         assert!(pool_holds(20_000, 64) > 1_000_000);

@@ -129,8 +129,8 @@ fn count_sources(text: &str) -> Result<u64, String> {
 }
 
 impl DoctorArgs {
-    /// Where --apply and --undo keep their record: nobody else may write there, since what it says
-    /// is done.
+    /// File in which --apply and --undo keep their record: nobody else may write there, since its
+    /// commands are carried out.
     ///
     /// # Errors
     /// A sentence, where this user has no place for it.
@@ -150,7 +150,7 @@ impl DoctorArgs {
         Ok(PathBuf::from(home).join(".onramp-doctor-undo.json"))
     }
 
-    /// What is asked, about these facts.
+    /// Question about these facts.
     #[must_use]
     pub fn question(&self, facts: &Facts) -> Question {
         let is_far = facts.server.as_ref().is_some_and(|server| !server.is_local);

@@ -1,4 +1,4 @@
-//! What a command says before it starts: the doctor's checks of what it is about to do.
+//! Checks of a command before it starts: the doctor's, of what it is about to do.
 //!
 //! The pooler and the load generator begin with what they need of this host; the climb also with
 //! what a server beside them needs. They are told by the same checks, in the same words, so that a
@@ -29,8 +29,8 @@ pub fn walls_of(facts: &Facts, question: &Question) -> Vec<Finding> {
     walls
 }
 
-/// Which of `findings` an error on `way` comes from: the nearest wall of those that answer with
-/// this error. `code` is a server's or client library's number, or an errno; the errno of a client
+/// Finding that an error on `way` comes from: the nearest wall of those that answer with this
+/// error. `code` is a server's or client library's number, or an errno; the errno of a client
 /// library stands in its words, in parentheses.
 #[must_use]
 pub fn behind<'a>(

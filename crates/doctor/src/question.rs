@@ -1,4 +1,4 @@
-//! What is asked: how many connections, which way, and what runs on this host.
+//! Questions to the doctor: number of connections, way, and role of this host.
 //!
 //! The three ways have different walls: a thread for each connection, a descriptor for each, or
 //! neither. A host is asked only about what runs on it.
@@ -6,7 +6,7 @@
 use serde::Serialize;
 use std::fmt;
 
-/// How connections come to the server.
+/// Way of connections to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
@@ -42,7 +42,7 @@ impl fmt::Display for Way {
 /// One value for each way, in the order of [`Way::ALL`].
 pub type PerWay<T> = [T; 3];
 
-/// What runs on this host.
+/// Programs that run on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Role {
     /// The database server
@@ -96,14 +96,14 @@ impl Role {
     }
 }
 
-/// What is asked.
+/// Question to the doctor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// Connections wanted; None asks for the ladder only.
     pub connections: Option<u64>,
     /// Ways that are looked at, at least one.
     pub ways: Vec<Way>,
-    /// What runs on this host.
+    /// Programs that run on this host.
     pub role: Role,
     /// Prepared statements that each connection holds; None if the user did not say.
     pub statements: Option<u64>,

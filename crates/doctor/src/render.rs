@@ -24,7 +24,7 @@ struct CheckJson<'a> {
 /// The answer, as programs read it.
 #[derive(Debug, Serialize)]
 struct AnswerJson<'a> {
-    /// Whose limits are the server's; null where none was found, or none chosen of several.
+    /// Process whose limits are the server's; null where none was found, or none chosen of several.
     server_pid: Option<u64>,
     /// All servers on this host.
     servers: &'a [Running],

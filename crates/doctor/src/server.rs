@@ -1,4 +1,4 @@
-//! What a server says of itself, asked over the wire.
+//! Facts that a server tells of itself, asked over the wire.
 //!
 //! Three questions: global variables, global status, and where the checkpoint of the redo log is,
 //! which some servers tell in status variables and others only in SHOW ENGINE INNODB STATUS, for

@@ -16,7 +16,7 @@ const COLUMNS: usize = 92;
 /// Limits of a way that its line names.
 const NAMED_MAX: usize = 3;
 
-/// How the text looks.
+/// Style of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// With colours, for a terminal.
@@ -222,7 +222,7 @@ fn way_ladder(out: &mut String, findings: &[Finding], way: Way) {
     out.push('\n');
 }
 
-/// What else is not as it should be, where no number of connections was given.
+/// Other faults, where no number of connections was given.
 fn notes(out: &mut String, findings: &[Finding], style: Style) {
     let wanting = findings
         .iter()

@@ -11,7 +11,7 @@ use crate::question::Way;
 pub struct Rung<'a> {
     /// Connections reached when it stops the next one.
     pub connections: u64,
-    /// What stops it.
+    /// Finding that stops it.
     pub finding: &'a Finding,
 }
 

@@ -45,7 +45,7 @@ impl From<io::Error> for Unread {
     }
 }
 
-/// What a regular file holds.
+/// Content of a regular file.
 ///
 /// # Errors
 /// It cannot be read, is none, or has more bytes than `bytes_max`.

@@ -18,14 +18,14 @@ const PIECE: usize = 4096;
 /// Reads in a row before others have their turn.
 const PIECES_MAX: usize = 8;
 
-/// What becomes of a connection.
+/// Progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Open,
     Closed,
 }
 
-/// Where it stands.
+/// State of a connection.
 #[derive(Debug)]
 enum State {
     /// The request has come so far.
@@ -58,7 +58,7 @@ impl Connection {
         })
     }
 
-    /// How many were accepted before it, and it.
+    /// Number of the connection, counted from the first that was accepted.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

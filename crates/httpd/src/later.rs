@@ -36,12 +36,12 @@ impl Later {
         self.jobs.try_send((number, job)).is_ok()
     }
 
-    /// What has been made since the last time.
+    /// Replies that have been made since the last call.
     pub(crate) fn made(&self) -> Vec<(u64, Reply)> {
         self.made.take()
     }
 
-    /// What becomes readable when there is something.
+    /// Mailbox that becomes readable when there is something.
     pub(crate) fn wake(&self) -> &Mailbox<(u64, Reply)> {
         &self.made
     }

@@ -33,13 +33,13 @@ use std::time::Duration;
 pub const CONNECTIONS_MAX: usize = 64;
 /// Bytes of a request, its body left out: it is not read.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024;
-/// How long a request may take to arrive.
+/// Longest time for a request to arrive.
 pub const ASK_MAX: Duration = Duration::from_secs(2);
 /// Answers that wait to be made, the one that is being made not counted.
 pub const LATER_MAX: usize = 8;
-/// How long an answer may take to be made.
+/// Longest time for an answer to be made.
 pub const MAKE_MAX: Duration = Duration::from_secs(30);
-/// How long an answer may take to be taken.
+/// Longest time for an answer to be taken.
 pub const TAKE_MAX: Duration = Duration::from_secs(10);
 /// The header that a POST needs. A page of another origin can send it only after a preflight, which
 /// is not answered here.
@@ -49,7 +49,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// The longest that the thread sleeps.
 const SLEEP_MAX: Duration = Duration::from_secs(3600);
 
-/// Where a page has the style and the script that all share.
+/// Mark in a page for the style and the script that all share.
 const STYLE_MARK: &str = "/* page.css */\n";
 const SCRIPT_MARK: &str = "// page.js\n";
 
@@ -61,7 +61,7 @@ pub fn page(own: &str) -> String {
         .replacen(SCRIPT_MARK, include_str!("page.js"), 1)
 }
 
-/// What is asked for.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The path, without the `?` and what follows it.
@@ -71,7 +71,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Whether the client has named this type among those that it takes; `q=0` says that it does
+    /// True if the client has named this type among those that it takes; `q=0` says that it does
     /// not take it.
     #[must_use]
     pub fn accepts(&self, kind: &str) -> bool {
@@ -91,7 +91,7 @@ impl Request<'_> {
     }
 }
 
-/// What is answered.
+/// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The status.
@@ -171,10 +171,10 @@ impl Reply {
     }
 }
 
-/// What makes an answer that takes a while.
+/// Function that makes an answer that takes a while.
 pub type Job = Box<dyn FnOnce() -> Reply + Send>;
 
-/// How a request is answered.
+/// Answer to a request: at once or later.
 pub enum Answer {
     /// At once.
     Now(Reply),
@@ -188,12 +188,12 @@ impl From<Reply> for Answer {
     }
 }
 
-/// What answers requests.
+/// A site: answers requests.
 pub trait Site {
     /// The answer to a request. It must not wait for anything.
     fn answer(&mut self, request: &Request<'_>) -> Answer;
 
-    /// How often [`Site::tick`] is called; `None`: never.
+    /// Interval of [`Site::tick`]; `None`: never.
     fn every(&self) -> Option<Duration> {
         None
     }
@@ -244,7 +244,7 @@ struct Server<S> {
     site: S,
     /// The oldest first.
     connections: Vec<Connection>,
-    /// How many there have been.
+    /// Number of connections so far.
     numbers: u64,
     later: Later,
     /// No connection is accepted before this moment.

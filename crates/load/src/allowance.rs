@@ -1,4 +1,4 @@
-//! How many events may still begin, over all groups.
+//! Events that may still begin, counted over all groups.
 //!
 //! Groups take one after the other from a common number. Shares dealt beforehand would be left over
 //! in a group whose connections could not be opened, or are not wanted any more, and the run would

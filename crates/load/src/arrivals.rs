@@ -15,7 +15,7 @@ use reactor::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How arrivals follow each other.
+/// Distribution of the gaps between arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Gaps {
     /// At random: exponential gaps, as of many clients who know nothing of each other
@@ -130,7 +130,7 @@ impl Arrivals {
         expired
     }
 
-    /// How many wait.
+    /// Number of events that wait.
     pub(crate) fn waiting(&self) -> u64 {
         self.line.len() as u64
     }

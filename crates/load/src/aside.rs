@@ -1,4 +1,4 @@
-//! What a run says beside its report: on standard error.
+//! Lines of a run on standard error, beside its report.
 //!
 //! Whoever reads it may have gone (`2>&1 | head`). The run and its other reports go on then, so
 //! the standard library's `eprintln!`, which ends the thread by a panic, is not for this crate.

@@ -36,7 +36,7 @@ const _: () = assert!(size_of::<Connection>() <= 168);
 /// Packets that must be whole are short: OK, ERR, a column count, a public key.
 const WHOLE_MAX: usize = 16 * 1024;
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Debug)]
 pub(crate) enum State {
     /// The system is opening it.
@@ -103,7 +103,7 @@ pub(crate) struct Connection {
     prepared: Option<Box<Prepared>>,
 }
 
-/// How a statement went.
+/// Outcome of a statement.
 enum Outcome {
     Succeeded(Class),
     Failed(Fault),
@@ -138,7 +138,7 @@ impl Connection {
         self.phase() != Phase::Statement
     }
 
-    /// Where its errors are counted.
+    /// Phase under which its errors are counted.
     pub(crate) fn phase(&self) -> Phase {
         match self.state {
             State::Connecting | State::LoggingIn(_) => Phase::Connect,

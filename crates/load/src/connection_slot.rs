@@ -8,7 +8,7 @@ use crate::workload::Draw;
 use reactor::Time;
 use std::time::Duration;
 
-/// What a connection is of the run, whether it is open or not.
+/// The part of a connection that outlives reopening.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionSlot {
     pub(crate) random: Random,
@@ -20,7 +20,7 @@ pub(crate) struct ConnectionSlot {
     pub(crate) made: u32,
     /// We closed it ourselves: it is opened again without regard to the connect rate.
     pub(crate) unpaced: bool,
-    /// How often its event has been given up and is to be run again.
+    /// Times that its event has been given up and is to be run again.
     pub(crate) repeats: u16,
     pub(crate) events: u32,
     pub(crate) busy: Duration,
@@ -52,7 +52,7 @@ impl ConnectionSlot {
         self.reopening || self.events > 0
     }
 
-    /// What its workload draws from.
+    /// Random numbers that its workload draws from.
     pub(crate) fn draw(&mut self) -> Draw<'_> {
         Draw {
             random: &mut self.random,

@@ -1,4 +1,4 @@
-//! What a connection works with besides itself: lent by its group, one connection at a time.
+//! Resources that a group lends its connections, one at a time.
 //!
 //! A connection of the generator has no buffers and no counters, so that a million of them fit.
 //! Its group has one [`Context`] and passes it to whoever an event is for. Invariant: between two
@@ -13,14 +13,14 @@ use crate::work::Work;
 use reactor::{RealNet, Time};
 use std::sync::Arc;
 use wire::compressed::Packer;
-/// What a connection works with besides itself.
+/// Resources that a group lends a connection.
 pub(crate) struct Context {
     pub(crate) net: RealNet,
     pub(crate) plan: Arc<Plan>,
     pub(crate) stats: Stats,
-    /// What is read goes here.
+    /// Buffer for reading.
     pub(crate) buffer: Vec<u8>,
-    /// What is written is made here.
+    /// Buffer for writing.
     pub(crate) out: Vec<u8>,
     /// For compression: what is unpacked, what is packed, and who does it.
     pub(crate) plain: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Context {
     pub(crate) running: bool,
     /// The error that is to end the run, until it is told.
     pub(crate) fatal: Option<String>,
-    /// What the server does not prepare.
+    /// Statements that the server does not prepare.
     pub(crate) refusals: Refusals,
     pub(crate) work: Work,
     pub(crate) events: Arc<Allowance>,

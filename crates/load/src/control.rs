@@ -1,4 +1,4 @@
-//! What the main thread and its groups tell each other.
+//! Messages between the main thread and its groups.
 //!
 //! The main thread gives each group its [`Share`] once, then an [`Order`] now and then; a group
 //! answers with a [`Message`]. Groups tell each other nothing.
@@ -9,7 +9,7 @@ use reactor::Time;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How things stand at one moment.
+/// Gauges at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gauges {
     /// Connections that are open and logged in.
@@ -41,7 +41,7 @@ impl Part {
 /// A group's part of the whole.
 #[derive(Debug)]
 pub(crate) struct Share {
-    /// Which group of how many.
+    /// Number of the group, and of all groups.
     pub(crate) part: Part,
     /// Index of its first connection.
     pub(crate) first: u32,
@@ -52,14 +52,14 @@ pub(crate) struct Share {
     pub(crate) events: Arc<Allowance>,
 }
 
-/// What the main thread wants.
+/// Orders of the main thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
     /// Execute from now on.
     Start,
     /// Hand over what was counted.
     Report,
-    /// The same, with sums over connections since the last checkpoint.
+    /// Report counts, with sums over connections since the last checkpoint.
     Checkpoint,
     /// Forget what was counted.
     Reset,
@@ -71,7 +71,7 @@ pub(crate) enum Order {
     Stop(Time),
 }
 
-/// What a group tells the main thread.
+/// Messages of a group to the main thread.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// Every connection has been tried.
@@ -91,7 +91,7 @@ pub(crate) enum Message {
 /// A group's numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
-    /// Which group, from 0.
+    /// Number of the group, from 0.
     pub(crate) group: usize,
     pub(crate) stats: Stats,
     pub(crate) gauges: Gauges,

@@ -32,9 +32,9 @@ use std::time::Duration;
 use wire::dsn::Dsn;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How long groups may take to end beyond the time they were given.
+/// Longest time that groups may take to end beyond the time they were given.
 const ENDING_MAX: Duration = Duration::from_secs(10);
-/// How often a run that waits for its last events says how many there are.
+/// Interval at which a run that waits for its last events says how many there are.
 const ENDING_LINE: Duration = Duration::from_secs(5);
 
 /// Runs the workload and reports.
@@ -95,7 +95,7 @@ pub(crate) fn run(
     }
 }
 
-/// Where the measured time stands: a point each second, a line each interval of the report.
+/// Position in the measured time: a point each second, a line each interval of the report.
 struct Clock {
     began: Time,
     /// CPU time of this process, and of each group's thread, when it began.
@@ -108,7 +108,7 @@ struct Clock {
     interval: Duration,
     line_from: Time,
     line_due: Time,
-    /// What the first line counts besides.
+    /// Counts that the first line has besides.
     starting: Stats,
     /// Counted since the last line.
     pending: Stats,
@@ -234,7 +234,7 @@ fn opening_line(args: &LoadArgs, plan: &Plan, layout: &Layout) -> String {
 
 struct Crowd<'a> {
     args: &'a LoadArgs,
-    /// Who may write a report in place of the text.
+    /// Hooks that may write a report in place of the text.
     hooks: &'a mut dyn Hooks,
     stop: &'a AtomicBool,
     group_threads: GroupThreads,
@@ -377,7 +377,7 @@ impl Crowd<'_> {
         self.measured.window.merge(clock.pending);
     }
 
-    /// What all groups counted up to a point that was due then, with the report of a checkpoint if
+    /// Counts of all groups up to a point that was due then, with the report of a checkpoint if
     /// there is one.
     fn counts_at(&mut self, clock: &mut Clock, due: Time) -> Stats {
         if !clock.take_checkpoint(due) {
@@ -408,7 +408,7 @@ impl Crowd<'_> {
         counts
     }
 
-    /// Where checkpoints are wanted, counts what has not been in the report of one.
+    /// Counts the time since the last checkpoint, where checkpoints are wanted.
     fn note_rest(&mut self, counts: &Stats) {
         if self.args.checkpoints().next().is_some() {
             let rest = self.measured.rest.get_or_insert_default();
@@ -416,7 +416,7 @@ impl Crowd<'_> {
         }
     }
 
-    /// What has to be read at the end of the measured time.
+    /// Notes the figures that have to be read at the end of the measured time.
     fn note_end(&mut self, clock: &Clock, now: Time) {
         let sample = process::own().unwrap_or_default();
         let measured = &mut self.measured;

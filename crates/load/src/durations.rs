@@ -40,7 +40,7 @@ pub(crate) fn parse_length(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// What lengths are drawn from.
+/// Distribution that lengths are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
     /// Always this one.

@@ -27,7 +27,7 @@ const MESSAGE_MAX: usize = 512;
 /// Errors, by phase and number, that are told apart.
 const NUMBERS_MAX: usize = 1_000;
 
-/// What a connection was doing when it failed.
+/// Phase of a connection in which it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -50,7 +50,7 @@ impl Phase {
     }
 }
 
-/// What a connection waits for while it is opened.
+/// Step of opening a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Connect,
@@ -69,7 +69,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// What a server said.
+    /// A server's error.
     pub(crate) fn server(err: &ErrPacket<'_>) -> Fault {
         let words = &err.message[..err.message.len().min(MESSAGE_MAX)];
         Fault {
@@ -79,7 +79,7 @@ impl Fault {
         }
     }
 
-    /// What the system said.
+    /// An error of the system.
     pub(crate) fn system(error: &io::Error) -> Fault {
         let Some(errno) = error.raw_os_error() else {
             return Fault::protocol(error.to_string());
@@ -213,9 +213,9 @@ pub struct ErrorCount {
     pub sqlstate: String,
     /// The words of the first one.
     pub message: String,
-    /// How many.
+    /// Number of these errors.
     pub count: u64,
-    /// What the connection was doing.
+    /// Phase of the connection.
     pub phase: Phase,
 }
 

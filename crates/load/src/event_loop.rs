@@ -18,7 +18,7 @@ pub(crate) const LISTENER: u8 = 2;
 /// An event that comes so many events later is announced.
 const EVENTS_AHEAD: usize = 2;
 
-/// How the kernel wakes a thread.
+/// Scheduling of a thread by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waking {
     /// A little late where others are at work: most answers can wait.
@@ -28,7 +28,7 @@ pub(crate) enum Waking {
 }
 
 impl Waking {
-    /// Where times have to be kept, at once.
+    /// Scheduling for threads that keep times: at once.
     pub(crate) fn keeping_time(keeps_time: bool) -> Waking {
         match keeps_time {
             true => Waking::AtOnce,
@@ -37,7 +37,7 @@ impl Waking {
     }
 }
 
-/// How far a group has come, as the main thread has been told: each step once, in this order.
+/// Progress of a group, as the main thread has been told: each step once, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Milestone {
     /// Connections are being opened.
@@ -48,9 +48,9 @@ pub(crate) enum Milestone {
     Finished,
 }
 
-/// What a group does; all else of its thread's life is [`run`].
+/// Work of a group; all else of its thread's life is [`run`].
 pub(crate) trait Turns: Sized {
-    /// Where it waits.
+    /// Sockets on which it waits.
     fn net(&mut self) -> &mut RealNet;
     /// When the next turn has to come at the latest.
     fn deadline(&self) -> Time;
@@ -60,7 +60,7 @@ pub(crate) trait Turns: Sized {
     fn on_event(&mut self, event: &Event);
     /// An event on this socket will follow soon.
     fn announce(&self, _socket: Key) {}
-    /// What is due besides events.
+    /// Does the work that is due besides events.
     fn turn(&mut self);
     fn is_over(&self) -> bool;
     /// Tells the main thread what is new.
@@ -92,7 +92,7 @@ pub(crate) fn watch_mailbox<O>(net: &mut RealNet, mailbox: &Mailbox<O>) -> Resul
     watched.map_err(|error| wrong("watch its mailbox", &error))
 }
 
-/// What a group could not do, and why.
+/// Message for a failed call of the system.
 pub(crate) fn wrong(what: &str, error: &io::Error) -> String {
     format!("a group could not {what}: {error}")
 }

@@ -1,5 +1,4 @@
-//! What `--locust-master` and `--print-locustfile` start: the classes of users that a command line
-//! means, each with what runs it.
+//! Classes of users behind `--locust-master` and `--print-locustfile`, each with its runner.
 //!
 //! The command line is that of one class; `--locust-class` has the words of others. Each class has
 //! groups of its own, so that a class can be any kind of run: statements, TCP connections that are
@@ -20,10 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long groups may take to end.
+/// Longest time for groups to end.
 const END_MAX: Duration = Duration::from_secs(5);
 
-/// What a command line of `onramp load` runs.
+/// Job of a command line of `onramp load`.
 pub(crate) enum Line {
     Statements(Box<LoadArgs>),
     Long(LongArgs),

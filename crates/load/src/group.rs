@@ -60,7 +60,7 @@ struct Group {
     end: Option<Time>,
     /// Sums over the connections that have been closed at the end.
     tally: Tally,
-    /// Where each slot stood at the last checkpoint.
+    /// Counts of each slot at the last checkpoint.
     marks: Marks,
 }
 

@@ -16,7 +16,7 @@ use reactor::Time;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long groups may take to answer a request for their numbers.
+/// Longest time for groups to answer a request for their numbers.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// All groups.
@@ -24,7 +24,7 @@ pub(crate) struct GroupThreads {
     threads: Threads<Order, Message>,
     /// Counted since the last report, of all groups.
     stats: Stats,
-    /// How things stood in each group when it last answered.
+    /// Gauges of each group when it last answered.
     gauges: Vec<Gauges>,
     answers: usize,
     pub(crate) settled: usize,
@@ -97,7 +97,7 @@ impl GroupThreads {
         self.gauges().connected
     }
 
-    /// How things stood in all groups when they last answered.
+    /// Sum of the gauges when groups last answered.
     pub(crate) fn gauges(&self) -> Gauges {
         self.gauges
             .iter()

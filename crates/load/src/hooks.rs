@@ -4,7 +4,7 @@
 //! numbers instead of the text on standard output. The run makes the numbers ([`Numbers`]) and does
 //! not know who takes them ([`Hooks`]).
 
-/// Which report.
+/// Kind of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
     /// One line each interval.
@@ -23,10 +23,10 @@ impl Hook {
     }
 }
 
-/// What a hook is given, by sysbench's names. Times are in seconds.
+/// Numbers that a hook is given, by sysbench's names. Times are in seconds.
 pub(crate) type Numbers = Vec<(&'static str, f64)>;
 
-/// Who may take a report.
+/// Scripts that may take a report.
 pub(crate) trait Hooks {
     /// Gives it the numbers of a report; false where it has no such hook, and the text is due.
     fn report(&mut self, hook: Hook, numbers: Numbers) -> bool;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Latencies of one kind, in milliseconds; all 0 where nothing was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// How many.
+    /// Number of latencies.
     pub count: u64,
     /// Exact.
     pub mean_ms: f64,

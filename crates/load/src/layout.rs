@@ -1,4 +1,4 @@
-//! How many groups there are, and how connections are dealt to them.
+//! Number of groups, and the share of connections of each.
 //!
 //! It follows from the cores and from the descriptor limit: a group has a descriptor table of its
 //! own, so each holds as many connections as the limit has room for. Connections are dealt evenly.
@@ -10,7 +10,7 @@ use std::thread;
 /// Descriptors of a table that are not for connections: standard streams, poll, and some to spare.
 const RESERVE: u64 = 48;
 
-/// How connections are dealt to groups, and why so.
+/// Distribution of connections over groups, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) groups: u32,

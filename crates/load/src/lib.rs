@@ -171,7 +171,7 @@ fn status(args: &LoadArgs, result: Result<Outcome, String>) -> ExitCode {
     }
 }
 
-/// How a job ended that could be done.
+/// Result of a job that could be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ran,

@@ -33,7 +33,7 @@ use std::thread;
 use std::time::Duration;
 use zmtp::Dealer;
 
-/// What runs the users of one class.
+/// Runner of the users of one class.
 pub(crate) trait Runner {
     /// Has so many users from now on, or as many as it can.
     fn order(&mut self, users: u32);
@@ -51,29 +51,29 @@ pub(crate) trait Runner {
 pub(crate) struct UserClass {
     /// Its name in the locustfile.
     pub(crate) name: String,
-    /// How many users it can have.
+    /// Most users that it can have.
     pub(crate) users_max: u32,
     pub(crate) runner: Box<dyn Runner>,
 }
 
-/// Where a master listens unless it is told otherwise.
+/// Default port of a master.
 const PORT: u16 = 5557;
-/// How often a worker says that it is alive, and groups are asked for their counts.
+/// Interval of heartbeats, and of requests for the counts of groups.
 const BEAT: Duration = Duration::from_secs(1);
-/// How often requests are reported, and how often a worker that is not acknowledged says again
-/// that it is ready.
+/// Interval of reports of requests, and of further announcements of a worker that is not
+/// acknowledged.
 const REPORT_EVERY: Duration = Duration::from_secs(3);
 const READY_EVERY: Duration = Duration::from_secs(5);
 /// A master that is silent for so long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// How long to wait before the master is tried again.
+/// Pause before the master is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
-/// How long the main thread waits for groups before it hears the master again.
+/// Longest time that the main thread waits for groups before it hears the master again.
 const LISTEN_MAX: Duration = Duration::from_millis(100);
 /// A master takes any version of a worker that says it is of no version.
 const NO_VERSION: i64 = -1;
 
-/// What the master thinks of a worker.
+/// Stage of a worker in its master's eyes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// There is no connection.
@@ -102,7 +102,7 @@ struct Worker {
     /// When something is to be said or tried again.
     due: Time,
     heard: Time,
-    /// Which of the master's workers it is.
+    /// Number of the worker that the master has given it.
     index: Option<u64>,
     /// Time of the last order to spawn, by the master's clock.
     spawned: f64,
@@ -172,7 +172,7 @@ struct Fleet {
     classes: Vec<UserClass>,
     listeners: Listeners,
     entries: Entries,
-    /// How many users of each class there were to be when it was last told.
+    /// Users of each class that were last ordered.
     users: Vec<u32>,
     started: f64,
     beat_due: Time,
@@ -276,7 +276,7 @@ impl Fleet {
         self.started = wall_clock();
     }
 
-    /// Which class runs users of this name.
+    /// Class that runs users of this name.
     fn class_of(&self, name: &str) -> usize {
         let mut classes = self.classes.iter();
         classes.position(|class| class.name == name).unwrap_or(0)
@@ -405,7 +405,7 @@ impl Worker {
         self.say("client_ready", NO_VERSION.into());
     }
 
-    /// What the master has said. Where it is gone, users stop.
+    /// Handles the master's messages. Where it is gone, users stop.
     fn hear(&mut self, now: Time) -> Vec<Order> {
         let Some(dealer) = &mut self.dealer else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Who logs in, and what a login that failed is to this crate.
+//! Credentials of connections, and failed logins as errors of this crate.
 //!
 //! The exchange itself is `wire`'s. Here stand the capabilities that a connection under load wants,
 //! and the change of its errors into a [`Fault`], which counts them by number.
@@ -11,7 +11,8 @@ use wire::client_login::{Account, COLLATION, LoginError, ServerKey};
 use wire::dsn::Dsn;
 use wire::reply::ErrPacket;
 
-/// What is asked of the server. Session tracking is left out: nothing here would read it.
+/// Capabilities that are asked of the server. Session tracking is left out: nothing here would read
+/// it.
 const WANTED: u32 = cap::LONG_PASSWORD
     | cap::LONG_FLAG
     | cap::CONNECT_WITH_DB
@@ -25,11 +26,11 @@ const WANTED: u32 = cap::LONG_PASSWORD
     | cap::PLUGIN_AUTH_LENENC_DATA
     | cap::DEPRECATE_EOF;
 
-/// What there is no login without.
+/// Capabilities without which there is no login.
 const REQUIRED: u32 =
     cap::PROTOCOL_41 | cap::SECURE_CONNECTION | cap::PLUGIN_AUTH | cap::DEPRECATE_EOF;
 
-/// Who logs in, the same for all connections.
+/// Credentials, for all connections alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Credentials {
     user: Vec<u8>,
@@ -39,7 +40,7 @@ pub(crate) struct Credentials {
     private: bool,
     /// The protocol is to be compressed.
     pub(crate) compresses: bool,
-    /// What is done to a connection before the login.
+    /// Security of a connection before the login.
     pub(crate) security: Security,
 }
 
@@ -55,13 +56,13 @@ impl Credentials {
         }
     }
 
-    /// The same with the compressed protocol, which the server then has to offer.
+    /// Credentials with the compressed protocol, which the server then has to offer.
     #[must_use]
     pub(crate) fn compressing(self, compresses: bool) -> Credentials {
         Credentials { compresses, ..self }
     }
 
-    /// The same over connections that are secured like this.
+    /// Credentials over connections with this security.
     #[must_use]
     pub(crate) fn securing(self, security: Security) -> Credentials {
         let secured = Credentials { security, ..self };
@@ -72,7 +73,7 @@ impl Credentials {
         }
     }
 
-    /// The same for the exchange.
+    /// Credentials in the form that the login exchange takes.
     pub(crate) fn account(&self) -> Account<'_> {
         let compress = if self.compresses { cap::COMPRESS } else { 0 };
         let wanted_tls = match self.security {

@@ -39,7 +39,7 @@ pub use place::Place;
 pub(crate) use run::run;
 pub(crate) use users::Users;
 
-/// What stands behind `onramp load` when it is not a workload of SQL.
+/// Job behind `onramp load` when it is not a workload of SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// `tcp-hold`
@@ -49,7 +49,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Which one the first word behind `load` asks for.
+    /// Job that the first word behind `load` asks for.
     fn of(word: &str) -> Option<Kind> {
         match word {
             "tcp-hold" => Some(Kind::Hold),

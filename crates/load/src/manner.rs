@@ -1,4 +1,4 @@
-//! Whose habits a run has: those of `onramp load`, or of the sysbench whose line it was given.
+//! Habits of a run: those of `onramp load`, or of the sysbench whose line it was given.
 //!
 //! The line is taken apart elsewhere; here is what it asks for beyond what options of `onramp load`
 //! can say, in a form that options and reports share.
@@ -6,10 +6,10 @@
 use std::io::Write;
 use wire::dsn::Dsn;
 
-/// Whose report is written.
+/// Program whose report is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// That of `onramp load`, which is 1.0's.
+    /// The report of `onramp load`, which is 1.0's.
     #[default]
     Load,
     /// sysbench 1.0, for a line of its own form.
@@ -18,13 +18,13 @@ pub(crate) enum Dialect {
     Old,
 }
 
-/// What a line of sysbench asks for beyond what `onramp load` can be told.
+/// Demands of a line of sysbench beyond those that `onramp load` has options for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Manner {
     pub(crate) dialect: Dialect,
     /// Servers besides the target; connections go to each in turn.
     pub(crate) more_targets: Vec<Dsn>,
-    /// What has not ended in time is left where it is, and said.
+    /// Events that have not ended in time are left where they are, and told.
     pub(crate) forced: bool,
     /// The report begins with a histogram of latencies.
     pub(crate) histogram: bool,
@@ -57,7 +57,7 @@ impl Manner {
             .and_then(|()| stdout.flush());
     }
 
-    /// What stands in front of a reason on standard error.
+    /// Prefix of a reason on standard error.
     pub(crate) fn prefix(&self) -> &'static str {
         match self.dialect {
             Dialect::Load => "onramp load",

@@ -225,7 +225,7 @@ fn add_statements<'a>(
     Ok(())
 }
 
-/// What follows from the histograms.
+/// Computes the fields that follow from the histograms.
 fn settle(all: &mut Summary) -> Result<(), String> {
     let histograms = &all.histograms;
     all.latencies = Latencies {

@@ -65,7 +65,7 @@ pub struct ModelArgs {
     pub in_time: Option<Duration>,
 }
 
-/// How many connections work at a time.
+/// Number of connections that work at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Active {
     /// So many.
@@ -135,7 +135,7 @@ pub(crate) struct Model {
     pub(crate) give_up: Option<Duration>,
     pub(crate) retries: Option<u16>,
     pub(crate) retry_pause: Spread,
-    /// What is answered within it counts as goodput; `None` is everything.
+    /// Longest latency that counts as goodput; `None` is everything.
     pub(crate) in_time: Option<Duration>,
 }
 

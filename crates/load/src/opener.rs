@@ -1,4 +1,4 @@
-//! Which connection a group opens next, and when.
+//! Order and pace in which a group opens its connections.
 //!
 //! The ramp opens every slot once, at the group's share of the connect rate and with a bound on how
 //! many are being opened at once; a slot that fails stays empty. A connection that is lost later is
@@ -23,9 +23,9 @@ use std::time::Duration;
 
 /// Failures in a row after which the ramp gives up.
 const FAILURES_MAX: u32 = 64;
-/// How long to wait before a lost connection is tried again.
+/// Pause before a lost connection is tried again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(1);
-/// How long to wait when a Unix listener's line is full.
+/// Pause when a Unix listener's queue is full.
 pub(crate) const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The slots of a group that are not connected.

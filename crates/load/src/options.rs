@@ -137,7 +137,7 @@ pub struct LoadArgs {
     #[arg(long = "tls")]
     pub wants_tls: bool,
 
-    /// How the server is checked under TLS.
+    /// Check of the server's certificate under TLS.
     #[command(flatten)]
     pub tls: TlsArgs,
 
@@ -170,7 +170,7 @@ pub struct LoadArgs {
     #[command(flatten)]
     pub model: ModelArgs,
 
-    /// Where results go.
+    /// Outputs of results.
     #[command(flatten)]
     pub output: OutputArgs,
 
@@ -190,7 +190,7 @@ pub struct LoadArgs {
     #[arg(skip)]
     pub(crate) manner: Manner,
 
-    /// Which Locust master the run belongs to.
+    /// Locust master of the run.
     #[command(flatten)]
     pub(crate) locust: LocustArgs,
 
@@ -199,7 +199,7 @@ pub struct LoadArgs {
     pub(crate) lua: Option<Arc<Program>>,
 }
 
-/// What `onramp load` is to do.
+/// Action of `onramp load`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Action {
     /// Make the tables and fill them
@@ -262,8 +262,8 @@ impl LoadArgs {
         Ok(())
     }
 
-    /// What a script in a file does not go with: it decides itself when its connections wait and
-    /// live.
+    /// Refuses options that do not go with a script in a file: it decides itself when its
+    /// connections wait and live.
     fn check_script(&self) -> Result<(), String> {
         let model = self.model.model(self.connections);
         let is_open_or_closed = matches!(model.drive, Loop::Closed | Loop::Open { .. });
@@ -294,7 +294,7 @@ impl LoadArgs {
         catalogue::script(self.workload, args, self.tables, rows, connections)
     }
 
-    /// The same, with as many connections as the stages want at most.
+    /// The options with as many connections as the stages want at most.
     #[must_use]
     pub(crate) fn settled(&self) -> LoadArgs {
         let mut settled = self.clone();
@@ -304,7 +304,7 @@ impl LoadArgs {
         settled
     }
 
-    /// What is done to connections before their logins.
+    /// Security of connections before their logins.
     ///
     /// # Errors
     /// A sentence: files that cannot be read, targets that TLS does not go with.
@@ -388,7 +388,7 @@ impl LoadArgs {
         checkpoints.into_iter().filter(|seconds| *seconds > 0)
     }
 
-    /// Where connections go besides the target, in turn.
+    /// Targets besides the first, used in turn.
     pub(crate) fn more_targets(&self) -> Vec<Dsn> {
         let ports = self.target_ports.iter().map(|port| Dsn {
             port: *port,
@@ -403,7 +403,7 @@ impl LoadArgs {
         ports.chain(hosts).chain(named).collect()
     }
 
-    /// How long to measure; `None` is without end.
+    /// Time to measure; `None` is without end.
     pub(crate) fn duration(&self) -> Option<Duration> {
         (self.time > 0).then(|| Duration::from_secs(self.time))
     }

@@ -1,4 +1,4 @@
-//! Where results go besides stdout: files, a page, a monitoring system, the screen.
+//! Outputs of results besides stdout: files, a page, a monitoring system, the screen.
 //!
 //! [`OutputArgs`] is what the command line says. Files are written once, at the end; what watches
 //! the run while it goes ([`Watchers`]) is shown one [`Frame`] each second.
@@ -26,7 +26,7 @@ use live_page::LivePage;
 use std::fs;
 use std::path::Path;
 
-/// How a run stands, once a second.
+/// State of a run, once a second.
 pub(crate) struct Frame<'a> {
     /// Everything that was counted so far, the ramp included.
     pub(crate) total: &'a Stats,

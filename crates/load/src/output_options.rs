@@ -1,4 +1,4 @@
-//! What the command line says about where results go.
+//! Options of the command line about outputs of results.
 //!
 //! Apart from `output.rs`, which writes results, so that options need not know what a result is.
 //! Nothing is opened here.
@@ -9,7 +9,7 @@ use measure::report_file::check_writable;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where results go besides stdout.
+/// Outputs of results besides stdout.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Results")]
 pub struct OutputArgs {
@@ -50,7 +50,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Whether the files can be written when the run is over.
+    /// True if the files can be written when the run is over.
     ///
     /// # Errors
     /// A sentence with the option and the file.

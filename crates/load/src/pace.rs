@@ -6,7 +6,7 @@
 use reactor::Time;
 use std::time::Duration;
 
-/// How far behind its times a pace may catch up.
+/// Delay that a pace may catch up.
 const CATCH_UP: Duration = Duration::from_millis(100);
 /// Turns for the sake of the pace come no closer than this.
 const TURN_MIN: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! What all groups of a run need to know: made once from the options, never changed.
+//! Facts that all groups of a run need: made once from the options, never changed.
 //!
 //! All groups share one [`Plan`] by reference. Invariant: nothing in it changes while they run, so
 //! it costs no lock.
@@ -12,7 +12,7 @@ use reactor::Address;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What all groups need to know; never changes.
+/// Facts that all groups need; never changes.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) script: Script,
@@ -23,10 +23,10 @@ pub(crate) struct Plan {
     pub(crate) counts_by_text: bool,
     pub(crate) model: Model,
     pub(crate) credentials: Credentials,
-    /// What each connection runs after its login.
+    /// Statements that each connection runs after its login.
     pub(crate) init_sql: Vec<String>,
     pub(crate) address: Address,
-    /// Where connections go besides, in turn.
+    /// Further addresses to connect to, in turn.
     pub(crate) more_addresses: Vec<Address>,
     pub(crate) sources: Sources,
     pub(crate) connect_timeout: Duration,
@@ -37,9 +37,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Where connection `index` comes from, if not from where the kernel likes, and where it goes.
-    /// All places are gone to from one source before it is the next one's turn, so that each source
-    /// is used with each place, whatever their numbers.
+    /// Source address of connection `index`, if it is not left to the kernel, and its target. All
+    /// targets are used from one source before it is the next one's turn, so that each source is
+    /// used with each target, whatever their numbers.
     pub(crate) fn way_of(&self, index: u32) -> (Option<IpAddr>, &Address) {
         let places = 1 + self.more_addresses.len();
         let (round, place) = (index as usize / places, index as usize % places);

@@ -51,7 +51,7 @@ impl Sources {
         Sources { range, addresses }
     }
 
-    /// Where connection number `index` comes from; `None` leaves it to the kernel.
+    /// Source address of connection number `index`; `None` leaves it to the kernel.
     pub(crate) fn of(&self, index: u64) -> Option<IpAddr> {
         let count = self.addresses.len() as u64;
         let at = index.checked_rem(count)?;

@@ -34,7 +34,7 @@ const STATEMENT_BYTES: usize = 512 * 1024;
 const ROW_BYTES: usize = 256;
 const TABLE_EXISTS: u32 = 1050;
 
-/// What the tables are like.
+/// Form of the tables.
 struct Kind {
     /// Empty tables of two columns, for rows in bulk.
     bulk: bool,
@@ -80,7 +80,7 @@ impl Kind {
     }
 }
 
-/// How many tables the workload uses: for rows in bulk, one for each connection.
+/// Number of tables that the workload uses: for rows in bulk, one for each connection.
 fn tables_of(args: &LoadArgs) -> u32 {
     match args.workload {
         Workload::BulkInsert => args.connections,
@@ -88,7 +88,7 @@ fn tables_of(args: &LoadArgs) -> u32 {
     }
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct Job {
     address: Address,
     credentials: Credentials,

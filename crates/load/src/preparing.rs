@@ -16,7 +16,7 @@ use std::time::Duration;
 const TOO_MANY: u32 = 1461;
 /// The server does not prepare this kind of statement: BEGIN, for MySQL.
 const UNSUPPORTED: u32 = 1295;
-/// How long a group does not ask again.
+/// Time for which a group does not ask again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// True for an error after which the statement goes as text.
@@ -50,7 +50,7 @@ impl Prepared {
     }
 }
 
-/// What a group knows of the server's refusals.
+/// Refusals of the server that a group knows of.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     /// Statements of the script that this server does not prepare.

@@ -19,11 +19,11 @@ pub(crate) struct Program {
     /// Options that are known elsewhere, for a script that declares them, too.
     pub(crate) offered: Vec<(String, Option<String>)>,
     pub(crate) shape: Shape,
-    /// Where `sysbench.rand.unique()` begins.
+    /// First number of `sysbench.rand.unique()`.
     pub(crate) unique_from: u32,
 }
 
-/// How `sysbench.rand.default` draws.
+/// Distribution of `sysbench.rand.default`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Distribution {
     Uniform,
@@ -106,8 +106,8 @@ impl Program {
         name.strip_suffix(".lua").unwrap_or(name)
     }
 
-    /// Where modules are looked for: beside the script, where the user says, and where sysbench has
-    /// its own.
+    /// Path on which modules are looked for: beside the script, where the user says, and where
+    /// sysbench has its own.
     pub(crate) fn package_path(&self) -> String {
         let folder = Path::new(&self.path).parent().map(Path::to_string_lossy);
         let folder = match folder.as_deref() {

@@ -85,9 +85,9 @@ pub struct Histograms {
     pub event: Recorded,
     /// Connecting for the first time.
     pub connect: Recorded,
-    /// The same, again.
+    /// Latencies of reconnects.
     pub reconnect: Recorded,
-    /// How late the generator was.
+    /// Lateness of the generator.
     pub lag: Recorded,
     /// By the workload's statements, in the order of `by_statement`.
     pub by_statement: Vec<Recorded>,

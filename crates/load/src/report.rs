@@ -33,11 +33,11 @@ pub(crate) fn version_line(args: &LoadArgs) -> String {
     }
 }
 
-/// What a report is about: the measured time; or, as sysbench has it, everything from the start to
-/// the last event's end. Where there are checkpoints, what came since the last one.
+/// Span of a report: the measured time; or, as sysbench has it, everything from the start to the
+/// last event's end. Where there are checkpoints, the time since the last one.
 struct Scope<'a> {
     counts: Cow<'a, Stats>,
-    /// How long that was: rates are over this time.
+    /// Length of the span: rates are over this time.
     seconds: f64,
     /// Since the start.
     total_seconds: f64,
@@ -203,7 +203,7 @@ fn put_queue(out: &mut String, args: &LoadArgs, at: f64, gauges: &Gauges) {
 /// A whole report, of a checkpoint or of the end.
 pub(crate) struct Whole<'a> {
     scope: Scope<'a>,
-    /// What stands in front of the text.
+    /// Text in front of the report.
     front: String,
     /// Connections that run.
     threads: u64,
@@ -253,7 +253,7 @@ impl<'a> Whole<'a> {
         self.front.clone() + &whole(args, &self.scope)
     }
 
-    /// What stays where a hook takes the report.
+    /// The part that stays where a hook takes the report.
     pub(crate) fn front(&self) -> &str {
         &self.front
     }

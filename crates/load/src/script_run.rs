@@ -1,4 +1,4 @@
-//! What a command line about a script in a file comes to: its help, a command, a run.
+//! Command lines about a script in a file: its help, a command, a run.
 //!
 //! The script is loaded once by itself, for the options and commands that it declares; then its
 //! command runs, or the groups of a run begin, which load it for each connection again.
@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a script is asked to do.
+/// Job of a script.
 enum Job {
     /// No more than to be loaded, as sysbench does without a command.
     Load,
@@ -189,7 +189,7 @@ fn call(stage: &mut Stage, name: &str, stop: &AtomicBool) -> Result<(), String> 
     })
 }
 
-/// What failed was no function of a thread.
+/// Message of a failure outside of a thread's functions.
 fn plain(reason: String) -> String {
     match reason.split_once(" function failed: ") {
         Some((_, reason)) => reason.to_owned(),

@@ -89,8 +89,7 @@ impl Point {
         }
     }
 
-    /// What was counted in `length` up to `at` after the start; `cores` are those that this program
-    /// can use.
+    /// Counts of `length` up to `at` after the start; `cores` are those that this program can use.
     pub(crate) fn new(
         at: Duration,
         length: Duration,

@@ -1,4 +1,4 @@
-//! What a group counts, and what the main thread makes of it.
+//! Counts of a group, and their sums in the main thread.
 //!
 //! Each group owns one [`Stats`] and is its only writer; at the end of an interval it gives it away
 //! and starts an empty one, so nothing on a statement's way is shared. [`Tally`] sums what single
@@ -9,7 +9,7 @@ use crate::workload::Verb;
 use measure::Histogram;
 use std::time::Duration;
 
-/// What a statement was, by its reply, as sysbench 1.0 has it.
+/// Class of a statement, by its reply, as sysbench 1.0 has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// It returned rows.
@@ -54,13 +54,13 @@ pub(crate) struct Stats {
     pub(crate) retired: u64,
     /// From when a statement was to be sent to its reply's last byte; successes only, by class.
     latency: [Histogram; CLASSES],
-    /// The same by the script's statements; empty where the script has only one.
+    /// Latencies by the script's statements; empty where the script has only one.
     by_statement: Vec<Histogram>,
     pub(crate) event_latency: Histogram,
     /// From the first step of connecting to the end of the login: the first time, and again.
     pub(crate) connect_latency: Histogram,
     pub(crate) reconnect_latency: Histogram,
-    /// How late this program itself did what was to be done at a certain time: begin, give up.
+    /// Lateness of this program itself in doing things at a certain time: begin, give up.
     pub(crate) lag: Histogram,
     pub(crate) errors: ErrorTable,
 }
@@ -86,7 +86,7 @@ impl Stats {
         self.by_statement[at].record(latency);
     }
 
-    /// What a statement is by its first word, which is how 0.5 counts: a transaction is a COMMIT.
+    /// Class of a statement by its first word, which is how 0.5 counts: a transaction is a COMMIT.
     pub(crate) fn class_by_verb(&mut self, verb: Verb) -> Class {
         self.commits += u64::from(verb == Verb::Commit);
         match verb {

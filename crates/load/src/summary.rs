@@ -25,7 +25,7 @@ use measure::Histogram;
 use serde::{Deserialize, Serialize};
 use wire::dsn::Dsn;
 
-/// What the main thread gathered.
+/// Measurements that the main thread gathered.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     /// While connecting and holding.
@@ -59,7 +59,7 @@ pub(crate) struct Measured {
     pub(crate) cores: f64,
 }
 
-/// What came after the last checkpoint.
+/// Counts after the last checkpoint.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rest {
     /// From then to the order to stop.
@@ -192,17 +192,17 @@ pub struct Summary {
     pub failed_statements: u64,
     /// Attempts to connect that failed.
     pub failed_connects: u64,
-    /// How long the ramp took.
+    /// Length of the ramp in seconds.
     pub connect_s: f64,
     /// The measured time.
     pub duration_s: f64,
-    /// What kept it from opening all connections, or from running.
+    /// Reason why not all connections could be opened, or why nothing could run.
     pub limit: Option<String>,
     /// Resident memory of this process at the end of the measured time.
     pub load_rss_bytes: u64,
     /// CPU time of this process within the measured time.
     pub load_cpu_s: f64,
-    /// What went wrong, by phase and number.
+    /// Errors by phase and number.
     pub errors: Vec<ErrorCount>,
     /// The run, interval by interval.
     pub series: Vec<Point>,
@@ -210,7 +210,7 @@ pub struct Summary {
     pub workload: String,
     /// The server, without its password.
     pub target: String,
-    /// How this process was called, without the password.
+    /// Command line of this process, without the password.
     pub command: String,
     /// Statements that failed with an error after which their event was run again.
     pub ignored_errors: u64,
@@ -228,7 +228,7 @@ pub struct Summary {
     pub groups: u32,
     /// Statements that succeeded in time, each second of the measured time.
     pub goodput_per_s: f64,
-    /// How long a statement may take to count as goodput; null counts all that succeed.
+    /// Longest latency that counts as goodput; null counts all that succeed.
     pub in_time_ms: Option<f64>,
     /// Statements that came to an end or were given up, each second of the measured time: the load
     /// that was really put on the server.
@@ -254,9 +254,9 @@ pub struct Summary {
     pub load_cpu_share: f64,
     /// CPU time of its busiest thread over the measured time: 0 to 1.
     pub load_busiest_share: f64,
-    /// What makes the figures doubtful.
+    /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
-    /// What became of each threshold.
+    /// Results of the thresholds.
     pub thresholds: Vec<Checked>,
     /// Events that arrived in the open loop, in the whole run.
     pub arrived: u64,
@@ -290,9 +290,9 @@ pub struct Latencies {
     pub event: Latency,
     /// Connecting and logging in, for the first time.
     pub connect: Latency,
-    /// The same, again.
+    /// Latencies of reconnects.
     pub reconnect: Latency,
-    /// How late this program itself did what was to be done at a certain time: begin, give up.
+    /// Lateness of this program itself in doing things at a certain time: begin, give up.
     pub lag: Latency,
 }
 

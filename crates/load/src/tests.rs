@@ -32,10 +32,10 @@ struct Line {
     load: LoadArgs,
 }
 
-/// What the server does with a statement.
+/// Reaction of the server to a statement.
 enum Answer {
     Send(Vec<u8>),
-    /// The same, some bytes at a time.
+    /// A reply, some bytes at a time.
     Pieces(Vec<u8>, usize),
     HangUp,
     Silence,
@@ -467,7 +467,7 @@ fn nonsense_from_the_server_is_an_error_and_no_panic() {
     }
 }
 
-/// What a server that prepares was asked, in order.
+/// Requests to a server that prepares, in order.
 fn prepared_run(options: &str, refused: &'static str, code: u16) -> (Vec<String>, Stats) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let script = {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What is said where a thread has panicked.
+/// Message where a thread has panicked.
 pub(crate) const PANICKED: &str =
     "a group panicked, which is a fault of this program; its words are above";
 
@@ -18,7 +18,7 @@ pub(crate) const PANICKED: &str =
 const STACK_BYTES: usize = 512 * 1024;
 /// Letters that a group may have under way, on average.
 const LETTERS_EACH: usize = 4;
-/// How long the main thread waits at a time, so that it sees a signal soon.
+/// Longest wait of the main thread at a time, so that it sees a signal soon.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// A thread for each group, with orders `O` and messages `L`.
@@ -28,7 +28,7 @@ pub(crate) struct Threads<O, L> {
     letters: Receiver<L>,
 }
 
-/// What came in a short while.
+/// Messages of a short while.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard<L> {
     Message(L),

@@ -68,12 +68,12 @@ pub(crate) enum Rate {
     Cpu,
 }
 
-/// What became of a threshold.
+/// Result of a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
     /// As it was written.
     pub rule: String,
-    /// What was measured: milliseconds, a share in percent, or a plain number; null if nothing was.
+    /// Measured value: milliseconds, a share in percent, or a plain number; null if nothing was.
     pub value: Option<f64>,
     /// The rule is broken.
     pub crossed: bool,

@@ -1,4 +1,4 @@
-//! Who has to be looked at when: a heap with one small entry for each that waits.
+//! Timers: a heap with one small entry for each connection that waits.
 //!
 //! Entries are not taken back. Whoever is woken looks whether there is still a reason, and goes to
 //! sleep again where the reason has moved on; so a connection that is answered a thousand times

@@ -1,4 +1,4 @@
-//! What happens after an error: the event is run again, or given up, or the run ends.
+//! Reaction to an error: the event is run again, or given up, or the run ends.
 //!
 //! By default no error ends a run: a few numbers (deadlock, row changed since it was read, lock
 //! wait timeout, as sysbench has it) are *ignored*, which means that the event is run again, and
@@ -8,7 +8,7 @@ use crate::errors::Fault;
 use clap::Args;
 use std::str::FromStr;
 
-/// What is asked for, as typed.
+/// Options of the reaction to errors, as typed.
 #[derive(Args, Clone, Debug)]
 pub struct ToleranceArgs {
     /// Errors after which the event is run again: numbers with commas between, or all

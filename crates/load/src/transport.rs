@@ -29,7 +29,7 @@ use security::Asking;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 
-/// What came of reading.
+/// Result of reading.
 #[derive(Debug)]
 pub(crate) enum Came {
     /// So many bytes, at least one.
@@ -41,7 +41,7 @@ pub(crate) enum Came {
     Failed(Fault),
 }
 
-/// How a stream has ended.
+/// End of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// As the peer wanted, as far as the protocol can tell.
@@ -50,7 +50,7 @@ pub(crate) enum Ending {
     Cut,
 }
 
-/// How far the handshake is.
+/// Progress of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     /// It goes on at the next event.
@@ -66,16 +66,16 @@ pub(crate) struct Transport {
     tls: Option<Box<Tls>>,
 }
 
-/// What TLS needs.
+/// State of TLS.
 #[derive(Debug)]
 struct Tls {
     connection: ClientConnection,
     begin: Begin,
-    /// What came in clear in front of TLS, for the caller to read first.
+    /// Bytes that came in clear in front of TLS, for the caller to read first.
     kept: Vec<u8>,
 }
 
-/// How TLS begins.
+/// Beginning of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begin {
     /// Now, or it has begun.

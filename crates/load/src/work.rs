@@ -1,4 +1,4 @@
-//! What a group knows of its model of load: who rests, who has a timer, what has arrived.
+//! State of a group's model of load: idle connections, timers, arrivals.
 //!
 //! Invariants: a resting connection stands in `idle` or has a timer, never both; a watched one has
 //! one timer for its patience. Who begins when is the group's to decide.
@@ -13,7 +13,7 @@ use reactor::{Key, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How often the number of connections is adjusted while it changes.
+/// Interval at which the number of connections is adjusted while it changes.
 pub(crate) const STAGE_STEP: Duration = Duration::from_millis(10);
 
 /// Why a connection has a timer.
@@ -27,7 +27,7 @@ pub(crate) enum Why {
     Lifetime,
 }
 
-/// What a group knows of its model of load.
+/// State of a group's model of load.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) part: Part,

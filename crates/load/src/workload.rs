@@ -148,7 +148,7 @@ const WORKLOADS: [(Workload, &str, &str); 19] = [
     ),
 ];
 
-/// How far a connection is in its event.
+/// Progress of a connection in its event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
     /// Statements of the event so far, the one that was written last included.
@@ -166,10 +166,10 @@ impl Event {
     }
 }
 
-/// What a connection draws from: its own random numbers, and who it is.
+/// Random numbers of a connection, and its number.
 pub(crate) struct Draw<'a> {
     pub(crate) random: &'a mut Random,
-    /// Which connection, from 0.
+    /// Number of the connection, from 0.
     pub(crate) index: u32,
     /// Rows that it has made so far, besides those that it only put back.
     pub(crate) made: &'a mut u32,

@@ -1,4 +1,4 @@
-//! What the host's kernel counts meanwhile: CPU, sockets, ports, retransmits, drops.
+//! Counters of the host's kernel: CPU, sockets, ports, retransmits, drops.
 //!
 //! A limit of the machine looks like a slow server. These are the figures that tell them apart,
 //! read from /proc once a second. What cannot be read is left out of the page.
@@ -20,7 +20,7 @@ struct Sample {
     packet_drops: u64,
 }
 
-/// What a page shows of the host.
+/// Figures of the host for a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Host {
     /// CPU of the whole machine, 0 to 1.
@@ -52,7 +52,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// How the host stands, and what it counted since the last look.
+    /// Figures of the host now, and its counts since the last look.
     pub fn look(&mut self) -> Host {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let snmp = read("/proc/net/snmp");

@@ -1,4 +1,4 @@
-//! What is measured and how it is kept: latencies in histograms, processes in samples.
+//! Measurement: latencies in histograms, processes in samples.
 //!
 //! The problem: latencies of a million connections must neither be averaged away nor cost memory
 //! per connection, and a measuring tool must show what it costs itself. The mechanism: a histogram

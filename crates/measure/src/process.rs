@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-/// What a process has used up to a moment.
+/// Resources that a process has used up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Resident memory now, in bytes.

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-/// Whether a file may be written there, as far as that can be told without it.
+/// True if a file may be written there, as far as that can be told without it.
 ///
 /// # Errors
 /// A sentence with the file.

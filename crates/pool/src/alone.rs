@@ -72,7 +72,7 @@ const STATEMENT_ID: &[u8] = b"statement_id";
 /// Sessions whose transactions are read-only are told so, where they begin.
 const READ_ONLY: [&[u8]; 2] = [b"transaction_read_only", b"tx_read_only"];
 
-/// What a text does to a transaction, if that is all that it does.
+/// Effect of a text on a transaction, if that is all that it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edge {
     Begin,
@@ -91,13 +91,13 @@ pub(crate) fn edge_of(sql: &[u8]) -> Option<Edge> {
     }
 }
 
-/// Whether a time limit or a switch of a server is not off.
+/// True if a time limit or a switch of a server is not off.
 fn is_set(value: &[u8]) -> bool {
     !matches!(value, b"0" | b"OFF")
 }
 
 impl<S> Client<S> {
-    /// Whether a transaction may begin and end for it alone.
+    /// True if a transaction may begin and end for it alone.
     fn may_begin_alone(&self) -> bool {
         let session = &self.session;
         let is_set = |name: &&[u8]| session.value(name).is_some_and(is_set);
@@ -110,7 +110,7 @@ impl<S> Client<S> {
             && !IDLE_TIMEOUTS.iter().chain(&READ_ONLY).any(is_set)
     }
 
-    /// Whether its backend alone knows its LAST_INSERT_ID(), and nothing else of it.
+    /// True if its backend alone knows its LAST_INSERT_ID(), and nothing else of it.
     fn owes_insert_id_alone(&self) -> bool {
         let owed = &self.last.owed;
         self.changed_properties() == Properties::INSERT_ID
@@ -119,7 +119,7 @@ impl<S> Client<S> {
             && self.session.completes_plainly()
     }
 
-    /// Whether COMMIT and ROLLBACK do and report nothing, where no transaction is open for it.
+    /// True if COMMIT and ROLLBACK do and report nothing, where no transaction is open for it.
     fn ends_nothing(&self) -> bool {
         let session = &self.session;
         let autocommit = session.value(b"autocommit");
@@ -140,7 +140,7 @@ pub(crate) struct Alone<'a, S> {
 }
 
 impl<S> Alone<'_, S> {
-    /// Whether a client stands so that a text that needs no server may be answered here.
+    /// True if a client stands so that a text that needs no server may be answered here.
     pub(crate) fn may_answer(&self, mode: LexMode) -> bool {
         let client = self.view.client;
         // What clears its conditions on MySQL would count there, where its count is to be asked.
@@ -165,7 +165,7 @@ impl<S> Alone<'_, S> {
         !tells && rests && has_reports && backend.in_transaction()
     }
 
-    /// What the answer to such a text reports. `None` where the client is to be told what only the
+    /// Reports in the answer to such a text. `None` where the client is to be told what only the
     /// server can say, or the server does more than to begin or to end.
     pub(crate) fn reports_of_edge(&self, edge: Edge) -> Option<Vec<u8>> {
         let client = self.view.client;
@@ -196,14 +196,14 @@ impl<S> Alone<'_, S> {
         Some(reports)
     }
 
-    /// Whether a client's lease lasts only until the pool's questions behind its last statement
-    /// are answered.
+    /// True if a client's lease lasts only until the pool's questions behind its last statement are
+    /// answered.
     pub(crate) fn is_about_to_leave(&self) -> bool {
         let backend = self.view.backend.filter(|_| !self.view.client.is_held());
         backend.is_some_and(|b| !b.in_transaction() && !b.flight().is_empty())
     }
 
-    /// Whether a command that waits in the client's input may need no backend.
+    /// True if a command that waits in the client's input may need no backend.
     pub(crate) fn may_need_no_backend(&self) -> bool {
         let client = self.view.client;
         let Some(input) = &client.input else {
@@ -222,7 +222,7 @@ impl<S> Alone<'_, S> {
             && (edge_of(sql).is_some_and(needs_none) || self.sets_nothing(sql, mode))
     }
 
-    /// Whether a text is a SET that leaves a client's session as it is, and of which the client is
+    /// True if a text is a SET that leaves a client's session as it is, and of which the client is
     /// told nothing.
     pub(crate) fn sets_nothing(&self, sql: &[u8], mode: LexMode) -> bool {
         let client = self.view.client;

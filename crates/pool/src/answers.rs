@@ -34,7 +34,7 @@ use wire::reply::put_err;
 use wire::status;
 use wire::track::Bound;
 
-/// What answers are made of, and whom they go to.
+/// Parts that answers are made of, and the clients that they go to.
 pub(crate) struct Answers<'a, N: Net> {
     pub(crate) to: ToClient<'a, N>,
     pub(crate) settings: &'a Settings,
@@ -107,7 +107,7 @@ impl<N: Net> Answers<'_, N> {
         self.error(key, refusal.code(), &refusal.to_string());
     }
 
-    /// The same, counted among those that a limit or a rule has met.
+    /// Refuses, and counts the refusal among those that a limit or a rule has met.
     pub(crate) fn refuse_counted(&mut self, key: Key, refusal: &Refusal) -> Handled {
         self.counts.refused += 1;
         self.refuse(key, refusal);
@@ -138,7 +138,7 @@ impl<N: Net> Answers<'_, N> {
         self.ok(key, &OwnOk::WARNED);
     }
 
-    /// What has become of a client's KILL.
+    /// Tells a client the end of its KILL.
     pub(crate) fn killed(&mut self, key: Key, end: &KillEnd) {
         let mysql = self.to.shared.server.flavour.is_mysql();
         let Some(client) = self.to.clients.get_mut(key) else {

@@ -25,7 +25,7 @@ use wire::capabilities as cap;
 /// A client that this process cannot have: words for the log of the other one.
 pub(crate) type NotHere = String;
 
-/// Where it comes to.
+/// Parts of the group that a client comes to.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) shared: &'a Shared,
@@ -56,7 +56,7 @@ impl Place<'_> {
 }
 
 impl Arrived {
-    /// Whether it may be here.
+    /// True if it may be here.
     ///
     /// # Errors
     /// Why not.
@@ -153,7 +153,7 @@ impl Arrived {
     }
 }
 
-/// What its clients have proven teaches the password of an account again, where that can be
+/// Learns the password of an account again from what its clients have proven, where that can be
 /// checked.
 fn learn_again(account: &Account, credential: &Credential) {
     if let Credential::Native(once) = credential

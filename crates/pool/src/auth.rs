@@ -1,4 +1,4 @@
-//! Who a client is: accounts, logins, passwords, and what failed attempts cost.
+//! Authentication of clients: accounts, logins, passwords, and the cost of failed attempts.
 //!
 //! All of it as values. [`login`] is the client's side of the protocol as a state machine without a
 //! socket; [`crate::group::clients`] feeds it, and `operations::password_workers` are the threads

@@ -54,7 +54,8 @@ use wire::track::Bound;
 
 /// Bytes read from a backend at once.
 pub(crate) const READ_LEN: usize = 16 * 1024;
-/// The same while it sends more than that: a long reply costs a call for each read and write.
+/// Bytes of a read while it sends more than that: a long reply costs a call for each read and
+/// write.
 pub(crate) const READ_LEN_LONG: usize = 64 * 1024;
 
 /// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
@@ -63,7 +64,7 @@ pub(crate) const COLLECTED_MAX: usize = 16 << 20;
 /// Bytes of session changes in one reply, which may consist of many results.
 const CHANGES_MAX: usize = 16 << 20;
 
-/// Where a backend stands, in the order of its life.
+/// State of a backend, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackendState {
     /// The connection is being opened and logged in.
@@ -76,7 +77,7 @@ pub(crate) enum BackendState {
     Leased,
 }
 
-/// Whether the server has reported what its session's statements have changed.
+/// State of the server's reports on its session's statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reports {
     /// All of it.
@@ -86,7 +87,7 @@ pub(crate) enum Reports {
 }
 
 impl Reports {
-    /// What the texts say of that which is still to be reported, if anything is.
+    /// Explanation of the changes that are still to be reported, if any are.
     pub(crate) fn due(self) -> Option<Explanation> {
         match self {
             Reports::Complete => None,
@@ -95,7 +96,7 @@ impl Reports {
     }
 }
 
-/// Which default schema a backend stands in.
+/// Default schema that a backend stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaThere {
     /// Its client's: what it reports of it is the client's too.
@@ -110,11 +111,11 @@ pub(crate) enum SchemaThere {
 pub(crate) struct Typed {
     /// The client whose session it was, unless that has started over since.
     pub(crate) by: Option<Key>,
-    /// What decided them: [`Session::typing`].
+    /// Value that decided them: [`Session::typing`].
     pub(crate) typing: Text,
 }
 
-/// Whether others may ride behind what is in flight on a backend.
+/// Permission to pipeline behind the commands in flight on a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Riding {
     /// Nobody may: nothing is in flight, or what is has not been seen to leave nothing.
@@ -123,7 +124,7 @@ pub(crate) enum Riding {
     Open,
 }
 
-/// Whether a backend counts among those that run statements at once.
+/// Part of a backend in the count of those that run statements at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
     /// Nothing is in flight on it.
@@ -141,8 +142,8 @@ pub(crate) enum Purpose {
     Prepare(bool),
     /// Brings the backend into the client's session state; `true` for the last one.
     Restore(bool),
-    /// The same, in front of a statement that does not run if this fails, because it stands in one
-    /// text with it, or to no effect; `true` for the last one.
+    /// In front of a statement that does not run if this fails, because it stands in one text with
+    /// it, or to no effect; `true` for the last one.
     Joined(bool),
     /// Sets the client's default schema, in front of an execution that runs in its own.
     Schema,
@@ -175,7 +176,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether a reply is kept until it is whole, because more of it is read than every reply's
+    /// True if a reply is kept until it is whole, because more of it is read than every reply's
     /// summary has.
     pub(crate) fn is_collected(self) -> bool {
         match self {
@@ -209,8 +210,8 @@ pub(crate) struct Left {
 /// A command whose reply is outstanding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
-    /// Whose command it is; `None` for the pool's own on a fresh backend, and when the client has
-    /// gone.
+    /// Client that the command belongs to; `None` for the pool's own on a fresh backend, and when
+    /// the client has gone.
     pub(crate) owner: Option<Key>,
     /// Why it was sent.
     pub(crate) purpose: Purpose,
@@ -231,8 +232,8 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// What may be learnt of its shape, if it has been answered so; `has_changed`: it has changed
-    /// the session.
+    /// Ending that its digest learns from, if it has been answered so; `has_changed`: it has
+    /// changed the session.
     pub(crate) fn ending(&self, summary: &ReplySummary, has_changed: bool, now: Time) -> Ending {
         let failed = summary.error.is_some() || summary.warnings > 0;
         Ending {
@@ -258,7 +259,7 @@ impl InFlight {
         }
     }
 
-    /// Whether it reads this property of its client's session back.
+    /// True if it reads this property of its client's session back.
     pub(crate) fn reads(&self, property: Properties) -> bool {
         matches!(self.purpose, Purpose::ReadBack(asked) if asked.properties.intersects(property))
     }
@@ -274,12 +275,12 @@ pub(crate) struct Backend<S> {
     pub(crate) at: Arc<Address>,
     /// Its pool, an index into [`crate::backend::backend_pools::BackendPools`].
     pub pool: usize,
-    /// How commands are written on it.
+    /// Form of commands on it.
     pub(crate) form: Form,
     /// It was dialled without CLIENT_DEPRECATE_EOF: result sets end in EOF packets, which have no
     /// room for what the trackers report (`reports.rs`).
     pub(crate) eofs: bool,
-    /// Whether the server has reported all that its session's statements have changed.
+    /// True if the server has reported all that its session's statements have changed.
     pub(crate) reports: Reports,
     /// Since when it is in its state.
     pub since: Time,
@@ -298,9 +299,9 @@ pub(crate) struct Backend<S> {
     pub(crate) thread: u32,
     /// The group's epoch when it was dialled (see [`session::known_good`]).
     pub(crate) epoch: u64,
-    /// Whom it serves next.
+    /// Client that it serves next.
     pub(crate) reuse: Reuse,
-    /// Whether its default schema is its client's.
+    /// True if its default schema is its client's.
     pub(crate) schema: SchemaThere,
     /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
     pub insert_id: Option<u64>,
@@ -316,9 +317,9 @@ pub(crate) struct Backend<S> {
     pub(crate) was_reset: bool,
     /// The client whose conditions (warnings, errors) it may still hold.
     pub(crate) conditions_of: Option<Key>,
-    /// What it is being asked for that client.
+    /// Read-back for that client that is under way.
     pub(crate) asked: Option<LazyReadback>,
-    /// What is known of its transaction.
+    /// State of its transaction.
     pub(crate) transaction: Transaction,
     /// Statements that are prepared on it.
     pub(crate) prepared: OnBackend,
@@ -328,9 +329,9 @@ pub(crate) struct Backend<S> {
     flight: VecDeque<InFlight>,
     /// The commands of those who ride.
     pub(crate) riders: Riders,
-    /// Where the oldest reply is between two reads.
+    /// Position of the oldest reply between two reads.
     pub middle: Middle,
-    /// What its client has been told last of the transaction on it.
+    /// Transaction state that its client has been told last.
     pub(crate) bound: Bound,
     /// Bytes received and not used up.
     pub input: Vec<u8>,
@@ -338,11 +339,11 @@ pub(crate) struct Backend<S> {
     pub(crate) output: Outgoing,
     /// It is on the list of those to be written to at the end of the turn.
     pub(crate) dirty: bool,
-    /// Whether others may ride behind what is in flight.
+    /// True if others may ride behind what is in flight.
     pub(crate) riding: Riding,
     /// It has run a statement of the client that has it.
     pub(crate) served: bool,
-    /// Whether it counts among the backends that run statements at once.
+    /// True if it counts among the backends that run statements at once.
     pub(crate) load: Load,
     /// Since when it has first not been read because its client had not taken the last bytes of
     /// the reply in front.
@@ -351,11 +352,11 @@ pub(crate) struct Backend<S> {
     pub(crate) busy_since: Time,
     /// The client that has it.
     pub binding: Binding,
-    /// What the oldest reply has said so far.
+    /// Summary of the oldest reply so far.
     pub summary: ReplySummary,
     /// The reply of a command of the pool's own, being collected.
     pub collected: Vec<u8>,
-    /// What it keeps of commands and replies, counted.
+    /// Bytes that it keeps of commands and replies, counted.
     pub(crate) kept: Charge,
 }
 
@@ -458,7 +459,7 @@ impl<S> Backend<S> {
         &self.flight
     }
 
-    /// Whether a client's statement is in flight there.
+    /// True if a client's statement is in flight there.
     pub(crate) fn runs_statement(&self) -> bool {
         let is_one = |command: &InFlight| command.purpose == Purpose::Statement;
         self.flight.iter().any(is_one)
@@ -521,7 +522,7 @@ impl<S> Backend<S> {
         true
     }
 
-    /// Whether the statement that has been answered so has changed the session that those in flight
+    /// True if the statement that has been answered so has changed the session that those in flight
     /// behind it run in.
     pub(crate) fn has_changed(&self, summary: &ReplySummary) -> bool {
         let due = self.reports != Reports::Complete;
@@ -537,7 +538,7 @@ impl<S> Backend<S> {
         }
     }
 
-    /// Where it stands.
+    /// State.
     pub(crate) fn state(&self) -> BackendState {
         self.state
     }
@@ -562,7 +563,7 @@ impl<S> Backend<S> {
         allowed
     }
 
-    /// What a restoring command must know of it.
+    /// Facts that a restoring command needs of it.
     pub(crate) fn on(&self, server: Server) -> On {
         On {
             form: self.form,
@@ -583,14 +584,14 @@ impl<S> Backend<S> {
         }
     }
 
-    /// Whether the server holds a transaction open, or one is announced (`SET TRANSACTION`) or
+    /// True if the server holds a transaction open, or one is announced (`SET TRANSACTION`) or
     /// begun by a savepoint.
     pub(crate) fn in_transaction(&self) -> bool {
         self.transaction.is_open()
     }
 
-    /// Whether others may ride behind what is in flight. Behind the last client of a backend
-    /// nobody may: it would not come to its end.
+    /// True if others may ride behind what is in flight. Behind the last client of a backend nobody
+    /// may: it would not come to its end.
     pub(crate) fn takes_riders(&self) -> bool {
         self.riding == Riding::Open && self.reuse.is_for_others()
     }
@@ -639,7 +640,7 @@ impl<S> Backend<S> {
         }
     }
 
-    /// Whether stored code may have types there of this client's session.
+    /// True if stored code may have types there of this client's session.
     pub(crate) fn has_types_of(&self, client: Key) -> bool {
         (self.typed.as_ref()).is_some_and(|typed| typed.by == Some(client))
     }
@@ -661,7 +662,7 @@ impl Backend<()> {
     }
 }
 
-/// What becomes of a statement whose reply nobody is to have from this backend.
+/// Fate of a statement whose reply nobody is to have from this backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Parted {
     /// Nothing of its reply has come: this command runs again elsewhere.

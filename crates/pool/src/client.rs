@@ -44,7 +44,7 @@ use wire::auth::NONCE_LEN;
 use wire::capabilities::EXTENDED_OFFERED;
 use wire::command::ReplyShape;
 
-/// Where a client stands, in the order of its life.
+/// State of a client, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientState {
     /// A PROXY header is to come; then it is greeted.
@@ -78,18 +78,18 @@ pub(crate) enum ClientState {
     Leaving,
 }
 
-/// Whether a client has proven that it is its user.
+/// State of a client's proof that it is its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// Not yet.
     Missing,
     /// It has, and is counted among that user's clients.
     Given,
-    /// The same, and it is changing its user.
+    /// Proven, and changing its user.
     Changing,
 }
 
-/// What of a client has been ended.
+/// End of a client's statement or connection from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Nothing,
@@ -116,13 +116,13 @@ pub(crate) enum Company {
 pub(crate) struct Output {
     /// All of them.
     pub bytes: Vec<u8>,
-    /// How many have been sent.
+    /// Number of bytes that have been sent.
     pub sent: usize,
-    /// What follows them.
+    /// Rest behind them.
     pub(crate) rest: Rest,
     /// Bytes in memory that were taken from them, and that the socket has not taken.
     pub(crate) transport_bytes: usize,
-    /// What they take of their group's memory.
+    /// Their charge on their group's memory.
     charge: Charge,
 }
 
@@ -135,7 +135,7 @@ impl Output {
         self.bytes.capacity() + spooled + self.transport_bytes
     }
 
-    /// Whether all in memory has been sent, and more is in the spool.
+    /// True if all in memory has been sent, and more is in the spool.
     pub(crate) fn waits_for_spool(&self) -> bool {
         let has_more = match &self.rest {
             Rest::OnBackend => false,
@@ -149,18 +149,18 @@ impl Output {
         self.charge.set(meter, self.memory());
     }
 
-    /// Whether at least what it keeps in memory has been counted.
+    /// True if at least what it keeps in memory has been counted.
     pub(crate) fn is_counted(&self) -> bool {
         self.charge.bytes() >= self.bytes.len()
     }
 
-    /// What was counted last.
+    /// Bytes that were counted last.
     pub(crate) fn counted(&self) -> usize {
         self.charge.bytes()
     }
 }
 
-/// Where the rest of a reply is of which a client has not taken the front.
+/// Place of the rest of a reply of which a client has not taken the front.
 #[derive(Debug, Default)]
 pub(crate) enum Rest {
     /// On its backend, which is read when the client has taken what was read before.
@@ -171,7 +171,7 @@ pub(crate) enum Rest {
 }
 
 impl Rest {
-    /// Whether it is still on its backend.
+    /// True if it is still on its backend.
     pub(crate) fn is_on_backend(&self) -> bool {
         matches!(self, Rest::OnBackend)
     }
@@ -189,21 +189,21 @@ pub(crate) struct Client<S> {
     pub seq: u8,
     /// Times that it has failed to change its user.
     pub(crate) changes_failed: u8,
-    /// Whether its next statement may ride, as far as that does not follow from its text.
+    /// True if its next statement may ride, as far as that does not follow from its text.
     pub(crate) company: Company,
-    /// What of it has been ended from outside of its statements.
+    /// End of it from outside of its statements.
     ended: Ended,
     /// The statement it waits for.
     pub statement: Statement,
     /// Its CONNECTION_ID(): the number in our greeting.
     pub(crate) id: u32,
-    /// What it negotiated.
+    /// Negotiated capabilities.
     pub capabilities: u32,
     /// MariaDB's extended capabilities that it negotiated; those that are offered fit.
     pub(crate) extended: u8,
     /// Its user, an index into the settings; says something once that is proven.
     pub(crate) user: u16,
-    /// Whether it has proven that it is this user.
+    /// True if it has proven that it is this user.
     pub(crate) proof: Proof,
     /// Its place in line.
     pub(crate) place: Place,
@@ -223,7 +223,7 @@ pub(crate) struct Client<S> {
     pub login: Option<Box<Login>>,
     /// Its command sets what it is told of its session.
     pub(crate) retracking: Option<Box<Retracked>>,
-    /// What it is still to be told of changes in its session.
+    /// Changes in its session that it is still to be told.
     pub(crate) pending_changes: PendingChanges,
     /// Its prepared statements, if it has any.
     pub(crate) prepared: Option<Box<Statements>>,
@@ -231,13 +231,13 @@ pub(crate) struct Client<S> {
     pub(crate) statements_made: u32,
     /// Why it keeps its backend, if it does.
     pub(crate) pins: Holds,
-    /// What its command may set without a report of it, once that is sent.
+    /// Variables that its command may set without a report, once that is sent.
     pub(crate) touching: Option<Box<Touched>>,
-    /// What may have been set on its backend and was neither reported nor read back.
+    /// Variables that may have been set on its backend and were neither reported nor read back.
     pub(crate) touched: Option<Box<Touched>>,
     /// The backend bound to it.
     pub binding: Binding,
-    /// What its last statement has left for questions about it.
+    /// State that its last statement has left for questions about it.
     pub(crate) last: LastStatement,
 }
 
@@ -247,7 +247,7 @@ const _: () = assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_
 const _: () = assert!(EXTENDED_OFFERED <= u8::MAX as u32);
 
 impl<S> Client<S> {
-    /// Whether it is to be closed at the end of the turn.
+    /// True if it is to be closed at the end of the turn.
     pub(crate) fn is_closing(&self) -> bool {
         self.ended == Ended::Connection
     }
@@ -264,12 +264,12 @@ impl<S> Client<S> {
         }
     }
 
-    /// Whether its statement has been ended before it was sent.
+    /// True if its statement has been ended before it was sent.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.ended == Ended::Statement
     }
 
-    /// The same, and its client hears of it now.
+    /// Takes the interruption; its client hears of it now.
     pub(crate) fn take_interruption(&mut self) -> bool {
         let interrupted = self.is_interrupted();
         if interrupted {
@@ -287,12 +287,12 @@ impl<S> Client<S> {
         self.statement.ride.shape(self.statement.digest, session)
     }
 
-    /// Whether it has been told that a transaction is open, of which no backend knows.
+    /// True if it has been told that a transaction is open, of which no backend knows.
     pub(crate) fn is_begin_deferred(&self) -> bool {
         self.company == Company::BeginDeferred
     }
 
-    /// How the texts that it sends are cut.
+    /// Mode in which the texts that it sends are cut.
     pub(crate) fn lex_mode(&self, server: &ServerFacts) -> LexMode {
         server.lex_mode(&self.session, self.capabilities)
     }
@@ -367,17 +367,17 @@ impl<S> Client<S> {
         }
     }
 
-    /// Where it stands.
+    /// State.
     pub(crate) fn state(&self) -> ClientState {
         self.state
     }
 
-    /// Whether it has proven its user, and is counted among that user's clients.
+    /// True if it has proven its user, and is counted among that user's clients.
     pub(crate) fn is_known(&self) -> bool {
         self.proof != Proof::Missing
     }
 
-    /// Whether its login, or its change of user, has not ended.
+    /// True if its login, or its change of user, has not ended.
     pub(crate) fn is_logging_in(&self) -> bool {
         self.login.is_some()
     }
@@ -416,7 +416,7 @@ impl<S> Client<S> {
         allowed
     }
 
-    /// Whether it could be sent more, if that were not in the spool.
+    /// True if it could be sent more, if that were not in the spool.
     pub(crate) fn waits_for_spool(&self) -> bool {
         let output = self.output.as_ref();
         output.is_some_and(|output| output.waits_for_spool()) && !self.transport.has_unsent()
@@ -430,23 +430,23 @@ impl<S> Client<S> {
         }
     }
 
-    /// Whether something that it was sent has not left yet.
+    /// True if something that it was sent has not left yet.
     pub(crate) fn has_unsent(&self) -> bool {
         self.output.is_some() || self.transport.has_unsent()
     }
 
-    /// Whether it keeps its backend though no transaction is open.
+    /// True if it keeps its backend though no transaction is open.
     pub(crate) fn is_held(&self) -> bool {
         self.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
     }
 
-    /// What its backend is not to be asked: what it does not know, and `@@last_gtid`, which is kept
-    /// for the client.
+    /// Results that its backend is not to be asked: those that it does not know, and `@@last_gtid`,
+    /// which is kept for the client.
     pub(crate) fn reads_elsewhere(&self) -> Reads {
         self.reads_lost().union(Reads::LAST_GTID)
     }
 
-    /// What only the backend of the statement before could tell, and this client's cannot.
+    /// Results that only the backend of the statement before could tell, and this client's cannot.
     pub(crate) fn reads_lost(&self) -> Reads {
         let lost = match self.lease() {
             Some(_) => self.last.lost(),
@@ -458,8 +458,8 @@ impl<S> Client<S> {
         }
     }
 
-    /// The same of what stored code would ask: a number that is put into a text does not reach it.
-    /// Conditions of others are cleared in front of it.
+    /// Results that stored code would ask and its backend cannot tell: a number that is put into a
+    /// text does not reach it. Conditions of others are cleared in front of it.
     pub(crate) fn lost_to_code(&self) -> Reads {
         let mut lost = self.reads_lost().of(COUNTS.union(Reads::FOUND_ROWS));
         if lost.intersects(COUNTS) {
@@ -494,7 +494,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// Whether its bytes are wanted now: one that has not taken its last reply must not hold a
+    /// True if its bytes are wanted now: one that has not taken its last reply must not hold a
     /// backend for the next.
     pub(crate) fn takes_input(&self) -> bool {
         use ClientState::*;
@@ -503,13 +503,13 @@ impl<S> Client<S> {
             && !self.is_being_read()
     }
 
-    /// Whether a reader has the text of its command.
+    /// True if a reader has the text of its command.
     pub(crate) fn is_being_read(&self) -> bool {
         let input = self.input.as_ref();
         input.is_some_and(|input| input.is_being_read())
     }
 
-    /// Whether its login waits for a worker, or for the time at which it hears that it failed.
+    /// True if its login waits for a worker, or for the time at which it hears that it failed.
     pub(crate) fn waits_to_log_in(&self) -> bool {
         match self.state {
             ClientState::Verifying => true,
@@ -629,7 +629,7 @@ mod tests {
     }
 }
 
-/// What became of a message.
+/// Result of handling a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handled {
     /// It is done with.

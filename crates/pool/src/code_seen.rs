@@ -43,11 +43,12 @@ pub(crate) struct SchemaText<'t> {
     pub(crate) found: &'t classify::Statement,
     /// Its default schema, empty where there is none, if that is certain.
     pub(crate) schema: Option<&'t [u8]>,
-    /// Which of the catalogue's versions was searched for the names in it, if it has none of them.
+    /// Version of the catalogue that was searched for the names in it, if it has none of them.
     pub(crate) names_none_of: Option<u64>,
 }
 
-/// What stored code asks of the statement before, and can be told where it is to run.
+/// Question of stored code about the statement before, which can be answered where the code is to
+/// run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inside {
     /// Nothing that its client's backend does not know.
@@ -67,21 +68,21 @@ impl Inside {
     }
 }
 
-/// What a text asks of what the statement before left, as far as its words alone tell.
+/// Questions of a text about the statement before, as far as its words alone tell.
 #[derive(Debug)]
 pub(crate) struct Asking<'t> {
     text: SchemaText<'t>,
     /// It calls stored code.
     calls: bool,
-    /// What triggers and views ask for.
+    /// Questions of triggers and views.
     named: Reads,
-    /// What it asks for itself though not all of it is read.
+    /// Questions of its own though not all of it is read.
     shown: Reads,
     /// Its first statement, if it is several.
     first: Option<(&'t [u8], classify::Statement)>,
 }
 
-/// What a group knows of stored code, and where to learn more.
+/// A group's knowledge of stored code, and the sources of more.
 pub(crate) struct CodeSeen<'a> {
     pub(crate) catalogue: &'a CodeCatalogue,
     /// The server's, where a session has set no other.
@@ -98,13 +99,13 @@ impl CodeSeen<'_> {
         self.seen.short()
     }
 
-    /// Whether any trigger or view is known to ask about the statement before.
+    /// True if any trigger or view is known to ask about the statement before.
     pub(crate) fn any_asks(&mut self) -> bool {
         self.see();
         self.seen.names.any_asks(false)
     }
 
-    /// Whether a text may run code in triggers and views.
+    /// True if a text may run code in triggers and views.
     pub(crate) fn runs_triggers_or_views(&mut self, text: SchemaText<'_>) -> bool {
         self.see();
         let names = &self.seen.names;
@@ -129,7 +130,7 @@ impl CodeSeen<'_> {
         Some(self.catalogue.defines(objects))
     }
 
-    /// What is known of the stored code that a text calls, if it calls any and all is known.
+    /// Knowledge of the stored code that a text calls, if it calls any and all is known.
     pub(crate) fn known(&mut self, text: SchemaText<'_>, session: &Session) -> Option<Known> {
         let SchemaText {
             sql,
@@ -166,7 +167,7 @@ impl CodeSeen<'_> {
         })
     }
 
-    /// What a text may ask inside of code, or where it is not read to its end. `None`: nothing.
+    /// Questions of a text inside of code, or where it is not read to its end. `None`: none.
     pub(crate) fn asking<'t>(&mut self, text: SchemaText<'t>) -> Option<Asking<'t>> {
         let found = text.found;
         let calls = found.causes.contains(PinCause::StoredCode);
@@ -243,13 +244,13 @@ impl CodeSeen<'_> {
         asked
     }
 
-    /// Whether it is known that a text has none of the latest names in it.
+    /// True if it is known that a text has none of the latest names in it.
     fn names_none(&self, text: SchemaText<'_>) -> bool {
         text.names_none_of == Some(self.seen.version)
     }
 
-    /// What the triggers that a text may fire, and the views that it may read, read of what the
-    /// statement before left.
+    /// Results of the statement before that the triggers which a text may fire, and the views that
+    /// it may read, read.
     fn asked_by_named(&mut self, text: SchemaText<'_>) -> Reads {
         let found = text.found;
         let runs_none = matches!(found.verb, Verb::Ddl | Verb::Show | Verb::Explain);
@@ -304,7 +305,7 @@ fn first_of_several<'a>(
     Some((first, classify::classify(first, mode)))
 }
 
-/// What the first statement of a text of several replaces of that which was left before.
+/// Results that the first statement of a text of several replaces.
 fn left_by(first: &classify::Statement) -> Reads {
     match first.verb {
         Verb::Other | Verb::Begin => Reads::NONE,

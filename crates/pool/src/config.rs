@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Where every setting is described.
+/// Page that describes every setting.
 pub(crate) const PAGE: &str = "docs/pool/settings.md";
 /// Bytes of a file of settings: a million users with a password each.
 pub(crate) const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -63,7 +63,7 @@ pub struct Raw {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What becomes of a client whose statement calls a stored procedure, or a function that is not the
+/// Treatment of a client whose statement calls a stored procedure, or a function that is not the
 /// server's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoredCode {
@@ -98,7 +98,7 @@ impl StoredCode {
     }
 }
 
-/// Where the accounts of users stand.
+/// Source of the accounts of users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccountSource {
     /// In the settings only.
@@ -108,7 +108,7 @@ pub enum AccountSource {
     Server,
 }
 
-/// Whom a [`User`] stands for.
+/// Accounts that a [`User`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The user of that name.
@@ -119,31 +119,31 @@ pub(crate) enum Origin {
     Removed,
 }
 
-/// What the users of the server's accounts are called in figures, where it means all of them.
+/// Name of the users of the server's accounts in figures, where it means all of them.
 const SERVER_ACCOUNTS: &str = "(server)";
 
 /// A user, checked.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// Whom it stands for.
+    /// Accounts that it stands for.
     pub(crate) origin: Origin,
     /// The name with which clients log in.
     pub name: String,
-    /// What proves the password.
+    /// Verifier of the password.
     pub verifier: Verifier,
     /// What proves the second one, during a rotation.
     pub(crate) second: Option<Verifier>,
-    /// What clients are asked for; `None`: the answer of either plugin.
+    /// Authentication method that clients are asked for; `None`: the answer of either plugin.
     pub method: Option<Method>,
-    /// What its clients have to prove besides.
+    /// Further proof that its clients have to give.
     pub require: Requirement,
     /// The account on the server.
     pub backend_user: String,
     /// Its password.
     pub backend_password: Secret,
-    /// What it may use.
+    /// Limits of its use.
     pub limits: Limits,
-    /// What it uses.
+    /// Its use.
     pub(crate) usage: Arc<UserUse>,
 }
 
@@ -162,7 +162,7 @@ impl User {
 }
 
 impl User {
-    /// Whether nothing that is written of it differs.
+    /// True if nothing that is written of it differs.
     fn is_as(&self, other: &User) -> bool {
         let of = |user: &User| {
             let onward = (user.backend_user.clone(), user.backend_password.clone());
@@ -181,7 +181,7 @@ impl User {
     }
 }
 
-/// Where the console is, and who may log in there.
+/// Address and accounts of the console.
 #[derive(Clone, Debug)]
 pub struct ConsoleSettings {
     /// Its address.
@@ -201,12 +201,12 @@ pub struct ConsoleAccount {
     pub is_admin: bool,
 }
 
-/// Where metrics, spans and lines of the log are sent, and as whose.
+/// Collector of metrics, spans and lines of the log, and the resource that they belong to.
 #[derive(Clone, Debug)]
 pub struct OtelSettings {
     /// The address without the paths of the signals, and without a `/` at its end.
     pub(crate) endpoint: String,
-    /// How often metrics are sent.
+    /// Interval at which metrics are sent.
     pub(crate) interval: Duration,
     /// Lines of the log are sent too.
     pub(crate) has_logs: bool,
@@ -227,7 +227,7 @@ pub struct ShownSetting {
     pub value: String,
     /// Its default.
     pub default: String,
-    /// Where it was written; `None`: it has its default.
+    /// Place where it was written; `None`: it has its default.
     pub place: Option<String>,
     /// It is read at start only.
     pub is_fixed: bool,
@@ -235,7 +235,7 @@ pub struct ShownSetting {
     pub of_user: bool,
 }
 
-/// What these users must prove, in their order.
+/// Accounts of these users, in their order.
 pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
     let account = |(index, user): (usize, &User)| {
         let of = |verifier: &Verifier, second| Account {
@@ -259,19 +259,19 @@ pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
 }
 
 impl Settings {
-    /// How backends' hosts are asked for a sign of life: they are few, so early and often.
+    /// Keepalive of backends: they are few, so early and often.
     pub(crate) fn backend_keepalive(&self) -> Option<Keepalive> {
         let silence = self.backend_silence_max?;
         Some(Keepalive::within(silence, silence / 3))
     }
 
-    /// How clients' are: late, so that a hundred thousand cost few packets.
+    /// Keepalive of clients: late, so that a hundred thousand cost few packets.
     pub(crate) fn client_keepalive(&self) -> Option<Keepalive> {
         let silence = self.client_silence_max?;
         Some(Keepalive::within(silence, silence * 2 / 3))
     }
 
-    /// What one address, and one network, may have.
+    /// Limits of one address, and one network.
     pub(crate) fn address_rules(&self) -> AddressRules<'_> {
         AddressRules {
             address: Limit {
@@ -287,7 +287,7 @@ impl Settings {
         }
     }
 
-    /// Who may connect to the Unix sockets among the listeners.
+    /// Access to the Unix sockets among the listeners.
     pub(crate) fn socket_access(&self) -> FileAccess {
         FileAccess {
             mode: self.socket_mode.0,
@@ -353,7 +353,7 @@ impl Raw {
         Raw::of_file(path, files::text_once(path, FILE_BYTES_MAX))
     }
 
-    /// The same while the pool serves: it must be a regular file.
+    /// Reads the file while the pool serves: it must be a regular file.
     ///
     /// # Errors
     /// As [`Raw::read`].

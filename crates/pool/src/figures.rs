@@ -128,7 +128,7 @@ pub(crate) struct UserFigures {
     pub(crate) errors: u64,
 }
 
-/// What one group measures.
+/// Measurements of one group.
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
     users: Vec<UserFigures>,

@@ -20,7 +20,7 @@ use std::io;
 /// theirs.
 const READ_TURN_BYTES: usize = 128 * 1024;
 
-/// What came of reading.
+/// Result of reading.
 #[derive(Debug)]
 pub(crate) enum FromServer {
     /// It is not read now.
@@ -58,7 +58,7 @@ pub(crate) struct FromBackend<'a, N: Net> {
 }
 
 impl<N: Net> FromBackend<'_, N> {
-    /// Whether its reply is long by now.
+    /// True if its reply is long by now.
     pub(crate) fn is_long(&self, key: Key) -> bool {
         let backend = self.backends.get(key);
         backend.is_some_and(|backend| backend.summary.len >= self.shared.long_reply)
@@ -78,7 +78,7 @@ impl<N: Net> FromBackend<'_, N> {
         }
     }
 
-    /// Whether there may be bytes, and the client that they are for has taken the last ones.
+    /// True if there may be bytes, and the client that they are for has taken the last ones.
     fn may_read(&self, key: Key) -> bool {
         let now = self.net.now();
         self.backends.get(key).is_some_and(|backend| {
@@ -86,8 +86,8 @@ impl<N: Net> FromBackend<'_, N> {
         })
     }
 
-    /// Whether a backend whose handshake is under way may go on with it in this turn; if not, it
-    /// is read in one of the next.
+    /// True if a backend whose handshake is under way may go on with it in this turn; if not, it is
+    /// read in one of the next.
     pub(crate) fn takes_handshake(&mut self, key: Key) -> bool {
         let backend = self.backends.get(key);
         if !backend.is_some_and(|backend| backend.transport.is_handshaking()) {

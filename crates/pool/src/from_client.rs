@@ -49,7 +49,7 @@ pub(crate) struct FromClient<'a, N: Net> {
     pub(crate) handshakes_left: &'a mut usize,
 }
 
-/// What a look at a client's socket brings.
+/// Result of a look at a client's socket.
 #[derive(Debug)]
 pub(crate) enum Got {
     /// Nothing now: more comes with an event, or when its turn in line does; or it is to be closed.

@@ -74,7 +74,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How often limits that need no exactness (idle, login, write times) are looked at.
+/// Interval at which limits that need no exactness (idle, login, write times) are checked.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// The client of the event that comes so many events later is fetched from memory meanwhile.
 const EVENTS_AHEAD: usize = 2;
@@ -93,34 +93,34 @@ pub struct Group<N: Net> {
     pub(crate) sessions: Interner,
     /// Bytes that are kept for clients.
     pub(crate) kept: Kept,
-    /// What is kept for clients, as all groups know it; the client that holds most is not looked
+    /// Bytes kept for clients, as all groups know them; the client that holds most is not looked
     /// for before the moment.
     pub(crate) memory_told: MemoryTold,
     /// Schemas that a pool is known to have been let into.
     pub(crate) schemas: Schemas,
-    /// Who waits in lanes.
+    /// Clients that wait in queues.
     pub(crate) line: Line,
-    /// What runs here.
+    /// Statements that run here.
     pub(crate) running: Running,
     /// Texts that clients have prepared.
     pub(crate) definitions: Definitions,
-    /// What the nonces of greetings are made of.
+    /// Key that the nonces of greetings are made of.
     pub(crate) nonce_key: [u8; 32],
-    /// Which statements may ride with others'.
+    /// Digests that may be pipelined.
     pub(crate) shapes: Shapes,
-    /// What it knows of code in triggers and views.
+    /// Knowledge of code in triggers and views.
     pub(crate) code_seen: Seen,
-    /// How many definitions of schemas it knows of.
+    /// Number of definitions of schemas that it knows of.
     pub(crate) schemas_seen: u64,
-    /// What sessions begin with.
+    /// Global defaults that sessions begin with.
     pub(crate) begun: Begun,
     /// Backends that something is to be written to at the end of the turn.
     pub(crate) dirty: Vec<Key>,
-    /// What is long, and goes on in later turns.
+    /// Long work that goes on in later turns.
     pub(crate) bulk: Bulk,
-    /// Who waits to be accepted.
+    /// Connections that wait to be accepted.
     pub(crate) arrivals: Arrivals,
-    /// Who goes to another process next, while clients do.
+    /// Clients that go to another process next, while clients do.
     pub(crate) departures: Departures,
     /// Backends that are on their way with their clients.
     pub(crate) aside: Aside<N::Sock>,
@@ -132,9 +132,9 @@ pub struct Group<N: Net> {
     pub(crate) slow_readers: SlowReaders,
     /// `@@last_gtid` of each client to which one was reported.
     pub(crate) gtids: BTreeMap<Key, LastGtid>,
-    /// Where clients are counted by their address; without such limits there are none.
+    /// Counts of clients by their address; without such limits there are none.
     pub(crate) seats: HashMap<Key, Seat>,
-    /// What its thread has to hand over.
+    /// Messages that its thread has to hand over.
     pub outbox: Outbox,
     /// Lines about logins that failed, and about lost connections to the server.
     pub(crate) log: LimitedLog,
@@ -144,7 +144,7 @@ pub struct Group<N: Net> {
     pub(crate) kill_connection: KillConnection<N::Sock>,
     /// Commands of clients that have not come whole.
     pub(crate) inputs: Inputs,
-    /// What the client has sent that is being handled, if that is long.
+    /// Bytes of the client that are being handled, if they are long.
     pub(crate) in_hand: Handling,
     /// Clients whose failed authentication is answered later.
     pub(crate) auth_delays: AuthDelays,
@@ -155,9 +155,9 @@ pub struct Group<N: Net> {
     /// Buffers that are lent for a moment.
     pub(crate) lent: Lent,
     sweep_at: Time,
-    /// How many sweeps there have been.
+    /// Number of sweeps.
     pub(crate) sweeps: u32,
-    /// What it has seen of the server's place.
+    /// State of the server's address, as the group has seen it.
     pub(crate) outlook: Outlook,
     /// The pool of who was refused because the server is away: a dial looks whether it still is.
     pub(crate) refused_pool: Option<usize>,

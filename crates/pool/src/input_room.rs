@@ -169,7 +169,7 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    /// Whether `more` bytes of a client's unfinished command may be taken now. If not, it will be
+    /// True if `more` bytes of a client's unfinished command may be taken now. If not, it will be
     /// pumped again when they may.
     pub(crate) fn takes_more(&mut self, key: Key, more: usize) -> Takes {
         self.count(key);
@@ -250,7 +250,7 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    /// Whether there is room for more of a client's command.
+    /// True if there is room for more of a client's command.
     fn has_room_for(&mut self, key: Key, more: usize) -> bool {
         self.publish();
         let Some(client) = self.clients.get(key) else {

@@ -83,7 +83,7 @@ impl Kept {
     }
 }
 
-/// Whether another message of long data is kept, of a client that has `kept` bytes in a group that
+/// True if another message of long data is kept, of a client that has `kept` bytes in a group that
 /// has `all`. More than the server takes is for the server to refuse.
 fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -> bool {
     all + len <= LONG_DATA_MAX && kept + len <= 2 * packet_max

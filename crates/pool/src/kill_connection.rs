@@ -59,7 +59,7 @@ struct Connection<S> {
     output: Vec<u8>,
 }
 
-/// How far the connection is.
+/// Stage of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Not connected.
@@ -111,7 +111,7 @@ impl<S> Default for KillConnection<S> {
 }
 
 impl<S> Backend<S> {
-    /// Whether the statement that is meant still runs, alone.
+    /// True if the statement that is meant still runs, alone.
     fn runs_aim(&self, job: &Job) -> bool {
         let Some(aim) = job.aim else { return true };
         let front = self.flight().front();
@@ -124,13 +124,13 @@ impl<S> Backend<S> {
     }
 }
 
-/// Whether there still is what a job means.
+/// True if there still is what a job means.
 fn is_due<S>(backends: &Slots<Backend<S>>, job: &Job) -> bool {
     (job.aim).is_none_or(|aim| backends.get(aim.lease).is_some_and(|b| b.runs_aim(job)))
 }
 
 impl<S> KillConnection<S> {
-    /// Whether there is nothing to be done.
+    /// True if there is nothing to be done.
     pub(crate) fn is_idle(&self) -> bool {
         self.connection.is_none() && self.jobs.is_empty()
     }
@@ -412,7 +412,7 @@ impl<S> KillConnection<S> {
     }
 }
 
-/// What the server says of a KILL.
+/// End of a KILL by the server's answer.
 fn end_of(payload: &[u8]) -> KillEnd {
     match ErrPacket::read(payload) {
         Ok(err) if payload.first() == Some(&ERR) && err.code != NO_SUCH_THREAD => {

@@ -1,4 +1,4 @@
-//! What a KILL comes to for its victim.
+//! Fate of a KILL's victim.
 //!
 //! What was not sent is answered by the pool. What runs alone on its backend is ended by a KILL of
 //! the server; what shares its backend in flight is a plain SELECT, whose client is answered and
@@ -15,7 +15,7 @@ use crate::client::ClientState;
 use crate::client::clients::Clients;
 use reactor::{Key, Slots};
 
-/// What is to be done about a victim.
+/// Action on a victim.
 #[derive(Debug)]
 pub(crate) enum Fate {
     /// Nothing: this is told.

@@ -1,4 +1,4 @@
-//! What a client's KILL means: whom, and whose it is to carry out.
+//! Meaning of a client's KILL: its victim, and the group that carries it out.
 //!
 //! The problem: a client's CONNECTION_ID() is the number in our greeting, which means nothing to
 //! the server; the server's number of the backend that runs its statement means another client a
@@ -34,7 +34,7 @@ impl Shared {
     }
 }
 
-/// Whom a KILL means.
+/// Victim of a KILL.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     /// The client that says it.

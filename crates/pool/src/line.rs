@@ -1,4 +1,5 @@
-//! Who waits in the lanes of a group, counted, and the moments that are the places of commands.
+//! Clients that wait in the queues of a group, counted, and the moments that are the places of
+//! commands.
 //!
 //! A wait is bounded by the statements that wait in the group, by those of the client's user, and
 //! by the bytes of their commands. Who meets a bound gets an error of its own number at once;
@@ -19,7 +20,7 @@ use reactor::Time;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Who waits in the lanes of a group.
+/// Clients that wait in the queues of a group.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     /// Statements and logins in lanes.
@@ -31,12 +32,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// How many wait.
+    /// Number of clients that wait.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether nobody does.
+    /// True if nobody does.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -182,7 +182,7 @@ events! {
 }
 
 impl Event {
-    /// Whether it is logged when lines up to this level are.
+    /// True if it is logged when lines up to this level are.
     fn is_logged(self, up_to: Level) -> bool {
         let asked_for = matches!(
             self,

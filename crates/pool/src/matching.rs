@@ -1,4 +1,4 @@
-//! Who gets what: whose turn it is, which backend it gets, and whether another is to be opened.
+//! Matching: the client whose turn it is, the backend that it gets, and backends that are opened.
 //!
 //! The problem: the lanes, the backends, the budget of all groups and what runs at the moment all
 //! have a say in each of these, and a group asks in many places: when a command comes, when a
@@ -39,7 +39,7 @@ use reactor::{Slots, Time};
 use session::begun::Begun;
 use session::shapes::Shapes;
 
-/// What a group has, as it is at this moment.
+/// State of a group at this moment.
 pub(crate) struct Matching<'a, S> {
     pub(crate) clients: &'a Slots<Client<S>>,
     pub(crate) backends: &'a Slots<Backend<S>>,
@@ -49,7 +49,7 @@ pub(crate) struct Matching<'a, S> {
     pub(crate) slow_readers: &'a SlowReaders,
     pub(crate) shapes: &'a Shapes,
     pub(crate) code: &'a Seen,
-    /// What sessions begin with now.
+    /// Global defaults that sessions begin with now.
     pub(crate) begun: &'a Begun,
     pub(crate) settings: &'a Settings,
     pub(crate) shared: &'a Shared,

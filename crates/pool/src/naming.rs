@@ -51,7 +51,7 @@ use wire::command::Command;
 #[derive(Debug)]
 pub(crate) struct PreparedText {
     pub(crate) sql: Vec<u8>,
-    /// What it does.
+    /// Class of its text.
     pub(crate) class: classify::Statement,
     /// The session in which it was prepared.
     pub(crate) session: Rc<Session>,
@@ -59,7 +59,7 @@ pub(crate) struct PreparedText {
     pub(crate) immediate: bool,
 }
 
-/// What is to become of a text about a statement by name.
+/// Fate of a text about a statement by name.
 #[derive(Debug)]
 pub(crate) enum Spoken {
     /// It is a text like any other.
@@ -80,7 +80,7 @@ pub(crate) enum Spoken {
     Refused(Refusal),
 }
 
-/// Whether a text may be about a statement by name, and about nothing else.
+/// True if a text may be about a statement by name, and about nothing else.
 pub(crate) fn may_name(found: &classify::Statement) -> bool {
     found.causes == PinCauses::of(PinCause::TextPrepare) && !found.multi
 }

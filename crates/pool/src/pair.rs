@@ -56,15 +56,15 @@ use session::state::{Interner, Session};
 use sql::holdings::Name;
 use std::collections::BTreeMap;
 
-/// What the sessions of a group are made of, and what is counted of them.
+/// Sources of a group's sessions, and the meters of what they hold.
 pub(crate) struct Context<'a> {
     pub(crate) server: &'a ServerFacts,
     pub(crate) sessions: &'a mut Interner,
-    /// What user variables hold.
+    /// Meter of user variables.
     pub(crate) variables: &'a Meter,
-    /// What lists of prepared statements hold, without the texts.
+    /// Meter of lists of prepared statements, without the texts.
     pub(crate) statements: &'a Meter,
-    /// What the conditions that are kept for clients hold.
+    /// Meter of the conditions that are kept for clients.
     pub(crate) warnings: &'a Meter,
     /// Bytes of long data that wait for their executions.
     pub(crate) long_data: &'a mut usize,
@@ -125,7 +125,7 @@ impl<S> Pair<'_, S> {
         self.client.pin(reason, Some(name.into()), counted);
     }
 
-    /// The same change of both sessions, which may differ by what the client's alone has been told.
+    /// Changes both sessions alike, which may differ by what the client's alone has been told.
     fn change_both(&mut self, mut change: impl FnMut(&mut Session)) {
         for session in [&mut self.client.session, &mut self.backend.session] {
             let mut changed = (**session).clone();

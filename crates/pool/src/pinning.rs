@@ -1,4 +1,4 @@
-//! What pins a client: planned for a text, taken when it is sent.
+//! Pins of a client: planned for a text, taken when it is sent.
 //!
 //! The reasons themselves are values ([`session::holds`]). A statement's takings count from
 //! the moment that it is sent; its answer confirms them or takes them back. Here they are planned:
@@ -26,12 +26,12 @@ use std::sync::Arc;
 use wire::command::Command;
 
 impl<S> Client<S> {
-    /// Whether it is pinned, for whatever reason.
+    /// True if it is pinned, for whatever reason.
     pub(crate) fn is_pinned(&self) -> bool {
         self.pins.is_pinned()
     }
 
-    /// Whether this is among its reasons, or among those that its command may give it.
+    /// True if this is among its reasons, or among those that its command may give it.
     pub(crate) fn is_pinned_for(&self, reason: PinReason) -> bool {
         self.pins.is_pinned_for(reason)
     }
@@ -47,7 +47,7 @@ impl<S> Client<S> {
         (plan.holdings, plan.void) = (holdings, void);
     }
 
-    /// Whether nothing pins it but what may have ended unnoticed.
+    /// True if nothing pins it but what may have ended unnoticed.
     pub(crate) fn may_have_ended(&self) -> bool {
         let cursor = self.prepared.as_ref().is_some_and(|p| p.holds());
         let fresh = self.touched.as_ref().is_some_and(|touched| touched.fresh);
@@ -58,14 +58,14 @@ impl<S> Client<S> {
 /// What says that COMMIT and ROLLBACK end their connection.
 const COMPLETION: &[u8] = b"completion_type";
 
-/// Whether a text of several statements may itself set [`COMPLETION`]. One that names it and does
+/// True if a text of several statements may itself set [`COMPLETION`]. One that names it and does
 /// not is only pinned.
 fn names_completion(sql: &[u8], found: &Statement) -> bool {
     let named = |part: &[u8]| part.eq_ignore_ascii_case(COMPLETION);
     found.multi && sql.windows(COMPLETION.len()).any(named)
 }
 
-/// Whether a text may commit or roll back, and with that end a connection whose `completion_type`
+/// True if a text may commit or roll back, and with that end a connection whose `completion_type`
 /// says so.
 fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
     let ends = |token: &Token| {
@@ -122,7 +122,7 @@ impl<S> Planning<'_, S> {
         }
     }
 
-    /// Whether the end of a transaction may be that of its client's connection.
+    /// True if the end of a transaction may be that of its client's connection.
     fn may_release(&self, text: SchemaText<'_>) -> bool {
         self.client.session.releases || names_completion(text.sql, text.found)
     }
@@ -220,13 +220,13 @@ impl<S> Planning<'_, S> {
         }
     }
 
-    /// Whether a text, or code that it runs, may ask about the statement before, as far as `words`
+    /// True if a text, or code that it runs, may ask about the statement before, as far as `words`
     /// tell; or whether that has left conditions, which a text may keep.
     pub(crate) fn may_look_back(&mut self, words: &Statement) -> bool {
         !words.asks_nothing() || self.client.last.has_conditions() || self.code.any_asks()
     }
 
-    /// Whether names of code have changed since the client's command was judged.
+    /// True if names of code have changed since the client's command was judged.
     pub(crate) fn is_outdated(&self) -> bool {
         let judged = self.client.statement.judged;
         !self.shared.code_catalogue.holds(judged)

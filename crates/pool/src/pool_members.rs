@@ -1,4 +1,4 @@
-//! Which backend pool a client belongs to, and what keeps it out of one.
+//! Backend pool of a client, and the reasons that keep it out of one.
 //!
 //! A client that has proven its account shares the backends of all who log in to the server as it
 //! does: with the same account, the same capabilities that change results, under the same version
@@ -91,7 +91,7 @@ pub(crate) fn unusable(account: &Account) -> Option<Bar> {
     }
 }
 
-/// What the backends of a client log in with.
+/// Credential of the backends of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Onward {
     pub(crate) user: String,
@@ -201,7 +201,7 @@ impl<N: Net> PoolMembers<'_, N> {
         user.usage.clients.fetch_add(1, Relaxed);
     }
 
-    /// Whether it is known how a login of this client's pool begins, where `init_connect` decides
+    /// True if it is known how a login of this client's pool begins, where `init_connect` decides
     /// that ([`crate::server::begins`]); its session begins so.
     pub(crate) fn begins(&mut self, key: Key) -> bool {
         if self.begun.init_connect().is_empty() {
@@ -279,7 +279,7 @@ impl<N: Net> PoolMembers<'_, N> {
         })
     }
 
-    /// Whether an account of the server has as many clients as it may, in the server's words.
+    /// True if an account of the server has as many clients as it may, in the server's words.
     fn has_too_many(&self, key: Key, account: &Account) -> Option<(ErrorCode, String)> {
         let of_server = account.of_server.as_ref()?;
         let client = self.clients.get(key)?;

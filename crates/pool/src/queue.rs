@@ -1,4 +1,4 @@
-//! Who waits for a backend, and what bounds how many there are: as values.
+//! Queues for backends, and the bounds on their number: as values.
 //!
 //! [`lane`] is one line of waiting commands, [`fronts`] makes all groups' lanes one line,
 //! [`budget`] counts the connections to the server over all groups, [`bulk`] says what long work

@@ -352,7 +352,7 @@ pub(crate) fn try_spool(folder: &Path) -> io::Result<()> {
     reactor::Scratch::write_at(&file, &[0; 4096], 0)
 }
 
-/// Whether replies can be stored where the settings say. A folder that nobody has asked for may be
+/// True if replies can be stored where the settings say. A folder that nobody has asked for may be
 /// missing: then clients that do not read are closed earlier.
 fn check_spool(settings: &mut Settings) -> Result<(), String> {
     if settings.spool_bytes_max == 0 {

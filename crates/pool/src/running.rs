@@ -1,4 +1,4 @@
-//! What runs in a group at this moment, and how much of it may.
+//! Statements that run in a group at this moment, and their bound.
 //!
 //! The problem: a server that runs many statements at once runs each of them slowly, and one that
 //! runs few stands still when those few wait for a lock or a disk. The mechanism is that of the
@@ -18,7 +18,7 @@ use reactor::{Slots, Time};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What runs in a group.
+/// Statements that run in a group.
 #[derive(Debug, Default)]
 pub(crate) struct Running {
     /// Backends that run statements, those that have stalled not counted.
@@ -42,12 +42,12 @@ impl Running {
         shared.busy_max(settings, self.look.get().running)
     }
 
-    /// Whether `more` backends, and another, may run a statement for clients without one.
+    /// True if `more` backends, and another, may run a statement for clients without one.
     pub(crate) fn has_room(&self, more: usize, shared: &Shared, settings: &Settings) -> bool {
         self.count + more < self.max(shared, settings)
     }
 
-    /// Whether as many run as may, so that a client which has a backend waits with it.
+    /// True if as many run as may, so that a client which has a backend waits with it.
     pub(crate) fn is_full_of_held(&self, shared: &Shared, settings: &Settings) -> bool {
         self.count >= self.max_of_held(shared, settings)
     }

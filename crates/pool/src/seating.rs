@@ -28,7 +28,7 @@ pub(crate) struct Seating<'a, N: Net> {
 }
 
 impl<N: Net> Seating<'_, N> {
-    /// Whether a connection has to begin with a header.
+    /// True if a connection has to begin with a header.
     pub(crate) fn needs_proxy_header(&self, sock: &N::Sock) -> bool {
         let networks = &self.settings.proxy_protocol_networks;
         // Most pools have none: their connections are not asked where they come from.

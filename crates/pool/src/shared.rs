@@ -1,4 +1,5 @@
-//! What all groups share: settings, the server's facts, budgets, and what the watch has seen.
+//! State that all groups share: settings, the server's facts, budgets, and the findings of the
+//! watch.
 //!
 //! Invariant: a group waits for no other here. What changes is an atomic number, or behind a lock
 //! that is held for a moment; what crosses from group to group goes by mailbox ([`Order`]).
@@ -51,14 +52,14 @@ const BESIDE_BACKENDS: usize = 2;
 /// in, though the servers have one more for them.
 const FOR_ADMINISTRATORS: usize = 2;
 
-/// What all groups share and none changes.
+/// State that all groups share and none changes.
 #[derive(Debug)]
 pub struct Shared {
-    /// What the user wants.
+    /// Settings in force.
     current: Current,
-    /// Where that is read; held while it is read again.
+    /// Source of the settings; held while it is read again.
     pub(crate) source: Mutex<Option<Source>>,
-    /// What the server is.
+    /// Facts of the server.
     pub server: ServerFacts,
     /// Capabilities that clients may choose from.
     pub(crate) offered: u32,
@@ -80,7 +81,7 @@ pub struct Shared {
     pub(crate) failures: AuthFailures,
     /// Connections by address.
     pub(crate) address_limits: AddressLimits,
-    /// How many groups there are.
+    /// Number of groups.
     pub groups: usize,
     /// Cores of the machine.
     pub cores: usize,
@@ -92,37 +93,37 @@ pub struct Shared {
     pub threads: Threads,
     /// Since when the front of each group's lanes waits.
     pub fronts: Fronts,
-    /// How many statements run at once, where the pool looks for that number.
+    /// Number of statements that run at once, where the pool looks for it.
     pub(crate) running_limit: RunningLimit,
     /// Connections to the server, and which group may open the next.
     pub budget: Budget,
     /// Connections of each account that backends log in as.
     pub(crate) account_slots: AllAccountSlots,
-    /// What replies that were taken off their backends have of the spool.
+    /// Use of the spool by replies that were taken off their backends.
     pub(crate) spool: SpoolUse,
-    /// How many groups take replies off their backends now.
+    /// Groups that take replies off their backends now.
     pub(crate) collecting: CollectingGroups,
-    /// What is to be written to it, and read.
+    /// Writes and reads of the spool that wait.
     pub(crate) spool_jobs: SpoolJobs,
     /// Bytes of one of its blocks.
     pub spool_block: usize,
     /// A reply is long once it has so many bytes; a simulation has shorter ones.
     pub long_reply: usize,
-    /// What clients' unfinished commands hold.
+    /// Bytes of clients' unfinished commands.
     pub(crate) input: InputBudget,
     /// No memory is left for more clients; the words say how much is used of what.
     pub(crate) memory_full: Mutex<Option<String>>,
-    /// Whether it is so; read at each login.
+    /// True if it is so; read at each login.
     pub(crate) is_memory_full: AtomicBool,
-    /// What is kept for clients.
+    /// Bytes that are kept for clients.
     pub(crate) memory: ClientMemory,
     /// Triggers, views and columns that may change a session unseen.
     pub(crate) code_catalogue: CodeCatalogue,
     /// Schemas that have other character sets than before.
     pub(crate) schemas_defined: SchemasDefined,
-    /// What sessions begin with.
+    /// Global defaults that sessions begin with.
     pub(crate) globals: Watch,
-    /// Which accounts and privileges the server has.
+    /// Accounts and privileges of the server.
     pub(crate) privileges: Privileges,
     /// `backends_max` as of when the backends were last fitted to what the server takes.
     backends_wished: AtomicUsize,
@@ -136,13 +137,13 @@ pub struct Shared {
     pub(crate) errors: ErrorCounts,
     /// No statement begins for a client without a backend.
     pub(crate) paused: AtomicBool,
-    /// Where spans of statements go, if they are exported.
+    /// Destination of spans of statements, if they are exported.
     pub(crate) telemetry: Option<Telemetry>,
-    /// Where the server is, and whether it can be reached.
+    /// Address of the server, and its state.
     pub(crate) upstream: Arc<Upstream>,
 }
 
-/// How many groups there are, and what they run on.
+/// Number of groups, and their resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// Groups.
@@ -229,7 +230,7 @@ impl Shared {
         }
     }
 
-    /// What the user wants now; who serves clients asks once for each turn.
+    /// Settings in force; whoever serves clients asks once for each turn.
     #[must_use]
     pub fn settings(&self) -> Arc<Settings> {
         self.current.get()
@@ -249,12 +250,12 @@ impl Shared {
         self.upstream.tell_groups();
     }
 
-    /// What all groups have of the spool.
+    /// Parts of the spool that all groups share.
     pub(crate) fn spool_of_all(&self) -> OfAll<'_> {
         (&self.spool, &self.spool_jobs)
     }
 
-    /// What logins go by.
+    /// State that logins share.
     pub(crate) fn login_context(&self) -> LoginContext<'_> {
         LoginContext {
             accounts: &self.accounts,
@@ -353,13 +354,13 @@ pub enum Order {
     Reconnect,
     /// A client of another group kills one of this.
     Kill(Box<KillAsk>),
-    /// What became of the KILL of a client of this group.
+    /// End of the KILL of a client of this group.
     Killed(Key, KillEnd),
     /// A worker has checked what this client sent for its password.
     PasswordChecked(Key, Checked),
     /// A reader has read the long text of this client's command.
     TextRead(Key, Box<TextRead>),
-    /// What came of blocks of these clients' replies that were to be written or read.
+    /// Results of blocks of these clients' replies that were to be written or read.
     Spool(Vec<(Key, SpoolDone)>),
     /// Another group lacks backends, or gave some back, or the server is back, or elsewhere: the
     /// turn that follows looks at that.

@@ -84,7 +84,7 @@ impl Reader {
     }
 }
 
-/// What a client whose reply was taken off its backend is sent next.
+/// Next bytes for a client whose reply was taken off its backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextOfSpool {
     /// It has been sent all.
@@ -95,7 +95,7 @@ pub(crate) enum NextOfSpool {
     OnDisk,
 }
 
-/// What is to be done so that others get backends.
+/// Action by which others get backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relief {
     /// This backend is read on: its client takes more, or its reply goes on into the spool.
@@ -158,7 +158,7 @@ pub(crate) struct SlowReaders {
     pub(crate) spool: Spool,
 }
 
-/// Where what a client has not taken is kept, and counted.
+/// Places in which bytes that a client has not taken are kept, and counted.
 #[derive(Clone, Copy)]
 pub(crate) struct Keeps<'a> {
     pub(crate) shared: &'a Shared,
@@ -166,7 +166,7 @@ pub(crate) struct Keeps<'a> {
 }
 
 impl<S> Backend<S> {
-    /// Whether statements of others stand behind the one whose reply it sends.
+    /// True if statements of others stand behind the one whose reply it sends.
     fn has_riders(&self) -> bool {
         let mut owners = self.flight().iter().filter_map(|command| command.owner);
         let first = owners.next();
@@ -307,7 +307,7 @@ impl SlowReaders {
         }
     }
 
-    /// Whether more of this client's reply can be taken off its backend now.
+    /// True if more of this client's reply can be taken off its backend now.
     pub(crate) fn collects(&self, client: Key, shared: &Shared, now: Time) -> bool {
         self.collecting.takes(client) && self.spool.takes_more(&shared.spool, now)
     }
@@ -359,13 +359,13 @@ impl SlowReaders {
         }
     }
 
-    /// Whether nobody is, or was a moment ago, slow.
+    /// True if nobody is, or was a moment ago, slow.
     fn is_empty(&self) -> bool {
         let is_any = !self.held_up.is_empty() || !self.spooled.is_empty() || !self.long.is_empty();
         !is_any && self.of_users.is_empty()
     }
 
-    /// Whether nobody is slow, and nothing is left to be done for who was.
+    /// True if nobody is slow, and nothing is left to be done for who was.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.is_empty() && self.within == 0 && self.collecting.is_at_rest()
     }
@@ -429,7 +429,7 @@ impl SlowReaders {
         relief
     }
 
-    /// Whether a backend may be read: there may be bytes, and the client that they are for has
+    /// True if a backend may be read: there may be bytes, and the client that they are for has
     /// taken the last ones, or its reply goes to the spool now.
     pub(crate) fn may_read<S>(
         &self,
@@ -730,7 +730,7 @@ fn slow_max(settings: &Settings, shared: &Shared, group: usize) -> usize {
     shared.budget.share(group) * settings.slow_backends_percent_max / 100
 }
 
-/// Whether a backend is read although its client has not taken so many bytes. Behind a reply that
+/// True if a backend is read although its client has not taken so many bytes. Behind a reply that
 /// others ride with, as much as a trusted reply has is kept.
 fn has_room(untaken: usize, in_flight: usize) -> bool {
     in_flight > 1 && untaken < REPLY_MAX

@@ -73,7 +73,7 @@ pub(crate) struct StatementLogs {
 }
 
 impl StatementLogs {
-    /// Whether any statement that runs is noted.
+    /// True if any statement that runs is noted.
     pub(crate) fn has_notes(&self) -> bool {
         !self.notes.is_empty()
     }
@@ -149,7 +149,7 @@ impl<N: Net> Logging<'_, N> {
         self.logs.notes.insert(key, note);
     }
 
-    /// Whether a client's statement stands in the log of all, and then how many were left out
+    /// True if a client's statement stands in the log of all, and then how many were left out
     /// before it.
     fn admit(&mut self, key: Key) -> Option<u64> {
         if self.settings.statement_log == StatementLog::Off {

@@ -90,7 +90,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// Whether it has begun a command and not ended it.
+    /// True if it has begun a command and not ended it.
     pub(crate) fn is_amid_command(&self) -> bool {
         self.input.is_some()
             || self
@@ -100,7 +100,7 @@ impl<S> Client<S> {
     }
 }
 
-/// What has taken longer on a backend than its user's may.
+/// Limit that a backend's statement has exceeded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OverTime {
     /// A client's statement or transaction, as it is told.
@@ -170,7 +170,7 @@ impl<S> Client<S> {
         of_user.idle_max.map_or(own, |max| max.min(own))
     }
 
-    /// Whether the time of an idle client is over, or so near its end that the server, which counts
+    /// True if the time of an idle client is over, or so near its end that the server, which counts
     /// by itself on the client's backend, may have found so first.
     pub(crate) fn has_idled(&self, now: Time, limits: Limits<'_>) -> bool {
         let stands = now.since(self.since);
@@ -179,7 +179,7 @@ impl<S> Client<S> {
             && stands + SWEEP_SLACK > self.idle_max(limits)
     }
 
-    /// Whether the server is to take what it has sent of its local file before more is read.
+    /// True if the server is to take what it has sent of its local file before more is read.
     pub(crate) fn has_fed_enough(&self, backend: Option<&Backend<S>>) -> bool {
         self.state() == ClientState::Feeding
             && backend.is_some_and(|backend| backend.unsent() > FED_MAX)

@@ -36,7 +36,7 @@ pub(crate) struct ToBackend<'a, N: Net> {
     pub(crate) copied_max: usize,
 }
 
-/// What came of writing to a backend.
+/// Result of writing to a backend.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Its connection cannot be written any more.

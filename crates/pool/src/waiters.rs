@@ -42,7 +42,7 @@ pub(crate) struct Waiters<'a, S> {
     pub(crate) now: Time,
 }
 
-/// What becomes of a client that is to wait.
+/// Fate of a client that is to wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entered {
     /// It waits.

@@ -1,4 +1,4 @@
-//! What changes on the server without a word to the pool, as the watch has seen it last.
+//! Changes on the server past the pool, as the watch has seen them last.
 //!
 //! `operations::watch` asks and writes; groups read without waiting. Global values, privileges, and
 //! the code in triggers and views are what is watched; [`bell`] wakes the watch before its time.

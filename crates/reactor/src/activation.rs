@@ -44,8 +44,8 @@ pub fn given_listeners() -> Result<Vec<(Address, OwnedFd)>, String> {
     given.map(take).collect()
 }
 
-/// Whether sockets were given to this process, or to the one that has started it. The files of
-/// Unix sockets are not this process's to remove then.
+/// True if sockets were given to this process, or to the one that has started it. The files of Unix
+/// sockets are not this process's to remove then.
 #[must_use]
 pub fn are_listeners_given() -> bool {
     std::env::var_os(COUNT).is_some()

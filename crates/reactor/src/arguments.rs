@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 use std::{fs, io};
 
-/// What stands in place of a secret's bytes. Their number cannot be hidden: the words behind must
-/// stay where they are.
+/// Byte that stands in place of a secret's bytes. Their number cannot be hidden: the words behind
+/// must stay where they are.
 const MARK: u8 = b'*';
 /// `arg_start` and `arg_end` in /proc/PID/stat, counted from the field behind the name.
 const FIELDS: [usize; 2] = [45, 46];

@@ -22,7 +22,7 @@ impl Time {
         Time(seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0))
     }
 
-    /// How long after `earlier` this is; zero when it is not.
+    /// Time since `earlier`; zero when that is later.
     #[must_use]
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

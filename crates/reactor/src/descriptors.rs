@@ -81,9 +81,9 @@ fn unshare_table() -> io::Result<()> {
         .map_err(io::Error::from)
 }
 
-/// How many groups hold `connections` when each has room for `per_group`, given that the kernel
-/// deals connections to listeners by hash, not in turn: the fullest group gets more than its share.
-/// At least `cores`.
+/// Number of groups that hold `connections` when each has room for `per_group`, given that the
+/// kernel deals connections to listeners by hash, not in turn: the fullest group gets more than its
+/// share. At least `cores`.
 #[must_use]
 pub fn groups_for(connections: u64, per_group: u64, cores: u64) -> u64 {
     let mut groups = cores.max(1).max(connections.div_ceil(per_group.max(1)));
@@ -96,7 +96,7 @@ pub fn groups_for(connections: u64, per_group: u64, cores: u64) -> u64 {
     groups
 }
 
-/// What the fullest of `groups` gets of `connections` dealt by hash: the mean and five standard
+/// Share of `connections`, dealt by hash, of the fullest of `groups`: the mean and five standard
 /// deviations (about one chance in three million to be exceeded).
 #[must_use]
 pub fn fullest_share(connections: u64, groups: u64) -> u64 {

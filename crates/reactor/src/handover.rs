@@ -28,7 +28,7 @@ pub const DESCRIPTORS_MAX: usize = 253;
 const BACKLOG: i32 = 64;
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
-/// Whose process the other end is.
+/// Process at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Its process.
@@ -73,7 +73,7 @@ pub fn dial(name: &str) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Whose process the other end of a connection is: who listened, or who dialled.
+/// Process at the other end of a connection: the one that listened, or dialled.
 ///
 /// # Errors
 /// The system's error.

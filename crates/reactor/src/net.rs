@@ -1,4 +1,4 @@
-//! What a group may do to the world: read, write, accept, connect, tell the time.
+//! The world as a group sees it: reading, writing, accepting, connecting, the time.
 //!
 //! The problem: a group must run on real sockets at full speed and in a simulation from a seed,
 //! with the same code. The mechanism: [`Net`], implemented by [`crate::RealNet`] and by the
@@ -51,7 +51,7 @@ impl Token {
 /// Something happened to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Whose socket.
+    /// Token of the socket.
     pub token: Token,
     /// There may be bytes (or an end, or an error) to read.
     pub readable: bool,
@@ -61,7 +61,7 @@ pub struct Event {
     pub closed: bool,
 }
 
-/// What came of reading.
+/// Result of reading.
 #[derive(Debug)]
 pub enum Read {
     /// So many bytes, at least one.
@@ -74,7 +74,7 @@ pub enum Read {
     Failed(io::Error),
 }
 
-/// What came of writing.
+/// Result of writing.
 #[derive(Debug)]
 pub enum Write {
     /// So many bytes were taken, at least one.
@@ -112,7 +112,7 @@ pub trait Net {
     /// The system's error when it cannot even begin.
     fn connect(&mut self, to: &Address) -> io::Result<Self::Sock>;
 
-    /// How a begun connection went; called at its first event.
+    /// Result of a begun connection; called at its first event.
     ///
     /// # Errors
     /// Why it failed.

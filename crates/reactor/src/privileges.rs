@@ -9,7 +9,7 @@
 
 use std::{fs, io};
 
-/// Whom a process is to be.
+/// User and groups of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     /// Its user.
@@ -18,7 +18,7 @@ pub struct Account {
     pub group: u32,
 }
 
-/// Whom the process acts as now.
+/// User and groups that the process acts as now.
 #[must_use]
 pub fn acting() -> Account {
     Account {

@@ -93,7 +93,7 @@ impl RealNet {
         self.take_listener(listener, token)
     }
 
-    /// The same with a listener that is open already. Connections that wait there are told of.
+    /// Takes a listener that is open already. Connections that wait there are told of.
     ///
     /// # Errors
     /// The system's error.

@@ -36,12 +36,13 @@ use zeroize::Zeroize;
 pub const HEADER_LEN: usize = 5;
 /// Bytes of plaintext in one record.
 pub const PLAINTEXT_MAX: usize = 1 << 14;
-/// What a record may have above its plaintext, in TLS 1.3. Ciphers here add no more in TLS 1.2.
+/// Bytes that a record may have above its plaintext in TLS 1.3. Ciphers here add no more in TLS
+/// 1.2.
 const EXPANSION_MAX: usize = 256;
 /// Bytes of the longest record, with its header.
 pub const RECORD_MAX: usize = HEADER_LEN + PLAINTEXT_MAX + EXPANSION_MAX;
-/// What one record that is sealed here has above its plaintext: the header, a part of the nonce in
-/// TLS 1.2 or the type in 1.3, and the tag.
+/// Bytes that a record sealed here has above its plaintext: the header, a part of the nonce in TLS
+/// 1.2 or the type in 1.3, and the tag.
 pub const OVERHEAD_MAX: usize = HEADER_LEN + EXPLICIT_LEN + TAG_LEN;
 /// Records in a row that bring no data.
 pub const FRUITLESS_MAX: u8 = 32;
@@ -60,7 +61,7 @@ const HEADER_VERSION: [u8; 2] = [3, 3];
 /// A KeyUpdate without the byte that tells whether it asks for another.
 const KEY_UPDATE: [u8; 4] = [24, 0, 0, 1];
 const CLIENT_HELLO: u8 = 1;
-/// What TLS 1.3 carries through for the sake of those who look in from outside.
+/// Alert that TLS 1.3 carries through for the sake of those who look in from outside.
 const USER_CANCELED: u8 = 90;
 const NO_RENEGOTIATION: u8 = 100;
 const CLOSE_NOTIFY: u8 = 0;
@@ -130,7 +131,7 @@ impl Suite {
     }
 }
 
-/// What the peer is told, and what the caller is, when a connection cannot go on.
+/// Error that ends a connection: the alert for the peer, and the words for the caller.
 #[derive(Debug)]
 pub struct Fault {
     /// None where the peer has ended it.
@@ -156,7 +157,7 @@ impl Fault {
     }
 }
 
-/// What a record was.
+/// Content of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Opened {
     /// Data, which stand here in the record; there may be none.
@@ -169,7 +170,7 @@ pub enum Opened {
 
 /// The keys of one direction.
 struct Keys {
-    /// What the next keys follow from; not used in TLS 1.2.
+    /// Secret that the next keys follow from; not used in TLS 1.2.
     secret: [u8; SECRET_MAX],
     key: [u8; KEY_MAX],
     iv: [u8; IV_LEN],
@@ -318,7 +319,7 @@ pub struct Records {
     is_over: bool,
 }
 
-/// What became of a request.
+/// Result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Never,
@@ -336,7 +337,7 @@ impl fmt::Debug for Records {
     }
 }
 
-/// How long the record at the front of `bytes` is, with its header; `None`: that has not come.
+/// Length of the record at the front of `bytes`, with its header; `None`: that has not come.
 ///
 /// # Errors
 /// It is none that could stand here.
@@ -404,7 +405,7 @@ impl Records {
         }
     }
 
-    /// Whether they can go on elsewhere as they are: nothing is owed, and it is not over.
+    /// True if they can go on elsewhere as they are: nothing is owed, and it is not over.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         !self.is_over && !self.owes()
@@ -490,13 +491,13 @@ impl Records {
         self.is_over = true;
     }
 
-    /// Whether nothing can be read or sealed any more.
+    /// True if nothing can be read or sealed any more.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether the peer is to be answered: see [`Records::answer`].
+    /// True if the peer is to be answered: see [`Records::answer`].
     #[must_use]
     pub fn owes(&self) -> bool {
         !self.is_over && (self.owes_update || self.renegotiation == Asked::Unanswered)
@@ -539,7 +540,7 @@ impl Records {
         }
     }
 
-    /// What a record says it is, and where its plaintext stands in it.
+    /// Decrypts a record in place: its content type, and the range of its plaintext.
     fn decrypt(&mut self, record: &mut [u8]) -> Result<(u8, Range<usize>), Fault> {
         let bad = || Fault::new(AlertDescription::BadRecordMac, Error::DecryptError);
         let (version, suite) = (self.version, self.suite);
@@ -789,7 +790,7 @@ fn has_explicit_nonce(version: Version, suite: Suite) -> bool {
     version == Version::V12 && suite != Suite::ChaCha20Poly1305
 }
 
-/// What is authenticated besides the plaintext, and how long it is.
+/// Data that is authenticated besides the plaintext, with its length.
 fn additional(
     version: Version,
     header: [u8; HEADER_LEN],
@@ -844,7 +845,7 @@ fn keys_of((seq, keys): (u64, ConnectionTrafficSecrets)) -> Result<(Suite, Keys)
     Ok((suite, keys))
 }
 
-/// The same keys, with the secret that they follow from.
+/// Keys with the secret that they follow from.
 fn with_secret(suite: Suite, keys: &Keys, secret: &[u8]) -> Result<Keys, Fault> {
     let mut derived = Keys::of_secret(suite, secret)?;
     if derived.key != keys.key || derived.iv != keys.iv {

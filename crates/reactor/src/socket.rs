@@ -70,7 +70,7 @@ pub fn listen_tcp(address: &SocketAddr, backlog: i32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Who may connect to a Unix socket: the kernel asks for the right to write to its file.
+/// Right to connect to a Unix socket: the kernel asks for the right to write to its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileAccess {
     /// Permission bits, 0 to 0o777; the process's umask does not count.
@@ -253,7 +253,7 @@ fn bind_without_port(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
     Ok(bind(socket, &SocketAddr::new(source, 0))?)
 }
 
-/// How a begun connection went.
+/// Result of a begun connection.
 ///
 /// # Errors
 /// Why it failed, ECONNREFUSED and the like.

@@ -27,21 +27,20 @@ use std::sync::Arc;
 
 /// Plaintext that is encrypted and not yet sent is at most this.
 const WRITE_BYTES_MAX: usize = 32 * 1024;
-/// What encryption adds to it: a header, a nonce or a content type, and a tag for each record.
+/// Bytes that encryption adds: a header, a nonce or a content type, and a tag for each record.
 const RECORDS_OVERHEAD_MAX: usize = 1024;
 /// Ciphertext of one connection that waits for room in its socket.
 pub const UNSENT_BYTES_MAX: usize = WRITE_BYTES_MAX + RECORDS_OVERHEAD_MAX;
 /// A certificate that comes from another process.
 const CERTIFICATE_BYTES_MAX: usize = 64 * 1024;
-/// What a server's side takes of memory while its handshake is under way: the state of rustls, as
-/// measured.
+/// Memory of a server's side while its handshake is under way: the state of rustls, as measured.
 const HANDSHAKE_BYTES: usize = 8 * 1024;
 
 /// One side of a connection under TLS, without its socket.
 #[derive(Debug)]
 pub struct Tls {
     stage: Stage,
-    /// What the client has shown to a server's side, in DER.
+    /// Certificate that the client has shown to a server's side, in DER.
     certificate: Option<Box<[u8]>>,
 }
 
@@ -61,7 +60,7 @@ enum Stage {
     Failed,
 }
 
-/// What an idle client under TLS costs is mostly this.
+/// Most of the cost of an idle client under TLS.
 const _: () = assert!(size_of::<Tls>() <= 448);
 
 /// A client's side: rustls with what its socket has told.
@@ -134,7 +133,7 @@ impl Tls {
         Ok(())
     }
 
-    /// Whether the handshake has not ended: a read may cost as much as a thousand others.
+    /// True if the handshake has not ended: a read may cost as much as a thousand others.
     #[must_use]
     pub fn is_handshaking(&self) -> bool {
         match &self.stage {
@@ -144,7 +143,7 @@ impl Tls {
         }
     }
 
-    /// Whether nothing is left to be read, in the socket and here, after a read that did not fill
+    /// True if nothing is left to be read, in the socket and here, after a read that did not fill
     /// its buffer. The end of the connection, and whatever comes later, is told by an event.
     #[must_use]
     pub fn is_emptied(&self) -> bool {
@@ -166,7 +165,7 @@ impl Tls {
         }
     }
 
-    /// Whether bytes that were taken from the caller have not been sent yet.
+    /// True if bytes that were taken from the caller have not been sent yet.
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         match &self.stage {
@@ -200,7 +199,7 @@ impl Tls {
         }
     }
 
-    /// Whether it can go on in another process: a server's side behind its handshake, of which
+    /// True if it can go on in another process: a server's side behind its handshake, of which
     /// everything has been sent.
     #[must_use]
     pub fn may_go(&self) -> bool {

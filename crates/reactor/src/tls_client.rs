@@ -16,12 +16,12 @@ use std::sync::Arc;
 /// Tickets that rustls keeps of each server; the oldest gives way to one more.
 const TICKETS_MAX: usize = 8;
 
-/// What is checked of a server's certificate. That the server has its key is checked always.
+/// Checks of a server's certificate. That the server has its key is checked always.
 #[derive(Clone, Debug)]
 pub enum Checked {
     /// One of these authorities signed it, it is valid now, and it names the server.
     Identity(RootCertStore),
-    /// The same without the name.
+    /// The authority and the dates alone, not the name.
     Authority(RootCertStore),
     /// Nothing: anybody may be the server.
     Nothing,
@@ -30,7 +30,7 @@ pub enum Checked {
 /// A certificate with those of its issuers, and its key.
 pub type Own = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// What is wrong with what was to be made.
+/// Reason why a configuration cannot be made.
 #[derive(Debug)]
 pub enum Unfit {
     /// The library cannot work like this.
@@ -39,7 +39,8 @@ pub enum Unfit {
     Own(String),
 }
 
-/// What connections are made with. Tickets of so many servers are kept; 0 resumes no session.
+/// Configuration that connections are made with. Tickets of so many servers are kept; 0 resumes no
+/// session.
 ///
 /// # Errors
 /// What cannot be used, in the words of the library.

@@ -5,7 +5,7 @@
 
 use rustls::{AlertDescription, CertificateError, Error};
 
-/// What the user may change.
+/// Settings that the user may change, for messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Hints {
     /// Names the authorities that are trusted.
@@ -20,7 +20,7 @@ pub struct Hints {
     pub protocols: &'static str,
 }
 
-/// What rustls could not do, as a client.
+/// Message for an error of rustls as a client.
 #[must_use]
 pub fn words(error: &Error, hints: &Hints) -> String {
     match error {

@@ -26,7 +26,7 @@ pub fn authorities(setting: &str, path: &Path) -> Result<RootCertStore, String> 
     Ok(store)
 }
 
-/// What a file holds, if it is not longer than such files are.
+/// Content of a file, if it is not longer than such files are.
 fn contents(setting: &str, path: &Path) -> Result<Vec<u8>, String> {
     files::bytes(path, FILE_BYTES_MAX).map_err(|why| format!("{setting} {}: {why}", path.display()))
 }

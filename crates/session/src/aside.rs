@@ -1,4 +1,4 @@
-//! What is noted beside a value, and is no part of it.
+//! A note beside a value, which is no part of it.
 //!
 //! A session is shared, compared and hashed by its state. What is worked out of it once, or known
 //! of it for a while, is kept in a cell that equality and hash pass over; a copy, which is made to
@@ -7,13 +7,13 @@
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 
-/// What is noted of a session beside its state: equal sessions stay equal, and a copy, which is
-/// made to be changed, begins without it.
+/// A note beside a session's state: equal sessions stay equal, and a copy, which is made to be
+/// changed, begins without it.
 #[derive(Debug, Default)]
 pub struct Aside<T: Copy>(Cell<T>);
 
 impl<T: Copy> Aside<T> {
-    /// What is noted.
+    /// The note.
     pub fn get(&self) -> T {
         self.0.get()
     }
@@ -57,7 +57,7 @@ impl Accepted {
         self.0.set(0);
     }
 
-    /// Whether a backend of this epoch has stood in it.
+    /// True if a backend of this epoch has stood in it.
     pub fn is_of(&self, epoch: u64) -> bool {
         self.0.get() == epoch
     }

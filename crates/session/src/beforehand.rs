@@ -1,4 +1,4 @@
-//! What is known of a statement before it runs, from its text or its command alone.
+//! Facts of a statement before it runs, from its text or its command alone.
 //!
 //! The classification of a text (`sql`) says what it does; here follows what that means for the
 //! session that it runs in: for FOUND_ROWS(), for the conditions of the statement before, for the
@@ -22,7 +22,7 @@ const HIDES: [PinCause; 3] = [
     PinCause::Unknown,
 ];
 
-/// Whether a text runs such code, which may read what no text shows; it may pin for other causes
+/// True if a text runs such code, which may read what no text shows; it may pin for other causes
 /// too.
 #[must_use]
 pub fn hides_reads(class: &classify::Statement) -> bool {
@@ -42,7 +42,7 @@ pub fn class_with(found: &classify::Statement, known: Option<&Known>) -> classif
 /// of that; earlier ones were not tried.
 const CALL_ENDS_IN_OK: u32 = 90_700;
 
-/// What is known of a text; `mode` is how it is read.
+/// Facts of a text's statement; `mode` is how it is read.
 #[must_use]
 pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
     let server = mode.server;
@@ -104,7 +104,7 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
     }
 }
 
-/// What a text does to FOUND_ROWS().
+/// Effect of a text on FOUND_ROWS().
 #[must_use]
 pub fn found_of(class: &classify::Statement, server: Server) -> Found {
     let replaces = class.replaces.contains(Reads::FOUND_ROWS);
@@ -152,7 +152,7 @@ pub fn found_of(class: &classify::Statement, server: Server) -> Found {
     }
 }
 
-/// What a text does to the warnings before it.
+/// Effect of a text on the warnings before it.
 #[must_use]
 pub fn area_of(class: &classify::Statement, server: Server) -> Area {
     if hides_reads(class) {
@@ -171,7 +171,7 @@ pub fn area_of(class: &classify::Statement, server: Server) -> Area {
     }
 }
 
-/// How much a text may do; `hides`: it may run what nobody has read.
+/// Extent of a text; `hides`: it may run code that nobody has read.
 fn extent_of(found: &classify::Statement, hides: bool) -> Extent {
     use Verb::{Begin, Commit, Delete, Insert, Replace, Rollback, Savepoint, Set, Update};
     let stays = match found.verb {
@@ -187,8 +187,8 @@ fn extent_of(found: &classify::Statement, hides: bool) -> Extent {
     }
 }
 
-/// What is known of a text's statement where COM_STMT_BULK_EXECUTE executes it. MariaDB inserts all
-/// rows in one execution; everything else it executes once for each.
+/// Facts of a text's statement where COM_STMT_BULK_EXECUTE executes it. MariaDB inserts all rows in
+/// one execution; everything else it executes once for each.
 #[must_use]
 pub fn in_bulk(statement: Statement, verb: Verb) -> Statement {
     let inserts = matches!(verb, Verb::Insert | Verb::Replace) && statement.found == Found::Keeps;
@@ -201,7 +201,7 @@ pub fn in_bulk(statement: Statement, verb: Verb) -> Statement {
     }
 }
 
-/// What is known of a command that has no text.
+/// Facts of a command that has no text.
 #[must_use]
 pub fn statement_without_text(command: Command, server: Server) -> Statement {
     let mut statement = Statement::plain(command.reply());

@@ -18,7 +18,7 @@ struct Globals {
     names: Arc<[Text]>,
     /// In the order of the names; `None` for NULL.
     values: Vec<Option<Text>>,
-    /// What the server runs for who logs in.
+    /// Statement that the server runs at a login.
     init_connect: Text,
 }
 
@@ -50,7 +50,7 @@ impl Begun {
         }))
     }
 
-    /// The same variables with these values, in the order of the names; `None` where nothing has
+    /// These variables with other values, in the order of the names; `None` where nothing has
     /// changed.
     #[must_use]
     pub fn with(&self, values: Vec<Option<Text>>, init_connect: Text) -> Option<Begun> {
@@ -98,7 +98,7 @@ impl Begun {
         &self.0.names
     }
 
-    /// What the server runs for who logs in (see `server/begins.rs` of the pool).
+    /// Statement that the server runs at a login (see `server/begins.rs` of the pool).
     pub fn init_connect(&self) -> &[u8] {
         &self.0.init_connect
     }
@@ -108,7 +108,7 @@ impl Begun {
         question(&self.0.names, "session")
     }
 
-    /// What that expression has told.
+    /// Values from the answer to that expression.
     pub fn read(&self, told: &[u8]) -> Option<Vec<Option<Text>>> {
         read_told(told, self.0.names.len())
     }

@@ -30,7 +30,7 @@ pub struct Items {
     pub others: Option<Box<Others>>,
 }
 
-/// What SIGNAL can set.
+/// Items that SIGNAL can set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Others {
     /// In the order of [`TEXTS`].
@@ -41,7 +41,7 @@ pub struct Others {
     pub message: Vec<u8>,
 }
 
-/// Whether a server tells the row of a condition.
+/// True if a server tells the row of a condition.
 pub fn has_rows(server: Server) -> bool {
     matches!(server, Server::MariaDb(version) if version >= ROW_NUMBERS_SINCE)
 }
@@ -129,8 +129,8 @@ pub fn number_in(session: &Session, variable: &[u8], mode: LexMode) -> Option<u3
     Some(u32::try_from(number).unwrap_or(if number < 0 { 0 } else { u32::MAX }))
 }
 
-/// The same text about a condition that no backend has: the server says so, in its own words.
-/// `None` where the text names none.
+/// The text about a condition that no backend has: the server says so, in its own words. `None`
+/// where the text names none.
 pub fn absent_condition(sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
     let mut tokens = Lexer::new(sql, mode);
     let condition = tokens.find(|token| {

@@ -1,4 +1,4 @@
-//! What a statement leaves for questions about it: conditions, kept as a value.
+//! Conditions of a statement, retained as a value for questions about it.
 //!
 //! Most statements clear the warnings before them, some leave them, and whether one has tables
 //! decides on MariaDB. [`Area`] says what is known of a text
@@ -20,7 +20,7 @@ use wire::status;
 /// Conditions whose items are asked for at most; each is a question of its own.
 const ASKED_MAX: usize = 64;
 
-/// What becomes of the warnings of the statement before when this one goes well without any.
+/// Fate of the warnings of the statement before when this one goes well without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
     /// They are gone.
@@ -29,7 +29,7 @@ pub enum Area {
     Keeps,
     /// Nobody can tell from the text.
     Unsure,
-    /// The same, and a warning that the reply does not count comes behind them.
+    /// They stay, and a warning that the reply does not count comes behind them.
     Warns,
 }
 
@@ -38,7 +38,7 @@ const LIKE_ASCII: [&[u8]; 7] = [
     b"utf8mb4", b"utf8mb3", b"utf8", b"latin1", b"latin2", b"ascii", b"cp1251",
 ];
 
-/// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier
+/// True if an error of this number is the pool's SIGNAL, where a statement that asks for earlier
 /// conditions has failed with it.
 pub fn is_raised(code: u16) -> bool {
     let raised = [
@@ -51,13 +51,13 @@ pub fn is_raised(code: u16) -> bool {
     raised.iter().any(|error| error.code == code)
 }
 
-/// Whether MySQL's COM_PING counts such an error alone, though it stands behind the conditions of
+/// True if MySQL's COM_PING counts such an error alone, though it stands behind the conditions of
 /// the statement before.
 pub fn is_counted_alone(code: u16) -> bool {
     is_raised(code) && code != UNKNOWN_COM.code && code != MALFORMED_PACKET.code
 }
 
-/// What a statement warned of, or why it failed, kept for its client.
+/// Warnings of a statement, or its error, retained for its client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     /// The reply to SHOW WARNINGS.
@@ -74,10 +74,10 @@ pub struct Diagnostics {
     pub items: Option<Vec<Items>>,
 }
 
-/// What the end of a statement said of its warnings.
+/// Warnings as the end of a statement counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// How many; unknown after an error.
+    /// Number of warnings; unknown after an error.
     pub warnings: Option<u16>,
     /// The SQL state of the error that ended it.
     pub state: Option<[u8; 5]>,
@@ -168,7 +168,7 @@ impl Diagnostics {
             .collect()
     }
 
-    /// How many conditions there are.
+    /// Number of conditions.
     pub fn conditions(&self) -> u16 {
         u16::try_from(self.rows().len()).unwrap_or(u16::MAX)
     }
@@ -263,7 +263,7 @@ impl Diagnostics {
         get.assignments(number, row_count, Some(condition))
     }
 
-    /// Whether each condition's items follow from its number and words, but for its row.
+    /// True if each condition's items follow from its number and words, but for its row.
     fn is_plain(&self) -> bool {
         let utf8 = self.charset.as_deref().is_some_and(|name| {
             let names: [&[u8]; 4] = [b"utf8mb4", b"utf8mb3", b"utf8", b""];
@@ -326,8 +326,8 @@ impl Diagnostics {
         reply
     }
 
-    /// What these are with one more condition behind them, which `shown` ends with; that has the
-    /// conditions of somebody else in front of it.
+    /// These conditions with one more behind them, which `shown` ends with; that has the conditions
+    /// of somebody else in front of it.
     pub fn followed_by(mut self, shown: &Diagnostics) -> Diagnostics {
         let last = shown
             .packets()

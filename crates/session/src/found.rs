@@ -3,12 +3,12 @@
 //! What a text does to it says [`found_of`](crate::beforehand::found_of); what a statement has left
 //! of it when it has ended, [`LastStatement::ended`](crate::last_statement::LastStatement::ended).
 
-/// What becomes of FOUND_ROWS().
+/// Effect on FOUND_ROWS().
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// It is the number of rows of the reply.
     Rows,
-    /// The same, and queries stand inside of it.
+    /// It counts, and queries stand inside of it.
     Nested,
     /// It stays.
     Keeps,
@@ -29,7 +29,7 @@ impl FoundRows {
     const UNKNOWN: u64 = u64::MAX;
     /// It is that of its backend, or the one before.
     const UNSETTLED: u64 = u64::MAX - 1;
-    /// That of a session that has asked nothing yet.
+    /// FOUND_ROWS() of a session that has asked nothing yet.
     pub const NONE_YET: FoundRows = FoundRows(0);
 
     /// The number, if it is known.
@@ -42,7 +42,7 @@ impl FoundRows {
         self.0 = Self::UNSETTLED;
     }
 
-    /// Whether its backend is to be asked, and what that had before decides.
+    /// True if its backend is to be asked, and what that had before decides.
     pub fn is_unsettled(self) -> bool {
         self.0 == Self::UNSETTLED
     }

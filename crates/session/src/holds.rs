@@ -145,23 +145,23 @@ pub struct Pin {
     pub since: u64,
     /// The beginning of the statement; empty when none is at hand.
     pub text: Text,
-    /// What is held, never empty; `None` when nothing ends it.
+    /// Names of what is held, never empty; `None` when nothing ends it.
     pub names: Option<Vec<Name>>,
 }
 
-/// What a command will do to the pins once it is sent, and once it is answered.
+/// Effect of a command on the pins once it is sent, and once it is answered.
 #[derive(Debug, Default)]
 pub struct Plan {
     text: Text,
     /// Reasons without an end.
     pub reasons: Vec<PinReason>,
-    /// What it takes and gives back.
+    /// Resources that it acquires and gives back.
     pub holdings: Holdings,
     /// When it has not taken it.
     pub void: Void,
-    /// What ends with it.
+    /// Guards that end with it.
     pub guards: Vec<Box<dyn Guard>>,
-    /// What it has newly taken, once it is sent.
+    /// Pins that it begins, once it is sent.
     fresh: Vec<(PinReason, Option<Name>)>,
 }
 
@@ -173,7 +173,7 @@ struct Pins {
     coming: Option<Plan>,
     /// Of the command that runs.
     running: Option<Plan>,
-    /// Whether its named locks are still held, and its variables in use, is to be asked.
+    /// True if its named locks are still held, and its variables in use, is to be asked.
     asks: bool,
 }
 
@@ -188,26 +188,26 @@ impl Holds {
         self.0.as_ref().map_or(&[], |pins| &pins.list)
     }
 
-    /// Whether it is pinned, for whatever reason.
+    /// True if it is pinned, for whatever reason.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         !self.list().is_empty()
     }
 
-    /// Whether a command's plan waits for its sending, or for its answer.
+    /// True if a command's plan waits for its sending, or for its answer.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         let pins = self.0.as_ref();
         pins.is_some_and(|pins| pins.coming.is_some() || pins.running.is_some())
     }
 
-    /// Whether there is neither a reason nor a plan.
+    /// True if there is neither a reason nor a plan.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether this is among its reasons, or among those that its command may give it.
+    /// True if this is among its reasons, or among those that its command may give it.
     #[must_use]
     pub fn is_pinned_for(&self, reason: PinReason) -> bool {
         self.0.as_ref().is_some_and(|pins| {
@@ -221,7 +221,7 @@ impl Holds {
         })
     }
 
-    /// Whether something of this name is held.
+    /// True if something of this name is held.
     #[must_use]
     pub fn has(&self, cause: PinCause, name: &[u8]) -> bool {
         let names = self.names(cause);
@@ -234,14 +234,14 @@ impl Holds {
         self.0.as_ref()?.names(cause)
     }
 
-    /// Whether it is pinned for this until it leaves or resets.
+    /// True if it is pinned for this until it leaves or resets.
     #[must_use]
     pub fn is_for_good(&self, cause: PinCause) -> bool {
         let for_good = |pin: &Pin| pin.reason == PinReason::Text(cause) && pin.names.is_none();
         self.list().iter().any(for_good)
     }
 
-    /// Whether it is pinned for code or texts that nobody has read: its session may have names that
+    /// True if it is pinned for code or texts that nobody has read: its session may have names that
     /// the pool does not know.
     #[must_use]
     pub fn is_unread(&self) -> bool {
@@ -260,7 +260,7 @@ impl Holds {
         })
     }
 
-    /// What the next command, with this text, is going to do.
+    /// Plan of the next command, which has this text.
     pub fn plan(&mut self, sql: &[u8]) -> &mut Plan {
         let pins = self.0.get_or_insert_default();
         pins.coming.get_or_insert_with(|| Plan {
@@ -350,7 +350,7 @@ impl Holds {
         self.shrink();
     }
 
-    /// Whether nothing pins but what may have ended unnoticed; `variables_read`: user variables are
+    /// True if nothing pins but what may have ended unnoticed; `variables_read`: user variables are
     /// to be read back.
     #[must_use]
     pub fn may_have_ended(&self, variables_read: bool) -> bool {
@@ -362,7 +362,7 @@ impl Holds {
         self.0.is_some() && self.list().iter().all(told) && (self.asks() || fresh)
     }
 
-    /// Whether the server is to be asked what of the named has ended.
+    /// True if the server is to be asked what of the named has ended.
     #[must_use]
     pub fn asks(&self) -> bool {
         let some = |cause| self.names(cause).is_some();
@@ -530,7 +530,7 @@ impl Pin {
     }
 }
 
-/// Whether a text calls routines, and is none itself.
+/// True if a text calls routines, and is none itself.
 #[must_use]
 pub fn only_calls(found: &Statement) -> bool {
     !found.multi && !matches!(found.verb, Verb::Other | Verb::Begin)

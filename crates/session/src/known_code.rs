@@ -1,4 +1,4 @@
-//! What is known of the stored code that a text runs.
+//! Knowledge of the stored code that a text runs.
 //!
 //! Not known, and so as ever: a routine that the catalogue does not have, or whose text it was not
 //! shown; names that are not ASCII; a name that is a loaded function's too; code that reads what
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 /// User variables that one text's code may set, and that are still read back.
 const SETS_MAX: usize = 16;
 
-/// What all the code that a text runs may leave.
+/// Side effects of all the code that a text runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// The most that any of it may leave.
@@ -39,8 +39,8 @@ impl Known {
 }
 
 impl Names {
-    /// What is known of all that a text runs; `schema` is its default schema, empty where there
-    /// is none, if that is certain.
+    /// Side effects of all that a text runs; `schema` is its default schema, empty where there is
+    /// none, if that is certain.
     pub fn known(
         &self,
         run: &Judged,
@@ -67,8 +67,8 @@ impl Names {
         (sets.len() <= SETS_MAX).then_some((leaves, sets))
     }
 
-    /// What the routines that a text calls are known to read of that which the statement before
-    /// left. `schema` is as for [`Names::known`].
+    /// Dependencies of the routines that a text calls on the statement before. `schema` is as for
+    /// [`Names::known`].
     #[must_use]
     pub fn asked_by(&self, run: &Judged, schema: Option<&[u8]>) -> Reads {
         let here = schema.map(fold_bare);
@@ -110,7 +110,7 @@ impl Names {
     }
 }
 
-/// Whether a routine may be the one that is meant in this schema; `None`: in any.
+/// True if a routine may be the one that is meant in this schema; `None`: in any.
 fn fits(routine: &Routine, wanted: Option<&Folded>) -> bool {
     wanted.is_none_or(|wanted| routine.schema.is_empty() || routine.schema == *wanted)
 }

@@ -1,4 +1,4 @@
-//! Which differences of sessions go out in front of a statement, in the same write.
+//! Differences of sessions that go out in front of a statement, in the same write.
 //!
 //! The problem: what stands behind a command on the wire runs even when that command fails, so a
 //! statement behind a SET that fails would run in somebody else's state; waiting for it costs a
@@ -74,7 +74,7 @@ fn is_good_variable(name: &[u8]) -> bool {
     found.is_ok()
 }
 
-/// Whether the commands that bring a backend of this epoch from one session to the other cannot
+/// True if the commands that bring a backend of this epoch from one session to the other cannot
 /// fail, as far as anybody can know, but for the one that sets the default schema.
 pub fn is_known_good(from: &Session, to: &Session, epoch: u64) -> bool {
     let accepted =

@@ -17,7 +17,7 @@ const WROTE_NOTHING: [u16; 7] = [1064, 1065, 1146, 1054, 1062, 1205, 1213];
 /// Unknown table: those that were known are dropped, and that is written.
 const BAD_TABLE: u16 = 1051;
 
-/// What was reported to a client last.
+/// GTID that was reported to a client last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastGtid {
     text: [u8; LEN_MAX],
@@ -42,7 +42,7 @@ impl LastGtid {
         }
     }
 
-    /// What it is, if that is known.
+    /// The GTID, if it is known.
     pub fn get(&self) -> Option<&str> {
         let text = self.text.get(..usize::from(self.len?))?;
         let plain = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';

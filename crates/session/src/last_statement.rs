@@ -1,4 +1,4 @@
-//! What a client's last statement has left for questions about it, as a value.
+//! State that a client's last statement has left for questions about it, as a value.
 //!
 //! The problem: SHOW WARNINGS, GET DIAGNOSTICS, ROW_COUNT() and FOUND_ROWS() ask the session about
 //! its last statement, and the backend that ran it may serve others meanwhile. The mechanism: a
@@ -20,9 +20,9 @@ use crate::statement::{Conditions, Explanation, Statement};
 use sql::classify::Reads;
 use sql::lex::Server;
 
-/// What a statement counted.
+/// Counts of a statement.
 pub const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);
-/// What only the backend of a statement knows of it by itself.
+/// Facts of a statement that only its backend knows by itself.
 pub const LEFT_BY_STATEMENT: Reads = COUNTS.union(Reads::FOUND_ROWS).union(Reads::DIAGNOSTICS);
 /// Bytes of conditions that are kept for the clients of a group.
 pub const KEPT_MAX: usize = 64 << 20;
@@ -34,11 +34,11 @@ const UNPARSED: u16 = 1064;
 const NO_CONDITION: u16 = 1758;
 /// GET STACKED DIAGNOSTICS when handler not active
 const NO_HANDLER_STACKED: u16 = 3004;
-/// What MariaDB finds before it runs a SHOW that looks up: no such schema, no such table, a view
-/// that is not valid.
+/// Errors that MariaDB finds before it runs a SHOW that looks up: no such schema, no such table, a
+/// view that is not valid.
 const NOT_THERE: [u16; 3] = [1049, 1146, 1356];
 
-/// What becomes of ROW_COUNT() and of the GTID that go with it.
+/// Fate of ROW_COUNT() and of the GTID that go with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
     New,
@@ -46,7 +46,7 @@ enum Counts {
     MayStay,
 }
 
-/// What must be read back from the backend before it may serve somebody else.
+/// Pending read-backs: what the backend must be asked before it may serve another client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
     /// The statement failed or warned: SHOW WARNINGS.
@@ -63,39 +63,39 @@ pub struct Owed {
     pub trace: Trace,
 }
 
-/// What the trace of stored code among the warnings of a statement would mean, on MariaDB.
+/// Meaning of the trace of stored code among the warnings of a statement, on MariaDB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trace {
     /// That code has failed which may have changed anything.
     #[default]
     Unasked,
-    /// The same, and the statement itself has failed, with so many conditions: whether there would
-    /// be a trace is to be asked.
+    /// The statement itself has failed, with so many conditions: the backend is to be asked for a
+    /// trace.
     Asked(u8),
     /// Nothing: all the code that it ran is known.
     Known,
 }
 
 impl Trace {
-    /// Whether that is to be asked.
+    /// True if that is to be asked.
     pub fn is_asked(self) -> bool {
         matches!(self, Trace::Asked(_))
     }
 }
 
-/// Whose conditions the answer to SHOW WARNINGS on a client's behalf will be.
+/// Owner of the conditions in the answer to SHOW WARNINGS on a client's behalf.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ReadBack {
     /// Those of its last statement.
     #[default]
     Wanted,
-    /// The same; what COM_PING counts of them is known already.
+    /// The client's own; the number that COM_PING counts of them is known already.
     Uncounted,
     /// The pool has answered a command since: what comes is of the statement before that.
     Outdated,
 }
 
-/// What is to be asked of a client's last backend before it forgets it.
+/// Questions to a client's last backend before it forgets the answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Questions {
     /// FOUND_ROWS()
@@ -107,12 +107,12 @@ pub struct Questions {
 }
 
 impl Questions {
-    /// Whether nothing is to be asked.
+    /// True if nothing is to be asked.
     pub fn is_none(self) -> bool {
         !self.found && self.conditions == 0
     }
 
-    /// Whether a SELECT would take what is asked for away.
+    /// True if a SELECT would take what is asked for away.
     pub fn has_conditions(self) -> bool {
         self.conditions > 0
     }
@@ -123,7 +123,7 @@ impl Questions {
 pub struct RowCount(i64);
 
 impl RowCount {
-    /// That of a statement with rows, and of one that has failed.
+    /// ROW_COUNT() of a statement with rows, and of one that has failed.
     pub const NONE: RowCount = RowCount(-1);
     /// No statement counts so.
     const UNKNOWN: RowCount = RowCount(i64::MIN);
@@ -134,7 +134,7 @@ impl RowCount {
     }
 }
 
-/// What a client's last statement has left.
+/// State that a client's last statement has left.
 #[derive(Debug)]
 pub struct LastStatement {
     /// LAST_INSERT_ID()
@@ -143,18 +143,18 @@ pub struct LastStatement {
     pub row_count: RowCount,
     /// FOUND_ROWS(), if it is known.
     pub found_rows: FoundRows,
-    /// What must be read back.
+    /// Pending read-backs.
     pub owed: Owed,
-    /// How many statements its client has sent, with this one; may begin again at 0.
+    /// Number of statements that its client has sent, with this one; may begin again at 0.
     pub number: u32,
-    /// How many conditions it has, alone, as MySQL counts them in the OK of COM_PING.
+    /// Number of conditions that it has by itself, as MySQL counts them in the OK of COM_PING.
     pub conditions: u16,
     read_back: ReadBack,
     /// It is being asked about on a backend that is another client's by now.
     asked_elsewhere: bool,
-    /// What its backend still has of it: nothing else has run there since.
+    /// Facts that are still valid on the backend: nothing else has run there since.
     native: Reads,
-    /// What the end of the last statement with conditions said of them.
+    /// Conditions as the end of the last statement with some has counted them.
     told: Told,
     /// Conditions of the last statement that left any, once they are read.
     kept: Option<Box<Charged<Diagnostics>>>,
@@ -164,7 +164,7 @@ pub struct LastStatement {
 }
 
 impl Default for LastStatement {
-    /// That of a session which has run none.
+    /// State of a session that has run no statement.
     fn default() -> LastStatement {
         LastStatement {
             insert_id: 0,
@@ -183,15 +183,15 @@ impl Default for LastStatement {
     }
 }
 
-/// What its backend still has.
+/// Facts that are still valid on the backend.
 impl LastStatement {
-    /// What its client's backend cannot tell of it.
+    /// Facts that its client's backend cannot tell any more.
     #[must_use]
     pub fn lost(&self) -> Reads {
         LEFT_BY_STATEMENT.without(self.native)
     }
 
-    /// Whether its client's backend still has all of this.
+    /// True if its client's backend still has all of this.
     pub fn is_native(&self, what: Reads) -> bool {
         self.native.contains(what)
     }
@@ -225,19 +225,19 @@ impl LastStatement {
         self.forget_unsettled();
     }
 
-    /// Whether its client's backend, and nobody else, knows FOUND_ROWS().
+    /// True if its client's backend, and nobody else, knows FOUND_ROWS().
     pub fn counts_unread(&self) -> bool {
         let native = self.is_native(Reads::FOUND_ROWS);
         self.found_rows.is_unsettled() || self.found_rows.get().is_none() && native
     }
 
-    /// Whether its last statement, of which nothing of others stands behind (`alone`), has counted,
+    /// True if its last statement, of which nothing of others stands behind (`alone`), has counted,
     /// or has left what its backend had of others.
     pub fn is_found_unsure(&self, alone: bool) -> bool {
         alone && self.found_rows.get().is_none() && !self.is_native(Reads::FOUND_ROWS)
     }
 
-    /// What its last backend alone knows.
+    /// Facts that its last backend alone knows.
     #[must_use]
     pub fn questions(&self, server: Server) -> Questions {
         let kept = self.kept().filter(|_| self.is_native(Reads::DIAGNOSTICS));
@@ -262,7 +262,7 @@ impl LastStatement {
         self.asked_elsewhere = false;
     }
 
-    /// Whether they are being asked, so that no command of its client goes on.
+    /// True if they are being asked, so that no command of its client goes on.
     pub fn is_asked_elsewhere(&self) -> bool {
         self.asked_elsewhere
     }
@@ -276,27 +276,27 @@ impl LastStatement {
         self.kept.as_deref().map(|kept| &kept.value)
     }
 
-    /// The same, for answers to [`LastStatement::questions`].
+    /// The retained conditions, to be changed by answers to [`LastStatement::questions`].
     pub fn kept_mut(&mut self) -> Option<&mut Diagnostics> {
         self.kept.as_deref_mut().map(|kept| &mut kept.value)
     }
 
-    /// Whether it has left any, known or not.
+    /// True if it has left any, known or not.
     pub fn has_conditions(&self) -> bool {
         self.kept.is_some() || self.has_unknown_conditions()
     }
 
-    /// Whether it has left some that nobody knows, or not yet.
+    /// True if it has left some that nobody knows, or not yet.
     pub fn has_unknown_conditions(&self) -> bool {
         self.lost || self.owed.warnings
     }
 
-    /// Whether questions about it may come that its last backend answers best.
+    /// True if questions about it may come that its last backend answers best.
     pub fn may_be_asked_for(&self) -> bool {
         self.row_count != RowCount::NONE || self.alone_knows()
     }
 
-    /// Whether its last backend knows more of it than is kept.
+    /// True if its last backend knows more of it than is kept.
     pub fn alone_knows(&self) -> bool {
         self.kept().is_some() || self.found_rows.get().is_none() || self.row_count.get().is_none()
     }
@@ -405,7 +405,8 @@ impl LastStatement {
         }
     }
 
-    /// What was lost meanwhile stays lost: an error of the pool's own came behind the statement.
+    /// Retains conditions. Those that were lost meanwhile stay lost: an error of the pool's own
+    /// came behind the statement.
     fn keep(&mut self, kept: Option<Box<Charged<Diagnostics>>>) {
         if !self.lost {
             self.kept = kept;
@@ -418,7 +419,7 @@ impl LastStatement {
     }
 }
 
-/// What happens to it.
+/// Events.
 impl LastStatement {
     /// A statement of its client goes to a backend.
     pub fn sent(&mut self) {
@@ -432,7 +433,8 @@ impl LastStatement {
         self.disown(COUNTS);
     }
 
-    /// The same; the conditions of the statement before stay, and are not counted any more.
+    /// Notes an answer of the pool's own; the conditions of the statement before stay, and are not
+    /// counted any more.
     pub fn answered_uncounted(&mut self, row_count: i64) {
         self.answered(row_count);
         self.conditions = 0;
@@ -441,7 +443,8 @@ impl LastStatement {
         }
     }
 
-    /// The same, and the conditions of the statement before are gone.
+    /// Notes an answer of the pool's own behind which the conditions of the statement before are
+    /// gone.
     pub fn answered_clean(&mut self, row_count: i64) {
         self.answered(row_count);
         self.forget_conditions();
@@ -674,12 +677,12 @@ impl LastStatement {
     }
 }
 
-/// Whether an error stands nowhere but in its packet.
+/// True if an error stands nowhere but in its packet.
 fn is_unlisted(statement: &Statement, summary: &ReplySummary) -> bool {
     statement.conditions.asks() && summary.is_error(NO_HANDLER_STACKED)
 }
 
-/// What a finished statement makes of the counts.
+/// Effect of a finished statement on the counts.
 fn counts_after(statement: &Statement, summary: &ReplySummary) -> Counts {
     match (statement.conditions, &summary.error) {
         (Conditions::LooksUp, Some((code, _))) if NOT_THERE.contains(code) => Counts::Stay,
@@ -689,7 +692,7 @@ fn counts_after(statement: &Statement, summary: &ReplySummary) -> Counts {
     }
 }
 
-/// What an error makes of FOUND_ROWS(). On MySQL a statement other than UPDATE counts when it has
+/// Effect of an error on FOUND_ROWS(). On MySQL a statement other than UPDATE counts when it has
 /// succeeded; on MariaDB also the rows that it had sent before, and the rows of queries inside of
 /// it.
 fn found_after_error(
@@ -724,7 +727,7 @@ fn charged(kept: Diagnostics, meter: &Meter) -> Box<Charged<Diagnostics>> {
     Box::new(Charged::new(kept, meter, bytes))
 }
 
-/// Whether the conditions of one more client, of so many bytes, are kept in a group.
+/// True if the conditions of one more client, of so many bytes, are kept in a group.
 fn has_room(kept: &Meter, len: usize) -> bool {
     kept.bytes() + len <= KEPT_MAX
 }

@@ -54,12 +54,12 @@ const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Owners of a text that one client has prepared once, and a backend: the table and those two.
 const SHARED_BY_NONE: usize = 3;
 
-/// Which bound keeps a client from preparing another statement.
+/// Bound that keeps a client from preparing another statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
     /// It has as many as it may.
     Count {
-        /// How many.
+        /// Number of statements.
         count: usize,
     },
     /// Their texts are as long as they may be.
@@ -77,13 +77,13 @@ pub struct Definition {
     pub sql: Box<[u8]>,
     /// The session; interned, so the same session is the same object.
     pub session: Rc<Session>,
-    /// What its executions may do.
+    /// Class of its executions.
     pub class: classify::Statement,
     /// Its text's digest, once that has been asked for.
     digest: OnceCell<u64>,
-    /// Whether its text may ask for the default schema, once that has been asked for.
+    /// True if its text may ask for the default schema, once that has been asked for.
     asks_schema: OnceCell<bool>,
-    /// Whether its text has none of the names of tables and views with code, by the version of
+    /// True if its text has none of the names of tables and views with code, by the version of
     /// these that was looked for last.
     names_none: Cell<Option<(u64, bool)>>,
 }
@@ -112,7 +112,7 @@ impl Definition {
         Definition::new(sql.into(), session, class)
     }
 
-    /// Whether an execution's answer may depend on when the server prepared the text, or on earlier
+    /// True if an execution's answer may depend on when the server prepared the text, or on earlier
     /// executions. MariaDB 10.11 does not notice that the view of a SHOW CREATE VIEW has changed,
     /// and checks a view or explains a statement otherwise when it does so again.
     fn keeps_answer(&self) -> bool {
@@ -126,13 +126,13 @@ impl Definition {
             .get_or_init(|| sql::digest::digest(&self.sql, mode))
     }
 
-    /// Whether its text may ask for the default schema. Long texts are executed often, and looked
+    /// True if its text may ask for the default schema. Long texts are executed often, and looked
     /// through once.
     pub fn asks_schema(&self) -> bool {
         *(self.asks_schema).get_or_init(|| may_ask_for_schema(&self.sql))
     }
 
-    /// Whether its text names no table and no view with code, of those of this version; its session
+    /// True if its text names no table and no view with code, of those of this version; its session
     /// is cut in this mode. It is looked through once for each version.
     pub fn names_none_of(&self, names: &Names, version: u64, mode: LexMode) -> bool {
         if let Some((of, none)) = self.names_none.get()
@@ -216,7 +216,7 @@ impl Definitions {
         self.intern(Definition::shared(sessions, sql, session, class))
     }
 
-    /// The same of a text that the pool makes in place of a client's ([`Definitions::share`]).
+    /// Defines a text that the pool makes in place of a client's ([`Definitions::share`]).
     pub fn define_made(
         &mut self,
         sessions: &mut Interner,
@@ -227,9 +227,9 @@ impl Definitions {
         self.share(Definition::shared(sessions, sql, session, class))
     }
 
-    /// The same of a text that has not been classified, for a client or a backend that comes from
+    /// Defines a text that has not been classified, for a client or a backend that comes from
     /// another process. Clients of one application have the same statements: each text is
-    /// classified once. What keeps its answer is shared among those, or the two would not find
+    /// classified once. The owner of its answer is shared among those, or the two would not find
     /// each other.
     pub fn read(
         &mut self,
@@ -249,7 +249,7 @@ impl Definitions {
         }
     }
 
-    /// What equals `like`, whatever that says of its class.
+    /// Definition that equals `like`, whatever that says of its class.
     pub fn find(&self, like: &Definition) -> Option<Rc<Definition>> {
         self.all.get(like).cloned()
     }
@@ -268,7 +268,7 @@ impl Definitions {
         self.bytes
     }
 
-    /// The same text in this session.
+    /// Definition of this text in another session.
     pub fn with_session(&mut self, old: &Rc<Definition>, session: Rc<Session>) -> Rc<Definition> {
         if Rc::ptr_eq(&old.session, &session) {
             return old.clone();
@@ -290,7 +290,7 @@ pub struct Held {
     pub cursor: bool,
     /// Long data came that was too long to be kept.
     pub overlong: bool,
-    /// What it is.
+    /// Definition of the statement.
     pub definition: Rc<Definition>,
     /// Types of its parameters, as the client sent them last.
     pub types: Option<Rc<[u8]>>,
@@ -312,11 +312,11 @@ impl Held {
 /// The command about a prepared statement that a client waits for.
 #[derive(Debug)]
 pub struct UnderWay {
-    /// Which command.
+    /// Command about a statement.
     pub command: Command,
     /// The client's id of the statement.
     pub id: u32,
-    /// What is prepared or executed.
+    /// Definition that is prepared or executed.
     pub definition: Rc<Definition>,
     /// It asks for a cursor.
     pub cursor: bool,
@@ -333,7 +333,7 @@ pub struct UnderWay {
 }
 
 impl UnderWay {
-    /// Whether it is an execution in another schema than the session's.
+    /// True if it is an execution in another schema than the session's.
     pub fn runs_outside(&self, session: &Session) -> bool {
         let executes = matches!(
             self.command,
@@ -395,7 +395,7 @@ impl Statements {
         self.list.get(found)
     }
 
-    /// The same, to be changed.
+    /// The statement, to be changed.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Held> {
         let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
         self.list.get_mut(found)
@@ -492,7 +492,7 @@ impl Statements {
         self.charge.bytes() + texts + self.long_len()
     }
 
-    /// Which bound keeps the client from preparing another statement, if one does.
+    /// Bound that keeps the client from preparing another statement, if one does.
     pub fn is_full(&self) -> Option<Full> {
         if self.list.len() >= HELD_MAX {
             return Some(Full::Count {
@@ -513,19 +513,19 @@ impl Statements {
         was_open != on.is_some()
     }
 
-    /// What was executed with the cursor of a statement that is open: its own text, or one with
+    /// Definition that was executed with the open cursor of a statement: its own text, or one with
     /// the counts that it asks for.
     pub fn cursor_of(&self, id: u32) -> Option<&Rc<Definition>> {
         let mut cursors = self.cursors.iter();
         Some(&cursors.find(|(other, _)| *other == id)?.1)
     }
 
-    /// Whether something is open on the client's backend, so that it must keep it.
+    /// True if something is open on the client's backend, so that it must keep it.
     pub fn holds(&self) -> bool {
         !self.cursors.is_empty()
     }
 
-    /// Whether there is nothing to remember.
+    /// True if there is nothing to remember.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty() && self.named.is_empty() && self.under_way.is_none()
     }
@@ -548,14 +548,14 @@ pub struct Entry {
     pub used: u64,
     /// The client's statement that has a cursor open on it.
     cursor_of: Option<u32>,
-    /// Whether its first execution opened a cursor; `None` before that.
+    /// True if its first execution opened a cursor; `None` before that.
     pub began_with_cursor: Option<bool>,
 }
 
 /// A definition, and the id of the client's statement that uses it.
 type What<'a> = (&'a Rc<Definition>, u32);
 
-/// How an execution is to run, and where.
+/// Manner and place of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
     /// On MySQL.
@@ -573,7 +573,7 @@ pub enum Wanted<'a> {
     Untouched,
 }
 
-/// Which of the entries of a definition this statement of a client can run on.
+/// Index of an entry that this statement of a client can run on.
 fn place(entries: &[Entry], id: u32, wanted: Wanted<'_>, how: How) -> Option<usize> {
     let by_types = |entry: &Entry| match (wanted, &entry.types) {
         (Wanted::Untouched, types) => types.is_none(),
@@ -598,7 +598,7 @@ pub struct OnBackend {
     uses: u64,
     /// The definition that is being prepared, when one is.
     pub preparing: Option<Rc<Definition>>,
-    /// What is prepared by name.
+    /// Statements that are prepared by name.
     pub named: Vec<NamedEntry>,
 }
 
@@ -608,19 +608,19 @@ impl OnBackend {
         self.count + self.named.len()
     }
 
-    /// What this statement of a client can run on. On MySQL earlier executions rule it out: with
-    /// other types, since it derives parameters' types from them for good, from 8.0.22 (its manual
-    /// on PREPARE); and when the first of all opened a cursor, for those without one, which MySQL
-    /// 9.7 then answers with columns, no row and a packet that reads as one, so that whoever reads
-    /// it waits for ever. That is so for the client's own cursor, too, and there the pool answers
-    /// what MySQL does not.
+    /// Entry that this statement of a client can run on. On MySQL earlier executions rule it out:
+    /// with other types, since it derives parameters' types from them for good, from 8.0.22 (its
+    /// manual on PREPARE); and when the first of all opened a cursor, for those without one, which
+    /// MySQL 9.7 then answers with columns, no row and a packet that reads as one, so that whoever
+    /// reads it waits for ever. That is so for the client's own cursor, too, and there the pool
+    /// answers what MySQL does not.
     pub fn find(&mut self, what: What<'_>, wanted: Wanted<'_>, how: How) -> Option<&mut Entry> {
         let entries = self.entries.get_mut(&what.0.address())?;
         let found = place(entries, what.1, wanted, how)?;
         entries.get_mut(found)
     }
 
-    /// Whether [`OnBackend::find`] finds something.
+    /// True if [`OnBackend::find`] finds something.
     pub fn has(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> bool {
         let entries = self.entries.get(&what.0.address());
         entries.is_some_and(|entries| place(entries, what.1, wanted, how).is_some())
@@ -700,13 +700,13 @@ impl OnBackend {
         }
     }
 
-    /// Whether there is no room for another, and none that could be closed to make room.
+    /// True if there is no room for another, and none that could be closed to make room.
     pub fn is_full(&self, share: usize) -> bool {
         self.room(share) == 0
     }
 
-    /// How many there may be beside those that cannot be closed: those with open cursors, and the
-    /// names that are the server's to know.
+    /// Number of further entries beside those that cannot be closed: those with open cursors, and
+    /// the names that are the server's to know.
     pub fn room(&self, share: usize) -> usize {
         let with_cursor = |entry: &&Entry| entry.cursor_of.is_some();
         let with_cursors = self.entries.values().flatten().filter(with_cursor).count();

@@ -1,4 +1,4 @@
-//! What is read back of a session behind a statement: one question, whatever is asked.
+//! Read-back of a session behind a statement: one question, whatever is asked.
 //!
 //! The problem: no tracker reports all that a statement may have changed, and each question to the
 //! server is a round trip before its backend may serve somebody else. The mechanism: [`TABLE`] has
@@ -38,7 +38,7 @@ impl Properties {
     pub const FOUND_ROWS: Self = Self(1);
     /// LAST_INSERT_ID().
     pub const INSERT_ID: Self = Self(1 << 1);
-    /// Whether the session keeps notes, and how many conditions.
+    /// True if the session keeps notes, and how many conditions.
     pub const NOTES: Self = Self(1 << 2);
     /// The collation, and that of results, which no variable shows: it is the column's own.
     pub const COLLATION: Self = Self(1 << 3);
@@ -46,7 +46,7 @@ impl Properties {
     pub const ROLE: Self = Self(1 << 4);
     /// The clock, if it stands still.
     pub const CLOCK: Self = Self(1 << 5);
-    /// Which named locks and variables in use are still there.
+    /// Named locks and variables in use that are still there.
     pub const HOLDINGS: Self = Self(1 << 6);
     /// User variables.
     pub const USER_VARIABLES: Self = Self(1 << 7);
@@ -58,7 +58,7 @@ impl Properties {
     /// The version of the server from which it comes last.
     pub const IMMEDIATE_VERSION: Self = Self(1 << 10);
 
-    /// How many there are.
+    /// Number of properties.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.0.count_ones()
@@ -79,9 +79,9 @@ enum Columns {
 /// A statement that has ended, and the session that it has left, as far as that is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended<'a> {
-    /// What was known of it from its text.
+    /// Facts of the statement from its text.
     pub statement: &'a Statement,
-    /// What its reply has said.
+    /// Summary of its reply.
     pub summary: &'a ReplySummary,
     /// Rows of its last result.
     pub rows: u64,
@@ -93,7 +93,7 @@ pub struct Ended<'a> {
     pub mysql: bool,
 }
 
-/// Who takes the answer about a property.
+/// Receiver of the answer about a property.
 #[derive(Clone, Copy, Debug)]
 enum TakenBy {
     /// Whoever has asked, and has more than the session to change.
@@ -106,9 +106,9 @@ enum TakenBy {
 #[derive(Clone, Copy, Debug)]
 struct Row {
     property: Properties,
-    /// Whether a statement may have changed it, and nobody has reported that.
+    /// True if a statement may have changed it, and nobody has reported that.
     changed_by: fn(&Ended<'_>) -> bool,
-    /// What tells it.
+    /// Columns that tell it.
     columns: Columns,
     taken_by: TakenBy,
 }
@@ -188,7 +188,7 @@ const TABLE: [Row; 11] = [
     },
 ];
 
-/// What a statement may have changed unreported, as far as it and its reply tell.
+/// Properties that a statement may have changed unreported, as far as it and its reply tell.
 #[must_use]
 pub fn changed_by(ended: &Ended<'_>) -> Properties {
     TABLE.iter().fold(Properties::NONE, |all, row| {
@@ -196,7 +196,7 @@ pub fn changed_by(ended: &Ended<'_>) -> Properties {
     })
 }
 
-/// Whether a session takes the answer about any of these itself.
+/// True if a session takes the answer about any of these itself.
 #[must_use]
 pub fn has_values(asked: Properties) -> bool {
     let value = |row: &Row| matches!(row.taken_by, TakenBy::Session(_));
@@ -230,13 +230,13 @@ const COMMIT_TIMESTAMP: UsedUp = (b"original_commit_timestamp", b"36028797018963
 const ORIGINAL_VERSION: UsedUp = (b"original_server_version", b"999999");
 const IMMEDIATE_VERSION: UsedUp = (b"immediate_server_version", b"999999");
 
-/// Whether a statement may have used up a variable that its client has set. A plain read, which may
+/// True if a statement may have used up a variable that its client has set. A plain read, which may
 /// ride with others, uses up none.
 fn may_use_up(ended: &Ended<'_>, (name, _): UsedUp) -> bool {
     ended.statement.ride == Ride::Never && ended.session.variable(name).is_some()
 }
 
-/// What a statement has left of it.
+/// Takes the rest that a statement has left of a variable in use.
 fn take_used_up(session: &mut Session, used: UsedUp, now: &[u8]) -> Result<(), PinCause> {
     let (name, rest) = used;
     match now == rest {
@@ -252,7 +252,7 @@ fn take_role(session: &mut Session, now: &[u8], server: Server) -> Result<(), Pi
     Ok(())
 }
 
-/// What is to be asked.
+/// Question to a backend.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Question<'a> {
     /// The properties.
@@ -266,7 +266,7 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// What is to be remembered of it until the answer comes.
+    /// Note of the question until the answer comes.
     #[must_use]
     pub fn asked(&self) -> Asked {
         Asked {
@@ -276,7 +276,7 @@ impl Question<'_> {
     }
 }
 
-/// What is asked by a question that is under way.
+/// Note of a question that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The properties. Those of the end may be taken out on the way: their answer is outdated.

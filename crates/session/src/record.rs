@@ -46,7 +46,7 @@ impl From<Malformed> for RecordError {
     }
 }
 
-/// What reading gives.
+/// Result of reading.
 pub type Read<T> = Result<T, RecordError>;
 
 /// Appends yes or no.
@@ -139,7 +139,7 @@ pub fn put_one_of<T: PartialEq>(out: &mut Vec<u8>, all: impl IntoIterator<Item =
     put_lenenc(out, place.map_or(u64::MAX, |place| place as u64));
 }
 
-/// Which of these a value is.
+/// Value that the number at hand stands for, of these.
 ///
 /// # Errors
 /// [`RecordError::Malformed`] when it is none of them.
@@ -158,7 +158,7 @@ pub fn put_age(out: &mut Vec<u8>, age: Duration) {
     put_lenenc(out, u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
 }
 
-/// How old something is.
+/// Age of something.
 ///
 /// # Errors
 /// [`RecordError::Malformed`] when it is cut off.
@@ -174,12 +174,12 @@ pub fn read_age(reader: &mut Reader<'_>, what: &'static str) -> Read<Duration> {
 pub struct BegunThere {
     version: u64,
     values: Vec<(Text, Option<Text>)>,
-    /// What differs from those of this process, for the version that was asked about last: it is
-    /// the same for all sessions, and mostly nothing.
+    /// Differences from the values of this process, for the version that was asked about last: they
+    /// are equal for all sessions, and mostly none.
     differing: RefCell<Option<(u64, Rc<Differing>)>>,
 }
 
-/// How two sets of global values differ.
+/// Differences between two sets of global values.
 #[derive(Debug, Default)]
 struct Differing {
     /// Variables that are not known of the other process.
@@ -225,7 +225,7 @@ impl BegunThere {
         })
     }
 
-    /// Which of them it is, in its own process.
+    /// Version of the values in their own process.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version

@@ -1,4 +1,4 @@
-//! What a reply said, gathered while it passed by.
+//! Summary of a reply, gathered while it passes by.
 //!
 //! A reply may take many reads and several results; what matters of it for the session and for
 //! whoever looks after the backend is noted here, and read when the last byte has passed.
@@ -47,12 +47,12 @@ pub struct ReplySummary {
 }
 
 impl ReplySummary {
-    /// Whether it ended with this error.
+    /// True if it ended with this error.
     pub fn is_error(&self, number: u16) -> bool {
         self.error.as_ref().is_some_and(|(code, _)| *code == number)
     }
 
-    /// Whether LAST_INSERT_ID() may be another than before this statement.
+    /// True if LAST_INSERT_ID() may be another than before this statement.
     #[must_use]
     pub fn may_have_set_insert_id(&self, statement: &Statement) -> bool {
         match statement.insert_id {
@@ -67,7 +67,7 @@ impl ReplySummary {
         }
     }
 
-    /// Whether its first result was its last: no OK and no rows stand before its error.
+    /// True if its first result was its last: no OK and no rows stand before its error.
     pub fn is_first(&self) -> bool {
         self.status.is_none() && self.columns.is_none()
     }

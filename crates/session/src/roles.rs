@@ -16,7 +16,7 @@ const MYSQL_HAS_ROLES: u32 = 80_000;
 /// MariaDB's and MySQL's error numbers for a role that the account may not have.
 const REFUSED: [u16; 2] = [1959, 3530];
 
-/// Whether sessions of a server have roles.
+/// True if sessions of a server have roles.
 pub fn has_roles(server: Server) -> bool {
     match server {
         Server::MariaDb(_) => true,
@@ -25,7 +25,7 @@ pub fn has_roles(server: Server) -> bool {
     }
 }
 
-/// What stands behind `SET ROLE` for what CURRENT_ROLE() gave; `None` where that cannot be written
+/// Argument of `SET ROLE` for an answer of CURRENT_ROLE(); `None` where that cannot be written
 /// exactly whatever the session's character set is.
 ///
 /// MariaDB gives the bare name of one role, or NULL; MySQL a list of names and hosts, in quotes
@@ -83,12 +83,12 @@ fn wanted<'a>(from: &Session, to: &'a Session, login: Option<&'a [u8]>) -> Optio
     (from.role.as_deref().unwrap_or(login) != wanted).then_some(wanted)
 }
 
-/// Whether that statement cannot fail, or there is none.
+/// True if that statement cannot fail, or there is none.
 pub fn switch_cannot_fail(from: &Session, to: &Session, login: Option<&[u8]>) -> bool {
     wanted(from, to, login).is_none_or(|wanted| wanted == NONE)
 }
 
-/// Whether a restoring command failed because of the role.
+/// True if a restoring command failed because of the role.
 pub fn is_refused(code: u16) -> bool {
     REFUSED.contains(&code)
 }

@@ -31,14 +31,14 @@ const SHORT_ONE_IN: u8 = 4;
 /// those behind it.
 pub const REPLY_MAX: usize = 16 * 1024;
 
-/// Whether a text may share a backend in flight, should its shape turn out to be trusted. A longer
+/// True if a text may share a backend in flight, should its shape turn out to be trusted. A longer
 /// one than its digest is made of may not.
 #[must_use]
 pub fn text_rides(sql: &[u8], class: &Statement, found: Found) -> bool {
     sql.len() <= sql::digest::LEN_MAX && rides(class, found)
 }
 
-/// Whether a statement is of the kind that may ride: a plain SELECT that reads nothing and leaves
+/// True if a statement is of the kind that may ride: a plain SELECT that reads nothing and leaves
 /// nothing for which its backend would have to be asked.
 pub fn rides(found: &Statement, left: Found) -> bool {
     matches!(left, Found::Rows | Found::Nested)
@@ -52,7 +52,7 @@ pub fn rides(found: &Statement, left: Found) -> bool {
         && !found.user_variables
 }
 
-/// Whether a statement may ride with others.
+/// Permission of a statement to be pipelined with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ride {
     /// It may not, whatever its shape has done.
@@ -78,7 +78,7 @@ impl Ride {
     }
 }
 
-/// How a statement ended.
+/// End of a statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending {
     /// It reported a change, warned, failed, or is in a transaction.
@@ -89,7 +89,7 @@ pub struct Ending {
     pub reply_len: usize,
 }
 
-/// What is known of a shape.
+/// Facts of a digest.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     /// Runs that kept the promise in little time, and in more; both are halved when one of them is
@@ -112,26 +112,26 @@ impl Known {
         }
     }
 
-    /// Whether it keeps its promise, and at most one run in so many was late.
+    /// True if it keeps its promise, and at most one run in so many was late.
     fn is_quick(&self, one_in: u8) -> bool {
         let all = u16::from(self.quick) + u16::from(self.late);
         !self.is_broken && all > 0 && u16::from(self.late) * u16::from(one_in) <= all
     }
 }
 
-/// What is known of all of them.
+/// Facts of all digests.
 #[derive(Debug, Default)]
 pub struct Shapes {
     known: HashMap<u64, Known, BuildHasherDefault<AsItIs>>,
 }
 
 impl Shapes {
-    /// Whether statements of this shape may ride.
+    /// True if statements of this shape may ride.
     pub fn trusts(&self, shape: u64) -> bool {
         self.is_quick(shape, LATE_ONE_IN)
     }
 
-    /// Whether statements of this shape are known to be short: it may be late more often than one
+    /// True if statements of this shape are known to be short: it may be late more often than one
     /// that rides, as nobody stands behind it.
     pub fn are_short(&self, shape: u64) -> bool {
         self.is_quick(shape, SHORT_ONE_IN)

@@ -1,4 +1,4 @@
-//! How a statement may stand behind commands that restore its session and may fail.
+//! Send modes of a statement behind commands that restore its session and may fail.
 //!
 //! What stands behind a command on the wire runs even when that command fails. So the text decides
 //! whether a statement waits for it, is joined with it in one text, or may run in any state.
@@ -9,7 +9,7 @@
 use sql::classify::{self, Verb};
 use sql::lex::{Charset, LexMode};
 
-/// How a statement may stand behind commands that restore its session and may fail.
+/// Send mode of a statement behind commands that restore its session and may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Only once they have succeeded.
@@ -29,11 +29,11 @@ pub enum Standing {
 pub struct Joined {
     /// The statements, each with its semicolon.
     pub text: Vec<u8>,
-    /// How many they are.
+    /// Number of statements.
     pub statements: usize,
 }
 
-/// How what brings a backend into a session goes in front of the command.
+/// Form in which prefix commands go in front of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Front {
     /// There is nothing, or whether it fails is no matter: the command may follow, and runs.
@@ -46,7 +46,7 @@ pub enum Front {
     Joined(Joined),
 }
 
-/// What became of a statement behind a restoring command that failed.
+/// Fate of a statement behind a restoring command that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behind {
     /// It was not run.
@@ -55,7 +55,7 @@ pub enum Behind {
     Unknown,
 }
 
-/// How a text may stand behind others.
+/// Send mode of a text behind others.
 pub fn standing_of(found: &classify::Statement) -> Standing {
     match found.verb {
         // To a server it is no statement: it would not be answered behind another.
@@ -65,8 +65,8 @@ pub fn standing_of(found: &classify::Statement) -> Standing {
     }
 }
 
-/// How executions of a text may stand, which run in the schema in which it was prepared; it may
-/// ask for that ([`crate::text::may_ask_for_schema`]).
+/// Send mode of executions of a text, which run in the schema in which it was prepared; it may ask
+/// for that ([`crate::text::may_ask_for_schema`]).
 pub fn standing_of_execution(asks_schema: bool, found: &classify::Statement) -> Standing {
     match found.verb {
         Verb::Use | Verb::Other | Verb::Empty => Standing::Apart,
@@ -75,7 +75,7 @@ pub fn standing_of_execution(asks_schema: bool, found: &classify::Statement) -> 
     }
 }
 
-/// Whether a text is one statement for certain: each semicolon, but one at its end, stands between
+/// True if a text is one statement for certain: each semicolon, but one at its end, stands between
 /// quotes. That is judged by a rule so narrow that no server can read the text otherwise: outside
 /// of quotes there is nothing that begins a comment, an escape or a quote of another kind, and
 /// letters of several bytes have no byte that looks like one of those.
@@ -110,8 +110,8 @@ pub fn is_one_statement(sql: &[u8], mode: LexMode) -> bool {
     true
 }
 
-/// Where what is quoted ends, behind its closing quote. A doubled quote ends it too, and what is
-/// behind starts over with the second one.
+/// Offset behind the closing quote. A doubled quote ends it too, and the rest starts over with the
+/// second one.
 fn end_of_quoted(text: &[u8], quote: u8, escapes: bool) -> Option<usize> {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {

@@ -68,9 +68,9 @@ const NOT_STATE: [&str; 12] = [
     "sql_slave_skip_counter",
 ];
 
-/// What a session has of its default schema beside the name. USE sets both, whatever they were; a
-/// reset puts them to the server's own and keeps the schema (MariaDB 10.11, MySQL 9.7). Listed are
-/// those that are not their schema's.
+/// Variables that a session has of its default schema beside the name. USE sets both, whatever they
+/// were; a reset puts them to the server's own and keeps the schema (MariaDB 10.11, MySQL 9.7).
+/// Listed are those that are not their schema's.
 pub const SCHEMA_VARIABLES: [&str; 2] = ["character_set_database", "collation_database"];
 
 /// Character sets and their collations: a SET of either sets both, and the server reports the one
@@ -88,7 +88,7 @@ fn partner(name: &[u8]) -> Option<(&'static [u8], bool)> {
     })
 }
 
-/// Whether this variable is a collation, of those that are set together with their character sets,
+/// True if this variable is a collation, of those that are set together with their character sets,
 /// or such a character set. An OK that reports both says what they are by the collation.
 #[must_use]
 pub fn is_paired_collation(name: &[u8]) -> Option<bool> {
@@ -108,15 +108,15 @@ pub const LEVEL_NAMES: [&[u8]; 2] = [b"transaction_isolation", b"tx_isolation"];
 
 /// Has MySQL report the number of each transaction.
 const GTIDS: &[u8] = b"session_track_gtids";
-/// What COMMIT and ROLLBACK do besides.
+/// Variable with the further effect of COMMIT and ROLLBACK.
 const COMPLETION: &[u8] = b"completion_type";
 /// Decides types in stored code on MySQL, when a session first runs it and for as long as that
 /// lasts.
 const TYPING: &[u8] = b"div_precision_increment";
 /// The clock, while it stands still.
 pub const CLOCK: &[u8] = b"timestamp";
-/// What a transaction depends on: to set `autocommit` to ON ends it, the others are refused in one
-/// (errors 1685, 1679 and 1694). None of them is a matter of how a text is read.
+/// Variables that a transaction depends on: to set `autocommit` to ON ends it, the others are
+/// refused in one (errors 1685, 1679 and 1694). None of them is a matter of how a text is read.
 const OF_TRANSACTION: [&[u8]; 4] = [
     b"autocommit",
     b"binlog_direct_non_transactional_updates",
@@ -127,12 +127,12 @@ const OF_TRANSACTION: [&[u8]; 4] = [
 /// Makes a server read names in the character set in which the pool has them. It cannot fail.
 const SPEAK_UTF8: &[u8] = b"SET character_set_client=utf8mb4";
 
-/// What a client's statements run under.
+/// State that a client's statements run under.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Session {
     /// The default schema.
     pub schema: Option<Text>,
-    /// Whether several statements may stand in one text.
+    /// True if several statements may stand in one text.
     pub multi_statements: bool,
     /// The collation in which the columns of results are described, if it is known: no variable
     /// shows it. `character_set_results` has a collation besides its name, which is that of the
@@ -143,21 +143,21 @@ pub struct Session {
     pub begun: Begun,
     /// Variables that have changed since, sorted by name, and the character set family.
     variables: Vec<(Text, Text)>,
-    /// What stands behind `SET ROLE` to be in its role; `None` for that of its backend's login.
+    /// Argument of `SET ROLE` to be in its role; `None` for the role of its backend's login.
     pub role: Option<Text>,
     /// User variables and the literals that make their values.
     user: UserVariables,
     /// COMMIT and ROLLBACK end its connection (`completion_type` is RELEASE).
     pub releases: bool,
-    /// What its client is told of it, if it has set that; backends tell everything.
+    /// Settings of the client's trackers, if it has set them; backends report everything.
     pub tracked: Option<Rc<Tracked>>,
-    /// Whether its values can be set again for certain.
+    /// True if its values can be set again for certain.
     pub accepted: Accepted,
-    /// How its texts are cut, once that was asked: it is asked for each statement.
+    /// Mode in which its texts are cut, once that was asked: it is asked for each statement.
     lex_mode: Aside<Option<LexMode>>,
 }
 
-/// Whether a value of which servers report is `value`; a switch may stand there as a number.
+/// True if a value of which servers report is `value`; a switch may stand there as a number.
 fn is_same(has: &[u8], value: &[u8]) -> bool {
     has == value || matches!((has, value), (b"1", b"ON") | (b"0", b"OFF"))
 }
@@ -330,14 +330,14 @@ impl Session {
         (text.is_ascii() && !text.contains(&0)).then_some(text)
     }
 
-    /// What stands behind `SET @name=` for a user variable; its name in lower case.
+    /// Literal behind `SET @name=` for a user variable; its name in lower case.
     pub fn user_variable(&self, name: &[u8]) -> Option<&[u8]> {
         self.user.get(name)
     }
 
-    /// The same session with what of `other` is no matter for how a text is read, and may not be
-    /// known whole yet or must stay as it is while a transaction is open: user variables, the role,
-    /// the clock and what a transaction depends on.
+    /// This session with the parts of `other` that are no matter for how a text is read, and may
+    /// not be known whole yet or must stay as they are while a transaction is open: user variables,
+    /// the role, the clock and what a transaction depends on.
     pub fn with_unread_of(&self, other: &Session) -> Session {
         let mut session = self.clone();
         session.user = other.user.clone();
@@ -351,7 +351,7 @@ impl Session {
         session
     }
 
-    /// Whether its texts are in UTF-8.
+    /// True if its texts are in UTF-8.
     pub fn speaks_utf8(&self) -> bool {
         let client = self.variable(CHARSET_VARIABLES[0].as_bytes());
         client.is_some_and(|name| name.starts_with(b"utf8"))
@@ -365,7 +365,7 @@ impl Session {
         (!schema.is_ascii() && !ours).then_some(schema)
     }
 
-    /// The same session with the schema of `from` in place of such a one, and that.
+    /// This session with the schema of `from` in place of such a one, and that.
     pub fn without_schema_as_sent(&self, from: &Session) -> (Session, Option<&Text>) {
         let mut session = self.clone();
         let sent = self.schema_as_sent();
@@ -375,7 +375,7 @@ impl Session {
         (session, sent)
     }
 
-    /// Whether a name or a schema in what brings another session to this one is not ASCII. A
+    /// True if a name or a schema in what brings another session to this one is not ASCII. A
     /// session that begins anew keeps its schema, and is told it once more for its character set.
     fn is_foreign(&self, other: &Session) -> bool {
         let schema = other.schema_to_set(self);
@@ -406,22 +406,22 @@ impl Session {
         });
     }
 
-    /// Whether it has another character set than its schema.
+    /// True if it has another character set than its schema.
     fn has_odd_schema_charset(&self) -> bool {
         SCHEMA_VARIABLES
             .iter()
             .any(|name| self.variable(name.as_bytes()).is_some())
     }
 
-    /// What decides types in stored code on MySQL ([`TYPING`]), where that is not what the session
-    /// began with.
+    /// Value that decides types in stored code on MySQL ([`TYPING`]), where that is not the one
+    /// that the session began with.
     #[must_use]
     pub fn typing(&self) -> Option<&[u8]> {
         let typing = self.variable(TYPING);
         typing.filter(|_| typing != self.begun.value(TYPING))
     }
 
-    /// Whether only a reset may bring a session like this one to `to`: MySQL lets none but
+    /// True if only a reset may bring a session like this one to `to`: MySQL lets none but
     /// administrators set what a reset has left of the character set of a schema. `begun`: with
     /// which global values a reset session begins.
     pub fn needs_reset_for(&self, to: &Session, begun: &Begun) -> bool {
@@ -436,7 +436,7 @@ impl Session {
         })
     }
 
-    /// Whether it has the same default schema as another one, and the same of that beside the name.
+    /// True if it has the same default schema as another one, and the same of that beside the name.
     pub fn stands_in_schema_of(&self, other: &Session) -> bool {
         let same = |name: &&str| self.variable(name.as_bytes()) == other.variable(name.as_bytes());
         self.schema == other.schema && SCHEMA_VARIABLES.iter().all(same)
@@ -462,14 +462,14 @@ impl Session {
         to.schema.as_ref().filter(|_| !stands)
     }
 
-    /// Whether any system variable differs.
+    /// True if any system variable differs.
     pub fn variables_differ(&self, other: &Session) -> bool {
         self.variables != other.variables
             || self.results_collation != other.results_collation
             || self.begun != other.begun
     }
 
-    /// Whether the two differ in nothing but whether several statements may stand in one text.
+    /// True if the two differ in nothing but whether several statements may stand in one text.
     pub fn equals_but_for_multi(&self, other: &Session) -> bool {
         let same = self.schema == other.schema && self.role == other.role;
         same && !self.variables_differ(other) && self.user == other.user
@@ -491,8 +491,8 @@ impl Session {
         self.begun.differing(&other.begun, listed)
     }
 
-    /// How this server cuts the session's texts; `default` is its `sql_mode` for fresh sessions,
-    /// where that of this one is not known.
+    /// Mode in which this server cuts the session's texts; `default` is its `sql_mode` for fresh
+    /// sessions, where that of this one is not known.
     #[must_use]
     pub fn lex_mode(&self, default: &str, server: Server) -> LexMode {
         if let Some(mode) = self.lex_mode.get() {
@@ -516,26 +516,26 @@ impl Session {
         }
     }
 
-    /// Whether `autocommit` is on, as it is where nothing else is known.
+    /// True if `autocommit` is on, as it is where nothing else is known.
     #[must_use]
     pub fn commits(&self) -> bool {
         !matches!(self.value(b"autocommit"), Some(b"OFF" | b"0"))
     }
 
-    /// Whether COMMIT and ROLLBACK do nothing besides, as far as `completion_type` is known.
+    /// True if COMMIT and ROLLBACK do nothing besides, as far as `completion_type` is known.
     #[must_use]
     pub fn completes_plainly(&self) -> bool {
         matches!(self.value(COMPLETION), Some(b"NO_CHAIN" | b"0"))
     }
 
-    /// Whether the server reports the numbers of its transactions (MySQL's `session_track_gtids`).
+    /// True if the server reports the numbers of its transactions (MySQL's `session_track_gtids`).
     #[must_use]
     pub fn tracks_gtids(&self) -> bool {
         let tracks = self.value(GTIDS);
         tracks.is_some_and(|value| !matches!(value, b"0" | b"OFF"))
     }
 
-    /// Whether an assignment would leave it as it is, for certain. `described` is what
+    /// True if an assignment would leave it as it is, for certain. `described` is what
     /// [`Session::results_collation`] is under a collation of this name.
     #[must_use]
     pub fn stands_at(
@@ -570,7 +570,7 @@ impl Session {
         }
     }
 
-    /// Whether its `sql_mode` is known and has this word.
+    /// True if its `sql_mode` is known and has this word.
     #[must_use]
     pub fn sql_mode_has(&self, mode: &str) -> bool {
         has_word(self.value(b"sql_mode").unwrap_or_default(), mode)
@@ -592,9 +592,9 @@ fn is_name(name: &[u8]) -> bool {
 /// The backend that is brought into a session.
 #[derive(Clone, Copy, Debug)]
 pub struct On {
-    /// How commands are written on it.
+    /// Form of commands on it.
     pub form: Form,
-    /// Whose server it is.
+    /// Kind of server.
     pub server: Server,
     /// The server's number of it.
     pub thread: u32,
@@ -641,9 +641,9 @@ pub fn restore(
     commands
 }
 
-/// The same as text in front of a statement in one command, and how many statements that is; each
-/// is answered by OK or ERR, and behind an ERR nothing runs. `None` where the schema's name would
-/// have to be written otherwise than it is.
+/// The difference as text in front of a statement in one command, and the number of its statements;
+/// each is answered by OK or ERR, and behind an ERR nothing runs. `None` where the schema's name
+/// would have to be written otherwise than it is.
 pub fn restore_as_text(
     (from, to): (&Session, &Session),
     insert_id: Option<u64>,
@@ -677,7 +677,7 @@ pub fn put_multi(out: &mut Vec<u8>, on: bool) {
     put_command(out, Command::SetOption, &[u8::from(!on), 0]);
 }
 
-/// Whether commands can bring a backend from `from` to `to`: there is none that takes a default
+/// True if commands can bring a backend from `from` to `to`: there is none that takes a default
 /// schema away.
 #[must_use]
 pub fn can_restore(from: &Session, to: &Session) -> bool {

@@ -1,4 +1,4 @@
-//! What is noted of a client's statement from its text until its end.
+//! Notes of a client's statement from its text until its end.
 //!
 //! The problem: what a statement means for its session is known from its text, and needed when its
 //! reply has passed. The mechanism: a small value ([`Statement`]) that its client keeps meanwhile.
@@ -16,7 +16,7 @@ use wire::command::ReplyShape;
 /// A statement that runs no text, so that no names reach it.
 pub const NOT_JUDGED: u16 = 0;
 
-/// What a statement has to do with conditions, besides that it may warn or fail.
+/// Relation of a statement to conditions, besides that it may warn or fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditions {
     /// Nothing.
@@ -36,28 +36,28 @@ pub enum Conditions {
     /// It asks for those of the statement before, or raises one behind them: GET DIAGNOSTICS,
     /// RESIGNAL. If it succeeds, ROW_COUNT() stays as well, unless it warns.
     Asks,
-    /// The same, where the server is sent a SET with the answers in its place.
+    /// It asks, and the server is sent a SET with the answers in its place.
     AsksInWords,
     /// It may raise some by SIGNAL, with items of its own.
     Raises,
-    /// The same of a text that may end with GET DIAGNOSTICS, so that an OK that counts no rows may
-    /// have left ROW_COUNT() as it was.
+    /// It raises, and may end with GET DIAGNOSTICS, so that an OK that counts no rows may have left
+    /// ROW_COUNT() as it was.
     RaisesOrAsks,
 }
 
 impl Conditions {
-    /// Whether ROW_COUNT() stays, if the statement succeeds.
+    /// True if ROW_COUNT() stays, if the statement succeeds.
     pub fn keep_counts(self) -> bool {
         self == Conditions::Counts || self.asks()
     }
 
-    /// Whether it asks for those of the statement before, wherever the answer comes from.
+    /// True if it asks for those of the statement before, wherever the answer comes from.
     #[must_use]
     pub fn asks(self) -> bool {
         matches!(self, Conditions::Asks | Conditions::AsksInWords)
     }
 
-    /// The same where the server is sent other words, with the answers in them.
+    /// These where the server is sent other words, with the answers in them.
     #[must_use]
     pub fn in_words(self) -> Conditions {
         match self {
@@ -67,61 +67,61 @@ impl Conditions {
     }
 }
 
-/// How much a text may do.
+/// Extent of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What a statement can do.
+    /// One statement.
     One,
-    /// The same, but it enters no schema, and names no view or table of another one: a report of
+    /// One statement that enters no schema, and names no view or table of another one: a report of
     /// the default schema in its OK is of a statement before it.
     OneInSchema,
     /// It is of several statements.
     Several,
 }
 
-/// What is known of the statement that a client waits for.
+/// Facts of the statement that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// How it will be answered.
+    /// Form of its reply.
     pub shape: ReplyShape,
-    /// What becomes of FOUND_ROWS().
+    /// Effect on FOUND_ROWS().
     pub found: Found,
-    /// What becomes of the warnings of the statement before, if it has none of its own.
+    /// Fate of the warnings of the statement before, if it has none of its own.
     pub area: Area,
-    /// How much its text may do.
+    /// Extent of its text.
     pub extent: Extent,
-    /// What it may change without a report of it.
+    /// Changes that it may make without a report.
     pub untracked: Untracked,
-    /// What its text says of changes that are reported.
+    /// Explanation of reported changes by its text.
     pub explanation: Explanation,
     /// The conditions before it stay, on MySQL, also where it fails: its OK counts them
     /// (COM_INIT_DB), or it is read as a question about them before it is refused.
     pub counts_before: bool,
-    /// What it may ask of the statement before, so that nothing may come between them that leaves
-    /// the same: DIAGNOSTICS, which its text asks for; ROW_COUNT, which code that it runs asks for,
-    /// and its backend is to be told in front.
+    /// Dependencies on the statement before, so that nothing may come between them that leaves the
+    /// same: DIAGNOSTICS, which its text asks for; ROW_COUNT, which code that it runs asks for, and
+    /// its backend is to be told in front.
     pub looks_back: Reads,
-    /// What it may make of LAST_INSERT_ID().
+    /// Effect on LAST_INSERT_ID().
     pub insert_id: InsertId,
-    /// Whether it may share a backend in flight, should its shape be trusted.
+    /// True if it may share a backend in flight, should its shape be trusted.
     pub ride: Ride,
     /// Its text's digest ([`sql::digest`]); 0 of a command without a text.
     pub digest: u64,
-    /// What it has to do with conditions.
+    /// Relation to conditions.
     pub conditions: Conditions,
-    /// What is known of the stored code that it runs.
+    /// Knowledge of the stored code that it runs.
     pub code: Code,
     /// It may leave something that nobody is to meet: its backend serves no other client.
     pub spoils: bool,
     /// The catalogue of code in triggers and views that it was judged by (code in triggers and
     /// views: see `pool`).
     pub judged: u16,
-    /// How it may stand behind what restores its session.
+    /// Send mode behind commands that restore its session.
     pub standing: Standing,
 }
 
 impl Statement {
-    /// Whether its text is of several statements.
+    /// True if its text is of several statements.
     #[must_use]
     pub fn is_several(&self) -> bool {
         self.extent == Extent::Several
@@ -158,7 +158,7 @@ impl Statement {
     }
 }
 
-/// What the texts of a client say of a change that the server reports.
+/// Explanation by a client's texts of a change that the server reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Explanation {
     /// Nothing: a trigger or a view has made it, and may have made more.
@@ -196,7 +196,7 @@ impl Explanation {
     }
 }
 
-/// What a statement may change without a report of it.
+/// Changes that a statement may make without a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untracked(u8);
 
@@ -213,7 +213,7 @@ impl Untracked {
     /// Some of the variables that it names, where it fails on MariaDB.
     pub const WHERE_IT_FAILS: Untracked = Untracked(16);
 
-    /// What a text may change so.
+    /// Changes that a text may make so.
     #[must_use]
     pub fn by(found: &classify::Statement) -> Untracked {
         let savepoint = found.sets_savepoint || found.verb == Verb::Call;
@@ -230,7 +230,7 @@ impl Untracked {
         )
     }
 
-    /// Whether any of these is among them.
+    /// True if any of these is among them.
     #[must_use]
     pub fn contains(self, other: Untracked) -> bool {
         self.0 & other.0 != 0
@@ -238,7 +238,7 @@ impl Untracked {
 }
 
 impl Statement {
-    /// Whether it may make something else of FOUND_ROWS() or not, even where it fails.
+    /// True if it may make something else of FOUND_ROWS() or not, even where it fails.
     pub fn may_count(&self) -> bool {
         match self.code {
             Code::None => false,
@@ -248,14 +248,14 @@ impl Statement {
     }
 }
 
-/// What is known of the stored code that a statement runs.
+/// Knowledge of the stored code that a statement runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// It runs none that its text shows.
     None,
-    /// What it leaves is followed, even where it fails.
+    /// Its side effects are followed, even where it fails.
     Known,
-    /// The same, but where it fails MariaDB does not report what it changed.
+    /// Its side effects are followed, but where it fails MariaDB does not report what it changed.
     Reported,
     /// Nobody has read it; it may use or take away statements by name.
     Unread,

@@ -1,4 +1,5 @@
-//! What runs stored code without saying so, and by which names a statement's text reaches it.
+//! Objects that run stored code without saying so, and the names by which a statement's text
+//! reaches them.
 //!
 //! The problem: a trigger's or a view's own text is only half of what it does; it calls routines,
 //! writes to tables with triggers, reads views. The mechanism: everything with code is an
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Something with code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// What it is.
+    /// Kind of object.
     pub kind: Defined,
     /// Empty where it is not known: any.
     pub schema: Folded,
@@ -30,12 +31,12 @@ pub struct Object {
     pub name: Folded,
     /// For people.
     pub title: String,
-    /// What its own text may do.
+    /// Side effects of its own text.
     pub judged: Judged,
 }
 
 impl Object {
-    /// Whether a table or view of this schema may be meant where its text has its name.
+    /// True if a table or view of this schema may be meant where its text has its name.
     fn may_mean(&self, schema: &Folded) -> bool {
         let near = schema.is_empty() || self.schema.is_empty() || *schema == self.schema;
         near || self.judged.names.contains(schema)
@@ -51,9 +52,9 @@ type Asking = BTreeMap<Folded, Vec<(Folded, Reads)>>;
 /// Tables and views that run code which may change its session unseen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Whose code runs when they are read.
+    /// Objects whose code runs when they are read.
     read: Map,
-    /// Whose code runs when they are written to, and those that are read.
+    /// Objects whose code runs when they are written to, and those that are read.
     written: Map,
     /// Tables whose triggers read what the statement before left, and views that write to such
     /// tables, by name: the schema, and what they read.
@@ -86,13 +87,13 @@ pub struct Routine {
     pub leaves: Leaves,
     /// User variables that it may set.
     pub sets: BTreeSet<Folded>,
-    /// What it may read of that which the statement before its call left.
+    /// Dependencies on the statement before its call.
     pub asks: Reads,
     /// It may count no rows (see [`Judged::uncounted`]).
     pub uncounted: bool,
 }
 
-/// What a call may mean besides a routine.
+/// Meanings of a call besides a routine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Besides {
     /// Functions that the server has loaded; `None` where that cannot be read.
@@ -102,7 +103,7 @@ pub struct Besides {
 }
 
 impl Names {
-    /// Whether no table and no view runs such code.
+    /// True if no table and no view runs such code.
     pub fn is_empty(&self) -> bool {
         self.written.is_empty() && !self.unread
     }
@@ -122,8 +123,8 @@ impl Names {
         (!self.unread).then_some(&self.tables)
     }
 
-    /// Whether a text may run any of that code. `schema` is its default schema, empty where
-    /// there is none, if that is certain; `reads`: it writes to no table.
+    /// True if a text may run any of that code. `schema` is its default schema, empty where there
+    /// is none, if that is certain; `reads`: it writes to no table.
     pub fn reached_by(
         &self,
         (sql, mode): (&[u8], LexMode),
@@ -144,14 +145,14 @@ impl Names {
             || !schemata.is_empty() && names_in(sql, mode).any(|name| schemata.contains(&name))
     }
 
-    /// Whether any trigger or view reads what the statement before left; `reads`: of views alone.
+    /// True if any trigger or view reads what the statement before left; `reads`: of views alone.
     pub fn any_asks(&self, reads: bool) -> bool {
         !self.asking_views.is_empty() || !reads && !self.asking.is_empty()
     }
 
-    /// What the triggers of the tables that a text names, or writes to through views, and the views
-    /// that it names, read of that which the statement before left. `schema` and `reads` are as
-    /// for [`Names::reached_by`].
+    /// Dependencies on the statement before, of the triggers of the tables that a text names, or
+    /// writes to through views, and of the views that it names. `schema` and `reads` are as for
+    /// [`Names::reached_by`].
     pub fn asked_by_named(
         &self,
         (sql, mode): (&[u8], LexMode),
@@ -212,7 +213,7 @@ impl Names {
     }
 }
 
-/// What each object may leave, and why.
+/// Side effects of each object, with the reason.
 struct Judging<'a> {
     objects: &'a [&'a Object],
     leaves: Vec<(Leaves, String)>,
@@ -251,10 +252,10 @@ pub fn resolve(objects: &[&Object]) -> Names {
 struct Whole {
     /// User variables that it may set.
     sets: BTreeSet<Folded>,
-    /// What it may read of that which the statement before left.
+    /// Dependencies on the statement before its call.
     asks: Reads,
-    /// The same of the triggers that fire where somebody writes through the views that it names,
-    /// or through itself.
+    /// Dependencies of the triggers that fire where somebody writes through the views that it
+    /// names, or through itself.
     written: Reads,
 }
 
@@ -285,7 +286,7 @@ impl Judging<'_> {
         worse
     }
 
-    /// What an object does through others, if that is worse than what is known of it.
+    /// Side effects of an object through others, if they are worse than those that are known of it.
     fn worse(&self, object: &Object, known: Leaves) -> Option<(Leaves, String)> {
         if known == Leaves::Session || object.kind == Defined::Copy {
             return None;
@@ -512,7 +513,7 @@ mod tests {
         reached
     }
 
-    /// Whether a text may name any of the tables.
+    /// True if a text may name any of the tables.
     fn may_name(names: &Names, sql: &str) -> bool {
         Seen::read(sql.as_bytes(), mode(), false, names.tables()).may_name
     }

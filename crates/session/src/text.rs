@@ -6,14 +6,14 @@
 /// Bytes, mostly ASCII, as the server sent them.
 pub type Text = Box<[u8]>;
 
-/// Whether a word stands anywhere in a text.
+/// True if a word stands anywhere in a text.
 #[must_use]
 pub fn mentions(sql: &[u8], word: &[u8]) -> bool {
     sql.windows(word.len())
         .any(|found| found.eq_ignore_ascii_case(word))
 }
 
-/// Whether a text may ask for the default schema, by one of the functions DATABASE() and SCHEMA(),
+/// True if a text may ask for the default schema, by one of the functions DATABASE() and SCHEMA(),
 /// or name it, as CREATE DATABASE does: one of the two words stands in it.
 #[must_use]
 pub fn may_ask_for_schema(sql: &[u8]) -> bool {

@@ -11,7 +11,7 @@ use wire::packet::{Reader, put_lenenc};
 use wire::status;
 use wire::track::Change;
 
-/// What is known of a session's transaction.
+/// Facts of a session's transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transaction {
     /// Status flags of the last OK.
@@ -80,8 +80,8 @@ impl Transaction {
         })
     }
 
-    /// Which of the session's transactions is open, or comes next: another number than before says
-    /// that one has ended since, whether or not another is open now.
+    /// Number of the session's transaction that is open, or comes next: another number than before
+    /// says that one has ended since, open or not.
     pub fn number(self) -> u32 {
         self.number
     }
@@ -95,18 +95,18 @@ impl Transaction {
         }
     }
 
-    /// Whether one is open, or announced, or begun by a savepoint, or its BEGIN is on its way.
+    /// True if one is open, or announced, or begun by a savepoint, or its BEGIN is on its way.
     pub fn is_open(self) -> bool {
         let flag = self.status & status::IN_TRANS != 0;
         flag || self.tracked || self.announced || self.savepoint || self.begin_sent
     }
 
-    /// Whether characteristics of the next one have been set.
+    /// True if characteristics of the next one have been set.
     pub fn is_announced(self) -> bool {
         self.announced
     }
 
-    /// Whether one is open of which no status flag tells (with `autocommit=0`), or announced.
+    /// True if one is open of which no status flag tells (with `autocommit=0`), or announced.
     pub fn is_known_by_tracker_alone(self) -> bool {
         (self.tracked || self.announced) && self.status & status::IN_TRANS == 0
     }
@@ -119,7 +119,7 @@ impl Transaction {
         self.announced &= !told;
     }
 
-    /// Whether the tracker says that one is open.
+    /// True if the tracker says that one is open.
     pub fn is_tracked(self) -> bool {
         self.tracked
     }
@@ -187,8 +187,8 @@ impl Transaction {
         untold
     }
 
-    /// What a statement has done: it may have `set` a savepoint, or it has ended the transaction
-    /// with all of them, and perhaps begun the next (`COMMIT AND CHAIN`).
+    /// Notes that a statement may have `set` a savepoint, or has ended the transaction with all of
+    /// them, and perhaps begun the next (`COMMIT AND CHAIN`).
     pub fn note_savepoint(&mut self, set: bool, ended: bool) {
         let alone = self.status & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
         self.savepoint = alone && (self.savepoint || set) && !ended;

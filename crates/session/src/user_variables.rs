@@ -80,7 +80,7 @@ pub fn name_of(token: &[u8], mode: LexMode) -> Option<Text> {
     short.then(|| text.to_ascii_lowercase().into_bytes().into())
 }
 
-/// What stands between quotes, each quote in it written once.
+/// Text between quotes, each quote in it written once.
 fn undoubled(inner: &[u8], quote: u8) -> Vec<u8> {
     let mut out = Vec::with_capacity(inner.len());
     let mut bytes = inner.iter();
@@ -95,7 +95,7 @@ fn undoubled(inner: &[u8], quote: u8) -> Vec<u8> {
 
 /// Columns for each variable that is read back.
 pub const READ_COLUMNS: usize = 3;
-/// How often a name stands in them.
+/// Times that a name stands in them.
 const NAMES_IN_COLUMNS: usize = 5;
 /// Longest text of them without the name.
 const COLUMNS_LEN_MAX: usize = 128;
@@ -145,8 +145,8 @@ pub struct Read<'a> {
     pub collation: &'a [u8],
 }
 
-/// What stands behind `SET @name=` to restore the value; an empty one for a variable that is as
-/// if it were not set. `None` when no literal does it.
+/// Literal behind `SET @name=` that restores the value; an empty one for a variable that is as if
+/// it were not set. `None` when no literal does it.
 pub fn literal_of(read: &Read<'_>) -> Option<Vec<u8>> {
     let unsigned = read.flags & UNSIGNED != 0;
     let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
@@ -222,13 +222,13 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
     Some(parts.concat())
 }
 
-/// What hexadecimal digits stand for.
+/// Bytes of hexadecimal digits.
 fn bytes_of(hex: &[u8]) -> Option<Vec<u8>> {
     let byte = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
     hex.chunks(2).map(byte).collect()
 }
 
-/// What is read of a column's definition.
+/// Facts of a column's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The collation's number.
@@ -304,7 +304,7 @@ pub fn results_collation(collected: &[u8], extended: u32, session: &Session) -> 
     collation_of(columns.first()?, session)
 }
 
-/// The same of a column, a text.
+/// Collation of a column that is a text.
 pub fn collation_of(column: &Column, session: &Session) -> Option<u16> {
     let results = session.variable(b"character_set_results")?;
     (!results.is_empty()).then_some(column.collation)

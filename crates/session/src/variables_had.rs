@@ -73,7 +73,7 @@ impl Had {
         Ok(had)
     }
 
-    /// Whether one of these may have been there, which a client has never set; `own` knows those
+    /// True if one of these may have been there, which a client has never set; `own` knows those
     /// that it has set, which it would find on a connection of its own too.
     #[must_use]
     pub fn has_any_of(&self, unset: &[Text], own: impl Fn(&[u8]) -> bool) -> bool {

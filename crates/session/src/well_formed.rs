@@ -1,4 +1,4 @@
-//! Which bytes are text of a character set.
+//! Bytes that are text of a character set.
 //!
 //! The problem: a client's own literal may hold any bytes, and so may its user variable. Behind an
 //! introducer (`_gbk x'E9'`) a server takes text alone (error 1300), and no other literal has a
@@ -39,7 +39,7 @@ const UJIS: &[Letter] = &[
 ];
 const EUCKR: &[Letter] = &[&[&[(0x81, 0xfe)], &[(0x41, 0x5a), (0x61, 0x7a), (0x81, 0xfe)]]];
 
-/// Whether a server takes these bytes behind this character set's introducer. `charset`: its name
+/// True if a server takes these bytes behind this character set's introducer. `charset`: its name
 /// in lower case, as a collation's begins; in those that are not named here each byte is a letter.
 #[must_use]
 pub fn is_text(charset: &[u8], bytes: &[u8]) -> bool {
@@ -73,7 +73,7 @@ fn is_utf16(bytes: &[u8], number: impl Fn([u8; 2]) -> u16) -> bool {
     rest.is_empty() && char::decode_utf16(units).all(|letter| letter.is_ok())
 }
 
-/// Whether bytes are ASCII and these letters.
+/// True if bytes are ASCII and these letters.
 fn is_made_of(letters: &[Letter], mut bytes: &[u8]) -> bool {
     let is_of = |bytes: Bytes, byte: u8| bytes.iter().any(|&(a, b)| (a..=b).contains(&byte));
     while let Some((first, rest)) = bytes.split_first() {

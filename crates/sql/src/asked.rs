@@ -11,7 +11,7 @@
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 use std::fmt::Write;
 
-/// What a text asks for.
+/// Question of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
     /// SHOW WARNINGS, or SHOW ERRORS, from which row on, and how many at most.
@@ -36,7 +36,7 @@ pub enum Question {
     Invalid,
 }
 
-/// Which condition GET DIAGNOSTICS is about.
+/// Condition that GET DIAGNOSTICS is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
     /// None: about the statement as a whole.
@@ -65,7 +65,7 @@ pub const TEXTS: [&str; 10] = [
 /// GET DIAGNOSTICS, into user variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Get {
-    /// Which condition.
+    /// Condition that it is about.
     pub which: Which,
     /// Variables, with their `@`, as they were typed, and what they get.
     items: Vec<(Vec<u8>, Item)>,

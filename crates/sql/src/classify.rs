@@ -1,4 +1,4 @@
-//! What a statement's text may do to its session beyond what the server reports.
+//! Effects of a statement's text on its session beyond those that the server reports.
 //!
 //! The pooler lets many clients share a backend. Schema, character sets, system variables and
 //! transactions are reported by the server's session trackers and restored by difference. User
@@ -87,8 +87,8 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// What such a statement may make of LAST_INSERT_ID(), unless `LAST_INSERT_ID(expr)` or stored
-    /// code sets one.
+    /// Effect of such a statement on LAST_INSERT_ID(), unless `LAST_INSERT_ID(expr)` or stored code
+    /// sets one.
     fn insert_id(self) -> InsertId {
         use Verb::{
             Begin, Commit, Delete, Do, Empty, Explain, Insert, Kill, Lock, Replace, Rollback,
@@ -240,7 +240,7 @@ impl PinCause {
     }
 }
 
-/// What sets of bits have in common: a type of one unsigned integer, which is its only field.
+/// Common parts of sets of bits: a type of one unsigned integer, which is its only field.
 #[macro_export]
 macro_rules! set_of_bits {
     ($set:ident) => {
@@ -248,13 +248,13 @@ macro_rules! set_of_bits {
             /// Nothing.
             pub const NONE: Self = Self(0);
 
-            /// Whether every bit of `other` is in the set.
+            /// True if every bit of `other` is in the set.
             #[must_use]
             pub fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            /// Whether any bit of `other` is in the set.
+            /// True if any bit of `other` is in the set.
             #[must_use]
             pub fn intersects(self, other: Self) -> bool {
                 self.0 & other.0 != 0
@@ -278,7 +278,7 @@ macro_rules! set_of_bits {
                 if wanted { self } else { Self::NONE }
             }
 
-            /// Whether no bit is in the set.
+            /// True if no bit is in the set.
             #[must_use]
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
@@ -308,7 +308,7 @@ macro_rules! set_of_bits {
 set_of_bits!(Reads as u8);
 set_of_bits!(Marks);
 
-/// What a text reads of the results of earlier statements of its session; a set of bits.
+/// Results of earlier statements of its session that a text reads; a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads(u8);
 
@@ -325,7 +325,7 @@ impl Reads {
     pub const CONNECTION_ID: Self = Self(16);
     /// The transaction id of the session's last write (`@@last_gtid` and Galera's functions).
     pub const LAST_GTID: Self = Self(32);
-    /// What is told of the session (`@@session_track_schema` and its like).
+    /// Trackers of the session (`@@session_track_schema` and its like).
     pub const TRACKERS: Self = Self(64);
     /// All of them.
     pub const ALL: Self = Self(127);
@@ -337,7 +337,7 @@ impl Reads {
     }
 }
 
-/// What a text may make of LAST_INSERT_ID(), from the least to the most.
+/// Effect of a text on LAST_INSERT_ID(), from the least to the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InsertId {
     /// It stays as it is, for certain.
@@ -391,7 +391,7 @@ impl Marks {
     pub const LOCAL_FILE: Self = Self(16384);
 }
 
-/// What [`classify`] found in a text.
+/// Result of [`classify`] for a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// The class of the first statement.
@@ -400,12 +400,13 @@ pub struct Statement {
     pub pin: Option<PinCause>,
     /// Every cause of that; empty without one.
     pub causes: PinCauses,
-    /// What it reads of earlier statements; of earlier ones in other texts, where it has several.
+    /// Results of earlier statements that it reads; of earlier ones in other texts, where it has
+    /// several.
     pub reads: Reads,
-    /// The same without what stored code may read; behind a statement that calls some, all is that
+    /// Results that it reads without stored code; behind a statement that calls some, all is that
     /// statement's, but for the conditions on MariaDB, which functions may leave as they were.
     pub own_reads: Reads,
-    /// What of it is its own for certain when it has succeeded, whatever was before.
+    /// Values this statement always overwrites on success.
     pub replaces: Reads,
     /// It leaves the warnings before it as they are, if it has none of its own; for certain.
     pub keeps_warnings: bool,
@@ -426,7 +427,7 @@ pub struct Statement {
     pub changes_watched: bool,
     /// Another statement follows the first.
     pub multi: bool,
-    /// What it may make of LAST_INSERT_ID().
+    /// Effect on LAST_INSERT_ID().
     pub insert_id: InsertId,
     /// A function in it changes data, whatever its verb is.
     pub writes: bool,
@@ -487,8 +488,8 @@ impl Statement {
         marks: Marks::NONE,
     };
 
-    /// The same of a text all of whose stored code is known to leave nothing that pins, and to read
-    /// nothing of the statement before (see [`stored::run_by`]).
+    /// This result where all stored code of the text is known to leave nothing that pins, and to
+    /// read nothing of the statement before (see [`stored::run_by`]).
     #[must_use]
     pub fn with_known_code(mut self) -> Self {
         self.causes.remove(PinCause::StoredCode);
@@ -504,14 +505,14 @@ impl Statement {
         self
     }
 
-    /// Whether nothing in it asks about earlier statements of its session, for certain: it names
+    /// True if nothing in it asks about earlier statements of its session, for certain: it names
     /// nothing that they have left, is one statement, and hides nothing that it runs.
     #[must_use]
     pub fn asks_nothing(&self) -> bool {
         self.reads.is_empty() && self.causes.is_empty() && !self.multi
     }
 
-    /// What may happen if either of two readings of one text is the right one.
+    /// Effects if either of two readings of one text is the right one.
     fn either(self, other: Self) -> Self {
         let verb = match (self.verb, other.verb) {
             (Verb::Empty, verb) | (verb, Verb::Empty) => verb,
@@ -543,7 +544,7 @@ impl Statement {
     }
 }
 
-/// Whether a word is the name of a table that lists user variables.
+/// True if a word is the name of a table that lists user variables.
 #[must_use]
 pub fn lists_user_variables(word: &[u8]) -> bool {
     let name = match word {
@@ -565,7 +566,8 @@ pub fn classify(sql: &[u8], mode: LexMode) -> Statement {
     classify_with(sql, mode, |_| {})
 }
 
-/// The same. Each token is shown to `each`, so that who else reads the text need not cut it again.
+/// Classifies a text. Each token is shown to `each`, so that whoever else reads the text need not
+/// cut it again.
 pub(crate) fn classify_with(sql: &[u8], mode: LexMode, each: impl FnMut(Token)) -> Statement {
     let (run, versioned) = Scan::new(sql, mode, Executable::Run).run(each);
     if !versioned {

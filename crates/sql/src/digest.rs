@@ -41,7 +41,7 @@ struct Row {
     comma: bool,
 }
 
-/// What has come out, as far as that decides on what follows.
+/// Last output, as far as it decides on what follows.
 #[derive(Clone, Copy)]
 enum Seen {
     /// Nothing, or an operator, a comma or a parenthesis that opens.
@@ -254,7 +254,7 @@ impl<'a, T: Take<'a>> Reader<'a, T> {
         };
     }
 
-    /// Whether an operand begins here: a sign belongs to the literal behind it, and NULL is a value
+    /// True if an operand begins here: a sign belongs to the literal behind it, and NULL is a value
     /// and not a part of IS NULL and the like.
     fn begins_operand(&self) -> bool {
         let held = self.comma || self.row.is_some_and(|row| row.values == 0 || row.comma);
@@ -307,7 +307,7 @@ impl Hasher for AsItIs {
     }
 }
 
-/// Whether a word is a part of the literal behind it: `_utf8mb4'x'`, `x'00'`, `b'1'`, `n'x'`.
+/// True if a word is a part of the literal behind it: `_utf8mb4'x'`, `x'00'`, `b'1'`, `n'x'`.
 fn introduces(word: &[u8], token: Token, next: Option<Token>) -> bool {
     let Some(next) = next.filter(|next| next.kind == Kind::String) else {
         return false;

@@ -1,5 +1,5 @@
-//! What a text takes for its session, and what it gives back: locks, temporary tables, cursors,
-//! variables that a later statement uses up.
+//! Resources that a text acquires for its session, and gives back: locks, temporary tables,
+//! cursors, variables that a later statement uses up.
 //!
 //! A pin can end when what it stands for has ended. For that it must be known exactly what was
 //! taken: each holding has a cause and a name (a lock's, a table's with its schema, an alias, a
@@ -38,14 +38,14 @@ pub enum Ended {
     All(PinCause),
 }
 
-/// What a text takes and gives back.
+/// Resources that a text acquires and gives back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// What it takes, if it succeeds or fails half-way.
+    /// Resources that it acquires, if it succeeds or fails half-way.
     pub taken: Vec<(PinCause, Name)>,
     /// Causes with which it takes something that cannot be told apart.
     pub for_good: PinCauses,
-    /// What it gives back, if it succeeds.
+    /// Resources that it gives back, if it succeeds.
     pub ended: Vec<Ended>,
     /// Causes whose names mean something else from now on, if the session holds any.
     pub blurred: PinCauses,
@@ -57,13 +57,13 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// Whether it takes, ends and changes nothing.
+    /// True if it takes, ends and changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it takes anything.
+    /// True if it takes anything.
     #[must_use]
     pub fn takes(&self) -> bool {
         !self.taken.is_empty() || !self.for_good.is_empty()
@@ -177,7 +177,7 @@ fn take_variables(words: &Words<'_>, tokens: &[Token], out: &mut Holdings) {
     }
 }
 
-/// Whether these tokens assign a number other than 0, and nothing more.
+/// True if these tokens assign a number other than 0, and nothing more.
 fn is_set_to_number(words: &Words<'_>, tokens: &[Token]) -> bool {
     let [assign, value, rest @ ..] = tokens else {
         return false;

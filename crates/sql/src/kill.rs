@@ -7,7 +7,7 @@
 
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 
-/// Who is meant.
+/// Victim of a KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victim {
     /// The connection with this number.
@@ -21,7 +21,7 @@ pub enum Victim {
 pub struct Kill {
     /// Only the statement that runs is to end, not the connection.
     pub query: bool,
-    /// Who is meant.
+    /// Victim.
     pub victim: Victim,
 }
 
@@ -32,7 +32,7 @@ impl Kill {
         Kill::read_with(sql, mode, None)
     }
 
-    /// The same of a prepared text, with what its parameter is, if it has one.
+    /// KILL in a prepared text, with the value of its parameter, if it has one.
     #[must_use]
     pub fn read_with(sql: &[u8], mode: LexMode, parameter: Option<u64>) -> Option<Kill> {
         let mut lexer = Lexer::new(sql, mode);

@@ -25,7 +25,7 @@ mod tests;
 use comment::Comment;
 pub use mode::{Charset, LexMode, Pairs, Server};
 
-/// What to do with executable comments that only some server versions run, where the server is
+/// Reading of executable comments that only some server versions run, where the server is
 /// [`Server::Unknown`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executable {
@@ -35,7 +35,7 @@ pub enum Executable {
     Skip,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An unquoted word that may be a keyword.
@@ -89,7 +89,7 @@ fn skip_blocks(sql: &[u8], mut at: usize, stops: [u8; 3]) -> usize {
 /// One token: its kind and its range in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Kind of the token.
     pub kind: Kind,
     /// Offset of its first byte.
     pub start: usize,
@@ -171,7 +171,8 @@ impl<'a> Lexer<'a> {
         self.legible() && !self.unread
     }
 
-    /// The same, as far as the server reads: the last statement may be one that it cannot.
+    /// True if the text is legible as far as the server reads: the last statement may be one that
+    /// it cannot.
     #[must_use]
     pub fn legible(&self) -> bool {
         !self.doubt && !self.hides && !self.split && self.versioned.is_none()
@@ -566,12 +567,12 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// Whether `--` followed by this byte opens a comment; the end of the text counts as zero.
+/// True if `--` followed by this byte opens a comment; the end of the text counts as zero.
 fn opens_comment(byte: u8) -> bool {
     byte <= b' ' || byte == 0x7f
 }
 
-/// What a byte can start.
+/// Class of a byte by what it can start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Space,
@@ -590,7 +591,7 @@ enum Class {
 }
 
 impl Class {
-    /// Whether a byte of it may stand in a name without quotes.
+    /// True if a byte of it may stand in a name without quotes.
     const fn is_in_names(self) -> bool {
         matches!(self, Class::Letter | Class::Digit)
     }

@@ -24,7 +24,7 @@ pub struct NameSet {
     words: Words,
 }
 
-/// How long the names are that begin with a letter: most words of a text are none of them by that
+/// Lengths of the names that begin with a letter: most words of a text are none of them by that
 /// alone. A bit for each length, up to the last bit, which is that of all longer ones; letters of
 /// one row in both cases, with what shares their last bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Words {
         (usize::from(first & 31), 1 << len.min(31))
     }
 
-    /// Whether a word, which stands without quotes, may be one of the names.
+    /// True if a word, which stands without quotes, may be one of the names.
     fn has(&self, first: u8, len: usize) -> bool {
         let (row, bit) = Self::place(first, len);
         self.0[row] & bit != 0
@@ -67,13 +67,13 @@ fn number(folded: impl Iterator<Item = u8>) -> u64 {
 }
 
 impl NameSet {
-    /// Whether there is no name in it.
+    /// True if there is no name in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// Whether a name, as it stands in a text, may be one of these; `false` is certain.
+    /// True if a name, as it stands in a text, may be one of these; `false` is certain.
     #[must_use]
     pub fn may_have(&self, name: &[u8]) -> bool {
         match name {
@@ -84,7 +84,7 @@ impl NameSet {
         self.numbers.contains(&number(folded(name)))
     }
 
-    /// Whether any name in a text may be one of these; `false` is certain.
+    /// True if any name in a text may be one of these; `false` is certain.
     #[must_use]
     pub fn may_be_in(&self, sql: &[u8], mode: LexMode) -> bool {
         let mut names = Lexer::new(sql, mode).filter(|token| is_name(*token));

@@ -7,7 +7,7 @@ use crate::classify::{self, PinCause};
 use crate::lex::{Kind, LexMode, Lexer, Token};
 use crate::text_prepared::{self, TextPrepared};
 
-/// Whether something in the text is a KILL, or may be one: a statement behind the first, one of a
+/// True if something in the text is a KILL, or may be one: a statement behind the first, one of a
 /// block, one that is made from a string. In a text that is understood, a string is no statement.
 #[must_use]
 pub fn hides_kill(sql: &[u8], mode: LexMode, found: &classify::Statement) -> bool {
@@ -23,7 +23,7 @@ pub fn hides_kill(sql: &[u8], mode: LexMode, found: &classify::Statement) -> boo
         || (found.multi && Lexer::new(sql, mode).any(is_kill))
 }
 
-/// The same of the text that a PREPARE or EXECUTE IMMEDIATE gives, if it can be read.
+/// True if the text that a PREPARE or EXECUTE IMMEDIATE gives hides a KILL, if it can be read.
 fn hides_kill_within(sql: &[u8], mode: LexMode) -> Option<bool> {
     match text_prepared::read(sql, mode)? {
         TextPrepared::Prepare(_, text) | TextPrepared::Immediate(text) => {
@@ -33,7 +33,7 @@ fn hides_kill_within(sql: &[u8], mode: LexMode) -> Option<bool> {
     }
 }
 
-/// Whether the word KILL occurs anywhere, strings included.
+/// True if the word KILL occurs anywhere, strings included.
 fn mentions_kill(sql: &[u8]) -> bool {
     let in_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     sql.windows(4).enumerate().any(|(at, word)| {

@@ -102,10 +102,10 @@ const PREFIXES: [&str; 3] = ["X", "B", "N"];
 /// Characters of the longest name that servers make of a column's text: the first of it, comments
 /// and white space between its words included (seen on MariaDB 10.11 and MySQL 9.7).
 const NAME_LEN_MAX: usize = 255;
-/// The same of columns inside of parentheses, whose names a table may take.
+/// Longest column inside of parentheses, whose names a table may take.
 const INNER_LEN_MAX: usize = 64;
 
-/// What is known of a session that is asked of a connection that does not know.
+/// Values of a session that are asked of a connection that does not know them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Values<'a> {
     /// CONNECTION_ID()
@@ -124,7 +124,7 @@ pub struct Values<'a> {
     pub last_gtid: Option<&'a str>,
     /// `@@session_track_system_variables` and its like.
     pub tracked: Option<&'a Tracked>,
-    /// Which of these questions are to be answered so; the server knows the others.
+    /// Questions that are to be answered so; the server knows the others.
     pub asked: Reads,
 }
 
@@ -225,11 +225,11 @@ struct Level {
     from: Option<usize>,
     /// An id was put into the column, or deeper in it.
     touched: bool,
-    /// The same of any column before.
+    /// True after any column before.
     any: bool,
 }
 
-/// What takes the place of a token.
+/// Replacement of a token.
 enum Instead {
     Nothing,
     Text(String),
@@ -246,7 +246,7 @@ struct Edits<'a> {
     named: bool,
     /// Nothing in the text leaves a condition in front of a question about those of before.
     quiet: bool,
-    /// What is put in place of which range.
+    /// Replacements, each with its range.
     made: Vec<(usize, usize, String)>,
 }
 
@@ -263,7 +263,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Whether nothing in a text without tables leaves a condition before it is evaluated: values
+    /// True if nothing in a text without tables leaves a condition before it is evaluated: values
     /// are set and shown as they are.
     fn is_quiet(&self, tokens: &[Token]) -> bool {
         let sets = tokens
@@ -449,7 +449,7 @@ impl<'a> Edits<'a> {
             .any(|(from, to, _)| *from == start && from < to)
     }
 
-    /// Whether a list of columns begins behind a token. MySQL knows no RETURNING but that of
+    /// True if a list of columns begins behind a token. MySQL knows no RETURNING but that of
     /// JSON_VALUE().
     fn begins_list(&self, token: Token) -> bool {
         self.is(token, &["SELECT"]) || !self.server.is_mysql() && self.is(token, &["RETURNING"])
@@ -540,7 +540,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Whether the column has a name of its own already; `None` if that is not certain.
+    /// True if the column has a name of its own already; `None` if that is not certain.
     fn has_alias(&self, column: &[Token]) -> Option<bool> {
         let (last, rest) = column.split_last()?;
         let Some(before) = rest.last() else {
@@ -571,7 +571,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Whether a word is a part of the literal behind it: `x'ff'`, `DATE '2020-01-01'`, or the name
+    /// True if a word is a part of the literal behind it: `x'ff'`, `DATE '2020-01-01'`, or the name
     /// of a character set.
     fn is_prefix(&self, word: Token, literal: Token) -> bool {
         let adjacent = word.end == literal.start && self.is(word, &PREFIXES);

@@ -16,7 +16,7 @@ use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 /// Texts that are longer are not looked at.
 const LEN_MAX: usize = 512;
 
-/// What an assignment sets.
+/// Target of an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assignment<'a> {
     /// A variable by its name, and its value as it is reported.
@@ -28,7 +28,7 @@ pub enum Assignment<'a> {
     Names(&'a [u8], &'a [u8]),
 }
 
-/// How the value of a variable is written.
+/// Form of a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     /// 1, ON or TRUE; reported as ON.
@@ -37,7 +37,7 @@ enum Written {
     Number,
     /// A plain text in single quotes.
     Text,
-    /// The same of a transaction: without a scope it may be of the next one alone.
+    /// A variable of a transaction: without a scope it may be of the next one alone.
     OfTransaction,
 }
 
@@ -246,7 +246,7 @@ fn isolation_of(server: Server) -> &'static str {
     }
 }
 
-/// Whether MySQL warns of nothing in this `sql_mode`.
+/// True if MySQL warns of nothing in this `sql_mode`.
 fn is_quiet(modes: &[u8]) -> bool {
     let words = || modes.split(|&b| b == b',').filter(|word| !word.is_empty());
     let strict = WITH_STRICT.map(|mode| words().any(|word| word == mode));

@@ -16,14 +16,14 @@ use crate::lex::LexMode;
 use crate::name_set::NameSet;
 use crate::nested_kill::hides_kill;
 
-/// What was seen in a text.
+/// Facts that were seen in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// What it may leave in its session.
+    /// Effects on its session.
     pub class: Statement,
-    /// Whether something in it is a KILL, or may be one, besides its first word.
+    /// True if something in it is a KILL, or may be one, besides its first word.
     pub hides_kill: bool,
-    /// Whether a name in it may be one of those that were asked for; `false` is certain.
+    /// True if a name in it may be one of those that were asked for; `false` is certain.
     pub may_name: bool,
     /// Its digest, where that was asked for.
     digest: Option<u64>,
@@ -69,9 +69,9 @@ impl Seen {
 pub struct Text<'a> {
     /// Its bytes.
     pub sql: &'a [u8],
-    /// How it is cut.
+    /// Mode in which it is cut.
     pub mode: LexMode,
-    /// What was seen in it.
+    /// Facts that were seen in it.
     pub seen: Seen,
 }
 

@@ -16,17 +16,17 @@
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 use wire::track::{Transactions, Wanted};
 
-/// What a client is told, as it set it.
+/// Settings of the trackers, as the client set them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tracked {
     /// `session_track_system_variables`, as typed.
     pub variables: Box<[u8]>,
-    /// What follows from all the settings.
+    /// Reports that follow from all the settings.
     pub wanted: Wanted,
 }
 
 impl Tracked {
-    /// Whether every variable is told of, these as well.
+    /// True if every variable is told of, these as well.
     fn is_all(&self) -> bool {
         &*self.variables == b"*"
     }
@@ -71,9 +71,9 @@ impl Tracked {
 pub struct Retracked {
     /// The SET for the server.
     pub sql: Vec<u8>,
-    /// What the client is told from then on.
+    /// Settings of the trackers from then on.
     pub then: Tracked,
-    /// What it is told of this SET itself.
+    /// Reports of this SET itself.
     pub now: Wanted,
     /// Its OK says that there is a change, and not which: one that its client was to be told of is
     /// forgotten, or the server has nothing to tell of transactions now that it is to.
@@ -206,10 +206,10 @@ pub fn retracked(
     })
 }
 
-/// Whether the OK of a SET says that something of the session has changed. What is set while that
-/// is reported makes it due, also where it is switched off behind that. Switching it on is such a
-/// change on MariaDB; on MySQL it begins anew (tried on MariaDB 10.11 and MySQL 9.7). An assignment
-/// that is [not reported](Settings::is_reported) is no change.
+/// State of the report that something of the session has changed, in the OK of a SET. An assignment
+/// while that is reported makes it due, also where it is switched off behind that. Switching it on
+/// is such a change on MariaDB; on MySQL it begins anew (tried on MariaDB 10.11 and MySQL 9.7). An
+/// assignment that is [not reported](Settings::is_reported) is no change.
 struct StateReport {
     is_on: bool,
     is_due: bool,
@@ -306,7 +306,7 @@ impl<'a> Settings<'a> {
         (assigns && !value.is_empty()).then_some((name, value))
     }
 
-    /// Whether an assignment counts as a change: MariaDB reports none of `@@name` without a scope.
+    /// True if an assignment counts as a change: MariaDB reports none of `@@name` without a scope.
     fn is_reported(&self, assignment: &[Token]) -> bool {
         let unscoped = |token: &Token| {
             token.kind == Kind::SystemVariable && !self.text(*token).contains(&b'.')

@@ -69,7 +69,7 @@ pub fn retold(sql: &[u8], mode: LexMode) -> Vec<Vec<u8>> {
     sets
 }
 
-/// Whether a text sets this variable, in whatever form.
+/// True if a text sets this variable, in whatever form.
 #[must_use]
 pub fn sets(sql: &[u8], mode: LexMode, name: &[u8]) -> bool {
     let text = |token: &Token| sql.get(token.start..token.end).unwrap_or_default();

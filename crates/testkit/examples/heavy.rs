@@ -49,7 +49,7 @@ const OTHERS: usize = 32;
 const OTHERS_OF_FLOODS: usize = 8;
 /// Nothing is counted before.
 const WARMUP: Duration = Duration::from_secs(1);
-/// How often memory is looked at.
+/// Interval of looks at memory.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Bytes of commands that a flood writes at once, and how many commands under TLS.
 const FLOOD_CHUNK: usize = 64 * 1024;
@@ -161,7 +161,7 @@ fn ask(address: &Address, over: &AtomicBool) -> (Histogram, (Duration, Duration)
     (latencies, longest)
 }
 
-/// How long the calling thread has been ready without the kernel running it.
+/// Time for which the calling thread has been ready without the kernel running it.
 fn run_delay() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = told.split_whitespace().nth(1);

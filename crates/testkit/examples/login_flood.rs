@@ -65,12 +65,12 @@ impl Conversation {
     }
 }
 
-/// How a login ended.
+/// End of a login.
 struct Ended {
     answer: String,
     /// From the login to its error.
     time: Duration,
-    /// What the server said, but for what is random or names the client.
+    /// Words of the server, but for what is random or names the client.
     told: Vec<String>,
 }
 
@@ -241,8 +241,8 @@ fn time(arguments: &[String]) {
     println!("the unknown name took longer in {longer:.4} of all pairs, standard error {error:.4}");
 }
 
-/// How often a time of the second list is longer than one of the first, both sorted (the statistic
-/// of Mann and Whitney), and its standard error where both are of one distribution.
+/// Share of pairs in which a time of the second list is longer than one of the first, both sorted
+/// (the statistic of Mann and Whitney), and its standard error where both are of one distribution.
 fn longer_share([first, second]: &[Vec<f64>; 2]) -> (f64, f64) {
     let shorter = second.iter().map(|time| {
         let below = first.partition_point(|other| other < time);

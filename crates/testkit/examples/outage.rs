@@ -1,4 +1,4 @@
-//! How soon a statement is answered again when a server's host that was silent is back.
+//! Time until a statement is answered again when a server's host that was silent is back.
 //!
 //! `outage ONRAMP RUNS` starts a server on a host of its own (a network namespace), a pool in front
 //! of it and 20 clients, of which one asks all the time. In each run the host's packets get lost

@@ -74,7 +74,7 @@ fn listen(server: &Address) -> (Address, Tape) {
 struct Corpus {
     folder: PathBuf,
     server: &'static str,
-    /// What is written already, by target: one of a kind is enough.
+    /// Inputs that are written already, by target: one of a kind is enough.
     written: Mutex<HashSet<(String, Vec<u8>)>>,
 }
 
@@ -173,7 +173,7 @@ fn framed(packets: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is said as text, each with the name of its files.
+/// Texts that are said, each with the name of its files.
 const TEXTS: [(&str, &str); 24] = [
     ("select", "SELECT 1, NULL, 'a', 2.5, NOW()"),
     ("rows", "SELECT * FROM fuzz.t ORDER BY id"),
@@ -231,7 +231,7 @@ const TEXTS: [(&str, &str); 24] = [
     ),
 ];
 
-/// What is only read: said to a server, these end the session.
+/// Texts that are only read: said to a server, these end the session.
 const UNSAID: [(&str, &str); 2] = [
     ("kill-own", "KILL /* me */ CONNECTION CONNECTION_ID()"),
     ("kill-hard", "KILL HARD QUERY 5;"),

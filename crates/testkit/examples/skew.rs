@@ -63,7 +63,7 @@ fn main() {
     bench.run(Duration::from_secs(seconds as u64), groups);
 }
 
-/// How many connections each group gets.
+/// Number of connections of each group.
 fn deal(groups: usize, connections: usize, percent: usize) -> Vec<usize> {
     if percent == 0 {
         return (0..groups)

@@ -52,7 +52,7 @@ pub fn put(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Who signs.
+/// Authority that signs.
 #[derive(Debug)]
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,

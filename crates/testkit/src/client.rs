@@ -133,13 +133,13 @@ pub struct Client {
     stream: Stream,
     talk: Talk,
     frames: Option<Frames>,
-    /// What LOAD DATA LOCAL sends, whatever file is asked for; `None` sends an empty file.
+    /// Content that LOAD DATA LOCAL sends, whatever file is asked for; `None` sends an empty file.
     pub local_file: Option<Vec<u8>>,
     /// The longest piece of it that is sent as one payload, in bytes.
     pub file_piece: usize,
     /// Names of the files that were asked for.
     pub files_wanted: Vec<String>,
-    /// Where it has connected to.
+    /// Address to which it has connected.
     address: Address,
 }
 
@@ -287,7 +287,7 @@ impl Client {
         }
     }
 
-    /// Whether it is under TLS.
+    /// True if it is under TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         matches!(self.stream, Stream::Tls(_))
@@ -374,7 +374,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether bytes of an answer have come that nobody has read, or the connection has ended.
+    /// True if bytes of an answer have come that nobody has read, or the connection has ended.
     ///
     /// # Errors
     /// The system's.
@@ -382,7 +382,7 @@ impl Client {
         self.wait_for_answer(Duration::ZERO)
     }
 
-    /// The same, once there are any, or after [`ANSWER_MAX`]. Nothing is read.
+    /// True once there are bytes to read; false after [`ANSWER_MAX`]. Nothing is read.
     ///
     /// # Errors
     /// The system's.
@@ -584,7 +584,7 @@ impl Client {
         self.run(Command::StmtExecute, &arguments)
     }
 
-    /// The same, with the types of the execution before.
+    /// Executes a statement with the types of the execution before.
     ///
     /// # Errors
     /// As [`Client::run`].

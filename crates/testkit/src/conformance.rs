@@ -24,7 +24,7 @@ use std::fmt;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// How a client comes to have a state, or what happens to it then.
+/// Way by which a client comes to have a state, or event that happens to it then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// COM_QUERY.
@@ -70,7 +70,7 @@ impl Path {
         Path::Eof,
     ];
 
-    /// Whether its client begins a session anew.
+    /// True if its client begins a session anew.
     fn starts_over(self) -> bool {
         matches!(self, Path::Reset | Path::ChangeUser)
     }
@@ -233,7 +233,7 @@ impl Stage<'_> {
         }
     }
 
-    /// What the clients hear, and how the first of them is kept while the state holds, and after.
+    /// Answers to the clients, and the first one's pin while the state holds, and after.
     fn telling(
         &self,
         admin: &mut Client,
@@ -283,12 +283,12 @@ impl Stage<'_> {
     }
 }
 
-/// Whether the pool refuses to ask what the statement before has left.
+/// True if the pool refuses to ask what the statement before has left.
 fn is_refused(reply: &str) -> bool {
     reply.starts_with("[Failed(Failure { code: 1235,")
 }
 
-/// How the pool keeps a client's backend for it, in a word; empty when it does not.
+/// Reason why the pool keeps a client's backend, in a word; empty when it does not.
 fn kept(pool: Option<&Pool>, client: &Client) -> String {
     let Some(pool) = pool else {
         return String::new();

@@ -1,5 +1,5 @@
-//! What must hold for any bytes whatever: one target per parser of `wire` and `sql`, and
-//! one for the records of TLS.
+//! Properties that hold for any bytes whatever: one target per parser of `wire` and `sql`, and one
+//! for the records of TLS.
 //!
 //! The problem: everything that a peer sends is untrusted, and a parser that panics, or that cuts
 //! a stream at the wrong place, takes a whole group down or gives one client another's reply. The

@@ -1,4 +1,4 @@
-//! What the tests need: a client that can say anything, real servers, fake ones, and a world that
+//! Tools of the tests: a client that can say anything, real servers, fake ones, and a world that
 //! runs from a seed.
 //!
 //! - [`talk`] is the client's side of the protocol without a socket, [`client`] the same with one;

@@ -18,10 +18,10 @@ use std::time::Duration;
 
 /// The longest that a namespace may take to be there.
 const LIMIT: Duration = Duration::from_secs(20);
-/// What a namespace's first process runs: it ends when its input does.
+/// Program of a namespace's first process: it ends when its input does.
 const HOLDER: &str = "ip link set lo up && echo there && read -r _";
 
-/// Which of the two hosts.
+/// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
     /// The one from which the cable looks whole.
@@ -30,10 +30,10 @@ pub enum Host {
     Far,
 }
 
-/// What is lost.
+/// Packets that are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// What the far host sends.
+    /// Packets of the far host.
     Replies,
     /// That, and what it is sent.
     Both,

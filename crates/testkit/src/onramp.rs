@@ -19,11 +19,11 @@ use std::time::Duration;
 const REPORTS_MAX: usize = 1000;
 /// The longest a pool may take to begin to listen or to end.
 const LIMIT: Duration = Duration::from_secs(40);
-/// How often a pool is asked for what it knows, and how many times at most.
+/// Interval at which a pool is asked for what it knows, and the number of times at most.
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 const ASKED_MAX: u32 = 800;
 
-/// What the program said last, as far as a test that fails shows it.
+/// Last lines of the program that a test shows when it fails.
 const LINES_SHOWN: usize = 20;
 
 /// Ports for servers of tests lie below those that the kernel gives to outgoing connections: one of
@@ -124,7 +124,7 @@ impl Drop for Running {
 #[derive(Debug)]
 pub struct Pool {
     running: Running,
-    /// Where it listens.
+    /// Address at which it listens.
     pub address: Address,
 }
 
@@ -137,8 +137,8 @@ impl Pool {
         Pool::start_behind(&[], binary, arguments)
     }
 
-    /// The same, started by another program, as `["prlimit", "--nofile=300:300"]`, which must
-    /// become the pool.
+    /// Starts a pool by another program, as `["prlimit", "--nofile=300:300"]`, which must become
+    /// the pool.
     ///
     /// # Errors
     /// As [`Pool::start`].
@@ -150,7 +150,7 @@ impl Pool {
         Pool::start_until("listening on", prefix, binary, arguments)
     }
 
-    /// The same, but waits for another line of what it says.
+    /// Starts a pool and waits for another line of its output.
     ///
     /// # Errors
     /// As [`Pool::start`].
@@ -183,7 +183,7 @@ impl Pool {
         self.running.child.id()
     }
 
-    /// What it has said so far.
+    /// Output so far.
     #[must_use]
     pub fn said(&self) -> String {
         self.running.stderr.text()
@@ -230,8 +230,8 @@ impl Pool {
         signal(&self.running.child, Signal::QUIT);
     }
 
-    /// What it says of the client with this number in its greeting, once it has read back what the
-    /// client's last statement has left.
+    /// The pool's report of the client with this number in its greeting, once it has read back what
+    /// the client's last statement has left.
     ///
     /// # Errors
     /// What it said instead.
@@ -288,7 +288,7 @@ impl Pool {
         Pool::in_place_of((self.pid(), &self.address), binary, arguments)
     }
 
-    /// The same for the process with this number, which listens there.
+    /// Watches the process with this number, which listens there.
     ///
     /// # Errors
     /// As [`Pool::succeed`].
@@ -369,7 +369,7 @@ impl Pool {
 #[derive(Debug)]
 pub struct Target {
     running: Running,
-    /// Where it listens, as `HOST:PORT`.
+    /// Address at which it listens, as `HOST:PORT`.
     pub address: String,
 }
 
@@ -397,14 +397,14 @@ impl Target {
     }
 }
 
-/// What a command that ran to its end left.
+/// Result of a command that ran to its end.
 #[derive(Debug)]
 pub struct Ran {
     /// Its status.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it said.
+    /// Standard error.
     pub stderr: String,
 }
 

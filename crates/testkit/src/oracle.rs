@@ -43,7 +43,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What the habits are that no script has, each with its reason.
+/// Habits that no script has, each with its reason.
 #[must_use]
 pub fn left_out() -> &'static [(&'static str, &'static str)] {
     &habits::LEFT_OUT
@@ -58,20 +58,20 @@ pub struct Pair {
     pub direct: Address,
     /// The pool, of one group.
     pub pool: Pool,
-    /// How many backends it may have.
+    /// Number of backends that it may have.
     pub backends: usize,
 }
 
-/// Where two tellings part.
+/// First difference of two tellings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The step, as it stands in the script.
     pub step: Step,
     /// Its place.
     pub index: usize,
-    /// What the server itself answered.
+    /// Answer of the server itself.
     pub direct: String,
-    /// What came through the pool.
+    /// Answer through the pool.
     pub pooled: String,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What two tellings of a script showed.
+/// Verdict on two tellings of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No client noticed the pool, but for these statements, which it refused.
@@ -212,8 +212,8 @@ fn text_of(steps: &[Step], index: usize) -> String {
     format!("execute: {}", text.map_or("", |sql| sql))
 }
 
-/// What a text begins with, by which statements of one form are counted together: two words of
-/// each of its statements, without numbers and what is in quotes.
+/// Leading words of a text, by which statements of one form are counted together: two words of each
+/// of its statements, without numbers and what is in quotes.
 #[must_use]
 pub fn leading_words(sql: &str) -> String {
     let words = |statement: &str| {

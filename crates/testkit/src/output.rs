@@ -1,4 +1,4 @@
-//! What a child process writes, line by line, for whoever waits for a certain line.
+//! Output of a child process, line by line, for whoever waits for a certain line.
 //!
 //! A thread reads until the pipe ends; [`Output::wait_for`] sleeps until the line is there, so
 //! nothing is polled.

@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Where bytes go.
+/// Direction of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     ToServer,
@@ -29,7 +29,7 @@ pub enum At {
     Answered(&'static [u8]),
 }
 
-/// How much of what is on its way then still passes.
+/// Part of the bytes on their way that still passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passes {
     /// Nothing.
@@ -40,7 +40,7 @@ pub enum Passes {
     Half,
 }
 
-/// What becomes of the connection.
+/// Fate of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// Nothing comes through any more, and nothing is closed.
@@ -51,7 +51,7 @@ pub enum Wrong {
 
 type Rule = Option<(At, Passes, Wrong)>;
 
-/// What has been asked of the proxy, and what it has done.
+/// Orders to the proxy, and its counts.
 #[derive(Debug, Default)]
 struct Orders {
     rule: Rule,
@@ -62,7 +62,7 @@ struct Orders {
 /// A running proxy; its threads end with their connections.
 #[derive(Debug)]
 pub struct Proxy {
-    /// Where it listens.
+    /// Address at which it listens.
     pub address: Address,
     orders: Arc<Mutex<Orders>>,
 }
@@ -127,7 +127,7 @@ fn join(pool: &TcpStream, server: &TcpStream, orders: &Arc<Mutex<Orders>>) {
     }
 }
 
-/// Whether the connection goes wrong now.
+/// True if the connection goes wrong now.
 fn meets(at: At, way: Way, bytes: &[u8], line: &mut Line) -> bool {
     let has = |what: &[u8]| bytes.windows(what.len()).any(|part| part == what);
     match (at, way) {

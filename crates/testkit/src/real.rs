@@ -46,7 +46,7 @@ pub fn skipped(test: &str, why: &str) {
     }
 }
 
-/// Whose server it is.
+/// Kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// MariaDB.
@@ -204,7 +204,7 @@ impl Real {
         Ok(())
     }
 
-    /// Whose server it is.
+    /// Kind of server.
     #[must_use]
     pub fn flavour(&self) -> Flavour {
         self.flavour
@@ -217,7 +217,7 @@ impl Real {
         (program, first.iter().map(String::as_str).collect())
     }
 
-    /// Where it listens for TCP.
+    /// TCP address at which it listens.
     #[must_use]
     pub fn address(&self) -> Address {
         loopback(self.port)
@@ -254,7 +254,7 @@ impl Real {
         &self.folder
     }
 
-    /// What it has written to its error log.
+    /// Content of its error log.
     #[must_use]
     pub fn log(&self) -> String {
         self.log.text()
@@ -350,7 +350,7 @@ pub fn await_blocked(admin: &mut Client, client: &Client, sql: &str) {
     }
 }
 
-/// Whether the list of connections shows one that waits for a lock in this text. The list is looked
+/// True if the list of connections shows one that waits for a lock in this text. The list is looked
 /// through here: what others run at that moment need not be text of the server's character set, and
 /// a server may refuse to compare it (error 3854).
 fn is_listed_as_waiting(admin: &mut Client, sql: &str) -> bool {

@@ -29,7 +29,7 @@ pub struct Done {
     pub warnings: u16,
     /// Text for people.
     pub info: String,
-    /// What the session trackers said, in words such as `schema=shop`.
+    /// Reports of the session trackers, in words such as `schema=shop`.
     pub changes: Vec<String>,
 }
 

@@ -20,12 +20,12 @@ mod world;
 pub use settings::facts;
 use wire::auth::caching_sha2::KeyPair;
 
-/// What a world has seen.
+/// Counts of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Replies that clients judged.
     pub answered: u64,
-    /// The same of clients under TLS.
+    /// Clients under TLS among them.
     pub secured: u64,
     /// Turns of the groups.
     pub turns: u64,
@@ -42,7 +42,7 @@ pub struct Seen {
     pub fetched: u64,
     /// Readers that were closed where the spool's disk cannot be read.
     pub unread: u64,
-    /// The same where it hangs.
+    /// Dials that hang.
     pub hung: u64,
     /// Clients that stopped amid a command.
     pub stalled: u64,

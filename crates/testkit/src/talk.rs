@@ -21,7 +21,7 @@ const COLLATION: u8 = 45;
 /// The type of a text as a parameter.
 pub const VAR_STRING: u8 = 253;
 
-/// What a client asks for unless a test says otherwise: what the common drivers ask for.
+/// Capabilities that a client asks for unless a test says otherwise: those of the common drivers.
 pub const USUAL: u32 = cap::LONG_PASSWORD
     | cap::LONG_FLAG
     | cap::PROTOCOL_41
@@ -34,7 +34,7 @@ pub const USUAL: u32 = cap::LONG_PASSWORD
     | cap::SESSION_TRACK
     | cap::DEPRECATE_EOF;
 
-/// Who logs in, and how.
+/// Account and manner of a login.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// The name.
@@ -43,7 +43,7 @@ pub struct Account {
     pub password: String,
     /// The schema at login.
     pub schema: Option<String>,
-    /// What the client asks for; what the server does not offer is left out.
+    /// Capabilities that the client asks for; those that the server does not offer are left out.
     pub capabilities: u32,
     /// MariaDB's extended capabilities that it asks for; they turn LONG_PASSWORD off.
     pub extended: u32,
@@ -78,49 +78,49 @@ impl Account {
         }
     }
 
-    /// The same with a schema.
+    /// The account with a schema.
     #[must_use]
     pub fn schema(mut self, schema: &str) -> Account {
         self.schema = Some(schema.into());
         self
     }
 
-    /// The same with the collation of this number.
+    /// The account with the collation of this number.
     #[must_use]
     pub fn speaking(mut self, collation: u16) -> Account {
         self.collation = collation;
         self
     }
 
-    /// The same with more capabilities.
+    /// The account with more capabilities.
     #[must_use]
     pub fn with(mut self, capabilities: u32) -> Account {
         self.capabilities |= capabilities;
         self
     }
 
-    /// The same with TLS 1.2 at most.
+    /// The account with TLS 1.2 at most.
     #[must_use]
     pub fn tls12(mut self) -> Account {
         self.tls12 = true;
         self
     }
 
-    /// The same with extended capabilities.
+    /// The account with extended capabilities.
     #[must_use]
     pub fn extended(mut self, extended: u32) -> Account {
         self.extended |= extended;
         self
     }
 
-    /// The same with fewer capabilities.
+    /// The account with fewer capabilities.
     #[must_use]
     pub fn without(mut self, capabilities: u32) -> Account {
         self.capabilities &= !capabilities;
         self
     }
 
-    /// The same that answers with this plugin first.
+    /// The account that answers with this plugin first.
     #[must_use]
     pub fn plugin(mut self, plugin: Plugin) -> Account {
         self.plugin = Some(plugin);
@@ -158,7 +158,7 @@ struct Expected {
     login: Option<Phase>,
 }
 
-/// What stands in front of a text with these attributes, as texts.
+/// Header of a text with these attributes, as texts.
 fn header_of(attributes: &[(String, String)]) -> Vec<u8> {
     let mut out = vec![u8::try_from(attributes.len()).expect("a few"), 1];
     if attributes.is_empty() {
@@ -189,15 +189,15 @@ pub struct Talk {
     input: Vec<u8>,
     read: usize,
     expected: VecDeque<Expected>,
-    /// What both sides agreed on, once the greeting is there.
+    /// Capabilities of both sides, once the greeting is there.
     pub capabilities: u32,
-    /// The same of MariaDB's extended ones.
+    /// MariaDB's extended capabilities of both sides.
     pub extended: u32,
     /// The server's greeting, once it is there.
     pub greeting: Option<Greeting>,
     /// The OK packet that ended the login, once it is there.
     pub let_in: Vec<u8>,
-    /// How often the login went over RSA or in clear.
+    /// Number of logins over RSA or in clear.
     pub full_authentications: u32,
     /// Query attributes of the next COM_QUERY or execution, and of no other; sent where both
     /// sides agreed on such.
@@ -298,7 +298,7 @@ impl Talk {
         }
     }
 
-    /// How both sides write COM_QUERY and COM_STMT_EXECUTE.
+    /// Form of COM_QUERY and COM_STMT_EXECUTE on this connection.
     #[must_use]
     pub fn form(&self) -> Form {
         Form::of(self.capabilities)
@@ -344,7 +344,7 @@ impl Talk {
         expected.seq = put_packet(out, seq, b"");
     }
 
-    /// What the bytes that came so far amount to, and what is to be sent because of it.
+    /// Event that the bytes so far make up; the answer to it is appended to `out`.
     ///
     /// # Errors
     /// A sentence when the other side broke the protocol.

@@ -22,9 +22,9 @@ const LIMIT: Duration = Duration::from_secs(40);
 /// A terminal.
 #[derive(Debug)]
 pub struct Terminal {
-    /// Where its user sits.
+    /// The user's end.
     user: File,
-    /// Where programs are.
+    /// The programs' end.
     programs: OwnedFd,
     output: Output,
 }
@@ -74,7 +74,7 @@ impl Terminal {
         self.user.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// What was written to it.
+    /// Output that was written to it.
     #[must_use]
     pub fn output(&self) -> &Output {
         &self.output
@@ -89,7 +89,7 @@ impl Terminal {
         format!("{:?}", tcgetattr(&self.programs).unwrap())
     }
 
-    /// Whether a program gets keys one by one, and none is shown.
+    /// True if a program gets keys one by one, and none is shown.
     ///
     /// # Panics
     /// Where the system does not say it.

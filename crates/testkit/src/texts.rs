@@ -14,7 +14,7 @@ use crate::sim::random::Random;
 /// A character set of clients, with letters of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Letters {
-    /// What SET NAMES says.
+    /// Character set of SET NAMES.
     pub charset: &'static str,
     /// Letters that a name may have without quotes.
     plain: &'static [&'static [u8]],
@@ -51,7 +51,7 @@ pub const LETTERS: [Letters; 5] = [
     },
 ];
 
-/// What looks like an end, or like the beginning of something.
+/// Pieces that look like an end, or like the beginning of something.
 const PIECES: [&str; 26] = [
     ";",
     ", 7",

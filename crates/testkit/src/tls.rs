@@ -68,7 +68,7 @@ pub fn client(versions: &[&'static SupportedProtocolVersion]) -> ClientConnectio
     ClientConnection::new(Arc::new(config), name).expect("a client's side")
 }
 
-/// What has been read in front of TLS, and where it goes on.
+/// Bytes that have been read in front of TLS, and the connection behind them.
 pub(crate) enum Begun {
     /// The server does not offer TLS, or has refused the connection.
     Plain(TcpStream),

@@ -25,7 +25,7 @@ pub use answered::Answered;
 use crate::client::Client;
 use crate::real::{Flavour, Real};
 
-/// How a session comes to be changed.
+/// Way by which a session is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// COM_QUERY.
@@ -79,19 +79,19 @@ pub(crate) struct State {
     pub before: Vec<String>,
     /// Makes the change.
     pub change: String,
-    /// The same with `@@name`.
+    /// The change by `@@name`.
     pub at: Option<String>,
     /// Reads the state: the last reply, or the first error, is what it is.
     pub proof: Vec<String>,
-    /// What the proof must say after the change; `None`: anything else than before.
+    /// Proof after the change; `None`: anything else than before.
     pub becomes: Option<String>,
     /// Names under which the variable tracker reports it.
     pub variables: Vec<String>,
-    /// What of an OK packet tells it.
+    /// Part of an OK packet that reports it.
     pub told: Told,
 }
 
-/// Which field of an OK packet tells a state.
+/// Field of an OK packet that reports a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Told {
     #[default]
@@ -108,11 +108,11 @@ pub struct Row {
     pub name: String,
     /// The statement that changes it; empty for variables.
     pub change: String,
-    /// What was seen, in the order of [`Way::ALL`].
+    /// Cells in the order of [`Way::ALL`].
     pub cells: [String; 7],
 }
 
-/// What one server does.
+/// Table of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// The server and its version.

@@ -24,11 +24,11 @@ use wire::auth::caching_sha2::KeyPair;
 const CLIENTS: usize = 8;
 const WARM_UP: u64 = 4_000;
 const COUNTED: u64 = 10_000;
-/// What is due once a second, a connection that is opened, a buffer that grows: a few, however many
-/// statements there are.
+/// Work that is due once a second, a connection that is opened, a buffer that grows: a few
+/// allocations, however many statements there are.
 const OCCASIONAL: u64 = 25;
 
-/// What the clients have done, and whether they go on.
+/// Statements of the clients, and a flag that tells them to go on.
 #[derive(Default)]
 struct Done {
     statements: AtomicU64,

@@ -38,7 +38,7 @@ fn corpus(target: &Target) -> Vec<(PathBuf, Vec<u8>)> {
     files.into_iter().map(read).collect()
 }
 
-/// What went wrong, if something did.
+/// Failure of a target, if there is one.
 fn failure(target: &Target, input: &[u8]) -> Option<String> {
     let failed = catch_unwind(|| (target.check)(input)).err()?;
     let text = failed.downcast_ref::<String>().cloned();

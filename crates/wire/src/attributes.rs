@@ -18,7 +18,7 @@ use crate::capabilities::QUERY_ATTRIBUTES;
 use crate::command::{Command, put_command};
 use crate::packet::{Malformed, PAYLOAD_MAX, Reader, put_packet, put_short};
 
-/// How COM_QUERY and COM_STMT_EXECUTE are written on a connection.
+/// Form of COM_QUERY and COM_STMT_EXECUTE on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// A text is all of its command; parameters have no names and no count.
@@ -137,7 +137,7 @@ pub fn put_reworded(out: &mut Vec<u8>, header: &[u8], sql: &[u8]) {
     put_joined(out, header, b"", sql);
 }
 
-/// The same of a text that stands behind another one, without a copy of either.
+/// Appends a command whose text is `front` followed by `sql`, without a copy of either.
 pub fn put_joined(out: &mut Vec<u8>, header: &[u8], front: &[u8], sql: &[u8]) {
     let parts = [&[Command::Query.byte()], header, front, sql];
     if parts.iter().map(|part| part.len()).sum::<usize>() < PAYLOAD_MAX {

@@ -108,7 +108,7 @@ impl<S: Read + Write> Connection<S> {
         self.log_in_over(account, None)
     }
 
-    /// The same; where `secure` is given and the server offers TLS, it is asked for, and `secure`
+    /// Logs in; where `secure` is given and the server offers TLS, it is asked for, and `secure`
     /// puts it over the stream.
     ///
     /// # Errors

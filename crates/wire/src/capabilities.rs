@@ -62,9 +62,9 @@ pub const QUERY_ATTRIBUTES: u32 = 1 << 27;
 pub const EXTENDED_BULK: u32 = 1 << 2;
 /// Columns' definitions tell more of the type, behind the names ("JSON", "uuid").
 pub const EXTENDED_METADATA: u32 = 1 << 3;
-/// What is offered of the extended ones, if the server has it; part of what a backend must have as
-/// its client. Not offered: progress reports (packets out of turn), cached metadata and results of
-/// bulk executions row by row (replies of other forms).
+/// Extended capabilities that are offered if the server has them; part of what a backend must have
+/// as its client. Not offered: progress reports (packets out of turn), cached metadata and results
+/// of bulk executions row by row (replies of other forms).
 pub const EXTENDED_OFFERED: u32 = EXTENDED_BULK | EXTENDED_METADATA;
 
 /// Flags without which we do not talk to a server, each with its name for the error text.
@@ -82,10 +82,10 @@ pub const BACKEND_REQUIRED: [(u32, &str); 5] = [
     ),
 ];
 
-/// What a client may choose from when it logs in to us. Flags that would change the shape of
-/// packets in ways that are not translated (TLS, optional metadata) are not offered, so no client
-/// can ask for them. Compression is offered besides where it is wanted, and query attributes where
-/// the server has them.
+/// Capabilities that a client may choose from at login. Flags that would change the form of packets
+/// in ways that are not translated (TLS, optional metadata) are not offered, so no client can ask
+/// for them. Compression is offered besides where it is wanted, and query attributes where the
+/// server has them.
 pub const OFFERED: u32 = LONG_PASSWORD
     | FOUND_ROWS
     | LONG_FLAG

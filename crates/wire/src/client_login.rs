@@ -38,12 +38,12 @@ pub enum ServerKey<'a> {
     None,
 }
 
-/// Who logs in, and for what.
+/// Account and parameters of a login.
 #[derive(Clone, Copy)]
 pub struct Account<'a> {
     /// The user's name.
     pub user: &'a [u8],
-    /// What it proves itself with.
+    /// The account's proof.
     pub credential: Credential<'a>,
     /// The default schema; empty for none.
     pub schema: &'a [u8],
@@ -59,22 +59,23 @@ pub struct Account<'a> {
     pub extended: u32,
     /// Capabilities without which there is no login.
     pub required: u32,
-    /// Whose character set the session begins with, where the server heeds it; [`COLLATION`] as a
-    /// rule.
+    /// Collation whose character set the session begins with, where the server heeds it;
+    /// [`COLLATION`] as a rule.
     pub collation: u8,
     /// The key that may encrypt the password.
     pub server_key: ServerKey<'a>,
 }
 
 impl Account<'_> {
-    /// What a request for TLS says of the login behind it.
+    /// Capabilities, extended capabilities and collation that a request for TLS tells of the login
+    /// behind it.
     #[must_use]
     pub fn first(&self) -> (u32, u32, u8) {
         (self.wanted, self.extended, self.collation)
     }
 }
 
-/// What a packet brought about.
+/// Effect of a packet on the login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The next packet of the server is awaited.
@@ -187,7 +188,7 @@ pub struct ClientLogin {
     stage: Stage,
     plugin: Plugin,
     nonce: Nonce,
-    /// What both sides can, once the greeting is here.
+    /// Capabilities of both sides, once the greeting is here.
     capabilities: u32,
     /// Packets of the server so far.
     packets: u8,
@@ -373,8 +374,8 @@ impl ClientLogin {
     }
 }
 
-/// What is in use on a connection to who greets so: the capabilities, and MariaDB's extended ones,
-/// of which LONG_PASSWORD says that there are none.
+/// Capabilities in use on a connection to a server with this greeting, and MariaDB's extended ones;
+/// LONG_PASSWORD says that there are none of these.
 fn agreed(wanted: u32, extended: u32, greeting: &Greeting) -> (u32, u32) {
     let extended = extended & greeting.extended;
     let capabilities = wanted & (greeting.capabilities | cap::LONG_PASSWORD);

@@ -146,7 +146,7 @@ impl Command {
         ALL.into_iter().find(|command| command.byte() == byte)
     }
 
-    /// How this command is answered.
+    /// Form of this command's reply.
     #[must_use]
     pub fn reply(self) -> ReplyShape {
         use Command::*;

@@ -34,7 +34,7 @@ pub const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=22;
 /// which everybody served by the same thread would wait for.
 const ZSTD_LEVEL_USED_MAX: u8 = 6;
 
-/// How bodies are packed.
+/// Compression of bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// CLIENT_COMPRESS.
@@ -79,7 +79,7 @@ impl FrameHeader {
         })
     }
 
-    /// Whether the body is packed; otherwise it is sent as it is.
+    /// True if the body is packed; otherwise it is sent as it is.
     #[must_use]
     pub fn is_packed(self) -> bool {
         self.unpacked > 0
@@ -203,7 +203,7 @@ impl Packer {
         self.unpack_as(Algorithm::Zlib, bytes, out)
     }
 
-    /// The same for a frame of this algorithm.
+    /// Unpacks a frame of this algorithm.
     ///
     /// # Errors
     /// [`Broken`] when it does not unpack to what its header says.

@@ -22,14 +22,14 @@ pub const DEFAULT_PORT: u16 = 3306;
 const SCHEME: &str = "mysql://";
 const FORM: &str = "mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?socket=/PATH]";
 
-/// Where a server is and who logs in there.
+/// Address of a server and account to log in with.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Dsn {
-    /// Who logs in.
+    /// Name of the account.
     pub user: String,
     /// With which password; empty for none, and until [`Dsn::read`] has fetched it.
     pub password: String,
-    /// Where the password stands.
+    /// Place of the password.
     pub password_source: Source,
     /// Name or address of the host, IPv6 without brackets; may be empty with a socket.
     pub host: String,
@@ -39,7 +39,7 @@ pub struct Dsn {
     pub schema: String,
     /// Path of a Unix socket; where it is given, host and port are not used.
     pub socket: Option<String>,
-    /// How connections are to be secured, where the target says so.
+    /// TLS of connections, where the target names it.
     pub ssl_mode: Option<SslMode>,
 }
 
@@ -167,7 +167,7 @@ impl fmt::Debug for Dsn {
     }
 }
 
-/// What is wrong with a target that does not begin with `mysql://`.
+/// Message for a target that does not begin with `mysql://`.
 fn without_scheme(text: &str) -> String {
     match text.split_once("://") {
         // What stands behind it may be a password.
@@ -186,8 +186,8 @@ fn without_scheme(text: &str) -> String {
     }
 }
 
-/// What is wrong with a target that has no `@` in front of its host: it stands behind a sign that
-/// ends the login, or nowhere.
+/// Message for a target that has no `@` in front of its host: it stands behind a sign that ends the
+/// login, or nowhere.
 fn without_user(authority: &str, schema: &str, query: &str) -> String {
     let cut = match (schema.contains('@'), query.contains('@')) {
         (true, _) => Some('/'),
@@ -255,10 +255,10 @@ fn read_place<'t>(place: &'t str, schema: &str) -> Result<(&'t str, u16), String
 const TWO_PASSWORDS: &str = "the target names more than one password; expected one of :PASSWORD, \
      password_file=FILE and password_env=NAME";
 
-/// What stands behind the `?`.
+/// Parameters behind the `?`.
 struct Query {
     socket: Option<String>,
-    /// Where the password is.
+    /// Place of the password.
     source: Source,
     ssl_mode: Option<SslMode>,
 }

@@ -129,7 +129,7 @@ pub const UNKNOWN_VARIABLE: ErrorCode = error(1193, "HY000");
 /// The account may not do this.
 pub const SPECIFIC_ACCESS_DENIED: ErrorCode = error(1227, "42000");
 
-/// Whether an error says that the account lacks a privilege, so that a GRANT helps: on a schema
+/// True if an error says that the account lacks a privilege, so that a GRANT helps: on a schema
 /// (1044), a table (1142), a column (1143), or for all of the server (1227).
 #[must_use]
 pub fn lacks_privilege(code: u16) -> bool {

@@ -26,7 +26,7 @@ pub const CURSOR_FLAGS: u8 = 1 | 2 | 4;
 pub const COUNT_AVAILABLE: u8 = 8;
 /// Bulk flag: the types of the parameters follow.
 const BULK_SENDS_TYPES: u8 = 128;
-/// Where the id stands in a payload: behind the command byte.
+/// Range of the id in a payload: behind the command byte.
 const ID: std::ops::Range<usize> = 1..5;
 /// Command byte, id, flags, iteration count; then the null bitmap, in an attributed one behind the
 /// number of parameters and attributes.
@@ -114,7 +114,7 @@ impl<'a> TypeList<'a> {
         self.types().flatten().collect()
     }
 
-    /// Whether it is a list of these types.
+    /// True if it is a list of these types.
     #[must_use]
     pub fn is(self, types: &[u8]) -> bool {
         match self.named {
@@ -139,7 +139,7 @@ pub fn statement_id(payload: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(id.try_into().ok()?))
 }
 
-/// Whether a COM_STMT_SEND_LONG_DATA or COM_STMT_CLOSE lacks some of what it always has. Neither is
+/// True if a COM_STMT_SEND_LONG_DATA or COM_STMT_CLOSE lacks some of what it always has. Neither is
 /// answered, but MySQL has an error for this; MariaDB drops such a command.
 #[must_use]
 pub fn is_cut_short(command: Command, payload: &[u8]) -> bool {
@@ -157,7 +157,7 @@ pub fn set_statement_id(message: &mut [u8], id: u32) {
     }
 }
 
-/// Whether a COM_STMT_EXECUTE asks for a cursor.
+/// True if a COM_STMT_EXECUTE asks for a cursor.
 #[must_use]
 pub fn wants_cursor(payload: &[u8]) -> bool {
     payload
@@ -175,8 +175,8 @@ pub fn without_cursor(message: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Where the byte stands that says whether types follow, and how many parameters and attributes the
-/// message has; `None` where it is too short to say.
+/// Offset of the byte that says that types follow, and the number of parameters and attributes of
+/// the message; `None` where it is too short to say.
 fn flag_at(command: Command, payload: &[u8], params: usize, form: Form) -> Option<(usize, usize)> {
     if command == Command::StmtBulkExecute {
         return Some((ID.end, params));

@@ -29,7 +29,7 @@ pub struct Greeting {
     pub connection_id: u32,
     /// The challenge.
     pub nonce: Nonce,
-    /// What the server can do.
+    /// Capabilities of the server.
     pub capabilities: u32,
     /// MariaDB's extended capabilities; there are none where LONG_PASSWORD is set.
     pub extended: u32,
@@ -143,13 +143,13 @@ pub fn nonce_of_connection(key: &[u8; 32], id: u32) -> Nonce {
 /// The client's answer to the greeting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login<'a> {
-    /// What the client wants of what was offered.
+    /// Capabilities that the client has chosen of those that were offered.
     pub capabilities: u32,
-    /// The same of MariaDB's extended capabilities; there are none where LONG_PASSWORD is set.
+    /// MariaDB's extended capabilities that the client has chosen; none where LONG_PASSWORD is set.
     pub extended: u32,
     /// The client's collation (low byte of its id).
     pub collation: u8,
-    /// Who wants in.
+    /// Name of the account.
     pub user: &'a [u8],
     /// The proof, in the form of `plugin`.
     pub answer: &'a [u8],
@@ -304,7 +304,7 @@ impl<'a> AuthSwitch<'a> {
     }
 }
 
-/// What a login and the request for TLS in front of it begin with. `extended` counts without
+/// Appends the front that a login has in common with the request for TLS. `extended` counts without
 /// LONG_PASSWORD alone.
 pub(crate) fn put_login_start(out: &mut Vec<u8>, capabilities: u32, extended: u32, collation: u8) {
     out.extend_from_slice(&capabilities.to_le_bytes());
@@ -329,7 +329,7 @@ pub fn put_auth_switch(out: &mut Vec<u8>, seq: u8, plugin: &str, nonce: &Nonce) 
 /// long ago, so whoever serves the command asks for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeUser<'a> {
-    /// Who the client wants to be.
+    /// Name of the account that the client changes to.
     pub user: &'a [u8],
     /// The new default schema; empty for none.
     pub schema: &'a [u8],

@@ -45,7 +45,7 @@ impl Header {
     }
 }
 
-/// What stands at the front of a buffer.
+/// Packet at the front of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A whole message of `total` bytes, headers included; `last_seq` is its last packet's number.
@@ -163,9 +163,9 @@ pub fn join_payload(bytes: &[u8], out: &mut Vec<u8>) {
 /// A payload that is not what its place in the protocol calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// What was being read.
+    /// Name of the value that was being read.
     pub what: &'static str,
-    /// Where in the payload, in bytes.
+    /// Offset in the payload, in bytes.
     pub at: usize,
     /// The payload's length in bytes.
     pub len: usize,

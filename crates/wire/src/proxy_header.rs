@@ -80,7 +80,7 @@ impl Version {
     }
 }
 
-/// Where a connection comes from, as a header says.
+/// Origin of a connection, as a header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A client at this address. An IPv4 address is never written as one of IPv6.
@@ -92,7 +92,7 @@ pub enum Source {
     Unix,
 }
 
-/// What the first bytes of a connection are.
+/// Result of looking at the first bytes of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProxyHeader {
     /// The front part of a header, or nothing yet.
@@ -101,7 +101,7 @@ pub enum ProxyHeader {
     Whole {
         /// Its bytes.
         len: usize,
-        /// What it says.
+        /// Origin that it names.
         source: Source,
     },
     /// No header that is taken.
@@ -125,9 +125,9 @@ pub enum Malformed {
     Family(u8),
     /// Fewer bytes are announced than the addresses have.
     Short {
-        /// How many are announced.
+        /// Number of bytes that are announced.
         len: usize,
-        /// How many the addresses have.
+        /// Number of bytes that the addresses have.
         expected: usize,
     },
     /// More bytes are announced than are taken.
@@ -169,7 +169,7 @@ impl fmt::Display for Malformed {
 }
 
 impl ProxyHeader {
-    /// What the first bytes of a connection are, as far as they have come.
+    /// Reads the first bytes of a connection, as far as they have come.
     #[must_use]
     pub fn read(bytes: &[u8]) -> ProxyHeader {
         let begins = |start: &[u8]| {
@@ -211,7 +211,7 @@ fn read_v1(bytes: &[u8]) -> Progress {
     Ok(Some((end + 1, source)))
 }
 
-/// What the line of version 1 says; `None` where it is not as specified.
+/// Origin in a line of version 1; `None` where it is not as specified.
 fn source_of_line(line: &[u8]) -> Option<Source> {
     let text = std::str::from_utf8(line.strip_prefix(V1_START)?).ok()?;
     // Whatever follows that word is to be ignored.

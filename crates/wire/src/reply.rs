@@ -222,7 +222,7 @@ impl Prepared {
     }
 }
 
-/// What a packet did to the reply.
+/// Effect of a packet on the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
     /// Nothing yet: all of it must be there.
@@ -258,7 +258,7 @@ pub enum Step<'a> {
 }
 
 impl Step<'_> {
-    /// Whether the packet decides nothing, so that its payload may pass by in pieces.
+    /// True if the packet decides nothing, so that its payload may pass by in pieces.
     #[must_use]
     pub fn passes_by(&self) -> bool {
         matches!(
@@ -284,7 +284,7 @@ enum State {
     Done,
 }
 
-/// What follows a list of definitions.
+/// Part of a reply behind a list of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     /// The rows of a result.
@@ -338,7 +338,7 @@ impl Reply {
         }
     }
 
-    /// The same; `eofs` tells that the other end has not agreed on CLIENT_DEPRECATE_EOF.
+    /// Sets that the other end has not agreed on CLIENT_DEPRECATE_EOF.
     #[must_use]
     pub fn with_eofs(self, eofs: bool) -> Reply {
         Reply { eofs, ..self }

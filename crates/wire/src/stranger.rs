@@ -10,12 +10,12 @@ use crate::capabilities::SSL;
 /// Bytes of an SSLRequest: a login packet that ends in front of the user's name.
 const SSL_REQUEST_LEN: usize = 32;
 
-/// What a peer speaks that does not speak the protocol.
+/// Protocol of a peer that does not speak MySQL's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stranger {
     /// A header of the PROXY protocol, version 1: text.
     ProxyV1,
-    /// The same of version 2: binary.
+    /// Version 2 of the PROXY protocol: binary.
     ProxyV2,
     /// The ClientHello of TLS.
     ClientHello,
@@ -24,8 +24,8 @@ pub enum Stranger {
 }
 
 impl Stranger {
-    /// What the first bytes of a connection, four of them or more, show its peer to be; `None` for
-    /// what may be a login packet.
+    /// Protocol that the first bytes of a connection, four of them or more, show; `None` for what
+    /// may be a login packet.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Option<Stranger> {
         match bytes {
@@ -37,7 +37,8 @@ impl Stranger {
         }
     }
 
-    /// The same of the payload of the packet in the place of a login.
+    /// Protocol that the payload of the packet in the place of a login shows; `None` for what may
+    /// be a login.
     #[must_use]
     pub fn of_login(payload: &[u8]) -> Option<Stranger> {
         let flags = payload

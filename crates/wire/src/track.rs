@@ -77,7 +77,7 @@ pub fn changes<'a>(blocks: &'a [u8], mut each: impl FnMut(Change<'a>)) -> Result
     Ok(())
 }
 
-/// Whether blocks say no more than that there was a statement: with all variables tracked, MySQL 9
+/// True if blocks say no more than that there was a statement: with all variables tracked, MySQL 9
 /// numbers each one in `statement_id`. Blocks that cannot be read say something.
 #[must_use]
 pub fn says_nothing(blocks: &[u8]) -> bool {
@@ -208,7 +208,7 @@ pub fn join_transactions(older: &mut Vec<u8>, blocks: &mut Vec<u8>) -> Result<bo
     Ok(joined)
 }
 
-/// Whether these blocks say which schema is the default.
+/// True if these blocks say which schema is the default.
 ///
 /// # Errors
 /// [`Malformed`] when they cannot be read.
@@ -220,7 +220,7 @@ pub fn names_schema(blocks: &[u8]) -> Result<bool, Malformed> {
     Ok(names)
 }
 
-/// Which trackers a client receives: those that a server has on by default, unless the client set
+/// Trackers that a client receives: those that a server has on by default, unless the client set
 /// others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wanted {
@@ -230,18 +230,18 @@ pub struct Wanted {
     pub schema: bool,
     /// That some state changed.
     pub state: bool,
-    /// What of transactions.
+    /// Reports of transactions.
     pub transactions: Transactions,
 }
 
-/// What a client is told of transactions.
+/// Level of the reports of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transactions {
     /// Nothing: MariaDB with `session_track_transaction_info=OFF`.
     #[default]
     Nothing,
-    /// Where an explicit transaction begins or ends, and nothing of what is done in it: MySQL with
-    /// OFF (seen on 9.7).
+    /// Begin and end of explicit transactions alone, and nothing of what is done in them: MySQL
+    /// with OFF (seen on 9.7).
     Bounds,
     /// Every state.
     State,
@@ -250,7 +250,7 @@ pub enum Transactions {
 }
 
 impl Transactions {
-    /// Whether every state is told.
+    /// True if every state is told.
     #[must_use]
     pub fn has_states(self) -> bool {
         matches!(self, Transactions::State | Transactions::Characteristics)
@@ -310,7 +310,7 @@ impl Bound {
         })
     }
 
-    /// How a server says it.
+    /// The level as a server's variable has it.
     fn text(self) -> &'static [u8] {
         match self {
             Bound::Outside => b"________",
@@ -336,7 +336,7 @@ impl Wanted {
         }
     }
 
-    /// Whether it is told of this variable.
+    /// True if it is told of this variable.
     #[must_use]
     pub fn tells_of(&self, name: &[u8]) -> bool {
         self.variables
@@ -405,7 +405,7 @@ pub fn keep(
     Ok(fresh || out.len() > start)
 }
 
-/// What a block is about: its type and, for a variable, its name.
+/// Subject of a block: its type and, for a variable, its name.
 fn subject(kind: u8, body: &[u8]) -> Result<(u8, &[u8]), Malformed> {
     let name = match kind {
         SYSTEM_VARIABLES => Reader::new(body).lenenc_bytes("a variable's name")?,
@@ -444,7 +444,8 @@ pub fn add_older(older: &[u8], blocks: &mut Vec<u8>) -> Result<(), Malformed> {
 mod tests {
     use super::*;
 
-    /// What MariaDB sends after `SET autocommit=0` with every tracker on, and a schema change.
+    /// Blocks that MariaDB sends after `SET autocommit=0` with every tracker on, and a schema
+    /// change.
     const BLOCKS: &[u8] =
         b"\x00\x0f\x0aautocommit\x03OFF\x02\x011\x01\x05\x04test\x05\x09\x08T_______";
 

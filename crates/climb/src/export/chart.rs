@@ -31,7 +31,7 @@ const BAR_GAP: f64 = 9.0;
 /// Tick labels of rungs nearer than this would touch.
 const RUNG_GAP: f64 = 52.0;
 
-/// How values become heights.
+/// Scale from values to heights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     /// From zero up.

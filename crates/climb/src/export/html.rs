@@ -455,7 +455,7 @@ mod tests {
     use super::*;
     use crate::samples;
 
-    /// What every page must bear, whatever its rows.
+    /// Checks that hold for every page, whatever its rows.
     fn checked(evidence: &Evidence) -> String {
         let page = render(evidence).unwrap();
         for word in ["NaN", "inf<", ">None", "Some("] {

@@ -1,4 +1,4 @@
-//! What a climb leaves for people to look at: one page, self-contained.
+//! The page of a climb: one file, self-contained.
 //!
 //! `html` turns the evidence into the words and numbers of the page, `chart` draws a figure as
 //! inline SVG, and `page.html` is the page's text and form.

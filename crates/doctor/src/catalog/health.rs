@@ -1,5 +1,4 @@
-//! How the server is: time limits, logins, its logs on disk, and what it has counted since it
-//! started.
+//! Health of the server: time limits, logins, its logs on disk, and its counts since it started.
 //!
 //! None of these bounds the number of connections; each has made a run's figures, or a morning,
 //! worse than they had to be.
@@ -12,7 +11,7 @@ use crate::setting::Setting;
 
 /// A redo log is short from this share of it on between checkpoint and newest record, in percent.
 const REDO_PERCENT_MAX: u64 = 75;
-/// What a redo log should be where much is written, in bytes.
+/// Size of a redo log where much is written, in bytes.
 const REDO_BYTES: u64 = 2 << 30;
 /// Waits in a long line are longer than this, in seconds.
 const WAIT_SECONDS_MIN: u64 = 600;

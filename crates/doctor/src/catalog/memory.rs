@@ -53,7 +53,7 @@ pub(super) fn memory(facts: &Facts, question: &Question) -> Option<Finding> {
     )
 }
 
-/// What the server's control group lets the server have, where it is not this process's own.
+/// Memory that the server's control group lets the server have, where it is not this process's own.
 pub(super) fn group_memory(facts: &Facts, question: &Question) -> Option<Finding> {
     question.role.has_server().then_some(())?;
     let group = &facts.server_process.as_ref()?.group;
@@ -92,7 +92,7 @@ pub(super) fn group_memory(facts: &Facts, question: &Question) -> Option<Finding
     )
 }
 
-/// What a thread's stack counts for where the kernel promises no more than it has.
+/// Size of a thread's stack where the kernel promises no more than it has.
 pub(super) fn overcommit(facts: &Facts, question: &Question) -> Option<Finding> {
     question.role.has_server().then_some(())?;
     let host = &facts.host;

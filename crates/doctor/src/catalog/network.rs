@@ -194,7 +194,7 @@ pub(super) fn accept_queue(facts: &Facts, question: &Question) -> Option<Finding
 /// The largest back_log of MySQL and MariaDB.
 const BACK_LOG_MAX: u64 = 65_535;
 
-/// What arrives in a second.
+/// Connections that arrive in a second.
 fn burst(question: &Question) -> PerWay<Option<Demand>> {
     let burst = question
         .connections

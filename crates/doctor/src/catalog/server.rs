@@ -10,7 +10,7 @@ use crate::number::{round_up, thousands};
 use crate::question::{PerWay, Question, Way};
 use crate::setting::Setting;
 
-/// Whether the server was asked, and what it would not tell.
+/// True if the server was asked, and what it would not tell.
 pub(super) fn server(facts: &Facts, question: &Question) -> Option<Finding> {
     let unknown = Amount::Unknown;
     let Some(server) = &facts.server else {

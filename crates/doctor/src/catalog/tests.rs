@@ -74,7 +74,7 @@ fn process() -> Process {
     }
 }
 
-/// What `change` makes the check `name` allow.
+/// Connections that the check `name` allows after `change`.
 fn holds(name: &str, change: impl Fn(&mut Facts, &mut Question)) -> PerWay<Option<u64>> {
     let (mut facts, mut question) = (roomy(), Question::default());
     change(&mut facts, &mut question);

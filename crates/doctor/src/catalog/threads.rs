@@ -128,7 +128,7 @@ pub(super) fn user_processes(facts: &Facts, question: &Question) -> Option<Findi
         .settings(vec![Setting::Threads(value)]))
 }
 
-/// Whose limits were read.
+/// Process whose limits were read, in words.
 pub(super) fn words(facts: &Facts) -> String {
     match &facts.server_process {
         Some(process) => format!("{} (process {})", process.name, process.pid),

@@ -48,7 +48,7 @@ impl Sysctls<'_> {
         all
     }
 
-    /// What is left out, as comments.
+    /// Settings that are left out, as comments.
     fn left_out(&self) -> String {
         let mut out = String::new();
         if !self.right.is_empty() {

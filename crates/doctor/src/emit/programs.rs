@@ -67,8 +67,8 @@ pub(super) fn my_cnf(facts: &Facts, question: &Question) -> String {
     out
 }
 
-/// What the size of the redo log is called. A server that was not asked takes the name that it
-/// knows and passes over the other.
+/// Names of the size of the redo log. A server that was not asked takes the name that it knows and
+/// passes over the other.
 fn redo_log_names(server: Option<&Server>) -> &'static [&'static str] {
     match server {
         None => &[
@@ -105,7 +105,7 @@ fn has_pool_built_in(server: &Server) -> bool {
         && server.text("thread_handling") != "loaded-dynamically"
 }
 
-/// What a redo log should be where much is written, in bytes.
+/// Size of a redo log where much is written, in bytes.
 const REDO_BYTES: u64 = 2 << 30;
 
 /// Name, value and reason.
@@ -135,7 +135,7 @@ fn server_values(server: Option<&Server>, question: &Question, seen: u64) -> Vec
     values
 }
 
-/// What follows from the number of connections; what is larger on this server stays.
+/// Settings that follow from the number of connections; those that are larger on this server stay.
 fn numbers(server: Option<&Server>, question: &Question, seen: u64) -> Vec<Value> {
     let each = question.statements.unwrap_or(SYSBENCH_STATEMENTS);
     let wanted = question.wanted();

@@ -1,4 +1,4 @@
-//! What can be reckoned from the numbers in a line.
+//! Arithmetic on the numbers in a line.
 //!
 //! The problem: `thread #32352 failed` or `(current value: 16382)` tells which limit it was, if one
 //! knows what to divide. The mechanism: each kind takes its numbers from the line and says the
@@ -16,7 +16,7 @@ const MAX_MAP_COUNT_DEFAULT: u64 = 65_530;
 const ENOMEM: i32 = 12;
 const EAGAIN: i32 = 11;
 
-/// What is reckoned.
+/// Kind of arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Arithmetic {

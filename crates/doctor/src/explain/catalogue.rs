@@ -30,7 +30,7 @@ const FILES: &[&str] = &[
 pub(crate) struct Entry {
     /// Its name; stays the same between versions.
     pub(crate) name: String,
-    /// What it means, in one sentence.
+    /// Meaning in one sentence.
     pub(crate) title: String,
     /// Numbers of MySQL's servers and clients, from 1000 on.
     #[serde(default)]
@@ -73,11 +73,11 @@ pub(crate) struct Entry {
     pub(crate) symptom: bool,
     /// Why it happens.
     pub(crate) cause: String,
-    /// What is reckoned from the numbers of the line.
+    /// Arithmetic on the numbers of the line.
     pub(crate) arithmetic: Option<Arithmetic>,
     /// Commands that show it.
     pub(crate) verify: Vec<Look>,
-    /// What to do, the quickest first; text behind three blanks and a # or -- is a remark.
+    /// Remedies, the quickest first; text behind three blanks and a # or -- is a remark.
     pub(crate) remedy: Vec<String>,
 }
 
@@ -89,16 +89,16 @@ pub(crate) struct Look {
     pub(crate) run: Option<String>,
     /// A statement for the server.
     pub(crate) sql: Option<String>,
-    /// Which fact it shows.
+    /// Fact that it shows.
     pub(crate) live: Option<Live>,
-    /// How to read it, or where to run it.
+    /// Advice how to read it, or where to run it.
     pub(crate) means: Option<String>,
 }
 
 /// Words to be found in a line that is in lower case.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    /// What must come one after the other.
+    /// Parts that must come one after the other.
     parts: Vec<String>,
     /// Bytes of all parts: a longer pattern says more.
     pub(crate) len: usize,
@@ -113,7 +113,7 @@ impl Pattern {
         }
     }
 
-    /// Where it begins in `text`; None if it is not there.
+    /// Offset in `text`; None if it is not there.
     pub(crate) fn place(&self, text: &str) -> Option<usize> {
         let (first, rest) = self.parts.split_first()?;
         let start = text.find(first.as_str())?;

@@ -1,4 +1,4 @@
-//! What a line gives away: a number of MySQL's, an errno, its words.
+//! Clues in a line: a number of MySQL's, an errno, its words.
 //!
 //! The problem: every program writes the same error in its own way: `ERROR 2003 (HY000): ... (99)`,
 //! `SQLSTATE[HY000] [2002] Cannot assign requested address`, `(1040, 'Too many connections')`,
@@ -87,7 +87,7 @@ const FOREIGN_WORDS: &[&str] = &[
     "ftp",
 ];
 
-/// What a line gives away.
+/// Clues in a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clues {
     /// A number of MySQL's servers or clients.
@@ -100,7 +100,7 @@ pub(crate) struct Clues {
     pub(crate) is_mysql: bool,
     /// It is another database's, or another service's.
     pub(crate) is_foreign: bool,
-    /// How HAProxy says that a connection ended: by whom, and in which phase.
+    /// HAProxy's code of a connection's end: the side that ended it, and the phase.
     pub(crate) termination: Option<[char; 2]>,
     /// The line in lower case.
     pub(crate) text: String,

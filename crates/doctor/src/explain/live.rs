@@ -15,7 +15,7 @@ use serde::Deserialize;
 /// Bytes of a page, in which tcp_mem counts.
 const PAGE_BYTES: u64 = 4096;
 
-/// Which fact a command shows.
+/// Fact that a command shows.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) enum Live {
@@ -44,7 +44,7 @@ impl Live {
 pub(crate) struct Shown {
     /// The value and what it means.
     pub(crate) text: String,
-    /// How many more threads it allows.
+    /// Number of further threads that it allows.
     pub(crate) room: Fact,
 }
 

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Bytes of a line that are looked at; what is longer is data.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// What a log holds.
+/// Content of a log.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// Lines read.

@@ -1,4 +1,4 @@
-//! Which entry of the catalogue fits.
+//! Choice of the catalogue's entry that fits.
 //!
 //! The mechanism: an entry is identified by a number, by words or by an errno, and the more exact
 //! evidence wins: words that must be there (onramp's own), then number and errno together, then a
@@ -15,13 +15,13 @@ use std::cmp::Reverse;
 /// An error that was recognised.
 #[derive(Debug)]
 pub(crate) struct Explained {
-    /// What is known about it; None for an errno of which only the name is.
+    /// Entry of the catalogue; None for an errno of which only the name is known.
     pub(crate) entry: Option<&'static Entry>,
     /// The first line that said it; empty for a bare number or name.
     pub(crate) line: String,
-    /// How often it came.
+    /// Number of times that it came.
     pub(crate) count: u64,
-    /// What the (first) line gave away.
+    /// Clues of the (first) line.
     pub(crate) clues: Clues,
 }
 
@@ -48,7 +48,7 @@ impl Explained {
     }
 }
 
-/// What was asked.
+/// Question to the catalogue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Query {
     /// A number alone, from 1000 on.
@@ -76,7 +76,7 @@ impl Query {
         Query::Line(text.to_owned())
     }
 
-    /// What is known about it; several where a line holds several errors, none if nothing is.
+    /// Explanations; several where a line holds several errors, none if nothing is known.
     pub(crate) fn answer(&self) -> Vec<Explained> {
         match self {
             Query::Number(number) => {
@@ -155,7 +155,7 @@ pub(crate) fn find(clues: &Clues) -> Option<&'static Entry> {
     fits.min_by_key(|(rank, _)| *rank).map(|(_, entry)| entry)
 }
 
-/// Where words begin in a line, then how long they are: the first, then the longest, is the best.
+/// Offset of words in a line, then their length: the first, then the longest, is the best.
 type Place = (usize, Reverse<usize>);
 
 /// The best place of the entry's words or symbols in the line.
@@ -190,7 +190,7 @@ fn number_of_words(said: &[(&Entry, Option<Place>)]) -> Option<u32> {
     found.min_by_key(|(place, _)| *place)?.1
 }
 
-/// How well an entry fits, the best first: kind of evidence, then the place of its words.
+/// Rank of an entry that fits, the best first: kind of evidence, then the place of its words.
 type Rank = (u8, Place);
 
 fn rank(entry: &Entry, clues: &Clues, number: Option<u32>, words: Option<Place>) -> Option<Rank> {

@@ -19,7 +19,7 @@ const COLUMNS: usize = 92;
 /// Characters of the line that is quoted.
 const LINE_CHARS: usize = 300;
 
-/// Where the server's process would be looked at.
+/// Text in place of the server's process where none is found.
 const NO_SERVER: &str = "no server, or several, on this host; --server-pid PID names it";
 
 /// All explanations as text.
@@ -126,7 +126,7 @@ fn looks(out: &mut String, looks: &[Look], facts: &Facts) {
     }
 }
 
-/// What the pool means by a number that it shares with the server. Who asks for the number alone
+/// Meaning for the pool of a number that it shares with the server. Who asks for the number alone
 /// has a pool, so it comes first.
 fn cases_of_pool(explained: &Explained, entry: &Entry) -> String {
     let mut out = String::new();
@@ -156,7 +156,7 @@ fn is_of_onramp(entry: &Entry) -> bool {
     entry.name.starts_with("onramp-")
 }
 
-/// What else the same number may mean, besides what [`cases_of_pool`] has said.
+/// Further meanings of the number, besides those of [`cases_of_pool`].
 fn more(out: &mut String, explained: &Explained, entry: &Entry) {
     let variants = explained.variants();
     if variants.is_empty() || !explained.line.is_empty() {
@@ -213,7 +213,7 @@ fn paragraph(out: &mut String, indent: usize, text: &str) {
     out.push('\n');
 }
 
-/// What a log holds, before the explanations.
+/// Summary of a log, before the explanations.
 pub(crate) fn log_heading(log: &Log) -> String {
     let lines = thousands(log.lines);
     if log.explained.is_empty() {
@@ -254,7 +254,7 @@ pub(crate) fn unknown(asked: &str) -> String {
     out
 }
 
-/// What to say when neither an error nor a log was given.
+/// Text where neither an error nor a log was given.
 pub(crate) const USAGE: &str = "\
 onramp explain: give an error, or a log on standard input:
   onramp explain 1135

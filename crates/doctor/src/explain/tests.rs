@@ -112,7 +112,7 @@ fn each_entry_is_found_by_its_own_words_numbers_and_names() {
     }
 }
 
-/// Where onramp's own words come from.
+/// Sources of onramp's own words.
 const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/errors/reasons.rs"),
     include_str!("../../../pool/src/auth/address_limits.rs"),

@@ -23,7 +23,7 @@ impl Files {
         Files { root: root.into() }
     }
 
-    /// Where a file of the tree is.
+    /// Path of a file of the tree.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
@@ -43,14 +43,14 @@ impl Files {
         number(self.text(path)?.trim())
     }
 
-    /// How many entries a directory has.
+    /// Number of entries of a directory.
     #[must_use]
     pub fn entries(&self, path: &str) -> Option<u64> {
         Some(std::fs::read_dir(self.path(path)).ok()?.count() as u64)
     }
 }
 
-/// Where a setting's file is.
+/// Path of a setting's file.
 #[must_use]
 pub(crate) fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))

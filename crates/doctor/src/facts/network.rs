@@ -82,7 +82,7 @@ fn backlog_drops(text: &str) -> Option<u64> {
     (!text.is_empty()).then(|| dropped.sum())
 }
 
-/// How many of `8080,9000-9010` are in the range.
+/// Number of ports of `8080,9000-9010` that are in the range.
 fn reserved_in(text: &str, (first, last): (u64, u64)) -> u64 {
     let count = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));

@@ -1,4 +1,4 @@
-//! How a connection's bytes come and go: reading, writing, and the frames of compression.
+//! Bytes of a connection: reading, writing, and the frames of compression.
 //!
 //! Bytes are read into the group's buffer and dealt with there. What a short read or a full socket
 //! leaves over is kept in a [`Spill`] for a while. A compressed stream is unpacked into another of
@@ -14,7 +14,7 @@ use crate::errors::Fault;
 use crate::transport::{Came, Handshake};
 use reactor::Write;
 
-/// What the length of a frame's body, or of what it unpacks to, can say.
+/// Largest length of a frame's body, packed or not.
 const FRAME_MAX: usize = (1 << 24) - 1;
 
 /// Bytes that could not be dealt with at once.
@@ -22,7 +22,7 @@ const FRAME_MAX: usize = (1 << 24) - 1;
 pub(super) struct Spill {
     /// Read, but less than what is needed to go on.
     partial: Vec<u8>,
-    /// The same, of frames.
+    /// Bytes of a frame that is not whole.
     partial_frame: Vec<u8>,
     /// To be written when there is room.
     unsent: Vec<u8>,

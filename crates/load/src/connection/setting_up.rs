@@ -1,4 +1,4 @@
-//! What a connection runs between its login and its first event: the statements of `--init-sql`.
+//! Statements of `--init-sql`, between a connection's login and its first event.
 //!
 //! The problem: real clients prepare their session when they connect (`SET NAMES`, `time_zone`,
 //! isolation), and a server or a pool has to be measured with that. The mechanism: one statement

@@ -53,7 +53,7 @@ impl Group {
         all.filter(|(_, connection)| is_meant(connection)).count()
     }
 
-    /// What is counted in passing is what there is.
+    /// Checks that counts kept in passing agree with the slots.
     fn check_counts(&self) {
         let opening = self.count(Connection::is_opening);
         assert_eq!(self.opener.out() as usize, self.connections.len());
@@ -73,7 +73,7 @@ impl Group {
         }
     }
 
-    /// Who waits for an answer has a timer for his patience.
+    /// Checks that each connection that waits for an answer has a timer for its patience.
     fn check_patience(&self) {
         if self.context.plan.model.give_up.is_none() {
             return;
@@ -88,7 +88,7 @@ impl Group {
         }
     }
 
-    /// Who is at rest while there is something to do will be found.
+    /// Checks that each idle connection will be found while there is something to do.
     fn check_rest(&self) {
         let context = &self.context;
         if !context.running || context.events.is_used_up() {

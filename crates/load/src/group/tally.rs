@@ -1,4 +1,4 @@
-//! How much each connection did: sums over connections, for the report's lines on fairness.
+//! Sums over connections, for the report's lines on fairness.
 //!
 //! A slot counts on whatever is asked, for a script may end a connection after every N events of
 //! it. So a checkpoint only notes where each slot stands ([`Marks`]), and the next sum is over what
@@ -15,7 +15,7 @@ use crate::stats::Stats;
 use reactor::{Key, Slots};
 use std::time::Duration;
 
-/// Where each slot of a group stood at the last checkpoint: its events and its executing time.
+/// Events and executing time of each slot of a group at the last checkpoint.
 #[derive(Debug)]
 pub(super) struct Marks {
     /// Index of the group's first slot, and how many it has.
@@ -38,7 +38,7 @@ impl Marks {
         (slot.index - self.first) as usize
     }
 
-    /// What a slot has done since its last mark.
+    /// Events and executing time of a slot since its last mark.
     fn since(&self, slot: &ConnectionSlot) -> (u64, Duration) {
         let mark = self.at.get(self.place(slot)).copied();
         let (events, busy) = mark.unwrap_or_default();

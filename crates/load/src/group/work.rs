@@ -1,4 +1,4 @@
-//! Which connection begins an event when: the models of load, as one group lives them.
+//! Models of load within one group: the connection that begins an event, and the time.
 //!
 //! In a closed loop a connection goes on by itself and nothing here costs it anything. In the other
 //! models it comes to rest after each event, and one of three things starts it again: an arrival

@@ -28,10 +28,10 @@ const WAITING_MAX: usize = 256;
 const REPLIES_MAX: usize = 256;
 /// Bytes that a program may write for one message.
 const OUTPUT_MAX: u64 = 1024 * 1024;
-/// How long a program may take for one message.
+/// Longest time of a program for one message.
 const PROGRAM_MAX: Duration = Duration::from_secs(600);
 
-/// What a master and its workers tell each other by themselves.
+/// Types of messages that a master and its workers exchange by themselves.
 const OWN_TYPES: [&str; 15] = [
     "ack",
     "client_ready",
@@ -83,7 +83,7 @@ struct Call {
     data: Json,
 }
 
-/// What is to be sent to the master in the name of a worker.
+/// A message to the master in the name of a worker.
 pub(super) struct Reply {
     pub(super) node: String,
     pub(super) kind: String,
@@ -109,7 +109,7 @@ impl Listeners {
         Listeners::start_for(listeners, PROGRAM_MAX, reply_channel())
     }
 
-    /// The same where a program may take so long for a message, and its replies go here.
+    /// Starts programs that may take so long for a message; their replies go to the channel.
     fn start_for(
         listeners: &[Listener],
         max: Duration,
@@ -157,7 +157,7 @@ impl Listeners {
         }
     }
 
-    /// What programs want to be sent.
+    /// Messages that programs want to be sent.
     pub(super) fn replies(&self) -> impl Iterator<Item = Reply> {
         self.replies.try_iter()
     }
@@ -185,7 +185,7 @@ fn end(child: &mut Child) {
     }
 }
 
-/// What programs say, on its way to the master.
+/// Channel of programs' messages on their way to the master.
 fn reply_channel() -> (SyncSender<Reply>, Receiver<Reply>) {
     sync_channel(REPLIES_MAX)
 }
@@ -216,7 +216,7 @@ fn serve(
     }
 }
 
-/// What the page of Locust shows as an exception of a worker.
+/// An exception of a worker for Locust's page.
 fn exception(node: &str, reason: &str) -> Reply {
     Reply {
         node: node.to_owned(),
@@ -291,7 +291,7 @@ fn run(
     }
 }
 
-/// What a program wrote: an object with `type` and `data` a line.
+/// Reads a program's output: an object with `type` and `data` a line.
 fn read_replies(output: &[u8], node: &str) -> Result<Vec<Reply>, String> {
     let text = String::from_utf8_lossy(output);
     let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -454,7 +454,7 @@ mod tests {
         assert!(said.err().unwrap().contains("own"));
     }
 
-    /// What it has started holds its output open, and goes with it.
+    /// A child of the program holds its output open, and ends with it.
     #[test]
     fn a_program_that_does_not_end_is_ended_with_what_it_has_started() {
         let (file, program) = script("endless", "sleep 1000 & sleep 1000");

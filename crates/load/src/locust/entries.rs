@@ -1,4 +1,4 @@
-//! What a worker reports of its requests, in the form that Locust's master adds up.
+//! A worker's statistics of requests, in the form that Locust's master adds up.
 //!
 //! Counts are those since the last report. Response times go into buckets of about two digits, as
 //! Locust has them; sums, smallest and largest are exact.
@@ -82,7 +82,7 @@ impl Entries {
         known.2 = now;
     }
 
-    /// Where `count` requests are counted, if there are any and there is room.
+    /// Entry under which `count` requests are counted, if there are any and there is room.
     fn entry(&mut self, name: &str, method: &'static str, count: u64) -> Option<&mut Entry> {
         let key = (name.to_owned(), method);
         let has_room = self.entries.len() < ROWS_MAX || self.entries.contains_key(&key);

@@ -1,4 +1,4 @@
-//! What a Locust master and its workers say to each other: msgpack arrays of type, data, node.
+//! Messages between a Locust master and its workers: msgpack arrays of type, data, node.
 //!
 //! Only the types that a worker hears and says are here; how the master acts on them is Locust's
 //! business.
@@ -6,7 +6,7 @@
 use rmpv::Value;
 use std::io;
 
-/// What a master says.
+/// Messages of a master.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Order {
     /// It knows the worker, and which one it is.

@@ -9,7 +9,7 @@ use clap::Args;
 /// User classes of one worker.
 const CLASSES_MAX: usize = 64;
 
-/// Which Locust master a run belongs to.
+/// Options that name the Locust master of a run.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Locust")]
 pub(crate) struct LocustArgs {

@@ -20,7 +20,7 @@ const UNSENT_MAX: usize = 64 * 1024 * 1024;
 const MESSAGES_MAX: usize = 1024;
 /// Bytes of a master's words about an error, and of a PING, that are repeated.
 const WORDS_MAX: usize = 512;
-/// How long opening the connection may take.
+/// Longest time to open the connection.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 const GREETING_LEN: usize = 64;
 /// Flags of a frame.

@@ -10,7 +10,7 @@ use crate::target::find;
 /// The longest head that is taken, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Where in an answer the next byte stands.
+/// Part of an answer in which the next byte stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Head,

@@ -1,4 +1,4 @@
-//! What a message says, and how often: the options that both sides of a test have in common.
+//! Body of a message and its period: the options that both sides of a test have in common.
 //!
 //! `onramp load` judges what `onramp target` sends, so both are told the same, in the same words: a
 //! text, or a size for which both make the same bytes; and a period, which is never zero.
@@ -19,7 +19,7 @@ pub(crate) fn parse_period(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What a message says; the same options on both sides.
+/// Body of a message; both sides take these options.
 #[derive(Args, Clone, Debug)]
 pub struct BodyArgs {
     /// What each message says

@@ -1,4 +1,4 @@
-//! What a group of long connections counts.
+//! Counts of a group of long connections.
 //!
 //! Two ways of counting, because they answer two questions: how many messages were right, late,
 //! wrong or lost, and how many connections had at least one of each. The first are sums; for the
@@ -8,7 +8,7 @@ use crate::errors::{ErrorTable, Fault, Phase};
 use measure::Histogram;
 use std::time::Duration;
 
-/// What became of a message or an answer.
+/// Verdict on a message or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Right,
@@ -84,7 +84,7 @@ impl Counts {
     }
 }
 
-/// Which verdicts one connection has met.
+/// Verdicts that one connection has met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks(u8);
 

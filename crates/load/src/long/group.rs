@@ -29,14 +29,14 @@ use std::time::Duration;
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// How often limits of time are looked at.
+/// Interval at which limits of time are checked.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// Failures in a row after which no more connections are opened.
 const FAILURES_MAX: u32 = 64;
-/// How long to wait before a connection is opened again that was lost or failed.
+/// Pause before a connection that was lost or failed is opened again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(1);
 
-/// What all groups know; `own` is the talk's part.
+/// Plan that all groups know; `own` is the talk's part.
 #[derive(Debug)]
 pub(super) struct Plan<P> {
     pub(super) address: Address,
@@ -45,7 +45,7 @@ pub(super) struct Plan<P> {
     pub(super) connect_timeout: Duration,
     pub(super) connects_in_flight: u32,
     pub(super) seed: u64,
-    /// How many there are is ordered while it runs ([`Order::Users`]), and begins with this.
+    /// First number of users, where it is ordered while the run goes on ([`Order::Users`]).
     pub(super) ordered_users: Option<u32>,
     pub(super) own: P,
 }
@@ -62,7 +62,7 @@ pub(super) struct Share {
     pub(super) part: Part,
 }
 
-/// What the main thread wants.
+/// Orders of the main thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// Talk from now on.
@@ -75,7 +75,7 @@ pub(super) enum Order {
     Stop(Time),
 }
 
-/// What a group tells the main thread.
+/// Messages of a group to the main thread.
 #[derive(Debug)]
 pub(super) enum Message {
     /// Every connection has been tried.
@@ -94,7 +94,7 @@ pub(super) struct Counted {
     pub(super) gauges: Gauges,
 }
 
-/// Whether a connection goes on.
+/// Decision on a connection behind an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Stays,
@@ -102,7 +102,7 @@ pub(super) enum Next {
     Ends,
 }
 
-/// What a connection works with besides itself.
+/// Resources that a group lends a connection.
 pub(super) struct Context<'a, P> {
     pub(super) plan: &'a P,
     pub(super) counts: &'a mut Counts,
@@ -132,13 +132,13 @@ impl<P> Context<'_, P> {
     }
 }
 
-/// What a connection says and hears, from the moment at which it stands.
+/// Protocol of a connection, from the moment at which it is open.
 pub(super) trait Talk: Sized {
-    /// What all connections share of it.
+    /// Part of the plan that all its connections share.
     type Plan: Send + Sync + 'static;
     /// A connection that is gone is opened again.
     const REOPENS: bool;
-    /// What is offered to a server under TLS (ALPN).
+    /// Protocols that are offered to a server under TLS (ALPN).
     const PROTOCOLS: &'static [&'static [u8]] = &[];
 
     /// It stands, which was asked for at an earlier moment.
@@ -175,7 +175,7 @@ pub(super) trait Talk: Sized {
     fn finish(&mut self, plan: &Self::Plan, counts: &mut Counts, marks: &mut Marks, end: Time);
 }
 
-/// How far a connection is.
+/// Stage of a connection.
 enum Stage<T> {
     /// The system is opening it.
     Connecting,
@@ -203,7 +203,7 @@ impl<T> Stage<T> {
 /// A connection.
 struct Line<T> {
     transport: Transport,
-    /// Which of the group's connections.
+    /// Slot of the connection in its group.
     slot: u32,
     stage: Stage<T>,
     /// When it began to be opened.
@@ -235,9 +235,9 @@ struct Group<T: Talk> {
     fresh: u32,
     in_flight: u32,
     failures: u32,
-    /// How many connections may be open, being opened or waiting for that.
+    /// Number of connections that may be open, being opened or waiting for that.
     allowed: u32,
-    /// How many of them wait for being opened again.
+    /// Number of these that wait for being opened again.
     reopening: u32,
     /// Seats that were open and are not wanted for now.
     parked: Vec<u32>,
@@ -406,7 +406,7 @@ impl<T: Talk> Group<T> {
         self.standing + self.in_flight + self.reopening
     }
 
-    /// Whether some of them have to end.
+    /// True if some of them have to end.
     fn has_surplus(&self) -> bool {
         self.out() > self.allowed
     }

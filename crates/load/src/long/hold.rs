@@ -23,14 +23,14 @@ use std::time::Duration;
 /// A million of them are this times a million.
 const _: () = assert!(size_of::<Option<Hold>>() <= 32);
 
-/// What all connections were told.
+/// Agreement that all connections know.
 #[derive(Debug)]
 pub(super) struct Agreed {
     /// At least one byte.
     pub(super) message: Arc<[u8]>,
     /// Above zero.
     pub(super) every: Duration,
-    /// How far from its time a message may come.
+    /// Greatest distance of a message from its time.
     pub(super) tolerance: Duration,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Agreed {
 #[derive(Debug)]
 pub(super) struct Hold {
     stands_since: Time,
-    /// How long it had been asked for then, in microseconds; an hour and more count as an hour.
+    /// Time that it had been asked for then, in microseconds; an hour and more count as an hour.
     opening_us: u32,
     /// Messages that have come whole.
     heard: u32,

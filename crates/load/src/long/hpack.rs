@@ -22,7 +22,7 @@ const ACCEPT: u32 = 19;
 const CONTENT_LENGTH: u32 = 28;
 const USER_AGENT: u32 = 58;
 
-/// What is read of a block.
+/// Fields that are read of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields {
     pub(super) status: Option<u16>,
@@ -122,7 +122,7 @@ impl Fields {
     }
 }
 
-/// What is left of a block.
+/// Rest of a block.
 struct Input<'a>(&'a [u8]);
 
 /// A string as it stands in a block.

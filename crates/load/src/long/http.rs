@@ -19,13 +19,13 @@ use std::time::Duration;
 /// A million of them are this times a million.
 const _: () = assert!(size_of::<Option<Asker>>() <= 72);
 
-/// Who asks.
+/// Name of the client in requests.
 pub(super) const USER_AGENT: &str = concat!("onramp/", env!("CARGO_PKG_VERSION"));
 
 /// The system's number for a time that is over.
 const ETIMEDOUT: u32 = 110;
 
-/// What all connections were told.
+/// Request that all connections send.
 #[derive(Debug)]
 pub(super) struct Question {
     /// The request, byte for byte; of HTTP/2 the block of its header fields.

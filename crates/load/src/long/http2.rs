@@ -33,11 +33,11 @@ use std::time::Duration;
 const _: () = assert!(size_of::<State>() + size_of::<Lane>() <= 256);
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// What to do where nothing that has come was HTTP/2.
+/// Advice where nothing that has come was HTTP/2.
 const LOOK: &str = "look whether it speaks HTTP/2";
 /// The largest window there is.
 const WINDOW_MAX: u32 = (1 << 31) - 1;
-/// What a window of a connection is in the beginning.
+/// Window of a connection in the beginning.
 const WINDOW_DEFAULT: u32 = 65_535;
 /// The last number that a stream can have.
 const STREAM_MAX: u32 = (1 << 31) - 1;
@@ -67,7 +67,7 @@ pub(super) fn request(url: &Place) -> Result<Vec<u8>, String> {
     }
 }
 
-/// How far a connection is.
+/// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The server has not told its settings.
@@ -77,7 +77,7 @@ enum Stage {
     Draining,
 }
 
-/// What one stream after the other does.
+/// State of one of the streams that are used one after the other.
 #[derive(Debug)]
 enum Lane {
     /// The next request is due then.

@@ -24,7 +24,7 @@ pub(super) const END_HEADERS: u8 = 0x4;
 pub(super) const PADDED: u8 = 0x8;
 pub(super) const PRIORITY: u8 = 0x20;
 
-/// What a frame says about itself.
+/// Header of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: u8,
@@ -55,14 +55,14 @@ pub(super) enum Part<'a> {
     },
 }
 
-/// What the next byte is.
+/// Meaning of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Head,
-    /// The same, and what is kept is the payload of the frame before.
+    /// A header; the bytes that are kept are the payload of the frame before.
     HeadBehind,
     Payload(Head),
-    /// How much padding there is behind the data of so many bytes.
+    /// Length of the padding behind the data of so many bytes.
     PadLength(Head),
     /// So many bytes of data, and so many of padding.
     Data(Head, usize, usize),
@@ -72,7 +72,7 @@ enum At {
 #[derive(Debug)]
 pub(super) struct Frames {
     at: At,
-    /// What has come of a frame that is not whole: at most a head and a payload.
+    /// Bytes of a frame that is not whole: at most a head and a payload.
     kept: Vec<u8>,
 }
 
@@ -222,7 +222,7 @@ mod tests {
     /// Kind, stream, payload; whether it was the end of a stream.
     type Found = (u8, u32, Vec<u8>, bool);
 
-    /// What comes of `bytes` in pieces of `size`: frames whole, DATA put together again.
+    /// Reads `bytes` in pieces of `size`: frames whole, DATA put together again.
     fn read(bytes: &[u8], size: usize) -> Result<Vec<Found>, String> {
         let (mut frames, mut found, mut data) = (Frames::new(), Vec::new(), Vec::new());
         let mut window = 0;

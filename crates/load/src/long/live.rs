@@ -25,11 +25,11 @@ const PAST_MAX: usize = 300;
 /// Kinds of error that are listed, the most frequent.
 const ERRORS_MAX: usize = 20;
 
-/// What the run is about.
+/// Subject of the run.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Scene {
     pub(super) kind: &'static str,
-    /// What comes over a connection.
+    /// Name of a message.
     pub(super) message: &'static str,
     pub(super) target: String,
     pub(super) tls: &'static str,
@@ -37,7 +37,7 @@ pub(super) struct Scene {
     pub(super) time_s: u64,
 }
 
-/// How connections stand.
+/// Connections by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Gauges {
     pub(super) connected: u64,
@@ -104,7 +104,7 @@ pub(super) struct LivePage {
     host: Watch,
     /// When it was shown last, and the CPU time of this process then.
     last: (Time, Duration),
-    /// What was counted since then.
+    /// Counts since then.
     second: Counts,
     /// When all connections had been opened.
     began: Option<Time>,
@@ -204,7 +204,7 @@ impl LivePage {
     }
 }
 
-/// The same for Prometheus.
+/// Figures for Prometheus.
 fn metrics(total: &Counts, gauges: Gauges) -> String {
     let mut out = String::new();
     let name = "onramp_load_messages_total";

@@ -54,7 +54,7 @@ pub struct HoldArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_period)]
     pub time: Option<Duration>,
 
-    /// How many, and how they are opened.
+    /// Number of connections, and their opening.
     #[command(flatten)]
     pub swarm: SwarmArgs,
 }
@@ -110,12 +110,12 @@ pub struct HttpArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_period)]
     pub time: Duration,
 
-    /// How many, and how they are opened.
+    /// Number of connections, and their opening.
     #[command(flatten)]
     pub swarm: SwarmArgs,
 }
 
-/// How requests and answers travel.
+/// Version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum HttpVersion {
     /// One request after the other.
@@ -126,7 +126,7 @@ pub enum HttpVersion {
     Two,
 }
 
-/// How many connections, and how they are opened.
+/// Number of connections, and their opening.
 #[derive(Args, Clone, Debug)]
 pub struct SwarmArgs {
     /// Connections to hold, 1 to 16,000,000
@@ -147,7 +147,7 @@ pub struct SwarmArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_period)]
     pub connect_timeout: Duration,
 
-    /// How a server is checked.
+    /// Check of the server's certificate.
     #[command(flatten)]
     pub tls: TlsArgs,
 
@@ -180,7 +180,7 @@ pub struct SwarmArgs {
     #[arg(long = "http-name", value_name = "NAME")]
     pub http_names: Vec<String>,
 
-    /// Which Locust master the run belongs to.
+    /// Locust master of the run.
     #[command(flatten)]
     pub(crate) locust: LocustArgs,
 
@@ -224,7 +224,7 @@ pub enum LongArgs {
 }
 
 impl LongArgs {
-    /// How many, and how they are opened.
+    /// Number of connections, and their opening.
     pub(crate) fn swarm(&self) -> &SwarmArgs {
         match self {
             LongArgs::Hold(args) => &args.swarm,
@@ -239,7 +239,7 @@ impl LongArgs {
         }
     }
 
-    /// Where connections go.
+    /// Target of the connections.
     pub(crate) fn target(&self) -> &Place {
         match self {
             LongArgs::Hold(args) => &args.target,

@@ -1,5 +1,4 @@
-//! Where to connect to: `tcp://HOST:PORT` and `http://HOST[:PORT][/PATH]`, with TLS `tls://` and
-//! `https://`.
+//! Targets: `tcp://HOST:PORT` and `http://HOST[:PORT][/PATH]`, with TLS `tls://` and `https://`.
 //!
 //! What is read comes back as it was meant when it is shown; names are looked up once, when the run
 //! begins.

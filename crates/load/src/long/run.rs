@@ -25,9 +25,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often the page of the run is recreated.
+/// Interval at which the page of the run is made.
 const SHOWN_EVERY: Duration = Duration::from_secs(1);
-/// How long groups may take to answer.
+/// Longest time for groups to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// Does what `args` say, until `stop` is set or the time is over. Status 0 when it ran, whatever
@@ -138,7 +138,7 @@ struct Job {
     patience: Duration,
 }
 
-/// What connections do, by what they speak.
+/// Plan of connections, by protocol.
 enum TalkPlan {
     Hold(Agreed),
     One(Question),
@@ -270,7 +270,7 @@ fn question(args: &HttpArgs, request: Vec<u8>) -> Question {
 pub(super) struct GroupThreads {
     threads: Threads<Order, Message>,
     began: Time,
-    /// How the connections of each group stand.
+    /// Connections of each group by state.
     gauges: Vec<Gauges>,
     page: Option<LivePage>,
     settled: usize,

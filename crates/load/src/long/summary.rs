@@ -1,4 +1,4 @@
-//! What a run of long connections comes down to: for people on stdout, for programs as JSON.
+//! Summary of a run of long connections: for people on stdout, for programs as JSON.
 //!
 //! Rates of success and failure come first, of messages and of connections, because a number of
 //! connections says nothing without them.
@@ -14,13 +14,13 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What things are called in one kind of run.
+/// Names of things in one kind of run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
     pub(super) kind: &'static str,
-    /// What comes over a connection.
+    /// Name of a message.
     pub(super) message: &'static str,
-    /// What the latency is.
+    /// Name of the latency.
     pub(super) latency: &'static str,
 }
 

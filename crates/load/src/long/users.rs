@@ -13,7 +13,7 @@ use crate::locust::{Entries, Runner};
 use reactor::Time;
 use std::time::Duration;
 
-/// How long connections may take to end.
+/// Longest time for connections to end.
 const END_MAX: Duration = Duration::from_secs(5);
 
 /// Users that hold TCP connections, or ask over HTTP.

@@ -29,7 +29,7 @@ const UNSUPPORTED_PS: u32 = 1295;
 /// The first byte of a binary row's length of zero columns, and of a flag that types are sent.
 const NEW_TYPES: u8 = 1;
 
-/// What came back.
+/// Answer to a request.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// It stands.
@@ -42,7 +42,7 @@ pub(super) enum Answer {
     Failed(Fault),
 }
 
-/// What a statement brought.
+/// Result of a statement.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) affected_rows: u64,
@@ -65,7 +65,7 @@ pub(super) struct Rows {
     pub(super) is_binary: bool,
 }
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Debug)]
 enum State {
     Connecting,
@@ -108,9 +108,9 @@ pub(super) enum Value<'a> {
 pub(super) struct Client {
     transport: Transport,
     state: State,
-    /// What the script's prelude knows it by.
+    /// Number by which the script's prelude knows it.
     pub(super) handle: u32,
-    /// Whose it is.
+    /// Number of its user.
     pub(super) user: u32,
     seq: u8,
     reply: Reply,
@@ -118,7 +118,7 @@ pub(super) struct Client {
     pub(super) since: Time,
     /// The present statement by its first word.
     pub(super) verb: Verb,
-    /// What has come of a packet that is not whole; its header says at most 16 MiB.
+    /// Bytes of a packet that is not whole; its header says at most 16 MiB.
     partial: Vec<u8>,
     unsent: Vec<u8>,
     /// The result that is coming, and those of the statement that have come.
@@ -534,7 +534,7 @@ impl Client {
         }))
     }
 
-    /// Whether so many more bytes of the present reply are kept.
+    /// True if so many more bytes of the present reply are kept.
     fn check_room(&self, more: usize) -> Result<(), Fault> {
         let before = self.done.as_ref().map_or(0, |done| done.kept);
         match before + self.rows.bytes.len() + more > RESULT_MAX {

@@ -44,16 +44,16 @@ use std::time::Duration;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Users that go on in one turn before sockets are looked at again.
 const STEPS_PER_TURN: usize = 256;
-/// How long a lost connection waits until it is tried again.
+/// Pause before a lost connection is tried again.
 const RETRY_AFTER: Duration = Duration::from_millis(10);
-/// How often the flag that ends a command early is looked at.
+/// Interval at which the flag that ends a command early is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Values of one execution.
 const VALUES_MAX: usize = 65_535;
 /// Numbers of errors that a client library has for a connection that is gone.
 const GONE: [u32; 4] = [2006, 2011, 2013, 2055];
 
-/// Where a user stands.
+/// Phase of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// It has not begun.
@@ -123,7 +123,7 @@ pub(crate) struct Stage {
     opening: VecDeque<(Time, Key)>,
     in_flight: u32,
     timers: Timers<Wake>,
-    /// Who goes on in this turn or one of the next, and what it is told.
+    /// Users that go on in this turn or one of the next, with the reply that each gets.
     going: VecDeque<(u32, Reply)>,
     stats: Stats,
     /// Events may begin.
@@ -137,7 +137,7 @@ pub(crate) struct Stage {
     ready: u32,
     busy: u32,
     ended: u32,
-    /// How many users have to end with the event that they are in.
+    /// Number of users that have to end with the event that they are in.
     surplus: u32,
     /// Users that have ended and may begin again.
     vacant: Vec<u32>,
@@ -167,7 +167,7 @@ impl Stage {
         Stage::on(net, plan, program, (first, count), part, events)
     }
 
-    /// The same on a poll that is there.
+    /// Makes a group on a poll that is there.
     fn on(
         net: RealNet,
         plan: Arc<Plan>,
@@ -270,7 +270,7 @@ impl Stage {
         self.timers.next_due().min(expiry).min(arrival)
     }
 
-    /// What is to be done besides events of sockets.
+    /// Does the work that is due besides events of sockets.
     fn turn(&mut self) {
         let now = Time::now();
         while let Some((_, wake)) = self.timers.take(now) {
@@ -716,7 +716,7 @@ impl Stage {
         }
     }
 
-    /// What a user is told of a statement that failed.
+    /// Reply to a user whose statement failed.
     fn failed(&self, fault: Fault) -> Reply {
         // An errno is of the system, which no script knows; a client library has one number for it.
         let fault = match fault.code {
@@ -734,7 +734,7 @@ impl Stage {
         }
     }
 
-    /// What a user is told whose connection went away while nothing was asked.
+    /// Reply to a user whose connection went away while nothing was asked.
     fn gone(&self) -> Reply {
         self.failed(Fault {
             code: 2006,
@@ -917,7 +917,7 @@ struct Group {
     number: usize,
     /// Users that have begun.
     born: u32,
-    /// How many there may be at once.
+    /// Number of users that there may be at once.
     allowed: u32,
     pace: Pace,
     name: Rc<str>,

@@ -22,7 +22,7 @@ const PRELUDE: &str = include_str!("prelude.lua");
 const STATE_BYTES_MAX: usize = 256 * 1024 * 1024;
 const USER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What a coroutine asks for.
+/// Request of a coroutine.
 #[derive(Debug)]
 pub(super) enum Request {
     /// Its event is over; may it begin another?
@@ -52,7 +52,7 @@ pub(super) enum Request {
     Died(String),
 }
 
-/// What it is told.
+/// Reply to a coroutine.
 #[derive(Debug)]
 pub(super) enum Reply {
     /// Nothing: it just goes on.
@@ -74,7 +74,7 @@ pub(super) enum Reply {
     NotConnected(String, Fault),
 }
 
-/// What a coroutine runs, by its name in the prelude.
+/// Function that a coroutine runs, by its name in the prelude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// A connection of the run.
@@ -103,8 +103,8 @@ impl Body {
     }
 }
 
-/// How large a state may grow, in percent of what was in use behind the last collection, until the
-/// next one begins. Lua's own 200 makes garbage of half of the memory of 20,000 connections.
+/// Growth of a state, in percent of the memory in use behind the last collection, until the next
+/// one begins. Lua's own 200 makes garbage of half of the memory of 20,000 connections.
 const GC_PAUSE_PERCENT: i32 = 130;
 
 /// A state with the prelude in it.
@@ -370,7 +370,7 @@ fn bytes_max(users: u32) -> usize {
         .saturating_add(STATE_BYTES_MAX)
 }
 
-/// What is wrong, in Lua's words without the stack of Rust's functions.
+/// Message of an error in Lua's words, without the stack of Rust's functions.
 fn words(error: &mlua::Error) -> String {
     match error {
         mlua::Error::MemoryError(_) => OUT_OF_MEMORY.to_owned(),
@@ -454,7 +454,7 @@ fn core(lua: &Lua, generators: &Rc<Generators>) -> mlua::Result<Table> {
     Ok(core)
 }
 
-/// What Lua says at the limit, and what that means here.
+/// Lua's message at the limit of memory.
 const OUT_OF_MEMORY_OF_LUA: &str = "not enough memory";
 const OUT_OF_MEMORY: &str = "the script's memory is full: the Lua state of a group may take \
      256 MiB, and 4 MiB more for each of its threads; keep less in tables, or run fewer threads";

@@ -7,7 +7,7 @@ use crate::program::{Setting, size};
 use mlua::{Table, Value};
 use std::fmt::Write;
 
-/// What an option takes.
+/// Kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,

@@ -77,9 +77,9 @@ pub(super) struct Generators {
     shape: Shape,
     of: RefCell<Vec<Xoroshiro>>,
     current: Cell<usize>,
-    /// How many numbers `unique` has given; where it began.
+    /// Count of numbers that `unique` has given, from its beginning.
     uniques: Cell<u32>,
-    /// What `unique` counts up by, so that groups give different numbers.
+    /// Step by which `unique` counts up, so that groups give different numbers.
     stride: u32,
 }
 
@@ -204,7 +204,7 @@ impl Generators {
 
     /// Letters, between `min` and `max` of them.
     pub(super) fn varstring(&self, min: f64, max: f64, out: &mut Vec<u8>) {
-        /// What a script may ask for: as much as a packet holds.
+        /// Most letters that a script may ask for: as much as a packet holds.
         const LETTERS_MAX: f64 = 16_777_216.0;
         let mut left = self.uniform(min, max).clamp(0.0, LETTERS_MAX);
         while left >= 1.0 {
@@ -222,7 +222,7 @@ mod tests {
         Generators::new(Shape::default(), 7, (first, 2), (0, 1), 0)
     }
 
-    /// What sysbench 1.0.20 prints for `--rand-seed=7`.
+    /// Numbers that sysbench 1.0.20 prints for `--rand-seed=7`.
     #[test]
     fn one_seed_gives_sysbenchs_numbers() {
         let drawn = generators(0);

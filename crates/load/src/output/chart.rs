@@ -22,7 +22,7 @@ const LOGARITHMIC_FROM: f64 = 30.0;
 /// One line of a chart.
 pub(super) struct Line {
     pub(super) name: &'static str,
-    /// Which of the page's colours, from 1.
+    /// Number of the page's colour, from 1.
     pub(super) colour: u8,
     pub(super) values: Vec<f64>,
 }

@@ -1,5 +1,4 @@
-//! What the run serves over HTTP while it goes: its page, the same as JSON, and the figures for
-//! Prometheus.
+//! Site of a run while it goes on: its page, the page as JSON, and the figures for Prometheus.
 //!
 //! A thread of its own ([`httpd`]) answers with what the main thread made last.
 
@@ -10,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The page; it fetches `/live.json` every second, and nothing else.
 const PAGE: &str = include_str!("live.html");
 
-/// What an address serves.
+/// Content that an address serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
     /// The figures for Prometheus, whatever is asked for.
@@ -19,14 +18,14 @@ pub(crate) enum Offer {
     Page,
 }
 
-/// What is handed out now.
+/// Content that is handed out now.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shown {
     pub(crate) metrics: Arc<str>,
     pub(crate) json: Arc<str>,
 }
 
-/// What is shown, and the threads that hand it out until the process ends.
+/// The content, and the threads that hand it out until the process ends.
 #[derive(Clone, Default)]
 pub(crate) struct Server {
     shown: Arc<Mutex<Shown>>,
@@ -63,7 +62,7 @@ impl Server {
         Ok(place)
     }
 
-    /// What is handed out from now on.
+    /// Sets the content that is handed out from now on.
     pub(crate) fn show(&self, shown: Shown) {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }

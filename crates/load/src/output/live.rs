@@ -31,7 +31,7 @@ const ERRORS: usize = 3;
 /// Seconds that are remembered: no terminal is wider.
 const PAST_MAX: usize = 512;
 
-/// What the run is about.
+/// Subject of the run.
 pub(super) struct Scene {
     pub(super) workload: String,
     pub(super) target: String,
@@ -158,7 +158,7 @@ fn draw(scene: &Scene, past: &[Point], frame: &Frame<'_>, width: u16) -> Buffer 
     buffer
 }
 
-/// How far the ramp, or the measured time, has come.
+/// Draws the progress of the ramp, or of the measured time.
 fn put_gauge(scene: &Scene, frame: &Frame<'_>, area: Rect, buffer: &mut Buffer) {
     let connected = frame.gauges.connected as f64;
     let (done, label) = match (frame.point, scene.time_s) {

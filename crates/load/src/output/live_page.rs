@@ -52,7 +52,7 @@ struct Live<'a> {
     series: &'a VecDeque<Point>,
 }
 
-/// What the page remembers.
+/// Points that the page remembers.
 pub(super) struct LivePage {
     scene: Scene,
     past: VecDeque<Point>,
@@ -68,7 +68,7 @@ impl LivePage {
         }
     }
 
-    /// How things stand.
+    /// State of the run as JSON.
     pub(super) fn json(&mut self, frame: &Frame<'_>) -> String {
         if let Some(point) = frame.point {
             self.past.push_back(*point);

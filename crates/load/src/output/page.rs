@@ -35,7 +35,7 @@ struct Figure {
     title: &'static str,
     note: &'static str,
     svg: String,
-    /// What the script reads: times, and names with values.
+    /// Data that the script reads: times, and names with values.
     data: String,
 }
 

@@ -184,7 +184,7 @@ pub(crate) fn put_summary(out: &mut String, name: &str, kind: &str, counts: &His
     let _ = writeln!(out, "{name}_count{{kind=\"{kind}\"}} {}", counts.count());
 }
 
-/// What stands in front of a figure's values.
+/// Appends the lines in front of a figure's values.
 pub(crate) fn put_head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }

@@ -1,4 +1,4 @@
-//! Which row a statement asks for: sysbench's five distributions.
+//! Rows that statements ask for: sysbench's five distributions.
 //!
 //! The problem: how much of a table is hot decides what a server's caches and locks are asked to
 //! do, so results can be compared only if the rows are drawn alike. The mechanism: [`Rows`] holds a
@@ -21,7 +21,7 @@
 use super::Random;
 use clap::{Args, ValueEnum};
 
-/// How rows are chosen.
+/// Distribution of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Distribution {
     /// Each row as often as another
@@ -36,7 +36,7 @@ pub(crate) enum Distribution {
     Zipfian,
 }
 
-/// How rows are chosen, as typed. Names, ranges and defaults are sysbench's but for the default
+/// Distribution of rows, as typed. Names, ranges and defaults are sysbench's but for the default
 /// distribution, which is its successor's.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct RandArgs {
@@ -99,7 +99,7 @@ enum Kind {
         numbers: u16,
         /// Of the draws, from 0 to 1, that fall on special rows.
         share: f64,
-        /// How many rows are special, and how many are in front of them.
+        /// Number of special rows, and of those in front of them.
         width: f64,
         before: f64,
     },

@@ -10,7 +10,7 @@ use crate::control::Gauges;
 use crate::options::LoadArgs;
 use crate::stats::Stats;
 
-/// What is said of the random numbers where no seed is given.
+/// Line about the random numbers where no seed is given.
 pub(super) fn seed_line(args: &LoadArgs) -> String {
     let ignored = "Random number generator seed is 0 and will be ignored\n";
     if args.manner.from_timer {

@@ -7,7 +7,7 @@ use super::Summary;
 use crate::thresholds::{Checked, Count, Kind, Metric, Rate, Threshold};
 
 impl Count {
-    /// How many, and of how many.
+    /// Count, and the whole that it is a share of.
     fn of(self, summary: &Summary) -> (u64, u64) {
         let connects = summary.latencies.connect.count + summary.latencies.reconnect.count;
         let arrived = summary.arrived.max(1);

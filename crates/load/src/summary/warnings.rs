@@ -1,4 +1,4 @@
-//! What makes the figures of a run doubtful, said in each report.
+//! Reasons to doubt the figures of a run, told in each report.
 //!
 //! A load generator that is itself the bottleneck shows its own limits as the server's. It is known
 //! by three signs: it used nearly all of its cores, one of its threads was busy nearly all the

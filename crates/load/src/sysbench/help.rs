@@ -1,4 +1,4 @@
-//! What `--help`, `--version` and the command `help` print.
+//! Texts of `--help`, `--version` and the command `help`.
 //!
 //! All of it comes from the table of options, so what is listed is what is taken. The words are
 //! ours; only the version's line is sysbench's, because scripts read it.

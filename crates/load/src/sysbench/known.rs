@@ -5,7 +5,7 @@
 
 use crate::manner::Dialect;
 
-/// How a value is written.
+/// Form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `on` or `off`; bare is on.
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     List,
 }
 
-/// What becomes of an option.
+/// Fate of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// `onramp load` has it under this name.
@@ -64,7 +64,7 @@ use Kind::{Bool, Double, Int, List, Size, Text};
 /// A section of the table, with the words above it in the help.
 pub(super) type Section = (&'static str, &'static [Known]);
 
-/// What every version and script takes.
+/// Options that every version and script takes.
 pub(super) const GENERAL: &[Section] = &[
     (
         "The run",
@@ -320,7 +320,7 @@ pub(super) const ALIASES: [(&str, &str); 4] = [
     ("tx-rate", "rate"),
 ];
 
-/// What 0.5 took besides.
+/// Further options of 0.5.
 pub(super) const OLD_GENERAL: &[Known] = &[
     known(
         "rand-init",
@@ -341,7 +341,7 @@ pub(super) const OLD_GENERAL: &[Known] = &[
     known("mysql-table-options", Text, "", Fate::None, "no effect"),
 ];
 
-/// What the scripts of 1.0 take.
+/// Options of the scripts of 1.0.
 pub(super) const SCRIPTS: &[Known] = &[
     known("tables", Int, "1", Load("tables"), "tables"),
     known(
@@ -482,7 +482,7 @@ pub(super) const SCRIPTS: &[Known] = &[
     ),
 ];
 
-/// What the scripts of 0.5 took, where it is more than `oltp-` in front of the name of 1.0.
+/// Options of the scripts of 0.5 that are more than `oltp-` in front of the name of 1.0.
 pub(super) const OLD_SCRIPTS: &[Known] = &[
     known("oltp-tables-count", Int, "1", Load("tables"), "tables"),
     known(

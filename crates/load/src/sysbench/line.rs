@@ -29,7 +29,7 @@ pub(super) struct Line {
     pub(super) given: Vec<(String, Option<String>)>,
     /// Options that were given, by name with `-`, checked.
     pub(super) values: BTreeMap<String, String>,
-    /// What is to be said about the line.
+    /// Notes about the line.
     pub(super) notes: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ impl Line {
 
 pub(super) const FORM: &str = "[--option=value]... SCRIPT COMMAND";
 
-/// Where sysbench's own scripts are installed.
+/// Folders in which sysbench's own scripts are installed.
 const FOLDERS: [&str; 3] = [".", "/usr/local/share/sysbench", "/usr/share/sysbench"];
 
 /// The file that a script's name means; `None` where a workload of ours has that name, and no

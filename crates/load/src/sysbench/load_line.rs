@@ -111,7 +111,7 @@ fn takes_value(command: &Command) -> BTreeMap<String, bool> {
     known
 }
 
-/// What `sysbench.opt` says of options that all scripts have.
+/// Values of `sysbench.opt` for options that all scripts have.
 fn values(args: &LoadArgs, offered: &[(String, Option<String>)]) -> BTreeMap<String, String> {
     let target = &args.target;
     let mut values: BTreeMap<String, String> = [

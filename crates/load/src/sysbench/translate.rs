@@ -16,7 +16,7 @@ use wire::dsn::{Dsn, SslMode};
 
 use super::known::{self, Fate};
 
-/// Where client libraries look for the socket of `localhost`.
+/// Paths on which client libraries look for the socket of `localhost`.
 const SOCKETS: [&str; 3] = [
     "/run/mysqld/mysqld.sock",
     "/var/lib/mysql/mysql.sock",
@@ -32,7 +32,7 @@ struct Load {
     args: LoadArgs,
 }
 
-/// What `onramp load` is to do.
+/// Options of `onramp load` for a line of sysbench.
 ///
 /// # Errors
 /// A sentence that says what is wrong with the line.
@@ -109,7 +109,7 @@ pub(super) fn load_args(line: &Line) -> Result<LoadArgs, String> {
     Ok(args)
 }
 
-/// What the parser of `onramp load` has against a value, in one line.
+/// Objection of the parser of `onramp load` to a value, in one line.
 fn said(error: &clap::Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();
@@ -123,8 +123,7 @@ fn unknown_script(script: &str) -> String {
     )
 }
 
-/// What `--mysql-ssl` comes down to: 1.0 has a switch, later versions have the modes of MySQL's
-/// clients.
+/// Mode of `--mysql-ssl`: 1.0 has a switch, later versions have the modes of MySQL's clients.
 fn ssl_mode(line: &Line) -> Result<SslMode, String> {
     match line.value("mysql-ssl").to_ascii_lowercase().as_str() {
         "off" | "false" | "0" => Ok(SslMode::Disabled),
@@ -133,7 +132,7 @@ fn ssl_mode(line: &Line) -> Result<SslMode, String> {
     }
 }
 
-/// What the files of `--mysql-ssl-ca`, `--mysql-ssl-cert` and `--mysql-ssl-key` come down to. As in
+/// Options for the files of `--mysql-ssl-ca`, `--mysql-ssl-cert` and `--mysql-ssl-key`. As in
 /// MySQL's clients, an authority has no use where no certificate is checked.
 fn tls(line: &Line) -> Result<Vec<String>, String> {
     let mode = ssl_mode(line)?;

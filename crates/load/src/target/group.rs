@@ -22,7 +22,7 @@ const SENDS_PER_TURN: usize = 1_024;
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What all groups know.
+/// Plan that all groups know.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) address: SocketAddr,
@@ -34,14 +34,14 @@ pub(super) struct Plan {
     pub(super) room: usize,
 }
 
-/// What the main thread wants.
+/// Orders of the main thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     Report,
     Stop,
 }
 
-/// What a group tells the main thread.
+/// Messages of a group to the main thread.
 #[derive(Debug)]
 pub(super) enum Message {
     /// It listens.
@@ -53,7 +53,7 @@ pub(super) enum Message {
     Failed(String),
 }
 
-/// What a group has done since it was last asked; and how many stand.
+/// Counts of a group since it was last asked, and its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) standing: u64,
@@ -83,7 +83,7 @@ struct Group {
     net: RealNet,
     plan: Arc<Plan>,
     peers: Slots<Peer<OwnedFd>>,
-    /// Who is due next, in order.
+    /// Connections by the time at which they are due.
     line: VecDeque<(Time, Key)>,
     counts: Counts,
     buffer: Vec<u8>,

@@ -20,7 +20,7 @@ pub struct TargetArgs {
     pub kind: Kind,
 }
 
-/// What a target speaks.
+/// Protocol of a target.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Kind {
     /// Send a message to every connection, once a period
@@ -41,11 +41,11 @@ pub struct TcpArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_period)]
     pub every: Duration,
 
-    /// What is sent.
+    /// Message that is sent.
     #[command(flatten)]
     pub body: BodyArgs,
 
-    /// How it is served.
+    /// Size of the target.
     #[command(flatten)]
     pub size: SizeArgs,
 }
@@ -58,16 +58,16 @@ pub struct HttpArgs {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     pub listen: String,
 
-    /// What is answered.
+    /// Body of answers.
     #[command(flatten)]
     pub body: BodyArgs,
 
-    /// How it is served.
+    /// Size of the target.
     #[command(flatten)]
     pub size: SizeArgs,
 }
 
-/// How much a target is made for.
+/// Size that a target is made for.
 #[derive(Args, Clone, Debug)]
 pub struct SizeArgs {
     /// Connections at once, 1 to 16,000,000: decides the groups, by the limit on descriptors of

@@ -60,7 +60,7 @@ impl Texts {
     }
 }
 
-/// What stands behind the messages that are owed.
+/// End behind the messages that are owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -68,7 +68,7 @@ enum Last {
     Bad,
 }
 
-/// Whether a connection stays.
+/// Fate of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Stays,

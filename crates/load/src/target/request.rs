@@ -6,7 +6,7 @@
 /// The longest head that is taken, in bytes.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// What stands at the front of some bytes.
+/// Request at the front of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// Less than a head.
@@ -65,7 +65,7 @@ pub(super) fn read(bytes: &[u8]) -> Request {
     }
 }
 
-/// Where `part` first stands in `bytes`.
+/// Offset at which `part` first stands in `bytes`.
 pub(crate) fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
 }

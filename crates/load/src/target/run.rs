@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Descriptors of a table that are not for connections: standard streams, poll, listener.
 const RESERVE: u64 = 64;
-/// How long groups may take to answer.
+/// Longest time for groups to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// Serves until `stop` is set. Status 0; 1 when it could not serve; 2 for options that make no
@@ -80,7 +80,7 @@ fn serve(
     group_threads.attend(size.report_interval, stop)
 }
 
-/// How many groups, and how many connections each has room for.
+/// Number of groups, and of connections that each has room for.
 fn plan_groups(size: &SizeArgs) -> (u32, usize) {
     let limit = descriptors::raise_limit().soft;
     let cores = thread::available_parallelism().map_or(1, |n| n.get() as u64);

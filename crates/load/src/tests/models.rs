@@ -21,7 +21,7 @@ impl Seen {
     }
 }
 
-/// How many statements a server answers at a time, and the most there ever were.
+/// Statements that a server answers at a time, and the most there ever were.
 #[derive(Clone, Default)]
 struct Crowding(Arc<(AtomicU32, AtomicU32)>);
 

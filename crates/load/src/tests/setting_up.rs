@@ -1,4 +1,4 @@
-//! What connections run after their login, as a server sees it, and where it is counted.
+//! Statements of connections after their login, as a server sees them, and their counts.
 use super::*;
 use std::collections::HashMap;
 use std::thread::ThreadId;
@@ -6,7 +6,7 @@ use std::thread::ThreadId;
 /// Two statements in front of the events; the second returns a row.
 const INIT: &str = "--init-sql=SET@a=1 --init-sql=SELECT(@a)";
 
-/// What came on each connection (a thread each), in order.
+/// Statements of each connection (a thread each), in order.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<HashMap<ThreadId, Vec<String>>>>);
 

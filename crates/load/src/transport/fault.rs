@@ -1,4 +1,4 @@
-//! What went wrong with TLS, as an error of a run.
+//! Errors of TLS as errors of a run.
 //!
 //! The number is the one that MySQL's client library has for all of it; the words are those that
 //! all programs here have in common ([`reactor::tls_errors`]), with the options of this one.
@@ -35,7 +35,7 @@ pub(super) fn ended_in_handshake() -> Fault {
     )
 }
 
-/// What rustls could not do.
+/// An error of rustls.
 pub(super) fn tls(error: &Error) -> Fault {
     fault(words(error, &HINTS))
 }

@@ -115,7 +115,7 @@ impl<S: io::Write> io::Write for Greeted<S> {
     }
 }
 
-/// The same for a connection that waits: plain, or under TLS.
+/// Opens a connection that waits: plain, or under TLS.
 ///
 /// # Errors
 /// Why there is no connection, as [`super::Transport::handshake`].

@@ -1,4 +1,4 @@
-//! How connections are secured: the options, and what they come down to for rustls.
+//! Security of connections: the options, and their form for rustls.
 //!
 //! What is checked of a server's certificate is a [`Check`]. By default sessions are not resumed:
 //! each connection makes a whole handshake, as a client does that comes for the first time. With
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Servers whose tickets are kept; a run has one name for all of its servers.
 const RESUMED_SERVERS_MAX: usize = 8;
 
-/// How a server is checked under TLS, and what it is shown.
+/// Checks of a server under TLS, and the certificate that it is shown.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TlsArgs {
     /// Under TLS, trust the certificate authorities in this PEM file, and no others [default: those
@@ -50,7 +50,7 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// What is checked where nothing else says so.
+    /// Check where nothing else says so.
     pub(crate) fn check(&self) -> Check {
         match self.insecure {
             true => Check::Nothing,
@@ -59,26 +59,26 @@ impl TlsArgs {
     }
 }
 
-/// What is checked of a server's certificate. That the server has its key is checked always.
+/// Checks of a server's certificate. That the server has its key is checked always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     /// An authority that is trusted signed it, it is valid now, and it names the server.
     Identity,
-    /// The same without the name.
+    /// The authority and the dates, not the name.
     Authority,
     Nothing,
 }
 
-/// How TLS of a MySQL connection begins.
+/// Beginning of TLS on a MySQL connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asking {
-    /// What is asked of the server besides.
+    /// Further capabilities that are asked of the server.
     pub(super) wanted: u32,
-    /// Where the server does not offer TLS, the connection goes on without it.
+    /// True if the connection goes on without TLS where the server does not offer it.
     pub(super) is_optional: bool,
 }
 
-/// What is done to a connection before it is used.
+/// Security of a connection before it is used.
 #[derive(Clone, Debug)]
 pub(crate) enum Security {
     Plain,
@@ -145,7 +145,7 @@ impl Security {
         }))
     }
 
-    /// The same for MySQL servers, which say in clear whether they offer TLS; `is_optional` goes on
+    /// Security for MySQL servers, which say in clear that they offer TLS; `is_optional` goes on
     /// without it where they do not.
     #[must_use]
     pub(crate) fn of_mysql(self, is_optional: bool) -> Security {
@@ -161,7 +161,7 @@ impl Security {
         }
     }
 
-    /// The same; a MySQL server is asked for these capabilities with TLS.
+    /// Security for a MySQL server that is asked for these capabilities with TLS.
     #[must_use]
     pub(crate) fn asking(self, wanted: u32) -> Security {
         match self {
@@ -173,7 +173,7 @@ impl Security {
         }
     }
 
-    /// How TLS of a MySQL connection begins, if it is one.
+    /// Beginning of TLS, if this is a MySQL connection.
     pub(super) fn of_greeting(&self) -> Option<Asking> {
         match self {
             Security::Plain => None,

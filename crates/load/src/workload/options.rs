@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 /// Statements in an event's script, at most: what fits an event's step.
 const STEPS_MAX: u64 = 60_000;
 
-/// Whether statements are prepared.
+/// Use of prepared statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PsMode {
     /// Those that sysbench prepares: once a connection, when first needed
@@ -21,9 +21,9 @@ pub(crate) enum PsMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnStatement {
     pub(super) text: String,
-    /// How often an event has it.
+    /// Times that an event has it.
     pub(super) times: u16,
-    /// How many of its values are random rows.
+    /// Number of its values that are random rows.
     pub(super) rows: usize,
 }
 
@@ -49,7 +49,7 @@ impl OwnStatement {
     }
 }
 
-/// What the scripts can be told, as typed.
+/// Options of the scripts, as typed.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScriptArgs {
     /// Prepare statements, each in each connection when it is first needed

@@ -14,12 +14,12 @@ use super::text::{GROUPS_C, GROUPS_PAD, put_groups, put_number, put_signed};
 use super::{Draw, Event, ScriptArgs, Workload};
 use crate::random::{Rows, unique};
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// A row's number is drawn.
     Row,
-    /// The same, and later statements come back to it.
+    /// A new row that later statements come back to.
     NewRow,
     /// The row of the last `NewRow`.
     SameRow,
@@ -32,12 +32,12 @@ pub(super) enum Source {
     Key,
 }
 
-/// Which table a statement is about.
+/// Table of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Table {
     /// One is drawn.
     Any,
-    /// That of the statement before.
+    /// The table of the statement before.
     Same,
     /// The first one.
     First,
@@ -45,7 +45,7 @@ pub(super) enum Table {
     Own,
 }
 
-/// What a statement is by its first word.
+/// Kind of a statement by its first word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Select,
@@ -193,7 +193,7 @@ impl Script {
         event.row = rows;
     }
 
-    /// How many events an event counts as.
+    /// Number of events that an event counts as.
     pub(crate) fn weight(&self, event: &Event) -> u32 {
         if self.bulk { event.row } else { 1 }
     }
@@ -229,7 +229,7 @@ impl Script {
             .is_some_and(|(first, last)| (first..=last).contains(&event.step))
     }
 
-    /// What the present statement is.
+    /// Verb of the present statement.
     pub(crate) fn verb(&self, event: &Event) -> Verb {
         self.template(event).verb
     }
@@ -260,7 +260,7 @@ impl Script {
         self.templates.iter().map(|template| &*template.title)
     }
 
-    /// Which of the script's statements the present one is.
+    /// Number of the present statement in its script.
     pub(crate) fn number_of(&self, event: &Event) -> u16 {
         self.steps[usize::from(event.step.max(1) - 1)].template
     }

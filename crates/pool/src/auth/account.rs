@@ -15,7 +15,7 @@ use wire::auth::caching_sha2::{self, Cached};
 use wire::auth::{Plugin, native};
 use wire::wiped::wipe;
 
-/// What clients are asked for.
+/// Authentication methods that clients are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// An answer to a nonce, which does not tell the password.
@@ -38,26 +38,26 @@ impl Method {
     }
 }
 
-/// What a user must prove, and how.
+/// Proof that a user has to give.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     /// The user whose limits hold, an index into the settings.
     pub(crate) user: usize,
     pub(crate) name: String,
-    /// What proves the password.
+    /// Verifier of the password.
     pub(crate) verifier: Verifier,
-    /// What clients are asked for; `None`: the answer of either plugin.
+    /// Method that clients are asked for; `None`: the answer of either plugin.
     pub(crate) method: Option<Method>,
-    /// What logins have taught of its password.
+    /// Knowledge of its password from logins.
     pub(crate) learnt: Arc<Learnt>,
-    /// What the server says of it; `None`: it stands in the settings.
+    /// The server's facts of it; `None`: it stands in the settings.
     pub(crate) of_server: Option<ServerAccount>,
     /// The account under its second password, during a rotation. That one has none.
     pub(crate) second: Option<Arc<Account>>,
 }
 
 impl Account {
-    /// Whether whoever has proven to be the one has proven to be the other.
+    /// True if whoever has proven to be the one has proven to be the other.
     pub(crate) fn proves_like(&self, other: &Account) -> bool {
         let of = |account: &Account| (account.user, account.method);
         of(self) == of(other) && self.verifier.is_like(&other.verifier)
@@ -68,13 +68,13 @@ impl Account {
         std::iter::once(self).chain(&self.second)
     }
 
-    /// What a short answer of `caching_sha2_password` is checked with, if that is known.
+    /// Hash that a short answer of `caching_sha2_password` is checked with, if it is known.
     pub(crate) fn sha2(&self) -> Option<Cached> {
         let learnt = self.learnt.sha2().map(|learnt| learnt.cached);
         self.verifier.sha2.or(learnt)
     }
 
-    /// What its backends log in with, of an account of the server; `None`: no login has told.
+    /// Credential of the backends of an account of the server; `None`: no login has told.
     pub(crate) fn credential(&self) -> Option<Credential> {
         if self.verifier.empty {
             return Some(Credential::Password(Secret::default()));
@@ -88,7 +88,7 @@ impl Account {
     }
 }
 
-/// What logins have taught of one password. Another password is another value.
+/// Knowledge of one password from logins. Another password is another value.
 #[derive(Default)]
 pub(crate) struct Learnt {
     /// For `caching_sha2_password`.
@@ -97,7 +97,7 @@ pub(crate) struct Learnt {
     pub(crate) native: OnceLock<native::Once>,
 }
 
-/// What a full authentication has taught.
+/// Knowledge from a full authentication.
 #[derive(Clone, Copy)]
 pub(crate) struct LearntSha2 {
     /// SHA256(SHA256(password)): what quick answers are checked with.
@@ -121,7 +121,7 @@ impl Learnt {
         *place = learnt;
     }
 
-    /// What a full authentication has taught; `None`: the next one has to be full.
+    /// Knowledge from a full authentication; `None`: the next one has to be full.
     pub(crate) fn sha2(&self) -> Option<LearntSha2> {
         *self.lock()
     }
@@ -182,7 +182,7 @@ pub(crate) enum Unusable {
     Plugin(String),
 }
 
-/// What the server says of an account besides its password.
+/// The server's facts of an account besides its password.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerAccount {
     /// Its name, and its clients.
@@ -190,13 +190,13 @@ pub(crate) struct ServerAccount {
     pub(crate) unusable: Option<Unusable>,
     pub(crate) is_locked: bool,
     pub(crate) is_expired: bool,
-    /// What its clients have to prove besides.
+    /// Further proof that its clients have to give.
     pub(crate) require: Requirement,
     /// Clients that it may have at once.
     pub(crate) clients_max: Option<ClientsMax>,
 }
 
-/// How many clients an account may have, and who says so.
+/// Limit of clients of an account, with its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientsMax {
     /// `MAX_USER_CONNECTIONS` of the account.

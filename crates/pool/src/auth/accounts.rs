@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use wire::auth::caching_sha2::{self, Cached, KeyPair};
 use wire::auth::{Nonce, Plugin};
 
-/// What all groups share of the users' names and passwords.
+/// Names and passwords of users, shared by all groups.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     /// The users of the settings, as these were read last.
@@ -60,7 +60,7 @@ impl Listed {
     }
 }
 
-/// Whom a name means.
+/// Account that a name means.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     /// The user; `None`: there is none of that name.
@@ -135,9 +135,10 @@ impl Accounts {
         *of_server = Arc::new(accounts);
     }
 
-    /// Whom a name means, of a client there. For an unknown one a user stands in, the same each
-    /// time, so that it is asked for a plugin that some user has. Takes the same steps for both:
-    /// the hosts of an account are looked through for an unknown name too, those of its stand-in.
+    /// Account that a name means, for a client there. For an unknown one a user stands in, the same
+    /// each time, so that it is asked for a plugin that some user has. Takes the same steps for
+    /// both: the hosts of an account are looked through for an unknown name too, those of its
+    /// stand-in.
     pub(crate) fn find(&self, name: &[u8], host: &ClientHost) -> Identity {
         let hash = caching_sha2::cached(&[&self.secret, name].concat());
         let number = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
@@ -182,28 +183,28 @@ impl Accounts {
     }
 }
 
-/// What all logins share.
+/// State that all logins share.
 pub(crate) struct LoginContext<'a> {
-    /// Who may log in.
+    /// Accounts that may log in.
     pub accounts: &'a Accounts,
     /// For full authentication.
     pub keys: &'a KeyPair,
 }
 
-/// What a login has given to prove its name.
+/// Proof of its name that a login has given.
 #[derive(Clone, Debug)]
 pub(crate) struct Proof {
-    /// Whom the name means.
+    /// Account that the name means.
     pub(crate) identity: Identity,
     /// The nonce of this login.
     pub(crate) nonce: Nonce,
     /// The quick answer in front of the full authentication.
     pub(crate) quick: Vec<u8>,
-    /// How the password came.
+    /// Form in which the password came.
     pub(crate) sent: Sent,
 }
 
-/// How a password comes in full authentication.
+/// Form in which a password comes in full authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// Encrypted with the pool's key.
@@ -213,7 +214,7 @@ pub(crate) enum Sent {
 }
 
 impl Proof {
-    /// Whether the quick answer proves the user, by what has been learnt since it was sent. Takes
+    /// True if the quick answer proves the user, by what has been learnt since it was sent. Takes
     /// the same steps for a name that is not listed.
     pub(crate) fn is_proven_quickly(&self) -> bool {
         let proves = |account: &Arc<Account>| {
@@ -224,7 +225,7 @@ impl Proof {
         self.identity.like.passwords().any(proves) && self.identity.user.is_some()
     }
 
-    /// Whether this is the user's password. What is learnt from it is kept, but of an account of
+    /// True if this is the user's password. What is learnt from it is kept, but of an account of
     /// the server: that is kept when the server has the password cached too.
     pub(crate) fn is_proven_by(&self, password: &[u8]) -> bool {
         (self.identity.like.passwords()).any(|account| {
@@ -235,11 +236,11 @@ impl Proof {
     }
 }
 
-/// Who is told the right password of an account of the server, before anybody is let in by it.
+/// Receiver of the right password of an account of the server, before anybody is let in by it.
 pub(crate) type Learn<'l> = &'l mut dyn FnMut(&Account, &[u8]);
 
 impl Identity {
-    /// Whether a password that fits the account is that of the user: it may be another's, who
+    /// True if a password that fits the account is that of the user: it may be another's, who
     /// stands in for a name that nobody has. What is learnt from it is kept.
     pub(crate) fn accepts(
         &self,

@@ -37,12 +37,13 @@ const WAYS: usize = 16;
 const SETS: usize = CELLS / WAYS;
 /// Bits of an IPv6 address that make one address: a host has at least so many for itself.
 const IPV6_ADDRESS_BITS: u32 = 64;
-/// Who may begin, before others have to wait for their turn: as many as in this time.
+/// Burst of connections that may begin before others have to wait for their turn: as many as in
+/// this time.
 const BURST_NANOS: u64 = 1_000_000_000;
 /// Cells are asked about only where there is a seat: one that says so.
 const NOWHERE: u32 = u32::MAX;
 
-/// What one address, or one network, may have; `None`: no limit.
+/// Limits of one address, or one network; `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Limit {
     /// Open connections.
@@ -69,13 +70,13 @@ pub(crate) struct AddressRules<'s> {
 }
 
 impl AddressRules<'_> {
-    /// Whether there is anything to be counted for.
+    /// True if there is anything to be counted for.
     pub(crate) fn is_any(&self) -> bool {
         self.address != Limit::default() || self.network != Limit::default()
     }
 }
 
-/// Which limit was met, and of whom.
+/// Limit that was met, and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Met {
     /// An address, or a network.
@@ -195,7 +196,7 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// What is known of one prefix.
+/// Counts of one prefix.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     prefix: Prefix,
@@ -214,7 +215,7 @@ impl Cell {
         begun: 0,
     };
 
-    /// Which part of the limit is met, if one is.
+    /// Part of the limit that is met, if one is.
     fn meets(&self, limit: Limit, now: Time) -> Option<Met> {
         let met = |is_rate, max| Met {
             whose: self.prefix,
@@ -239,7 +240,7 @@ fn gap(per_second: u32) -> u64 {
 
 type Set = [Cell; WAYS];
 
-/// Where a connection is counted.
+/// Counts that a connection is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seat {
     address: u32,
@@ -256,7 +257,7 @@ impl Default for Seat {
     }
 }
 
-/// Who is open and who has begun, by address and by network, over all groups.
+/// Open and begun connections by address and by network, over all groups.
 #[derive(Debug, Default)]
 pub(crate) struct AddressLimits {
     sets: OnceLock<Box<[Mutex<Set>]>>,

@@ -16,7 +16,7 @@ use wire::errors::ErrorCode;
 /// Clients of one group whose error is held back at the same time.
 const DELAYED_MAX: usize = 4096;
 
-/// What becomes of a client after its error.
+/// Fate of a client after its error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
     /// Its connection ends.
@@ -49,7 +49,7 @@ impl AuthDelays {
         first.map_or(Time::NEVER, |((at, _), _)| *at)
     }
 
-    /// Whether as many wait as may.
+    /// True if as many wait as may.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() >= DELAYED_MAX
     }

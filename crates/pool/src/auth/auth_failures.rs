@@ -25,7 +25,7 @@ use std::time::Duration;
 pub(crate) const ADDRESSES_MAX: usize = 16 * 1024;
 /// Failed logins that cost nothing.
 pub(crate) const FREE: u64 = 10;
-/// How much longer each further one is held back.
+/// Further delay of each further one.
 const DELAY_STEP: Duration = Duration::from_millis(20);
 /// The longest time that the error for a failed login is held back.
 pub(crate) const DELAY_MAX: Duration = Duration::from_secs(2);
@@ -50,7 +50,7 @@ impl Default for AuthFailures {
     }
 }
 
-/// What is left of a cell's level at this second.
+/// Rest of a cell's level at this second.
 fn level_at(cell: u64, second: u64) -> u64 {
     let level = cell & ((1 << LEVEL_BITS) - 1);
     level.saturating_sub(second.saturating_sub(cell >> LEVEL_BITS))
@@ -91,7 +91,7 @@ impl AuthFailures {
     }
 }
 
-/// How long the error for a failed login is held back at this level.
+/// Delay of the error for a failed login at this level.
 pub(crate) fn delay_at(level: u64) -> Duration {
     let steps = u32::try_from(level.saturating_sub(FREE)).unwrap_or(u32::MAX);
     DELAY_STEP.saturating_mul(steps).min(DELAY_MAX)

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use wire::auth::native::{Fingerprint, fingerprint};
 use wire::dsn::password::seen_by_others;
 
-/// Whether clients may use TLS.
+/// Use of TLS by clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsMode {
     /// With the certificate of the settings, or with one of the pool's own.
@@ -38,7 +38,7 @@ impl TlsMode {
     }
 }
 
-/// Whether clients have to show a certificate, where they can be checked.
+/// Demand of certificates from clients, where they can be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientCert {
     Optional,
@@ -75,11 +75,11 @@ pub struct ClientTls {
     pub(crate) required: bool,
     /// Clients can show certificates.
     pub(crate) checks_clients: bool,
-    /// What handshakes are made with.
+    /// Configuration of handshakes.
     pub(crate) config: FromFiles<Shown>,
 }
 
-/// What handshakes are made with, and what they show.
+/// Configuration of handshakes, and the certificate that they show.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) config: ServerConfig,
@@ -144,8 +144,8 @@ impl ClientTls {
     }
 }
 
-/// What handshakes are made with: TLS 1.2 and 1.3, no resumption (no driver asks for it), no data
-/// in front of the end of the handshake.
+/// Configuration of handshakes: TLS 1.2 and 1.3, no resumption (no driver asks for it), no data in
+/// front of the end of the handshake.
 fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<Shown, String> {
     let chain = certificates("tls.cert", cert)?;
     let secret = private_key("tls.key", key)?;

@@ -1,4 +1,4 @@
-//! What the pool proves an account with, on the server.
+//! Credentials of the pool's own logins at the server.
 //!
 //! Of a user in the settings that is its password. Of an account that is read from the server it is
 //! what a client's own login has proven: SHA1(password) or SHA256(password), never the password.
@@ -8,7 +8,7 @@ use std::fmt;
 use wire::auth::{caching_sha2, native};
 use wire::wiped::wipe;
 
-/// What a backend logs in with.
+/// Credential of a backend's login.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Credential {
     Password(Secret),

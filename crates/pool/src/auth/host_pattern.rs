@@ -10,7 +10,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Where a client connects from, as accounts are matched with it.
+/// Host of a client, as accounts are matched with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClientHost {
     /// Its address; `None`: a Unix socket.
@@ -36,7 +36,7 @@ impl ClientHost {
     }
 }
 
-/// Whose rules hold.
+/// Server whose rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostRules {
     MariaDb,
@@ -52,7 +52,7 @@ pub(crate) enum HostPattern {
     Like(Box<[u8]>),
 }
 
-/// How specific a host is; the greatest decides.
+/// Rank of a host by how specific it is; the greatest decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     /// The empty text.
@@ -88,7 +88,7 @@ impl HostPattern {
         network.unwrap_or_else(|| HostPattern::Like(host.as_bytes().into()))
     }
 
-    /// Whether it means a client there.
+    /// True if it means a client there.
     pub(crate) fn matches(&self, host: &ClientHost) -> bool {
         match self {
             HostPattern::Network(network, mask) => match host.address {
@@ -104,7 +104,7 @@ impl HostPattern {
         }
     }
 
-    /// How specific it is: of the accounts that fit, the one with the highest rank decides. Where
+    /// Rank of the pattern: of the accounts that fit, the one with the highest rank decides. Where
     /// two have the same, MariaDB takes the one whose text is the greater, `localhost` before
     /// `127.0.0.1`; MySQL's order depends on its history, and the pool takes the first of the
     /// table.
@@ -144,7 +144,7 @@ impl HostPattern {
     }
 }
 
-/// Whether a text is like a pattern, upper and lower case being the same. Takes at most the product
+/// True if a text is like a pattern, upper and lower case being the same. Takes at most the product
 /// of their lengths, which are short.
 fn like(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);

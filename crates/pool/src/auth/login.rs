@@ -40,7 +40,7 @@ pub(crate) const OTHER_KEY: &str = "other-rsa-key";
 /// more, so that what is longer is wrong still.
 const ANSWER_MAX: usize = PASSWORD_MAX + 2;
 
-/// Whose a connection was, and what its session is again when a change of user fails.
+/// Account and session of a connection before a change of user, for the case that this fails.
 #[derive(Debug)]
 pub(crate) struct Before {
     pub(crate) session: Rc<Session>,
@@ -48,7 +48,7 @@ pub(crate) struct Before {
     pub(crate) user: u16,
 }
 
-/// What an answer led to.
+/// Outcome of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// These packets go out; another answer follows.
@@ -78,7 +78,7 @@ enum Stage {
 pub(crate) struct Login {
     nonce: Nonce,
     stage: Stage,
-    /// Whom the name means, once it has come.
+    /// Account that the name means, once it has come.
     identity: Option<Identity>,
     /// The quick answer in front of a full authentication.
     quick: Vec<u8>,
@@ -88,7 +88,8 @@ pub(crate) struct Login {
     pub name: Vec<u8>,
     /// Nobody can listen in: a Unix socket, or the loopback interface.
     pub(crate) secure: bool,
-    /// What the server does for who logs in (`init_connect`) was not known when it was proven.
+    /// True if the effect of the server's `init_connect` was not known when the password was
+    /// proven.
     pub(crate) begins_late: bool,
     /// The connection is under TLS.
     pub(crate) is_tls: bool,
@@ -100,7 +101,7 @@ pub(crate) struct Login {
     pub(crate) before: Option<Before>,
 }
 
-/// What a client that changes its user may mix with its password.
+/// Nonces that a client that changes its user may mix with its password.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nonces {
     /// The one that its connection was greeted with.
@@ -229,7 +230,7 @@ impl Login {
         }
     }
 
-    /// Whether it has been asked for the password itself, over a connection on which clients refuse
+    /// True if it has been asked for the password itself, over a connection on which clients refuse
     /// to send that in clear.
     pub(crate) fn is_asked_without_tls(&self) -> bool {
         self.stage == Stage::Password && !self.is_tls
@@ -343,8 +344,8 @@ impl Login {
         Outcome::Send(out)
     }
 
-    /// What proves by the password that the certificate is this account's server's, where the login
-    /// was one of `mysql_native_password` with a password, under TLS.
+    /// Proof by the password that the certificate is this account's server's, where the login was
+    /// one of `mysql_native_password` with a password, under TLS.
     pub(crate) fn certificate_proof(&self) -> Option<[u8; CERTIFICATE_PROOF_LEN]> {
         let verifier = &self.account()?.verifier;
         let is_native = self.stage == Stage::Answer(Plugin::Native) && !verifier.empty;
@@ -356,12 +357,12 @@ impl Login {
         ))
     }
 
-    /// Whether its name is that of a user.
+    /// True if its name is that of a user.
     pub(crate) fn is_listed(&self) -> bool {
         self.account().is_some()
     }
 
-    /// What a full authentication has to go by, once the name has come.
+    /// Proof that a full authentication has to go by, once the name has come.
     pub(crate) fn proof(&self) -> Option<Proof> {
         Some(Proof {
             identity: self.identity.clone()?,

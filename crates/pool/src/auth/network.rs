@@ -56,7 +56,7 @@ impl Network {
         shifted.checked_shl(behind).unwrap_or(0)
     }
 
-    /// Whether an address is in it. An IPv4 client of an IPv6 listener has its IPv4 address.
+    /// True if an address is in it. An IPv4 client of an IPv6 listener has its IPv4 address.
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         let (value, width) = number(address.to_canonical());
         let (own, own_width) = number(self.address);

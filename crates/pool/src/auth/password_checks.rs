@@ -31,7 +31,7 @@ pub(crate) const CHECKS_MAX: usize = 4096;
 pub(crate) const SUSPECT_CHECKS_MAX: usize = 256;
 /// Logins that wait for the decryption of one and the same answer.
 const ATTEMPTS_PER_CHECK_MAX: usize = 64;
-/// Which line a check waits in.
+/// Queue that a check waits in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// Checked as soon as a worker is free.
@@ -93,7 +93,7 @@ pub(crate) struct Verdict {
 /// There is no room for another check in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full {
-    /// How many wait there.
+    /// Number of checks that wait there.
     pub(crate) waiting: usize,
 }
 
@@ -206,13 +206,12 @@ impl PasswordChecks {
     }
 }
 
-/// What has been found out about the passwords in one answer: a hash that takes milliseconds is
-/// made once.
+/// Results of the passwords in one answer: a hash that takes milliseconds is made once.
 #[derive(Default)]
 struct Judged(Vec<(Arc<Account>, Wiped, bool)>);
 
 impl Judged {
-    /// Whether a password proves what this login has to prove.
+    /// True if a password proves what this login has to prove.
     fn judge(&mut self, proof: &Proof, password: &[u8], learn: Learn<'_>) -> bool {
         proof.identity.like.passwords().any(|account| {
             let fits = self.fits(account, password);

@@ -1,4 +1,4 @@
-//! What an account requires of its clients' connections, in the words of the servers' `REQUIRE`.
+//! Requirements of an account on its clients' connections, in the words of the servers' `REQUIRE`.
 //!
 //! The problem: a password alone must not suffice for every account, and the servers' own rules
 //! (SSL, X509, SUBJECT, ISSUER) look at connections that end at the pool. The mechanism: the same
@@ -10,7 +10,7 @@
 
 use std::fmt::Write as _;
 
-/// What has to be proven besides the password.
+/// Further proof besides the password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirement {
     /// The connection is under TLS.
@@ -26,7 +26,8 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// What a connection lacks, for the log; `None`: nothing. `certificate` is what it has shown.
+    /// Requirement that a connection lacks, for the log; `None`: nothing. `certificate` is the one
+    /// that it has shown.
     pub(crate) fn unmet(&self, is_tls: bool, certificate: Option<&[u8]>) -> Option<&'static str> {
         if !self.tls {
             return None;

@@ -34,7 +34,7 @@ pub(crate) struct Read {
     pub(crate) user: String,
     pub(crate) host: String,
     pub(crate) plugin: String,
-    /// What the server stores of the password.
+    /// Stored form of the password at the server.
     pub(crate) stored: Vec<u8>,
     pub(crate) is_locked: bool,
     pub(crate) is_expired: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Read {
 pub(crate) struct Entry {
     pattern: HostPattern,
     rank: Rank,
-    /// What the password is proven by, as stored: where it is the same, so is the password.
+    /// Plugin with the stored form of the password: where both are equal, so is the password.
     plugin: String,
     stored: Vec<u8>,
     account: Arc<Account>,
@@ -101,7 +101,7 @@ impl ServerAccounts {
         accounts
     }
 
-    /// How many there are.
+    /// Number of accounts.
     pub(crate) fn len(&self) -> usize {
         self.by_name.values().map(Vec::len).sum()
     }
@@ -111,7 +111,7 @@ impl ServerAccounts {
         self.by_name.values().flatten().map(|entry| &entry.account)
     }
 
-    /// Whether there is an account of this name, on whatever host.
+    /// True if there is an account of this name, on whatever host.
     pub(crate) fn has_name(&self, name: &[u8]) -> bool {
         self.by_name.contains_key(name)
     }

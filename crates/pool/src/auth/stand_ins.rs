@@ -1,4 +1,4 @@
-//! Who stands in for a name that is nobody's (`accounts.rs`).
+//! Stand-ins for names that are nobody's (`accounts.rs`).
 //!
 //! The problem: a login is asked for the plugin of its account, and an unknown name must be asked
 //! as a known one is, always the same, also while accounts come and go on the server.
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use wire::auth::Plugin;
 use wire::auth::sha2_stored::Work;
 
-/// How the names begin that servers keep for accounts of their own.
+/// Beginnings of names that servers keep for accounts of their own.
 const RESERVED: [&str; 2] = ["mysql.", "mariadb."];
 
-/// What can be told of an account by a wrong password.
+/// Facts of an account that a wrong password can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     /// The place of its method.
@@ -118,8 +118,8 @@ mod tests {
         all
     }
 
-    /// How many of 1,000 names are asked for the first plugin, and how many for another one when
-    /// there are the others instead.
+    /// Number of names of 1,000 that are asked for the first plugin, and for another one when there
+    /// are the others instead.
     fn asked(before: [&StandIns; 2], after: [&StandIns; 2]) -> (usize, usize) {
         let hashes = (0..1000).map(|number| number * (u32::MAX / 1000));
         let plugin = |of: [&StandIns; 2], hash| of[0].choose(of[1], hash).unwrap().method;

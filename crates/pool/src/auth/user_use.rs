@@ -1,10 +1,10 @@
-//! What one user uses at this moment, in all groups: counted by whoever takes it and gives it back.
+//! Use of one user at this moment, in all groups: counted by whoever takes it and gives it back.
 //!
 //! Invariant: it belongs to the user's name, and outlives a change of the user's settings.
 
 use std::sync::atomic::AtomicUsize;
 
-/// What one user uses.
+/// Use of one user.
 #[derive(Debug, Default)]
 pub(crate) struct UserUse {
     /// Clients that have logged in.

@@ -1,4 +1,4 @@
-//! What the pool knows of a user's password: enough to check an answer, and no more.
+//! Verifiers of passwords: enough to check an answer, and no more.
 //!
 //! From the password itself both plugins can be checked at once. From the hash of `mysql.user` only
 //! `mysql_native_password` can; the other plugin's hash is learnt from a full authentication and
@@ -14,7 +14,7 @@ use wire::auth::sha2_stored::{StoredHash, Work};
 /// The hash of no password that anybody knows.
 const OF_NOBODY: Stored = [0; native::HASH_LEN];
 
-/// What proves a user's password.
+/// Verifier of a user's password.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     pub(crate) native: Stored,
@@ -25,7 +25,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Whether both are of one password, as far as settings can say.
+    /// True if both are of one password, as far as settings can say.
     pub(crate) fn is_like(&self, other: &Verifier) -> bool {
         let of = |verifier: &Verifier| (verifier.native, verifier.sha2, verifier.empty);
         of(self) == of(other)
@@ -77,12 +77,12 @@ impl Verifier {
         }
     }
 
-    /// What a check of a password takes besides some microseconds; `None`: nothing.
+    /// Work of a check besides some microseconds; `None`: nothing.
     pub(crate) fn work(&self) -> Option<Work> {
         self.slow.as_ref().map(|slow| slow.work())
     }
 
-    /// Whether a client that sends this password in full authentication has the right one.
+    /// True if a client that sends this password in full authentication has the right one.
     pub(crate) fn is_password(&self, password: &[u8]) -> bool {
         if let Some(slow) = &self.slow {
             return slow.is_of(password);

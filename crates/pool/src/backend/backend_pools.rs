@@ -38,18 +38,18 @@ pub(crate) const BACK_OFF_MAX: Duration = Duration::from_secs(2);
 /// several times.
 pub(crate) const CLIENT_ADDRESSES_MAX: usize = 1024;
 
-/// What a backend logs in with, and what it can be used for.
+/// Credential of a backend, and the use that it can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PoolKey {
-    /// Where its clients are, if the server is told so and they have an address.
+    /// Address of its clients, if the server is told it and they have one.
     pub(crate) client_address: Option<IpAddr>,
     /// Capabilities that change results, a subset of [`wire::capabilities::BACKEND_KEY`].
     pub capabilities: u32,
-    /// The same of MariaDB's extended ones, of [`wire::capabilities::EXTENDED_OFFERED`].
+    /// MariaDB's extended capabilities, of [`wire::capabilities::EXTENDED_OFFERED`].
     pub extended: u32,
     /// The account.
     pub user: String,
-    /// What its backends prove it with.
+    /// Credential of its backends.
     pub(crate) credential: Credential,
     /// The account of the server that its clients have proven; the server has to let the backends
     /// in as the same one. `None`: a user of the settings.
@@ -60,7 +60,7 @@ pub(crate) struct PoolKey {
 }
 
 impl PoolKey {
-    /// That of a user of the settings, with the password `secret` and nothing special.
+    /// Key of a user of the settings, with the password `secret` and nothing special.
     #[cfg(test)]
     pub(crate) fn of_user(user: &str) -> PoolKey {
         PoolKey {
@@ -74,7 +74,7 @@ impl PoolKey {
         }
     }
 
-    /// How commands are written on its backends.
+    /// Form of commands on its backends.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.capabilities)
     }
@@ -102,13 +102,13 @@ impl PoolKey {
         }
     }
 
-    /// Whether its backends send EOF packets behind definitions and rows.
+    /// True if its backends send EOF packets behind definitions and rows.
     pub(crate) fn sends_eofs(&self) -> bool {
         self.capabilities & DEPRECATE_EOF == 0
     }
 }
 
-/// How a dial has failed.
+/// Failure of a dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DialEnd {
     /// Nobody answered, or not to the end.
@@ -117,7 +117,7 @@ pub(crate) enum DialEnd {
     Answered,
     /// The server has as many connections of the account as it takes.
     AccountFull,
-    /// What is known of the account's password does not serve any more; another login teaches it.
+    /// The known password of the account does not serve any more; another login teaches it.
     PasswordUnknown,
     /// The server refuses the account, or lacks what the pool needs.
     Account,
@@ -126,7 +126,7 @@ pub(crate) enum DialEnd {
 /// The backends of one key and the clients that wait for them.
 #[derive(Debug)]
 pub(crate) struct BackendPool {
-    /// What they log in with.
+    /// Key by which they log in.
     pub key: PoolKey,
     /// Free ones, the last used at the end.
     pub idle: Vec<Key>,
@@ -134,7 +134,7 @@ pub(crate) struct BackendPool {
     pub count: usize,
     /// Those being dialled.
     pub dialling: usize,
-    /// Who waits.
+    /// Queues of waiting clients.
     pub lanes: Lanes,
     /// Connections of its account, over all pools and groups.
     pub(crate) slots: Arc<AccountSlots>,
@@ -145,9 +145,9 @@ pub(crate) struct BackendPool {
     pub last_failure: Option<String>,
     /// The last dial failed because the server refuses the account.
     pub(crate) is_refused: bool,
-    /// How its logins begin, where the server has `init_connect`.
+    /// Effect of its logins, where the server has `init_connect`.
     pub(crate) begins: Option<Begins>,
-    /// Whether the last login had a role; `None` before the first.
+    /// True if the last login had a role; `None` before the first.
     pub(crate) login_has_role: Option<bool>,
 }
 
@@ -288,12 +288,12 @@ impl BackendPools {
         }
     }
 
-    /// Where the clients of a pool are counted, if its account is the server's.
+    /// Count of the clients of a pool, if its account is the server's.
     pub(crate) fn counted_in(&self, pool: usize) -> Option<Arc<Counted>> {
         self.pools.get(pool)?.key.account.clone()
     }
 
-    /// Whether a pool is of another version of the privileges than this, the one of now.
+    /// True if a pool is of another version of the privileges than this, the one of now.
     pub(crate) fn is_outdated(&self, pool: usize, now: u32) -> bool {
         (self.pools.get(pool)).is_some_and(|pool| pool.key.privileges != now)
     }

@@ -16,7 +16,7 @@ use reactor::Key;
 pub(crate) struct Binding(Option<Key>);
 
 impl Binding {
-    /// Which it is.
+    /// Key of the backend.
     pub(crate) fn key(self) -> Option<Key> {
         self.0
     }

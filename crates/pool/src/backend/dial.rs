@@ -23,15 +23,15 @@ use wire::packet::put_short;
 pub(crate) const TRACKERS: &str = "SET session_track_system_variables='*',session_track_schema=ON,\
      session_track_state_change=ON,session_track_transaction_info='CHARACTERISTICS'";
 
-/// What a fresh session looks like: [`session::state::CHARSET_VARIABLES`], in their order, and
-/// whether it commits by itself. MySQL 9.7 does not tell that by the flag in its status.
+/// Question about a fresh session: [`session::state::CHARSET_VARIABLES`], in their order, and
+/// `autocommit`, which MySQL 9.7 does not tell by the flag in its status.
 pub(crate) const FRESH: &str = "SELECT @@character_set_client,@@character_set_connection,\
      IFNULL(@@character_set_results,''),@@collation_connection,@@autocommit";
 
 /// The role of a fresh session, asked behind it where the server has roles.
 pub(crate) const ROLE: &str = ",CURRENT_ROLE()";
 
-/// What a packet of the server led to.
+/// Step that follows a packet of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DialStep {
     /// These bytes go out; another packet follows.
@@ -58,7 +58,8 @@ pub(crate) struct Dial {
     login: ClientLogin,
     secure: bool,
     security: Security,
-    /// What the connection begins with, until that has been sent: a PROXY header, or nothing.
+    /// Bytes that the connection begins with, until they have been sent: a PROXY header, or
+    /// nothing.
     header: Vec<u8>,
     /// The greeting that is answered once TLS stands, and the number of the request for it.
     greeted: Option<(u8, Vec<u8>)>,
@@ -80,13 +81,13 @@ impl Dial {
         }
     }
 
-    /// The same, with these bytes in front of everything.
+    /// A dial with these bytes in front of everything.
     #[must_use]
     pub(crate) fn behind(self, header: Vec<u8>) -> Dial {
         Dial { header, ..self }
     }
 
-    /// What goes out as soon as the connection stands: once, and mostly nothing.
+    /// Bytes that go out as soon as the connection is there: once, and mostly none.
     #[must_use]
     pub(crate) fn take_header(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.header)
@@ -207,7 +208,7 @@ fn is_account_full(error: &LoginError) -> bool {
     *code == 1203 || *code == 1226 && message.windows(resource.len()).any(|part| part == resource)
 }
 
-/// What may be wrong with the password, for an account that was denied.
+/// Hint about the password, for an account that was denied.
 fn password_hint(key: &PoolKey) -> String {
     let user = &key.user;
     match &key.credential {

@@ -1,4 +1,4 @@
-//! What a KILL asks for, and what becomes of it.
+//! Jobs of KILL, and their ends.
 //!
 //! These are the values: `kills.rs` decides, [`crate::kill_connection`] carries out.
 //!
@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
-/// What a KILL asks of the group that has its victim.
+/// Request of a KILL to the group that has its victim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillAsk {
-    /// Who is to be told what became of it; `None`: an administrator, who is told at once.
+    /// Client that is told the end; `None`: an administrator, who is told at once.
     pub(crate) asker: Option<Asker>,
     /// The victim's id.
     pub(crate) id: u32,
@@ -25,7 +25,7 @@ pub struct KillAsk {
     pub(crate) user: Option<String>,
 }
 
-/// What became of a KILL.
+/// End of a KILL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KillEnd {
     /// It was done.
@@ -48,7 +48,7 @@ impl Threads {
     }
 }
 
-/// Who is told what became of a KILL.
+/// Client that is told the end of a KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
     /// Its group's number.
@@ -62,7 +62,7 @@ pub(crate) struct Asker {
 pub(crate) struct Aim {
     /// The backend that runs it.
     pub(crate) lease: Key,
-    /// Whose it is.
+    /// Key of the victim.
     pub(crate) victim: Key,
     /// When it was sent.
     pub(crate) sent: Time,
@@ -71,9 +71,9 @@ pub(crate) struct Aim {
 /// One KILL to be carried to the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
-    /// Who is told what became of it; `None`: the pool itself has no use for that.
+    /// Client that is told the end; `None`: the pool itself has no use for that.
     pub(crate) asker: Option<Asker>,
-    /// Where the connection is: its number means another one elsewhere.
+    /// Address of the connection: its number means another one elsewhere.
     pub(crate) at: Arc<Address>,
     /// The pool of the account, an index into [`crate::backend::backend_pools::BackendPools`].
     pub(crate) pool: usize,

@@ -14,7 +14,7 @@ use reactor::Net;
 use std::io;
 use wire::packet::{Frame, HEADER_LEN, frame};
 
-/// What is to be done with a backend that logs in.
+/// Next step of a backend that logs in.
 #[derive(Debug)]
 pub(crate) enum LoginStep {
     /// Nothing before more has come.
@@ -84,7 +84,7 @@ impl<S> Backend<S> {
     }
 }
 
-/// What follows from a step that begins no TLS.
+/// Next step behind one that begins no TLS.
 fn after(step: DialStep) -> LoginStep {
     match step {
         DialStep::Send(out) => LoginStep::Send(out),

@@ -33,7 +33,7 @@ const MARGIN_MAX: Duration = Duration::from_secs(5);
 /// Half the shortest `wait_timeout`, 1 s: until then there is nothing to look up.
 const ALIVE: Duration = Duration::from_millis(500);
 
-/// What is to become of a backend whose time is over.
+/// Fate of a backend whose time is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Overdue {
     /// Its dial has failed, for this reason.
@@ -46,7 +46,7 @@ pub(crate) enum Overdue {
     Idle,
 }
 
-/// What its time is measured by.
+/// Limits that its time is measured by.
 pub(crate) struct TimeLimits<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) timeouts: &'a ServerTimeouts,
@@ -61,7 +61,7 @@ pub(crate) struct TimeLimits<'a> {
 const STALE_AFTER: Duration = Duration::from_millis(100);
 
 impl<S> Backend<S> {
-    /// Whether it is being dialled, and may never be answered, as a server that is back by now has
+    /// True if it is being dialled, and may never be answered, as a server that is back by now has
     /// not heard of it.
     pub(crate) fn is_stale_dial(&self, now: Time) -> bool {
         let dial = self.dial.as_ref();
@@ -69,7 +69,7 @@ impl<S> Backend<S> {
         asks && now.since(self.born) >= STALE_AFTER
     }
 
-    /// Whether its time is over, and what that means. `unanswered`: for how long the server's host
+    /// True if its time is over, and what that means. `unanswered`: for how long the server's host
     /// has acknowledged nothing.
     pub(crate) fn overdue(
         &self,
@@ -111,7 +111,7 @@ impl<S> Backend<S> {
         (idle && (dies() || is_old())).then_some(Overdue::Idle)
     }
 
-    /// Whether what the pool itself has asked is not answered in time.
+    /// True if what the pool itself has asked is not answered in time.
     fn is_unanswered(&self, max: Duration, now: Time) -> bool {
         let asks = self.flight().front().is_some_and(|command| {
             !matches!(
@@ -122,7 +122,7 @@ impl<S> Backend<S> {
         asks && self.state() == BackendState::Leased
     }
 
-    /// Whether enough of a reply that nobody waits for has been read. In front of what a client
+    /// True if enough of a reply that nobody waits for has been read. In front of what a client
     /// keeps here it is read to its end: the session would go with the backend.
     pub(crate) fn is_read_in_vain(&self, now: Time) -> bool {
         let left = self.flight().front().and_then(|command| command.left);
@@ -135,7 +135,7 @@ impl<S> Backend<S> {
         })
     }
 
-    /// Whether the server will keep it, which is idle, for long enough to run something on it.
+    /// True if the server will keep it, which is idle, for long enough to run something on it.
     pub(crate) fn lives_on(&self, capabilities: u32, timeouts: &ServerTimeouts, now: Time) -> bool {
         let idle = now.since(self.since);
         if idle < ALIVE {
@@ -146,8 +146,8 @@ impl<S> Backend<S> {
     }
 }
 
-/// How long one backend lives: `life_max`, shortened by up to a tenth. Backends that were dialled
-/// together must not be replaced together, so the share differs by key and birth.
+/// Life of one backend: `life_max`, shortened by up to a tenth. Backends that were dialled together
+/// must not be replaced together, so the share differs by key and birth.
 fn life_of(key: Key, born: Time, life_max: Duration) -> Duration {
     let mixed = (born.0 ^ u64::from(key.parts().0)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let permille = u32::try_from(mixed >> 32).unwrap_or(0) % 100;

@@ -28,7 +28,7 @@ use std::time::Duration;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 use wire::track::Bound;
 
-/// What a client has been told of its transaction, by the number in a record.
+/// Transaction states that a client has been told, by the number in a record.
 const BOUNDS: [Bound; 3] = [Bound::Outside, Bound::Inside, Bound::Snapshot];
 
 /// A backend that another process has sent.
@@ -53,7 +53,7 @@ pub(crate) struct BackendRecord {
 }
 
 impl<S> Backend<S> {
-    /// Whether it can go to another process together with this client, which has it.
+    /// True if it can go to another process together with this client, which has it.
     pub(crate) fn goes_with(&self, client: Key) -> bool {
         let is_plain = !self.transport.is_tls() && self.transport.compression().is_none();
         let is_quiet = self.flight.is_empty()

@@ -26,7 +26,7 @@ use wire::track::{self, Bound, Transactions, Wanted};
 /// of a long variable.
 pub(crate) const WHOLE_MAX: usize = 1 << 20;
 
-/// What the receiver understands.
+/// Form that the receiver understands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape<'a> {
     /// CLIENT_DEPRECATE_EOF was agreed.
@@ -40,7 +40,7 @@ pub(crate) struct Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// What a client with these capabilities understands, and wants to be told.
+    /// Form that a client with these capabilities understands, and wants.
     pub(crate) fn of(capabilities: u32, wanted: Option<&'a Wanted>, mysql: bool) -> Shape<'a> {
         Shape {
             deprecate_eof: capabilities & DEPRECATE_EOF != 0,
@@ -50,7 +50,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// What the pool itself understands.
+    /// Form that the pool itself understands.
     pub(crate) fn own() -> Self {
         Shape {
             deprecate_eof: true,
@@ -118,8 +118,8 @@ impl PendingChanges {
     }
 }
 
-/// Where a reply is between two reads: bytes of a payload still to be passed on, and whether an
-/// EOF packet is due behind it.
+/// Position in a reply between two reads: bytes of a payload still to be passed on, and an EOF
+/// packet that may be due behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Middle {
     remaining: usize,
@@ -151,23 +151,23 @@ pub(crate) enum Stop {
 pub(crate) struct Relay<'a> {
     /// Follows the reply.
     pub reply: &'a mut CheckedReply,
-    /// Where it is between two reads.
+    /// Position between two reads.
     pub middle: &'a mut Middle,
     /// Number of the next packet to the client.
     pub seq: &'a mut u8,
-    /// What the client understands.
+    /// Form that the client understands.
     pub shape: Shape<'a>,
     /// The backend's status flags, for an EOF packet in the middle.
     pub status: u16,
-    /// What it is told otherwise.
+    /// Parts that it is told otherwise.
     pub(crate) adjustments: Adjustments,
-    /// What the client is still to be told.
+    /// Changes that the client is still to be told.
     pub(crate) pending_changes: &'a mut PendingChanges,
-    /// What it was told last of the transaction on this backend.
+    /// Transaction state that it was told last on this backend.
     pub(crate) bound: &'a mut Bound,
 }
 
-/// What of a reply its client is told otherwise than its server says it.
+/// Parts of a reply that its client is told otherwise than its server says them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Adjustments {
     /// The id of the statement that it prepares.

@@ -1,4 +1,4 @@
-//! Whom a backend serves after what runs on it now.
+//! Client that a backend serves after the commands that run on it now.
 //!
 //! The problem: a KILL that the server has not answered may hit whatever runs on its connection
 //! next; and a session may stand where no command brings it into another client's. The mechanism:
@@ -6,7 +6,7 @@
 //!
 //! Invariant: a backend that serves nobody after its client never serves others again.
 
-/// Who may run something on a backend next.
+/// Client that may run something on a backend next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Reuse {
     /// Whoever gets it.
@@ -45,12 +45,12 @@ impl Reuse {
         };
     }
 
-    /// Whether nothing is to be sent on it now.
+    /// True if nothing is to be sent on it now.
     pub(crate) fn is_frozen(self) -> bool {
         matches!(self, Reuse::Frozen | Reuse::FrozenForItsClient)
     }
 
-    /// Whether another client may have it now.
+    /// True if another client may have it now.
     pub(crate) fn is_for_others(self) -> bool {
         self == Reuse::Anybody
     }

@@ -23,7 +23,7 @@ const SPARE_MAX: usize = 16 * 1024;
 pub(crate) struct Riders(VecDeque<u8>);
 
 impl Riders {
-    /// Whether a command of this length may ride.
+    /// True if a command of this length may ride.
     pub(crate) fn takes(len: usize) -> bool {
         len <= RIDER_MAX
     }

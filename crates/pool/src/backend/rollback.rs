@@ -1,4 +1,4 @@
-//! What a client that has left did not commit is rolled back, and its backend goes to others.
+//! Rollback of what a client that has left did not commit; its backend goes to others.
 //!
 //! The problem: a server rolls back what is open when a connection ends, so that closing the
 //! backend would do. But drivers that switch `autocommit` off leave a transaction behind each
@@ -23,7 +23,7 @@ use wire::track::{Bound, Change, changes};
 pub(crate) const ROLLBACK: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
 
 impl<S> Backend<S> {
-    /// What it is to be sent behind its client, which has left without a pin; `None` where more
+    /// Command that it is sent behind its client, which has left without a pin; `None` where more
     /// than its transaction keeps it from others.
     pub(crate) fn roll_back(&mut self, client: Key, now: Time) -> Option<Vec<u8>> {
         let is_all = self.in_transaction()

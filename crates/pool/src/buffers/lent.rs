@@ -11,7 +11,7 @@
 use crate::buffers::packing::Packing;
 use crate::buffers::received::Received;
 
-/// What a group lends.
+/// Buffers that a group lends.
 #[derive(Debug, Default)]
 pub(crate) struct Lent {
     /// To whoever reads from a client.
@@ -22,7 +22,7 @@ pub(crate) struct Lent {
     pub(crate) out: Vec<u8>,
     /// To clients that wait.
     pub(crate) inputs: SpareInputs,
-    /// What compressed clients share.
+    /// Buffers that compressed clients share.
     pub(crate) packing: Packing,
 }
 

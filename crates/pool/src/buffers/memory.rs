@@ -10,8 +10,8 @@ use std::time::Duration;
 /// Of the memory of the machine or of its smallest control group, the pool takes at most this share
 /// (in tenths) unless `memory_bytes_max` says otherwise.
 const MEMORY_TENTHS: u64 = 9;
-/// What is kept for clients takes at most so many eighths of the memory that the pool may take; the
-/// rest is for the program, its allocator and its threads.
+/// Eighths of the memory that the pool may take, for bytes kept for clients; the rest is for the
+/// program, its allocator and its threads.
 const CLIENTS_EIGHTHS: u64 = 7;
 /// A client that holds no more than this is within its share, however many there are.
 const SHARE_MIN: usize = 256 * 1024;
@@ -26,10 +26,10 @@ const LEFT_MIN: u64 = 64 << 20;
 /// A control group that is smaller keeps this part of its own memory free.
 const LEFT_PART: u64 = 16;
 
-/// How often the client that holds most is looked for while all memory is in use.
+/// Interval of looks for the client that holds most while all memory is in use.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// What is kept for all clients, and its bound.
+/// Bytes that are kept for all clients, and their bound.
 #[derive(Debug)]
 pub(crate) struct ClientMemory {
     max: usize,
@@ -39,8 +39,8 @@ pub(crate) struct ClientMemory {
     largest: Box<[AtomicUsize]>,
 }
 
-/// What the groups know of that which one of them keeps, and when the client that holds most is
-/// looked for.
+/// The groups' knowledge of the bytes that one of them keeps, and the time of the next look for the
+/// client that holds most.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryTold {
     told: usize,
@@ -82,7 +82,7 @@ impl ClientMemory {
         }
     }
 
-    /// What may be kept.
+    /// Most bytes that may be kept.
     pub(crate) fn max(&self) -> usize {
         self.max
     }
@@ -96,12 +96,12 @@ impl ClientMemory {
         }
     }
 
-    /// Whether more is kept than may be.
+    /// True if more is kept than may be.
     pub(crate) fn is_full(&self) -> bool {
         self.used.load(Relaxed) > self.max
     }
 
-    /// What each of so many clients may hold when all is used.
+    /// Share of each of so many clients when all is used.
     pub(crate) fn share(&self, clients: usize) -> usize {
         (self.max / clients.max(1)).max(SHARE_MIN)
     }

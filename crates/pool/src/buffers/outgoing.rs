@@ -19,14 +19,14 @@ const KEPT_MAX: usize = 64 * 1024;
 /// read from the client.
 pub(crate) const FED_MAX: usize = 256 * 1024;
 
-/// What stands behind the first buffer.
+/// Part behind the first buffer.
 #[derive(Debug)]
 enum Part {
     Copied(Vec<u8>),
     Shared(Arc<Vec<u8>>, Range<usize>),
 }
 
-/// What is to be written to a backend.
+/// Bytes that are to be written to a backend.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
@@ -45,7 +45,7 @@ impl Outgoing {
         self.bytes.len() - self.sent + behind.sum::<usize>()
     }
 
-    /// Whether all is written.
+    /// True if all is written.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.len() == self.sent && self.behind.is_empty()
     }
@@ -77,7 +77,7 @@ impl Outgoing {
         }
     }
 
-    /// What is written next: as much as lies in one piece.
+    /// Bytes that are written next: as many as lie in one piece.
     pub(crate) fn front(&self) -> &[u8] {
         match self.behind.front() {
             Some(Part::Shared(bytes, range)) if self.sent == self.bytes.len() => {

@@ -21,13 +21,13 @@ pub(crate) const STEP_MAX: usize = 16 * 1024;
 /// kept for less than what unpacks them takes.
 const WHOLE_MAX: usize = STEP_MAX;
 
-/// What unpacks is kept for the next frames, so many of each group.
+/// Decompressors of a group that are kept for the next frames.
 const INFLATERS_MAX: usize = 4;
 
 /// The first MySQL that knows zstd (8.0.18).
 const ZSTD_SINCE: u32 = 80_018;
 
-/// What all compressed clients of a group share.
+/// Resources that all compressed clients of a group share.
 #[derive(Debug, Default)]
 pub(crate) struct Packing {
     /// The tables, once somebody needed them.
@@ -36,7 +36,7 @@ pub(crate) struct Packing {
     pub(crate) frames: Vec<u8>,
     /// Lent to whoever unpacks.
     pub(crate) piece: Vec<u8>,
-    /// What unpacks and is of no frame.
+    /// Decompressors that are of no frame.
     inflaters: Vec<Inflater>,
 }
 
@@ -45,7 +45,7 @@ impl Packing {
         self.packer.get_or_insert_default()
     }
 
-    /// What unpacks a frame; `None` when there is no memory for it.
+    /// Decompressor of a frame; `None` when there is no memory for it.
     pub(crate) fn inflater(&mut self, algorithm: Algorithm) -> Option<Inflater> {
         let spare = (self.inflaters.iter()).position(|inflater| inflater.is_of(algorithm));
         match spare {
@@ -61,7 +61,7 @@ impl Packing {
     }
 }
 
-/// What a client that compresses has besides others.
+/// State of a client that compresses.
 #[derive(Debug)]
 pub(crate) struct Compression {
     pub(crate) algorithm: Algorithm,
@@ -69,15 +69,15 @@ pub(crate) struct Compression {
     pub(crate) on: bool,
     /// Number of the next frame, in either direction.
     pub(crate) seq: u8,
-    /// What has been read and not unpacked: a part of a frame, and what came behind it.
+    /// Bytes that have been read and not unpacked: a part of a frame, and those behind it.
     pub(crate) raw: Vec<u8>,
     /// The frame that is being unpacked.
     pub(crate) body: Option<Box<Body>>,
 }
 
 impl Compression {
-    /// What a client has chosen at its login: as a server does, zlib if it offers both. `None`
-    /// without compression.
+    /// Compression that a client has chosen at its login: as a server does, zlib if it offers both.
+    /// `None` without compression.
     ///
     /// # Errors
     /// A sentence when its level is none.
@@ -108,8 +108,7 @@ impl Compression {
         })))
     }
 
-    /// That of a client which is past its login: its next frame has this number, and this of what
-    /// it has sent is not unpacked.
+    /// Resumes compression for a migrated client: next sequence number and undecoded bytes.
     pub(crate) fn going_on(algorithm: Algorithm, seq: u8, raw: Vec<u8>) -> Box<Compression> {
         Box::new(Compression {
             algorithm,
@@ -120,12 +119,12 @@ impl Compression {
         })
     }
 
-    /// Whether a part of a frame has come, and is not used up.
+    /// True if a part of a frame has come, and is not used up.
     pub(crate) fn is_amid_frame(&self) -> bool {
         !self.raw.is_empty() || self.is_unpacking()
     }
 
-    /// Whether a part of a frame is unpacked, which nobody else can go on with.
+    /// True if a part of a frame is unpacked, which nobody else can go on with.
     pub(crate) fn is_unpacking(&self) -> bool {
         self.body.is_some()
     }
@@ -174,7 +173,7 @@ impl Compression {
     }
 }
 
-/// What a greeting offers of compression.
+/// Capabilities of compression that a greeting offers.
 pub(crate) fn offered(settings: &Settings, server: &ServerFacts) -> u32 {
     match server.flavour {
         _ if !settings.compression => 0,

@@ -1,4 +1,4 @@
-//! What a client has sent and is not handled, and what is known of the text at its front.
+//! Bytes that a client has sent and that are not handled, and the class of the text at their front.
 //!
 //! Short commands are read where they are handled. The text of a long one is read by a thread that
 //! is no group's (`text_reading.rs`): until that has told what it found, the command counts as one
@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 use wire::packet::{Frame, frame};
 use wire::wiped::wipe_all;
 
-/// What becomes of the text at the front.
+/// State of the text at the front.
 #[derive(Debug, Default)]
 enum Text {
     /// It is short, or nobody has asked for it.
@@ -72,12 +72,12 @@ impl Received {
         room_for(&self.bytes, more)
     }
 
-    /// Whether a reader has its text.
+    /// True if a reader has its text.
     pub(crate) fn is_being_read(&self) -> bool {
         matches!(self.text, Text::UnderWay(_))
     }
 
-    /// What a reader has found out about the text at the front.
+    /// Findings of a reader about the text at the front.
     pub(crate) fn text(&self) -> Option<&TextRead> {
         match &self.text {
             Text::Read(read) => Some(read),
@@ -216,14 +216,14 @@ impl Received {
     }
 }
 
-/// What a client has sent, while it is handled.
+/// Bytes of a client while they are handled.
 #[derive(Debug)]
 pub(crate) struct InHand {
     pub(crate) bytes: Arc<Vec<u8>>,
     text: Option<Box<TextRead>>,
 }
 
-/// What the client has sent that is being handled, if that is long.
+/// Bytes of the client that are being handled, if they are long.
 #[derive(Debug, Default)]
 pub(crate) struct Handling(pub(crate) Option<InHand>);
 
@@ -234,12 +234,12 @@ impl Handling {
         Some((in_hand.bytes.clone(), in_hand.range_of(message)?))
     }
 
-    /// What a message carries, if a reader has put that together.
+    /// Payload of a message, if a reader has put it together.
     pub(crate) fn joined(&self, message: &[u8]) -> Option<Arc<Vec<u8>>> {
         self.0.as_ref()?.text_of(message)?.joined()
     }
 
-    /// What is seen in a client's text; `digested` and `names` are those of [`Seen::read`].
+    /// Findings in a client's text; `digested` and `names` are those of [`Seen::read`].
     pub(crate) fn seen(
         &self,
         message: &[u8],
@@ -254,7 +254,7 @@ impl Handling {
 }
 
 impl InHand {
-    /// Where a message lies in it, if it does: by its address, whatever its bytes are.
+    /// Range of a message in it, if it lies there: by its address, whatever its bytes are.
     pub(crate) fn range_of(&self, message: &[u8]) -> Option<Range<usize>> {
         let start = message.as_ptr().addr();
         let start = start.checked_sub(self.bytes.as_ptr().addr())?;
@@ -262,7 +262,7 @@ impl InHand {
         (end <= self.bytes.len()).then_some(start..end)
     }
 
-    /// What is known of the text of a message, if that is the one in front.
+    /// Findings about the text of a message, if that is the one in front.
     pub(crate) fn text_of(&self, message: &[u8]) -> Option<&TextRead> {
         let range = self.range_of(message)?;
         let text = self.text.as_deref()?;

@@ -12,20 +12,20 @@ use std::time::Duration;
 
 /// Bytes of an unfinished command that any client may hold, and takes by an event of its socket.
 pub(crate) const INPUT_FREE: usize = 16 * 1024;
-/// How often room is looked for while somebody waits for it: other groups give no notice.
+/// Interval of looks for room while somebody waits for it: other groups give no notice.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// What the longest command takes besides itself: growth of its buffer and a packed piece.
+/// Bytes that the longest command takes besides itself: growth of its buffer and a packed piece.
 const SLACK_DIVISOR: usize = 4;
 const SLACK_MIN: usize = 1024 * 1024;
 
 /// The bytes of unfinished commands of all groups, and their bound.
 #[derive(Debug)]
 pub(crate) struct InputBudget {
-    /// What all clients may hold.
+    /// Most bytes that all clients may hold.
     pub(crate) max: usize,
     /// The part of it that is the first client's.
     pub(crate) reserve: usize,
-    /// What they hold: each group's sum as of its last publication.
+    /// Bytes that they hold: each group's sum as of its last publication.
     pub(crate) held: AtomicUsize,
     /// Clients that wait for room.
     pub(crate) waiting: AtomicUsize,
@@ -51,7 +51,7 @@ impl InputBudget {
         self.reserve
     }
 
-    /// Whether client number `id` may hold `more` bytes now.
+    /// True if client number `id` may hold `more` bytes now.
     pub(crate) fn admits(&self, id: u32, more: usize) -> bool {
         let id = u64::from(id);
         let open = self.max - self.reserve;
@@ -69,10 +69,11 @@ impl InputBudget {
     }
 }
 
-/// What is not counted: so much of each client, as a statement that waits in a lane may have.
+/// Bytes of each client that are not counted: as many as a statement that waits in a queue may
+/// have.
 pub(crate) const HOLDER_MIN: usize = 4 * 1024;
 
-/// Where a client stands that holds more than `HOLDER_MIN`.
+/// State of a client that holds more than `HOLDER_MIN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// Its next bytes are read when they come.
@@ -90,9 +91,9 @@ pub(crate) enum Standing {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holder {
     pub(crate) standing: Standing,
-    /// What is counted of it.
+    /// Bytes that are counted of it.
     pub(crate) counted: usize,
-    /// What it held at the last sweep, if that found it.
+    /// Bytes that it held at the last sweep, if that found it.
     pub(crate) at_sweep: Option<usize>,
 }
 
@@ -109,15 +110,15 @@ impl Default for Holder {
 /// The unfinished commands of a group.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
-    /// What its clients hold.
+    /// Bytes that its clients hold.
     pub(crate) held: usize,
-    /// What the other groups know of that.
+    /// Bytes of that which the other groups know of.
     pub(crate) published: usize,
     /// Those who hold more than `HOLDER_MIN`.
     pub(crate) holders: BTreeMap<Key, Holder>,
-    /// Who is to be served once in a turn.
+    /// Clients that are served once in a turn.
     pub(crate) line: VecDeque<Key>,
-    /// Who waits for room, the first to come in front.
+    /// Clients that wait for room, the first to come in front.
     pub(crate) no_room: VecDeque<Key>,
     /// Whose long command waits for others' to end, the first to come in front.
     pub(crate) behind_long: VecDeque<Key>,
@@ -129,13 +130,13 @@ impl Inputs {
         self.held
     }
 
-    /// Whether it says something that a client holds so much: it is more than all may hold, or
+    /// True if it says something that a client holds so much: it is more than all may hold, or
     /// somebody has held more.
     pub(crate) fn counts(&self, held: usize) -> bool {
         held > HOLDER_MIN || !self.holders.is_empty()
     }
 
-    /// Whether a client's bytes are not read though they are wanted.
+    /// True if a client's bytes are not read though they are wanted.
     pub(crate) fn holds_up(&self, key: Key) -> bool {
         let standing = self.holders.get(&key).map(|holder| holder.standing);
         matches!(
@@ -150,12 +151,12 @@ impl Inputs {
         matches!(standing, Some(Standing::BehindLong(_)))
     }
 
-    /// Whether somebody is to be served in the next turn.
+    /// True if somebody is to be served in the next turn.
     pub(crate) fn has_line(&self) -> bool {
         !self.line.is_empty()
     }
 
-    /// Whether somebody waits for room, or behind long commands.
+    /// True if somebody waits for room, or behind long commands.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.no_room.is_empty() || !self.behind_long.is_empty()
     }

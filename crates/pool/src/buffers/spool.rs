@@ -30,12 +30,12 @@ pub(crate) const BLOCK: usize = 64 * 1024;
 pub(crate) const QUEUED_MAX: usize = 1 << 20;
 /// Blocks that a group has asked for and not got, above which no further reply goes to the spool.
 const READS_MAX: usize = 4096;
-/// Who lacks room says so once in each sweep, or more often.
+/// Time for which a lack of room counts: it is told once in each sweep, or more often.
 const LACK_LASTS: Duration = Duration::from_secs(2);
 /// A file that failed is not tried again before this time is over.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// What all groups use of `spool_bytes_max`.
+/// Use of `spool_bytes_max` by all groups.
 #[derive(Debug)]
 pub(crate) struct SpoolUse {
     max: usize,
@@ -62,7 +62,7 @@ impl SpoolUse {
         self.lacked_at.store(now.0, Relaxed);
     }
 
-    /// Whether there was no room a moment ago for a block of this size.
+    /// True if there was no room a moment ago for a block of this size.
     pub(crate) fn lacks(&self, block: usize, now: Time) -> bool {
         let at = Time(self.lacked_at.load(Relaxed));
         at != Time(0) && now.since(at) < LACK_LASTS && !self.has_room(block)
@@ -73,22 +73,22 @@ impl SpoolUse {
         self.longest[group].store(since.0, Relaxed);
     }
 
-    /// Whether no other group has a reader that has taken nothing for longer.
+    /// True if no other group has a reader that has taken nothing for longer.
     pub(crate) fn is_longest(&self, group: usize, since: Time) -> bool {
         let mut others = self.longest.iter().enumerate();
         others.all(|(other, longest)| other == group || longest.load(Relaxed) >= since.0)
     }
 
-    /// Whether another block may be used.
+    /// True if another block may be used.
     fn has_room(&self, block: usize) -> bool {
         self.used.load(Relaxed) + block <= self.max
     }
 }
 
-/// What all groups share of the spool.
+/// Parts of the spool that all groups share.
 pub(crate) type OfAll<'a> = (&'a SpoolUse, &'a SpoolJobs);
 
-/// Whether a block of a reply is on its way back.
+/// State of a block of a reply that is read back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fetch {
     #[default]
@@ -101,10 +101,10 @@ enum Fetch {
 pub(crate) struct Tail {
     /// Those in the file.
     blocks: VecDeque<u32>,
-    /// How many of the last ones are not known to be written.
+    /// Number of the last blocks that are not known to be written.
     unwritten: usize,
     fetch: Fetch,
-    /// What follows them, less than a block.
+    /// Bytes behind them, less than a block.
     filling: Vec<u8>,
     block: usize,
 }
@@ -125,7 +125,7 @@ impl Tail {
         self.unwritten = self.unwritten.saturating_sub(1);
     }
 
-    /// What is in memory, if nothing stands before it.
+    /// Bytes in memory, if nothing stands before them.
     pub(crate) fn take_last(&mut self) -> Option<Vec<u8>> {
         let is_next = self.blocks.is_empty() && !self.filling.is_empty();
         is_next.then(|| std::mem::take(&mut self.filling))
@@ -151,7 +151,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// That of group number `group`, in blocks of so many bytes.
+    /// Spool of group number `group`, in blocks of so many bytes.
     pub(crate) fn new(group: usize, block: usize) -> Spool {
         Spool {
             group,
@@ -174,18 +174,18 @@ impl Spool {
         self.free.capacity() * size_of::<u32>() + self.queued * self.block
     }
 
-    /// Whether the spool takes another reply.
+    /// True if the spool takes another reply.
     pub(crate) fn has_room(&self, all: &SpoolUse, now: Time) -> bool {
         let rests = self.failed_at.is_some_and(|at| now.since(at) < AGAIN_AFTER);
         !rests && self.asked < READS_MAX && all.has_room(self.block)
     }
 
-    /// Whether it lacks room at this moment, and did so a moment ago.
+    /// True if it lacks room at this moment, and did so a moment ago.
     pub(crate) fn lacks(&self, all: &SpoolUse, now: Time) -> bool {
         all.lacks(self.block, now)
     }
 
-    /// Whether more may be appended now: there is room, and the writer is not behind.
+    /// True if more may be appended now: there is room, and the writer is not behind.
     pub(crate) fn takes_more(&self, all: &SpoolUse, now: Time) -> bool {
         self.queued * self.block < QUEUED_MAX && self.has_room(all, now)
     }
@@ -304,7 +304,7 @@ mod tests {
     #[derive(Clone, Default)]
     struct Disk(Arc<Mutex<Vec<u8>>>, usize, Arc<AtomicBool>);
 
-    /// What the system says of a disk that fails.
+    /// Error of a disk that fails.
     fn broken() -> io::Error {
         io::Error::other("Input/output error")
     }
@@ -394,7 +394,7 @@ mod tests {
             failed
         }
 
-        /// What comes next of a client's reply, if it can be had.
+        /// Next bytes of a client's reply, if they can be had.
         fn next(&mut self, which: usize) -> Vec<u8> {
             let tail = &mut self.tails[which];
             if let Some(bytes) = tail.take_last() {

@@ -56,7 +56,7 @@ pub(crate) struct SpoolRead {
     pub(crate) len: usize,
 }
 
-/// What came of it.
+/// Result of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpoolDone {
     /// A block is written.
@@ -103,7 +103,7 @@ impl<T> Line<T> {
     }
 }
 
-/// What the groups want of the spool's threads.
+/// Requests of the groups to the spool's threads.
 #[derive(Debug, Default)]
 pub(crate) struct SpoolJobs {
     writes: Line<SpoolWrite>,
@@ -137,7 +137,7 @@ impl SpoolJobs {
         (!batch.is_empty()).then_some(batch)
     }
 
-    /// The same, waited for.
+    /// Waits for writes.
     pub(crate) fn wait_for_writes(&self) -> Vec<SpoolWrite> {
         batch_of(&mut self.writes.waited_for())
     }
@@ -147,7 +147,7 @@ impl SpoolJobs {
         self.reads.queue().pop_front()
     }
 
-    /// The same, waited for.
+    /// Waits for a read.
     pub(crate) fn wait_for_read(&self) -> Option<SpoolRead> {
         self.reads.waited_for().pop_front()
     }

@@ -33,22 +33,22 @@ pub(crate) struct TextJob {
     /// Its client's group, and its key there.
     pub(crate) group: usize,
     pub(crate) client: Key,
-    /// What the client has sent, and how much of it is the command with the text.
+    /// Bytes of the client, and the length of the command with the text.
     pub(crate) bytes: Weak<Vec<u8>>,
     pub(crate) message_len: usize,
-    /// What stands in front of the text, if its command has that.
+    /// Form of the header in front of the text, if its command has one.
     pub(crate) form: Option<Form>,
     pub(crate) mode: LexMode,
 }
 
-/// What was found in a long text.
+/// Findings in a long text.
 #[derive(Clone, Debug)]
 pub struct TextRead {
     bytes: Weak<Vec<u8>>,
     message_len: usize,
     mode: LexMode,
     text_len: usize,
-    /// What a text in several packets carries.
+    /// Payload of a text in several packets.
     joined: Option<Arc<Vec<u8>>>,
     seen: Seen,
 }
@@ -62,7 +62,7 @@ impl PartialEq for TextRead {
 impl Eq for TextRead {}
 
 impl TextRead {
-    /// Whether this is the buffer that was read.
+    /// True if this is the buffer that was read.
     pub(crate) fn is_of(&self, bytes: &Arc<Vec<u8>>) -> bool {
         std::ptr::eq(self.bytes.as_ptr(), Arc::as_ptr(bytes))
     }
@@ -72,12 +72,12 @@ impl TextRead {
         self.message_len
     }
 
-    /// How the text was cut.
+    /// Mode in which the text was cut.
     pub(crate) fn mode(&self) -> LexMode {
         self.mode
     }
 
-    /// What the command carries, if that had to be put together.
+    /// Payload of the command, if it had to be put together.
     pub(crate) fn joined(&self) -> Option<Arc<Vec<u8>>> {
         self.joined.clone()
     }
@@ -87,7 +87,7 @@ impl TextRead {
         self.joined.as_ref().map_or(0, |joined| joined.capacity())
     }
 
-    /// What was seen in the text, if that is of this length and is cut so.
+    /// Findings in the text, if it is of this length and is cut so.
     pub(crate) fn seen(&self, len: usize, mode: LexMode) -> Option<Seen> {
         (self.text_len == len && self.mode == mode).then_some(self.seen)
     }
@@ -106,7 +106,7 @@ impl TextRead {
 }
 
 impl TextJob {
-    /// Whether its client has left.
+    /// True if its client has left.
     fn is_abandoned(&self) -> bool {
         self.bytes.strong_count() == 0
     }
@@ -153,7 +153,7 @@ impl TextJobs {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many wait.
+    /// Number of texts that wait.
     pub(crate) fn len(&self) -> usize {
         self.queue().len()
     }

@@ -31,13 +31,13 @@ pub(crate) struct Transport<S> {
     layers: Option<Box<Layers>>,
 }
 
-/// What lies over the socket.
+/// Layers over the socket.
 #[derive(Debug, Default)]
 struct Layers {
     tls: Option<Box<Tls>>,
-    /// How its bytes are compressed, if they are.
+    /// Compression, if there is any.
     compression: Option<Box<Compression>>,
-    /// Where the client is, as the proxy in front says.
+    /// Address of the client, as the proxy in front says.
     client_address: Option<SocketAddr>,
 }
 
@@ -56,12 +56,12 @@ impl<S> Transport<S> {
         }
     }
 
-    /// Whether servers call it a secure transport: nobody between the two ends can listen.
+    /// True if servers call it a secure transport: nobody between the two ends can listen.
     pub(crate) fn is_secure(&self) -> bool {
         self.is_local || self.is_tls()
     }
 
-    /// Whether the socket is a Unix socket.
+    /// True if the socket is a Unix socket.
     pub(crate) fn is_local(&self) -> bool {
         self.is_local
     }
@@ -72,12 +72,12 @@ impl<S> Transport<S> {
         self.ended |= event.closed;
     }
 
-    /// Whether something may be there to be read.
+    /// True if something may be there to be read.
     pub(crate) fn is_readable(&self) -> bool {
         self.readable
     }
 
-    /// Whether the peer will send no more.
+    /// True if the peer will send no more.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -87,12 +87,12 @@ impl<S> Transport<S> {
         &self.sock
     }
 
-    /// Where the peer is, or the client for whom it speaks; `None`: a Unix socket.
+    /// Address of the peer, or of the client for whom it speaks; `None`: a Unix socket.
     pub(crate) fn peer<N: Net<Sock = S>>(&self, net: &N) -> Option<SocketAddr> {
         self.client_address().or_else(|| net.peer(&self.sock))
     }
 
-    /// What a PROXY header says of the client.
+    /// Address of the client by a PROXY header.
     pub(crate) fn client_address(&self) -> Option<SocketAddr> {
         self.layers.as_ref()?.client_address
     }
@@ -102,7 +102,7 @@ impl<S> Transport<S> {
         self.layers.get_or_insert_default().client_address = Some(address);
     }
 
-    /// Whether the client is on this host, so that nobody listens on the way from it. What a proxy
+    /// True if the client is on this host, so that nobody listens on the way from it. What a proxy
     /// says of its client's address tells nothing of that way.
     pub(crate) fn is_of_this_host<N: Net<Sock = S>>(&self, net: &N) -> bool {
         let is_loopback = || net.peer(&self.sock).is_some_and(|p| p.ip().is_loopback());
@@ -113,7 +113,7 @@ impl<S> Transport<S> {
         self.layers.as_ref()?.tls.as_deref()
     }
 
-    /// Whether TLS has begun.
+    /// True if TLS has begun.
     pub(crate) fn is_tls(&self) -> bool {
         self.tls().is_some()
     }
@@ -123,17 +123,17 @@ impl<S> Transport<S> {
         self.tls()?.peer_certificate()
     }
 
-    /// Whether the handshake of TLS has begun and not ended.
+    /// True if the handshake of TLS has begun and not ended.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.tls().is_some_and(Tls::is_handshaking)
     }
 
-    /// Whether bytes that were taken from the caller have not been sent yet.
+    /// True if bytes that were taken from the caller have not been sent yet.
     pub(crate) fn has_unsent(&self) -> bool {
         self.tls().is_some_and(Tls::has_unsent)
     }
 
-    /// How many of those wait for room in the socket: fewer than before say that the peer reads.
+    /// Number of bytes that wait for room in the socket: fewer than before say that the peer reads.
     pub(crate) fn unsent_len(&self) -> usize {
         self.tls().map_or(0, Tls::unsent_len)
     }
@@ -205,12 +205,12 @@ impl<S> Transport<S> {
         read
     }
 
-    /// Whether it can go to another process as it is; false of one that is not under TLS.
+    /// True if it can go to another process as it is; false of one that is not under TLS.
     pub(crate) fn tls_may_go(&self) -> bool {
         self.tls().is_some_and(Tls::may_go)
     }
 
-    /// What of TLS goes to another process, keys too; `None`: it is not under TLS.
+    /// State of TLS for another process, keys too; `None`: it is not under TLS.
     pub(crate) fn tls_record(&self) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         self.tls()?.put_record(&mut out);
@@ -270,17 +270,17 @@ impl<S> Transport<S> {
         (&self.sock, tls)
     }
 
-    /// How bytes are compressed, if they are.
+    /// Compression, if there is any.
     pub(crate) fn compression(&self) -> Option<&Compression> {
         self.layers.as_ref()?.compression.as_deref()
     }
 
-    /// The same, to be changed.
+    /// Compression, to be changed.
     pub(crate) fn compression_mut(&mut self) -> Option<&mut Compression> {
         self.layers.as_mut()?.compression.as_deref_mut()
     }
 
-    /// What was agreed on at the login.
+    /// Sets the compression that was agreed on at the login.
     pub(crate) fn set_compression(&mut self, agreed: Option<Box<Compression>>) {
         if agreed.is_some() || self.layers.is_some() {
             self.layers.get_or_insert_default().compression = agreed;

@@ -23,7 +23,7 @@ pub(crate) const FIRST_ID: u32 = 1 << 30;
 #[derive(Debug)]
 pub(crate) struct Clients<S> {
     slots: Slots<Client<S>>,
-    /// Who is to be closed at the end of the turn.
+    /// Clients to be closed at the end of the turn.
     closing: Vec<Key>,
     /// The last id that was given out, counted in this group, and whether it has begun again.
     counted: (u32, bool),
@@ -105,7 +105,7 @@ impl<S> Clients<S> {
         self.closing.pop()
     }
 
-    /// Whether somebody must go.
+    /// True if somebody must go.
     pub(crate) fn has_closing(&self) -> bool {
         !self.closing.is_empty()
     }
@@ -128,7 +128,7 @@ impl<S> Clients<S> {
         }
     }
 
-    /// How many ids it has given out, and whether it has begun again.
+    /// Number of ids that it has given out, and true if it has begun again.
     pub(crate) fn counted_to(&self) -> (u32, bool) {
         self.counted
     }

@@ -32,16 +32,16 @@ use wire::compressed::{Body, Broken, FrameHeader, HEADER_LEN};
 pub(crate) const PIECE: usize = 16 * 1024;
 /// Of a frame that unpacks to no more than this, nothing is handled before all of it was right.
 const CHECKED_MAX: usize = 64 * 1024;
-/// What a frame may unpack to where the server takes no statement as long as that.
+/// Bytes that a frame may unpack to where the server takes no statement as long as that.
 const FRAME_MIN: usize = 64 * 1024;
 
 impl<S> Client<S> {
-    /// Whether its bytes come and go in frames.
+    /// True if its bytes come and go in frames.
     pub(crate) fn compresses(&self) -> bool {
         self.transport.compression().is_some_and(|c| c.on)
     }
 
-    /// Whether what has been unpacked is not to be handled yet: its frame is not known to be right.
+    /// True if what has been unpacked is not to be handled yet: its frame is not known to be right.
     pub(crate) fn withholds_input(&self) -> bool {
         let body = self.transport.compression().and_then(|c| c.body.as_ref());
         body.is_some_and(|body| {
@@ -50,7 +50,7 @@ impl<S> Client<S> {
         })
     }
 
-    /// Whether the frame that is being unpacked is longer than what a client is read for nothing.
+    /// True if the frame that is being unpacked is longer than what a client is read for nothing.
     pub(crate) fn unpacks_much(&self) -> bool {
         let body = self.transport.compression().and_then(|c| c.body.as_ref());
         let header = body.map(|body| body.header());

@@ -50,7 +50,7 @@ mod tests {
     const MARIADB: Server = Server::MariaDb(101_100);
     const MYSQL: Server = Server::MySql(90_700);
 
-    /// Whether several statements are allowed after this command, or the number of its error.
+    /// True if several statements are allowed after this command, or the number of its error.
     fn set(arguments: &[u8], server: Server, before: bool) -> Result<bool, u16> {
         let mut sessions = Interner::default();
         let mut client = Client::of_tests(Time(1), Rc::default());

@@ -10,7 +10,7 @@ use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
 use reactor::Time;
 
-/// Whether a command has a place.
+/// State of a command's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     /// It has none yet.
@@ -30,7 +30,7 @@ pub(crate) struct Place {
     bytes: u32,
     held: Held,
     lane: LaneName,
-    /// Where its statements are to wait, if its session has said so.
+    /// Queue of its statements, if its session has named one.
     pub(crate) priority: Option<Priority>,
 }
 
@@ -92,17 +92,17 @@ impl Place {
         }
     }
 
-    /// Whether it stands in a lane.
+    /// True if it stands in a lane.
     pub(crate) fn is_in_lane(&self) -> bool {
         self.held == Held::InLane
     }
 
-    /// Whether its command has a place, in a lane or not.
+    /// True if its command has a place, in a lane or not.
     pub(crate) fn is_held(&self) -> bool {
         self.held != Held::No
     }
 
-    /// Whether the lane's entry of this moment is its own.
+    /// True if the lane's entry of this moment is its own.
     pub(crate) fn stands_since(&self, since: Time) -> bool {
         self.is_in_lane() && self.since == since
     }
@@ -127,7 +127,7 @@ impl Place {
         self.tickets = tickets;
     }
 
-    /// How many those are.
+    /// Number of tickets.
     pub(crate) fn tickets(&self) -> u32 {
         self.tickets
     }

@@ -1,4 +1,4 @@
-//! What a client's statements may have set on its backend, as a value.
+//! Variables that a client's statements may have set on its backend, as a value.
 //!
 //! It is noted from the statement's text and kept with the client.
 //! What came of it the server is asked ([`crate::pair::next`]).
@@ -18,7 +18,7 @@ use sql::classify::Statement;
 use sql::lex::LexMode;
 use sql::unscoped::retold;
 
-/// What a client's statements may have set on its backend.
+/// Variables that a client's statements may have set on its backend.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// User variables.
@@ -32,7 +32,7 @@ pub(crate) struct Touched {
     pub(crate) sets: Vec<Vec<u8>>,
     /// The statement in front of them failed.
     pub(crate) failed: bool,
-    /// How often the clock may have to be read until it is known whether it goes on.
+    /// Number of times that the clock may have to be read until it is known to go on or stand.
     pub(crate) clock: u8,
     /// Answers that are to come before the client's next command.
     pub(crate) awaited: usize,
@@ -57,7 +57,7 @@ impl Touched {
         self.clock = u8::from(found.sets_clock) * (1 + u8::from(found.untracked));
     }
 
-    /// Whether nothing is to be asked because of it.
+    /// True if nothing is to be asked because of it.
     pub(crate) fn sets_nothing(&self) -> bool {
         self.names.is_empty() && self.sets.is_empty() && self.clock == 0
     }
@@ -79,23 +79,23 @@ impl Touched {
         self.failed |= failed && !self.sets.is_empty();
     }
 
-    /// Whether SETs are to be sent before anything else.
+    /// True if SETs are to be sent before anything else.
     pub(crate) fn is_untracked(&self) -> bool {
         !self.sets.is_empty()
     }
 
-    /// Whether its client's next command has to wait.
+    /// True if its client's next command has to wait.
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited > 0
     }
 
-    /// Whether it can go along with its client and the backend to another process: nothing that it
+    /// True if it can go along with its client and the backend to another process: nothing that it
     /// waits for is under way.
     pub(crate) fn goes_along(&self) -> bool {
         self.unset.is_empty() && self.sets.is_empty() && self.awaited == 0
     }
 
-    /// Whether the clock is to be read.
+    /// True if the clock is to be read.
     pub(crate) fn asks_clock(&self) -> bool {
         self.clock > 0
     }

@@ -31,7 +31,7 @@ const NO_QUERY_CACHE: u16 = 1925;
 pub(crate) struct RestoreError<'a> {
     pub(crate) code: u16,
     pub(crate) text: &'a str,
-    /// What became of the statement that stood behind the command.
+    /// Fate of the statement that stood behind the command.
     pub(crate) behind: Behind,
     /// A transaction was open on the backend.
     pub(crate) keeps: bool,
@@ -39,10 +39,10 @@ pub(crate) struct RestoreError<'a> {
     pub(crate) served: bool,
 }
 
-/// What follows for the client.
+/// Consequences for the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unrestored {
-    /// What it hears.
+    /// Error that it gets.
     pub(crate) refusal: Refusal,
     /// It is closed behind that: an error alone would tell it that it may go on.
     pub(crate) leaves: bool,
@@ -53,13 +53,13 @@ pub(crate) struct Unrestored {
 }
 
 impl<S> Client<S> {
-    /// Whether a part of its session is on its backend alone, because it was not read back yet.
+    /// True if a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
         let there = self.last.owed.changed.without(Properties::FOUND_ROWS);
         !there.is_empty() || self.touched.is_some()
     }
 
-    /// Whether anything of it goes with its backend, between two statements: what holds it there,
+    /// True if anything of it goes with its backend, between two statements: what holds it there,
     /// what is still to be read back, or a transaction, if it is `in_transaction`.
     pub(crate) fn loses_with_backend(&self, in_transaction: bool) -> bool {
         let two = self.last.owed.changed.intersects(Properties::FOUND_ROWS);

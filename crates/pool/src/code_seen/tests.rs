@@ -27,7 +27,7 @@ impl Bench {
         }
     }
 
-    /// What is done with a text in the schema `shop`.
+    /// Does something with a text in the schema `shop`.
     fn with<T>(
         &mut self,
         sql: &str,

@@ -221,7 +221,7 @@ pub(super) fn check_otel(typed: OtelKeys) -> Result<Option<OtelSettings>, String
     }))
 }
 
-/// Whether what users require can be had.
+/// True if what users require can be had.
 pub(super) fn check_requirements(
     keys: &[Keys],
     users: &[User],

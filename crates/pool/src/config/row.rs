@@ -219,7 +219,7 @@ impl Row {
         self.key.replace('_', "-")
     }
 
-    /// Whether it is the word that may stand in place of its number.
+    /// True if it is the word that may stand in place of its number.
     pub(crate) fn is_word(&self, text: &str) -> bool {
         self.word.is_some_and(|(word, _)| word == text)
     }
@@ -232,7 +232,7 @@ impl Row {
         }
     }
 
-    /// Whether a text is what is shown of it where nothing is written ("no limit").
+    /// True if a text is what is shown of it where nothing is written ("no limit").
     pub(crate) fn is_default_shown(&self, text: &str) -> bool {
         let default = self.default_shown();
         !default.is_empty() && default.eq_ignore_ascii_case(text)

@@ -540,7 +540,7 @@ table! {
     #[derive(Debug)]
     pub(crate) struct TlsKeys, TLS_ROWS {
         section "TLS" {
-            /// Whether clients may use TLS: `off`, `optional` (each client decides), `required` (a
+            /// True if clients may use TLS: `off`, `optional` (each client decides), `required` (a
             /// login in clear gets error 3159, except over a Unix socket), or `auto`: `optional`
             /// with the certificate of `tls.cert`, or, where the server offers TLS, with [one of
             /// the pool's own](tls.md#the-pools-own-certificate). `tls = "off"` above the first
@@ -573,7 +573,7 @@ table! {
                 .fixed()
             }
 
-            /// Whether every client under TLS has to show a certificate. `required` needs `mode =
+            /// True if every client under TLS has to show a certificate. `required` needs `mode =
             /// "required"`.
             client_cert: Option<ClientCert> {
                 .of(Kind::OneOf(&["optional", "required"])).or_nothing("`optional`")
@@ -1107,7 +1107,7 @@ impl FromValue for Vec<String> {
 }
 
 impl Settings {
-    /// Whether something of statements is kept for a log.
+    /// True if something of statements is kept for a log.
     pub(crate) fn logs_statements(&self) -> bool {
         self.slow_statement.is_some() || self.statement_log != StatementLog::Off
     }

@@ -73,7 +73,7 @@ impl Source {
         self.raw = raw;
     }
 
-    /// Whether the file is another one than was read last.
+    /// True if the file is another one than was read last.
     pub(crate) fn has_changed(&mut self) -> bool {
         let before = self.seen;
         self.look();

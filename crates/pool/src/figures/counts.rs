@@ -8,7 +8,7 @@ use crate::errors::reasons::PinReason;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// What has happened since the group began.
+/// Events since the group began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections accepted.

@@ -76,7 +76,7 @@ impl Digests {
         }
     }
 
-    /// Whether any are counted.
+    /// True if any are counted.
     pub(crate) fn are_counted(&self) -> bool {
         self.max > 0
     }

@@ -536,7 +536,7 @@ impl<N: Net> Group<N> {
     }
 }
 
-/// Whether what arrives is no answer to the oldest command in flight: packets of an answer go on
+/// True if what arrives is no answer to the oldest command in flight: packets of an answer go on
 /// counting from those of the command, which took at least number 0 ("Sequence ID" in MySQL's
 /// protocol documentation), so at a reply's very first packet number 0 is the server's own word.
 fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool {

@@ -40,7 +40,7 @@ use wire::stranger::Stranger;
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
 
-/// Whether a client in this state may send a message of so many bytes, headers and all.
+/// True if a client in this state may send a message of so many bytes, headers and all.
 fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Result<(), Refusal> {
     let (len, max) = match state {
         ClientState::Greeted | ClientState::Proving => (total, LOGIN_LEN_MAX),
@@ -54,8 +54,8 @@ fn check_length(state: ClientState, total: usize, server: &ServerFacts) -> Resul
 }
 
 impl<S> Client<S> {
-    /// What is said to it next is no answer to what it has sent. Who has asked nothing gets packet
-    /// 0, as from MySQL: drivers take another number for a broken stream.
+    /// Resets the sequence number before an unsolicited packet: a client that has asked nothing
+    /// gets packet 0, as from MySQL; drivers take another number for a broken stream.
     pub(crate) fn begin_unasked(&mut self) {
         if self.state() == ClientState::Idle {
             self.seq = 0;
@@ -210,8 +210,8 @@ impl<N: Net> Group<N> {
         self.room().stand_in_line(key);
     }
 
-    /// Whether a client is not read now: what it has sent of a file is enough for the server, or
-    /// it goes to another process.
+    /// True if a client is not read now: what it has sent of a file is enough for the server, or it
+    /// goes to another process.
     fn is_left_unread(&mut self, key: Key) -> bool {
         let feeds = |client: &&Client<N::Sock>| client.state() == ClientState::Feeding;
         let fed = (self.clients.get(key)).filter(feeds).is_some_and(|client| {

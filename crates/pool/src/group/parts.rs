@@ -32,7 +32,7 @@ use reactor::{Key, Net};
 use wire::capabilities::NO_SCHEMA;
 
 impl<N: Net> Group<N> {
-    /// Who gets what, as things are at this moment.
+    /// Matching of waiting clients and backends at this moment.
     #[inline]
     pub(crate) fn matching(&mut self) -> Matching<'_, N::Sock> {
         Matching {
@@ -96,7 +96,7 @@ impl<N: Net> Group<N> {
         ClientView::of(key, &self.clients, &self.backends)
     }
 
-    /// What is read from clients goes through this.
+    /// Reader of clients' bytes.
     #[inline]
     pub(crate) fn client_reader(&mut self) -> FromClient<'_, N> {
         FromClient {
@@ -112,7 +112,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// What is sent to clients goes through this.
+    /// Writer of clients' bytes.
     #[inline]
     pub(crate) fn client_writer(&mut self) -> ToClient<'_, N> {
         ToClient {
@@ -163,7 +163,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// What is read from backends goes through this.
+    /// Reader of backends' bytes.
     #[inline]
     pub(crate) fn backend_reader(&mut self) -> FromBackend<'_, N> {
         FromBackend {
@@ -177,7 +177,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// What is sent to backends goes through this.
+    /// Writer of backends' bytes.
     #[inline]
     pub(crate) fn backend_writer(&mut self) -> ToBackend<'_, N> {
         ToBackend {
@@ -204,7 +204,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// What it knows of stored code.
+    /// Knowledge of stored code.
     pub(crate) fn code(&mut self) -> CodeSeen<'_> {
         CodeSeen {
             catalogue: &self.shared.code_catalogue,
@@ -290,7 +290,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// What logins that fail come to.
+    /// Failed logins.
     pub(crate) fn failed_logins(&mut self) -> FailedLogins<'_, N> {
         FailedLogins {
             net: &mut self.net,
@@ -329,7 +329,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Who is under limits of time.
+    /// Limits of time.
     pub(crate) fn time_limits(&mut self) -> TimeLimits<'_, N> {
         TimeLimits {
             net: &self.net,

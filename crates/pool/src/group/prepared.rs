@@ -1,5 +1,4 @@
-//! What a group does with prepared statements; the values are in
-//! [`session::prepared`].
+//! Prepared statements in a group; the values are in [`session::prepared`].
 //!
 //! The clients' commands (`commands`), what a backend lacks and is given ahead of an execution
 //! (`ahead`), and errors that the server has to raise (`raised`). Texts that name a statement are

@@ -37,7 +37,7 @@ pub(crate) fn is_answered_here(command: Command) -> bool {
     matches!(command, Command::Ping | Command::SetOption)
 }
 
-/// Whether a client keeps a backend that alone knows how many conditions its last error has left:
+/// True if a client keeps a backend that alone knows how many conditions its last error has left:
 /// the server's answer to its next command tells that.
 fn is_uncounted<S>(client: &Client<S>) -> bool {
     client.last.owed.failed && client.is_held()
@@ -161,7 +161,7 @@ impl<N: Net> Group<N> {
         self.backend_pools.pools[pool].dead_end(&self.shared.accounts)
     }
 
-    /// Whether the pool cannot carry out a command before it knows what it asks just now.
+    /// True if the pool cannot carry out a command before it knows what it asks just now.
     fn needs_read_back(&mut self, key: Key, command: Command) -> bool {
         let starts_over = matches!(command, Command::ResetConnection | Command::ChangeUser);
         if (starts_over || is_answered_here(command))
@@ -183,7 +183,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Whether the conditions of a client's last statement are being read back, or are asked for
+    /// True if the conditions of a client's last statement are being read back, or are asked for
     /// now: where its backend alone has them, and they are `wanted` of such a client.
     pub(crate) fn awaits_conditions(
         &mut self,

@@ -22,7 +22,7 @@ pub(crate) struct LineLimit {
 }
 
 impl LineLimit {
-    /// Whether a line may be logged, and then how many were left out before it.
+    /// True if a line may be logged, and then how many were left out before it.
     pub(crate) fn admit(&mut self, now: Time) -> Option<u64> {
         self.admit_of(now, LINES_PER_S_MAX)
     }

@@ -35,7 +35,7 @@ impl StatementLog {
 /// What stands in texts that may hold a password: of accounts, of replication, of other servers.
 const SECRET_WORDS: [&[u8]; 4] = [b"password", b"identified", b"passwd", b"mysql://"];
 
-/// Whether a text may hold a password.
+/// True if a text may hold a password.
 pub(crate) fn may_hold_secret(text: &[u8]) -> bool {
     let has = |word: &&[u8]| {
         let mut windows = text.windows(word.len());

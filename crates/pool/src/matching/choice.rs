@@ -1,4 +1,4 @@
-//! Which idle backend suits a client best.
+//! Choice of the idle backend that suits a client best.
 //!
 //! Its own last one comes first: what its last statement has left is there alone. Then one that
 //! stands in its session already, then the one used last that can be brought there. Those about
@@ -27,20 +27,20 @@ const LAST_USED_MAX: usize = 8;
 /// others as if nobody could ask.
 const ASKS_WITHIN: Duration = Duration::from_secs(10);
 
-/// What a client would lose if another used the backend of its last statement.
+/// Loss of a client if another used the backend of its last statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Affinity {
     /// Nothing: what its statement has left is known, or of no interest.
     None,
     /// Counts that are known, but not to stored code that asks for them.
     Counts,
-    /// What that backend alone can tell in every form: conditions, or a FOUND_ROWS() that is not
-    /// known.
+    /// Results that that backend alone can tell in every form: conditions, or a FOUND_ROWS() that
+    /// is not known.
     Only,
 }
 
 impl<S> Client<S> {
-    /// What it would lose if another used the backend of its last statement.
+    /// Loss of the client if another used the backend of its last statement.
     fn affinity(&self) -> Affinity {
         match self.last.alone_knows() {
             true => Affinity::Only,
@@ -132,7 +132,7 @@ impl<S> Matching<'_, S> {
         client.can_run_on(backend, key, (self.begun, &self.shared.server))
     }
 
-    /// How much the last client of an idle backend would lose if another used that.
+    /// Loss of the last client of an idle backend if another used that.
     pub(super) fn affinity(&self, backend: &Backend<S>) -> Affinity {
         let Some(last) = backend.last_client else {
             return Affinity::None;
@@ -145,7 +145,7 @@ impl<S> Matching<'_, S> {
         }
     }
 
-    /// Whether the server will keep an idle backend for long enough to run something on it.
+    /// True if the server will keep an idle backend for long enough to run something on it.
     pub(crate) fn lives_on(&self, backend: &Backend<S>) -> bool {
         let capabilities = self.pools.pools[backend.pool].key.capabilities;
         backend.lives_on(capabilities, &self.shared.server.timeouts, self.now)
@@ -189,13 +189,13 @@ impl<S> Matching<'_, S> {
         goes.then(|| self.last_backend_to_ask(key))?
     }
 
-    /// The same for a text that is known to read, or runs code that may.
+    /// Backend of the last statement for a text that is known to read, or runs code that may.
     pub(crate) fn last_backend_to_ask(&self, key: Key) -> Option<Key> {
         let free = self.clients.get(key)?.lease().is_none() && !self.drains;
         free.then(|| self.last_backend_to_use(key))?
     }
 
-    /// The same, if it can be used for another statement.
+    /// Backend of the last statement, if it can be used for another one.
     pub(super) fn last_backend_to_use(&self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let suits = |backend: &Backend<S>| {

@@ -1,4 +1,4 @@
-//! Whether a backend is to be opened, lent to another group, or closed for another pool.
+//! Backends that are to be opened, lent to another group, or closed for another pool.
 //!
 //! `budget.rs` has the rules between groups. Within a group a backend is opened for the first of a
 //! lane that no backend there can serve, as far as the budget, the limits of dials and what may run
@@ -17,7 +17,7 @@ use std::time::Duration;
 const LEND_AFTER: Duration = Duration::from_millis(50);
 
 impl<S> Matching<'_, S> {
-    /// Whether the first of a pool's lane waits because no backend of the pool can serve it.
+    /// True if the first of a pool's lane waits because no backend of the pool can serve it.
     pub(crate) fn wants_dial(&mut self, pool: usize) -> bool {
         let Some(front) = self.front_to_serve(pool) else {
             return false;
@@ -28,7 +28,7 @@ impl<S> Matching<'_, S> {
         client.lease().is_none() && self.pick_idle(pool, front.client).is_none()
     }
 
-    /// Whether the limits of dials, and what may run at once, allow another of this pool.
+    /// True if the limits of dials, and what may run at once, allow another of this pool.
     pub(crate) fn may_dial(&self, pool: usize) -> bool {
         let pool = &self.pools.pools[pool];
         self.pools.dialling < self.settings.dials_max
@@ -84,7 +84,7 @@ impl<S> Matching<'_, S> {
         owed.min()
     }
 
-    /// Whether there is room for another backend, or somebody's idle one could make it.
+    /// True if there is room for another backend, or somebody's idle one could make it.
     pub(crate) fn may_have_room(&self) -> bool {
         self.shared.budget.has_room(self.index)
             || (self.pools.pools.iter()).any(|pool| !pool.idle.is_empty())
@@ -115,7 +115,7 @@ impl<S> Matching<'_, S> {
         found.map(|(_, other)| other)
     }
 
-    /// Whether those of a pool who wait may be served without another dial: by a backend that is
+    /// True if those of a pool who wait may be served without another dial: by a backend that is
     /// idle, on its way, or runs a statement of a client that does not hold it.
     pub(crate) fn gets_one_free(&mut self, pool: usize) -> bool {
         if self.pools.pools[pool].count == 0 {
@@ -135,7 +135,7 @@ impl<S> Matching<'_, S> {
         all.filter(of_pool).any(gets_free) || !self.wants_dial(pool)
     }
 
-    /// Which idle backend is to be lent next, and when.
+    /// Idle backend that is to be lent next, and the time.
     pub(crate) fn next_lent(&self) -> Option<(Time, Key)> {
         let for_account = self.next_for_account().into_iter();
         for_account.chain(self.next_for_groups()).min()
@@ -172,7 +172,7 @@ impl<S> Matching<'_, S> {
             .map(|(_, victim)| victim)
     }
 
-    /// Whether a connection is to be opened that nobody waits for yet: whoever comes next would
+    /// True if a connection is to be opened that nobody waits for yet: whoever comes next would
     /// otherwise get a backend about which its last client alone may ask, and could be answered
     /// nowhere else.
     pub(crate) fn wants_spare(&self, pool: usize) -> bool {
@@ -189,7 +189,7 @@ impl<S> Matching<'_, S> {
             && self.keeps_all_idle(pool)
     }
 
-    /// Whether each idle backend of a pool is kept for the client that it served last.
+    /// True if each idle backend of a pool is kept for the client that it served last.
     fn keeps_all_idle(&self, pool: usize) -> bool {
         // Where triggers or views ask, every count may be asked for in a form that only the backend
         // of its statement can answer.
@@ -219,7 +219,7 @@ impl<S> Matching<'_, S> {
         late.min().unwrap_or(Time::NEVER).min(self.address_at)
     }
 
-    /// Whether somebody waits for what could be given at once: backends that were lost at the end
+    /// True if somebody waits for what could be given at once: backends that were lost at the end
     /// of a turn have made room after everybody was served.
     pub(crate) fn is_behind(&mut self) -> bool {
         if self.line.is_empty() || !self.running.has_room(0, self.shared, self.settings) {

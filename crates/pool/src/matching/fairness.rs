@@ -27,12 +27,12 @@ use reactor::Time;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<S> Matching<'_, S> {
-    /// Whether this group starts nothing from its lanes now, so that others catch up.
+    /// True if this group starts nothing from its lanes now, so that others catch up.
     pub(crate) fn yields(&mut self) -> bool {
         !self.line.is_empty() && self.is_ahead()
     }
 
-    /// Whether a statement that has just come goes behind those that wait in other groups.
+    /// True if a statement that has just come goes behind those that wait in other groups.
     pub(crate) fn is_ahead(&mut self) -> bool {
         if self.shared.groups < 2 {
             return false;
@@ -73,7 +73,7 @@ impl<S> Matching<'_, S> {
         (self.shared.budget).note_idle(self.index, self.pools.unused());
     }
 
-    /// Whether somebody waits while as many statements run as may.
+    /// True if somebody waits while as many statements run as may.
     fn is_limited(&self) -> bool {
         !self.line.is_empty() && !self.running.has_room(0, self.shared, self.settings)
     }

@@ -41,7 +41,7 @@ impl<S> Matching<'_, S> {
         best.map(|(_, lease)| lease)
     }
 
-    /// Whether a client's statement may go out behind others at all.
+    /// True if a client's statement may go out behind others at all.
     fn may_ride(&self, client: &Client<S>, message: &[u8]) -> bool {
         Riders::takes(message.len())
             && !client.is_held()
@@ -50,7 +50,7 @@ impl<S> Matching<'_, S> {
             && self.shared.code_catalogue.holds(client.statement.judged)
     }
 
-    /// Whether the statement of a client, which may ride, may go out behind what is in flight on
+    /// True if the statement of a client, which may ride, may go out behind what is in flight on
     /// this backend.
     fn takes_rider(
         &self,

@@ -160,7 +160,7 @@ impl Bench {
         self.settings = Arc::new(settings);
     }
 
-    /// What the last client of a backend would lose.
+    /// Loss of the last client of a backend.
     fn affinity_of(&mut self, lease: Key) -> Affinity {
         let matching = self.matching();
         matching.affinity(matching.backends.get(lease).unwrap())

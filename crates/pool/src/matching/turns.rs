@@ -1,4 +1,4 @@
-//! Whose turn it is, in the lanes of a group.
+//! Turns of the clients in the queues of a group.
 //!
 //! The rules are those of `lane.rs`, within one pool. Here comes in what does not stand in a lane:
 //! the backends that are reserved for logins and statements of high priority, and slow readers,
@@ -29,7 +29,7 @@ const ALL: [LaneName; 5] = [
     LaneName::Long,
 ];
 
-/// Whether a lane's entry still stands: its client is there and has not been served since.
+/// True if a lane's entry still stands: its client is there and has not been served since.
 pub(crate) fn stands<S>(clients: &Slots<crate::client::Client<S>>, waiting: &Waiting) -> bool {
     clients
         .get(waiting.client)
@@ -78,7 +78,7 @@ impl<S> Matching<'_, S> {
             .find_map(|lane| self.front_in(pool, lane))
     }
 
-    /// Whether the low lane of a pool has as many backends as it may have: all, while slow readers
+    /// True if the low lane of a pool has as many backends as it may have: all, while slow readers
     /// keep their share from others, or while its account has less than its fair part.
     pub(crate) fn is_reserve_reached(&self, pool: usize) -> bool {
         let unused = self.pools.unused();
@@ -86,7 +86,7 @@ impl<S> Matching<'_, S> {
         reached && !self.is_squeezed() && !self.is_below_fair_part(pool)
     }
 
-    /// Whether the low lane waits for a backend besides the reserve, and the group may have more.
+    /// True if the low lane waits for a backend besides the reserve, and the group may have more.
     pub(crate) fn wants_more(&mut self, pool: usize) -> bool {
         let budget = &self.shared.budget;
         self.pools.count < budget.most()
@@ -112,8 +112,8 @@ impl<S> Matching<'_, S> {
         (self.pools).oldest_wait(lanes, |waiting| stands(clients, waiting))
     }
 
-    /// Who of a pool gets on now, and with which idle backend; `None` for one who has had a backend
-    /// all the while.
+    /// Client of a pool that gets on now, with its idle backend; `None` for one that has had a
+    /// backend all the while.
     pub(crate) fn next_to_serve(&mut self, pool: usize) -> Option<(Waiting, Option<Key>)> {
         let waiting = self.front_to_serve(pool)?;
         let client = self.clients.get(waiting.client)?;
@@ -189,7 +189,7 @@ impl<S> Matching<'_, S> {
             .sum()
     }
 
-    /// Whether a client's statement goes to the high lane because it is known to be short, and slow
+    /// True if a client's statement goes to the high lane because it is known to be short, and slow
     /// readers keep more than they may.
     pub(crate) fn goes_before_slow(&self, key: Key) -> bool {
         self.is_over_share()
@@ -217,11 +217,11 @@ impl<S> Matching<'_, S> {
         moved
     }
 
-    /// Whether a client's command waits though it has this backend: a KILL for the statement before
+    /// True if a client's command waits though it has this backend: a KILL for the statement before
     /// may still hit it; or the lease lasts only until something is read back, and others wait for
-    /// its end, so that this one must not go before theirs. Nor must one go out while what is
-    /// read back comes from a backend that stands in a schema that is not its client's, or while
-    /// the server reports its session: what is sent behind that may already stand in another one.
+    /// its end, so that this one must not go before theirs. Nor must one go out while what is read
+    /// back comes from a backend that stands in a schema that is not its client's, or while the
+    /// server reports its session: what is sent behind that may already stand in another one.
     pub(crate) fn waits_for_read_back(&mut self, key: Key, lease: Key) -> bool {
         let Some(backend) = self.backends.get(lease) else {
             return false;
@@ -242,7 +242,7 @@ impl<S> Matching<'_, S> {
         asks && unsure || ends && self.front_of(pool).is_some()
     }
 
-    /// Whether a statement of a client that has this backend waits for its turn as well, because as
+    /// True if a statement of a client that has this backend waits for its turn as well, because as
     /// many statements run as may: under `high_prio_mode = "none"`.
     pub(crate) fn waits_with_lease(&self, key: Key, lease: Key) -> bool {
         let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))

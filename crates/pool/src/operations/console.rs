@@ -384,7 +384,7 @@ fn number(number: impl TryInto<i64>) -> Value {
     number.try_into().map_or(Value::Null, Value::Integer)
 }
 
-/// Whether something is so.
+/// True if something is so.
 fn flag(on: bool) -> Value {
     number(i64::from(on))
 }

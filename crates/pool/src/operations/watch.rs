@@ -56,7 +56,7 @@ const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_create_p
 
 /// What was asked at once.
 struct Asked {
-    /// Whether the global values were told.
+    /// True if the global values were told.
     told: Result<(), ProbeError>,
     /// Counters of statements about accounts.
     accounts: Result<Rows, ProbeError>,

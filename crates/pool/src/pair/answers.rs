@@ -79,7 +79,7 @@ impl<S> Pair<'_, S> {
         Ok(())
     }
 
-    /// Whether the trace of stored code that failed could stand among the warnings: it does not
+    /// True if the trace of stored code that failed could stand among the warnings: it does not
     /// where the session keeps no notes, or had no room for it.
     fn notes_told(&mut self, answer: &Answer) {
         let mut columns = answer.of(Properties::NOTES).map(|(_, value)| value);

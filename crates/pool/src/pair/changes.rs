@@ -1,4 +1,4 @@
-//! What trackers report, and what follows from it for the session and the transaction of a pair.
+//! Reports of trackers, and their consequences for the session and the transaction of a pair.
 //!
 //! The problem: a report says what is, not why; what no text of the client explains may have been
 //! done by stored code, which may have done more that is not reported. The mechanism: a text says
@@ -36,7 +36,7 @@ const USED_UP: [&[u8]; 4] = [b"timestamp", b"insert_id", b"rand_seed1", b"rand_s
 /// Causes of pins of clients whose text sets one of these.
 const USED: [PinCause; 2] = [PinCause::VariableInUse, PinCause::SpecialVariable];
 
-/// How variables begin that say what is tracked.
+/// Beginning of the variables that say what is tracked.
 const TRACKING: &[u8] = b"session_track_";
 /// The one of them that no backend has on for the pool.
 const TRACKING_GTIDS: &[u8] = b"session_track_gtids";
@@ -44,7 +44,7 @@ const TRACKING_GTIDS: &[u8] = b"session_track_gtids";
 /// where its literals are in one, and the answers to the pool's questions come in one.
 const WIDE: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
 
-/// Whether a variable says that results or literals are in such a character set.
+/// True if a variable says that results or literals are in such a character set.
 pub(crate) fn is_wide(name: &[u8], value: &[u8]) -> bool {
     let set = value.split(|&byte| byte == b'_').next().unwrap_or_default();
     let named = CHARSET_VARIABLES
@@ -53,9 +53,9 @@ pub(crate) fn is_wide(name: &[u8], value: &[u8]) -> bool {
     named && WIDE.contains(&set)
 }
 
-/// What the changes in a reply come to, while they are read.
+/// Changes in a reply, while they are read.
 struct Reported<'t> {
-    /// What the texts say of them.
+    /// Explanation of them by the texts.
     explanation: Explanation,
     /// The session before them.
     known: Rc<Session>,
@@ -85,14 +85,14 @@ impl Reported<'_> {
 }
 
 impl<S> Client<S> {
-    /// Whether a report of this variable says nothing of its session: each statement has its own,
+    /// True if a report of this variable says nothing of its session: each statement has its own,
     /// or it is one of the pool's trackers.
     fn is_no_setting(&self, name: &[u8]) -> bool {
         let tracks = name.starts_with(TRACKING) && name != TRACKING_GTIDS;
         RECREATED.contains(&name) || tracks && !self.is_pinned_for(PINNED)
     }
 
-    /// Whether a report that `timestamp` has changed comes of its own text.
+    /// True if a report that `timestamp` has changed comes of its own text.
     fn sets_clock(&self) -> bool {
         let touched = self.touched.as_ref();
         touched.is_some_and(|touched| touched.asks_clock())

@@ -1,5 +1,5 @@
-//! What a client's statement has left when its reply is complete: counts, conditions, FOUND_ROWS();
-//! whose of these stand on a backend, and what clears them.
+//! State that a client's statement leaves when its reply is complete: counts, conditions,
+//! FOUND_ROWS(); those of them that are still valid on a backend, and what clears them.
 //!
 //! The problem: the next statement may ask for any of it, and both ends have a part: the client
 //! what the reply told, its backend the rest, as long as nothing changes it there. The mechanism:
@@ -61,7 +61,7 @@ const CLEARS_MYSQL: &str = "DO 0";
 /// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
 pub(super) const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
 
-/// Whose conditions those are that a statement has left for which nobody waits.
+/// Owner of the conditions of a statement for which nobody waits.
 const NOBODY: Key = Key::from_parts(u32::MAX, 0);
 
 impl<S> Pair<'_, S> {
@@ -104,7 +104,7 @@ impl<S> Pair<'_, S> {
         }
     }
 
-    /// Whether the statement may have set a variable before it failed: an error has no room for a
+    /// True if the statement may have set a variable before it failed: an error has no room for a
     /// report. Where its values call nothing, errors of [`NOT_BEGUN`] come before the first.
     fn may_have_set_unseen(&self, summary: &ReplySummary) -> bool {
         let statement = &self.client.statement;
@@ -216,7 +216,7 @@ impl<S> Backend<S> {
 }
 
 impl<S> Pair<'_, S> {
-    /// Whether the backend may hold conditions that are not those of its client's statement before:
+    /// True if the backend may hold conditions that are not those of its client's statement before:
     /// no client is to read another's, whatever its text, or code that it calls, asks for.
     pub(super) fn has_conditions_of_others(&self) -> bool {
         let Some(of) = self.backend.conditions_of else {

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use wire::attributes::{Form, put_query};
 use wire::command::Command;
 
-/// Whether a name must not be there while code runs for a client that nobody has read: all but the
+/// True if a name must not be there while code runs for a client that nobody has read: all but the
 /// client's own, and these too unless it stays.
 pub(crate) fn hides<S>(client: &Client<S>, entry: &NamedEntry) -> bool {
     let own = client.prepared.as_ref().filter(|_| client.pins.is_unread());
@@ -31,7 +31,7 @@ pub(crate) fn hides<S>(client: &Client<S>, entry: &NamedEntry) -> bool {
     there.is_some_and(|there| known.is_none_or(|known| *there != *known))
 }
 
-/// Whether code that a text runs may prepare statements by name: functions and triggers may not.
+/// True if code that a text runs may prepare statements by name: functions and triggers may not.
 fn may_prepare(class: &classify::Statement) -> bool {
     class.multi || matches!(class.verb, Verb::Call | Verb::Prepare)
 }

@@ -1,4 +1,4 @@
-//! What becomes of a lease when nothing is in flight any more.
+//! Fate of a client's backend when nothing is in flight any more.
 //!
 //! The problem: what a statement has left is not all reported. Up to six questions stand between
 //! its reply and the next client of its backend, and which of them are asked, and in which order,
@@ -24,7 +24,7 @@ use session::last_statement::Owed;
 use session::read_back::{Properties, Question, question};
 use sql::classify::{PinCause, Reads};
 
-/// What is to be done next.
+/// Next action.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Nothing: something is in flight, or the client has not come to rest.
@@ -41,7 +41,7 @@ pub(crate) enum Next {
     Free,
 }
 
-/// Whether the client whose lease is decided stays in this process.
+/// Place of the client whose backend is decided: this process or the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
     /// It does.
@@ -51,7 +51,7 @@ enum Stay {
 }
 
 impl<S> Client<S> {
-    /// Which properties of its session its backend alone knows.
+    /// Properties of its session that its backend alone knows.
     pub(crate) fn changed_properties(&self) -> Properties {
         let touched = self.touched.as_ref();
         let variables = touched.is_some_and(|touched| touched.fresh);
@@ -73,8 +73,8 @@ impl<S> Pair<'_, S> {
         self.next_of(Stay::Here)
     }
 
-    /// The same of a client that is to go to another process together with its backend: also where
-    /// it keeps that, what the server owes is asked for first.
+    /// Next action for a client that is to go to another process together with its backend: also
+    /// where it keeps that, pending read-backs come first.
     pub(crate) fn next_before_leaving(&mut self) -> Next {
         self.next_of(Stay::Leaves)
     }
@@ -192,7 +192,7 @@ mod tests {
     use session::statement::Explanation;
     use wire::command::ReplyShape;
 
-    /// What is asked next, as text.
+    /// Next question, as text.
     fn asked(parts: &mut Parts) -> String {
         match parts.pair().next() {
             Next::Ask(out) => String::from_utf8_lossy(&out).into_owned(),

@@ -41,14 +41,14 @@ pub(crate) struct OwnAnswer<'a> {
     pub(crate) extended: u32,
 }
 
-/// What is to be done with the two when an answer has been taken.
+/// Next action with the two when an answer has been taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum After {
     /// Nothing: more is in flight.
     Nothing,
-    /// What becomes of the lease is decided anew.
+    /// Decide anew on the client's backend.
     Settle,
-    /// The same, in front of which a command that has waited for this answer goes on.
+    /// Decide anew; a command that has waited for this answer goes on first.
     GoOn,
     /// The backend stands in the session of its client, which goes on or is let in.
     Stands,
@@ -72,7 +72,7 @@ impl After {
 }
 
 impl<S> Client<S> {
-    /// Whether its last statement, which failed or warned on MariaDB, may have left the trace of
+    /// True if its last statement, which failed or warned on MariaDB, may have left the trace of
     /// stored code among the warnings.
     pub(crate) fn trace_of(&self, summary: &ReplySummary) -> Trace {
         match self.statement.code {
@@ -125,7 +125,7 @@ impl<S> Pair<'_, S> {
         After::if_read(read, After::Stands)
     }
 
-    /// The same, without whose success its client's statement has no effect.
+    /// Takes an answer without whose success its client's statement has no effect.
     fn joined(&mut self, last: bool, summary: &ReplySummary) -> After {
         if summary.error.is_some() {
             return After::Unrestored(Behind::NotRun);

@@ -40,7 +40,7 @@ impl<S> Client<S> {
         reply
     }
 
-    /// What of the reply to its command it is told otherwise than the server says it.
+    /// Parts of the reply to its command that it is told otherwise than the server says them.
     fn adjustments(&self) -> Adjustments {
         let mut adjustments = Adjustments::default();
         if self.forgets_changes() {
@@ -57,7 +57,7 @@ impl<S> Client<S> {
 /// The oldest reply of a backend.
 pub(crate) struct Passing<'a, S> {
     pub(crate) backend: &'a mut Backend<S>,
-    /// Who is sent it, if it is a client's and that is there.
+    /// The client to relay to; `None` if it disconnected.
     pub(crate) client: Option<&'a mut Client<S>>,
     pub(crate) server: &'a ServerFacts,
 }
@@ -130,7 +130,7 @@ fn wanted_of<'a, S>(
     }
 }
 
-/// Whether a schema that the reply names is of a statement before it. The trackers of the pool make
+/// True if a schema that the reply names is of a statement before it. The trackers of the pool make
 /// MariaDB report, where those of the client would not.
 fn is_of_before<S>(client: &Client<S>, backend: &Backend<S>, mysql: bool) -> bool {
     let may_be_owed = backend.in_transaction() || backend.reports != Reports::Complete;
@@ -167,7 +167,7 @@ mod tests {
         out
     }
 
-    /// What is sent of it; `is_there`: to a client that wants to hear all.
+    /// Bytes that are sent of it; `is_there`: to a client that wants to hear all.
     fn sent(parts: &mut Parts, is_there: bool) -> Vec<u8> {
         parts.client.capabilities = DEPRECATE_EOF | SESSION_TRACK;
         parts.client.seq = 9;

@@ -44,7 +44,7 @@ impl<S> Client<S> {
         prepared.get(id).map(|held: &Held| held.id)
     }
 
-    /// Whether nothing more than its own command belongs to an execution.
+    /// True if nothing more than its own command belongs to an execution.
     pub(crate) fn executes_whole(&self, command: Command, id: u32) -> bool {
         let held = self.prepared.as_ref().and_then(|all| all.get(id));
         command == Command::StmtExecute
@@ -92,7 +92,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// Whether it prepares a statement in a session that is not known whole.
+    /// True if it prepares a statement in a session that is not known whole.
     pub(crate) fn prepares_unread(&self) -> bool {
         let prepares = |under_way: &UnderWay| under_way.command == Command::StmtPrepare;
         self.last.owed.changed.intersects(Properties::COLLATION)
@@ -128,7 +128,7 @@ impl<S> Client<S> {
         under_way.map_or(0, |under_way| self.drop_long_data(under_way.id))
     }
 
-    /// Whether a backend has what its execution needs.
+    /// True if a backend has what its execution needs.
     pub(crate) fn is_prepared_on(
         &self,
         backend: &Backend<S>,
@@ -514,21 +514,20 @@ impl<S> Pair<'_, S> {
     }
 }
 
-/// Whether a server could not read an execution. It says so before it closes the cursor that the
+/// True if a server could not read an execution. It says so before it closes the cursor that the
 /// execution before has opened.
 fn is_unread(summary: &ReplySummary) -> bool {
     summary.is_error(1835) || is_of_arguments(summary)
 }
 
-/// Whether a server still has the long data of an execution that failed: one that it did not read
-/// (1835), or one to which data for no parameter had come (1210, of another function).
-/// Of an execution whose types cannot have them, it drops them (seen on MariaDB 10.11 and MySQL
-/// 9.7).
+/// True if a server still has the long data of an execution that failed: one that it did not read
+/// (1835), or one to which data for no parameter had come (1210, of another function). Of an
+/// execution whose types cannot have them, it drops them (seen on MariaDB 10.11 and MySQL 9.7).
 fn leaves_long_data(summary: &ReplySummary) -> bool {
     summary.is_error(1835) || summary.is_error(1210) && !is_of_arguments(summary)
 }
 
-/// Whether a server took the arguments of an execution apart and could not use them.
+/// True if a server took the arguments of an execution apart and could not use them.
 fn is_of_arguments(summary: &ReplySummary) -> bool {
     let of_execution = |(_, text): &(u16, String)| text.contains("stmt_execute");
     summary.is_error(1210) && summary.error.as_ref().is_some_and(of_execution)

@@ -1,4 +1,4 @@
-//! What a statement leaves for questions about it: warnings, errors, and counts.
+//! State that a statement leaves for questions about it: warnings, errors, and counts.
 //!
 //! The problem: SHOW WARNINGS, GET DIAGNOSTICS, `@@warning_count`, ROW_COUNT() and FOUND_ROWS() ask
 //! the session about its last statement, and the backend that ran it may have served others since.
@@ -34,7 +34,7 @@ use sql::own_id::{Values, with_values};
 /// were not tried.
 const MYSQL_SHOWS_ALONE: u32 = 90_700;
 
-/// Whether a server refuses a text of several statements before it runs any of them, so that
+/// True if a server refuses a text of several statements before it runs any of them, so that
 /// nothing in it asks: its client may send one statement only.
 pub(crate) fn is_refused_whole(found: &classify::Statement, session: &Session) -> bool {
     let one = matches!(found.verb, Verb::Select | Verb::Show | Verb::Diagnostics);
@@ -42,7 +42,7 @@ pub(crate) fn is_refused_whole(found: &classify::Statement, session: &Session) -
 }
 
 impl<S> Client<S> {
-    /// Whether a text that begins with a question about conditions cannot have it answered from
+    /// True if a text that begins with a question about conditions cannot have it answered from
     /// what was kept, because of code that it runs behind, and there are some, elsewhere.
     pub(crate) fn lacks_conditions(&self, found: &classify::Statement) -> bool {
         let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
@@ -54,7 +54,7 @@ impl<S> Client<S> {
                 .intersects(Reads::DIAGNOSTICS)
     }
 
-    /// Whether the syntax error of a text that its server refuses whole comes behind the conditions
+    /// True if the syntax error of a text that its server refuses whole comes behind the conditions
     /// of before: to MySQL a text is a question about them as soon as GET DIAGNOSTICS stands there.
     pub(crate) fn stacks_conditions(&self, found: &classify::Statement, server: Server) -> bool {
         found.verb == Verb::Diagnostics && self.is_refused_behind_conditions(found, server)
@@ -71,7 +71,7 @@ impl<S> Client<S> {
         server.is_mysql() && is_refused_whole(found, &self.session) && self.last.has_conditions()
     }
 
-    /// Whether a text shows conditions where there are none: none stand on its backend either, once
+    /// True if a text shows conditions where there are none: none stand on its backend either, once
     /// it is cleared of others'. On MySQL the pool's own question for FOUND_ROWS() leaves a
     /// warning.
     pub(crate) fn shows_none(&self, found: &classify::Statement, server: Server) -> bool {
@@ -80,7 +80,7 @@ impl<S> Client<S> {
         shows && !self.last.has_conditions() && self.last.conditions == 0 && !server.is_mysql()
     }
 
-    /// Whether its last statement's warnings are not all kept, or not as the session would have
+    /// True if its last statement's warnings are not all kept, or not as the session would have
     /// them shown now.
     fn lacks_warnings(&self) -> bool {
         let charset = self.session.variable(b"character_set_results");
@@ -89,7 +89,7 @@ impl<S> Client<S> {
     }
 }
 
-/// How a question about the statement before is answered elsewhere.
+/// Answer to a question about the statement before, where its backend does not give it.
 pub(crate) enum Previous {
     /// By these rows, as they were kept.
     Rows(Vec<u8>),
@@ -101,7 +101,7 @@ pub(crate) enum Previous {
     Gone,
 }
 
-/// Whether FOUND_ROWS() in a text may tell of another query of the same text: to MariaDB it is the
+/// True if FOUND_ROWS() in a text may tell of another query of the same text: to MariaDB it is the
 /// number of rows so far behind UNION, and none behind a derived table.
 fn counts_itself(found: &classify::Statement, server: Server) -> bool {
     let queries = found.marks.contains(Marks::SELECT_INSIDE)
@@ -199,7 +199,7 @@ impl<'a, S> Before<'a, S> {
         }
     }
 
-    /// The same of a text of several statements, of which only the first may ask.
+    /// Answer for a text of several statements, of which only the first may ask.
     fn previous_in_first(&self, sql: &[u8], mode: LexMode) -> Previous {
         let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
         let Some(end) = semicolon.map(|token| token.start) else {
@@ -226,7 +226,7 @@ impl<'a, S> Before<'a, S> {
         Previous::Text(text)
     }
 
-    /// What is known of the statement before, for the questions that its backend cannot answer.
+    /// Values of the statement before, for the questions that its backend cannot answer.
     fn values(&self, found: &classify::Statement) -> Values<'a> {
         let client = self.view.client;
         let mut values = Values {

@@ -87,7 +87,7 @@ impl<S> Backend<S> {
         self.reports = self.reports_after(summary, mysql, (code, explanation));
     }
 
-    /// Whether the server owes a report that can be had now.
+    /// True if the server owes a report that can be had now.
     pub(crate) fn owes_report(&self, mysql: bool) -> bool {
         self.reports != Reports::Complete && (mysql || !self.in_transaction())
     }
@@ -144,7 +144,7 @@ impl<S> Pair<'_, S> {
 }
 
 impl<S> Client<S> {
-    /// Whether its statement may have run stored code, or has run in another default schema, as
+    /// True if its statement may have run stored code, or has run in another default schema, as
     /// prepared statements do: a server reports the client's own again behind it.
     fn runs_unseen(&self) -> bool {
         let prepared = self.prepared.as_ref().and_then(|p| p.under_way.as_ref());

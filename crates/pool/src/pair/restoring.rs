@@ -158,7 +158,7 @@ impl<S> Pair<'_, S> {
         front
     }
 
-    /// Whether the backend stands in this session, and with its client's LAST_INSERT_ID().
+    /// True if the backend stands in this session, and with its client's LAST_INSERT_ID().
     fn stands_in(&self, session: &Rc<Session>) -> bool {
         Rc::ptr_eq(&self.backend.session, session)
             && self.backend.insert_id == Some(self.client.last.insert_id)
@@ -360,7 +360,7 @@ impl<S> Pair<'_, S> {
     }
 }
 
-/// Whether a client's text may stand behind others in one command of at most `room` bytes more.
+/// True if a client's text may stand behind others in one command of at most `room` bytes more.
 fn may_join<S>(
     client: &Client<S>,
     form: Form,
@@ -382,7 +382,7 @@ fn may_join<S>(
         && (client.session.multi_statements || one())
 }
 
-/// Whether what brings a backend from one session to the other cannot fail on it. Inside of a
+/// True if what brings a backend from one session to the other cannot fail on it. Inside of a
 /// transaction a SET may fail that does not outside.
 fn cannot_fail_on<S>(from: &Session, to: &Session, epoch: u64, backend: &Backend<S>) -> bool {
     let role = || switch_cannot_fail(from, to, backend.login_role.as_deref());

@@ -46,13 +46,13 @@ impl<S> Client<S> {
         schema.filter(|_| self.session.role.is_none() && !self.role_is_unread())
     }
 
-    /// Whether its backend may be in a role that was not read back.
+    /// True if its backend may be in a role that was not read back.
     pub(crate) fn role_is_unread(&self) -> bool {
         self.last.owed.changed.intersects(Properties::ROLE)
             || self.statement.untracked.contains(Untracked::ROLE)
     }
 
-    /// Whether its backend may stand in a session that only a question would tell: in such a role,
+    /// True if its backend may stand in a session that only a question would tell: in such a role,
     /// or with another collation of results, of which no report tells.
     pub(crate) fn session_is_unread(&self) -> bool {
         let changed = self.changed_properties();

@@ -1,4 +1,5 @@
-//! What a client is told of its session: what the server tells by default, or what it has set.
+//! Reports to a client about its session: those that the server sends by default, or those that it
+//! has set.
 //!
 //! The problem: the pool needs every tracker of a backend, and a client may switch trackers off, or
 //! name the variables that it wants to hear of. The mechanism: a SET that does so is taken apart
@@ -25,13 +26,14 @@ use wire::track::{Bound, Transactions, Wanted, keep, put_schema};
 /// Why a client keeps its backend whose trackers are as it has set them.
 pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);
 
-/// What a client wants to be told of its session.
+/// Reports that a client wants.
 pub(crate) enum WantedBy<'a> {
-    /// What the server tells by default.
+    /// Reports by default.
     Usual(&'a Wanted),
-    /// What its session says.
+    /// Reports by the session's own settings.
     Own(Rc<Tracked>),
-    /// What follows from a SET of its own, for one reply; or from what its backend was set to.
+    /// Reports that follow from a SET of its own, for one reply; or from the settings of its
+    /// backend.
     Made(Wanted),
 }
 
@@ -48,7 +50,7 @@ impl Deref for WantedBy<'_> {
 }
 
 impl<'a> WantedBy<'a> {
-    /// The same, but for the default schema.
+    /// Reports but for the default schema.
     pub(crate) fn without_schema(self) -> WantedBy<'a> {
         WantedBy::Made(Wanted {
             schema: false,
@@ -56,7 +58,7 @@ impl<'a> WantedBy<'a> {
         })
     }
 
-    /// The same, but for changes of some state.
+    /// Reports but for changes of some state.
     pub(crate) fn without_state(self) -> WantedBy<'a> {
         WantedBy::Made(Wanted {
             state: false,
@@ -65,7 +67,7 @@ impl<'a> WantedBy<'a> {
     }
 }
 
-/// What the trackers of a client's session report.
+/// Reports of the trackers of a client's session.
 pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> WantedBy<'a> {
     if let Some(retracking) = &client.retracking {
         return WantedBy::Made(retracking.now.clone());
@@ -107,12 +109,12 @@ impl<S> Client<S> {
         debug_assert!(added.is_ok());
     }
 
-    /// Whether its statement makes the server forget changes that it was to be told of.
+    /// True if its statement makes the server forget changes that it was to be told of.
     pub(crate) fn forgets_changes(&self) -> bool {
         self.retracking.as_ref().is_some_and(|found| found.forgets)
     }
 
-    /// What it has set its trackers to, if its backends do not know.
+    /// Settings of its trackers, if its backends do not know them.
     pub(crate) fn tracks<'a>(&'a self, server: &'a ServerFacts) -> Option<&'a Tracked> {
         let own = self.session.tracked.as_deref();
         (!self.is_pinned_for(PINNED)).then(|| own.unwrap_or(&server.trackers))

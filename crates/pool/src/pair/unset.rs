@@ -60,9 +60,9 @@ fn unset_in(
     unset
 }
 
-/// Whether a SET gives literals to user variables and does nothing else. No server refuses that,
-/// and each variable is what its value makes of it, whatever it was before. Of a SET that fails
-/// it depends on the server and on where it fails which variables are there then.
+/// True if a SET gives literals to user variables and does nothing else. No server refuses that,
+/// and each variable is what its value makes of it, whatever it was before. Of a SET that fails it
+/// depends on the server and on where it fails which variables are there then.
 fn only_assigns(sql: &[u8], mode: LexMode) -> bool {
     let mut tokens = Lexer::new(sql, mode);
     let text = |token: Token| &sql[token.start..token.end];
@@ -100,14 +100,14 @@ fn only_assigns(sql: &[u8], mode: LexMode) -> bool {
     }
 }
 
-/// Whether `@name` is one that every server takes.
+/// True if `@name` is one that every server takes.
 fn is_plain(variable: &[u8]) -> bool {
     let letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
     (2..=PLAIN_LEN_MAX).contains(&variable.len()) && variable[1..].iter().all(letter)
 }
 
 impl<S> Client<S> {
-    /// Whether a user variable may be set in its session.
+    /// True if a user variable may be set in its session.
     fn may_have(&self, name: &[u8]) -> bool {
         let touched = self.touched.as_ref();
         self.session.user_variable(name).is_some()
@@ -133,13 +133,13 @@ impl<S> Client<S> {
         }
     }
 
-    /// Whether its command finds nothing on a backend that it must not find there.
+    /// True if its command finds nothing on a backend that it must not find there.
     pub(crate) fn is_clean_on(&self, backend: &Backend<S>) -> bool {
         let own = |name: &[u8]| self.may_have(name);
         !backend.had.has_any_of(self.unset(), own)
     }
 
-    /// Whether a backend can be brought into the state that its command needs, of sessions that
+    /// True if a backend can be brought into the state that its command needs, of sessions that
     /// began like this. `key`: the client's own.
     pub(crate) fn can_run_on(
         &self,
@@ -166,7 +166,7 @@ impl<S> Client<S> {
         server.reset_loses_foreign_keys && !self.session.is_as_reset(begun)
     }
 
-    /// Whether a backend has to begin its session anew for its command: it has what that must not
+    /// True if a backend has to begin its session anew for its command: it has what that must not
     /// find, or lacks what it must find, or it is one of MySQL that a reset alone brings into the
     /// client's session. `key`: the client's own.
     pub(crate) fn needs_renewal(
@@ -188,7 +188,7 @@ impl<S> Client<S> {
         differs && from.needs_reset_for(to, begun)
     }
 
-    /// Whether stored code may have types there that it would not have in its session, and that it
+    /// True if stored code may have types there that it would not have in its session, and that it
     /// has not itself given it. `key`: the client's own.
     pub(crate) fn finds_types_of_others(&self, backend: &Backend<S>, key: Key) -> bool {
         let others = |typed: &&Typed| typed.by != Some(key);
@@ -196,8 +196,8 @@ impl<S> Client<S> {
         typed.is_some_and(|typed| Some(&*typed.typing) != self.session.typing())
     }
 
-    /// Whether its command sets its default schema on a backend with any: where that fails,
-    /// it may go on elsewhere.
+    /// True if its command sets its default schema on a backend with any: where that fails, it may
+    /// go on elsewhere.
     pub(crate) fn may_choose_schema(&self) -> bool {
         self.statement.standing == Standing::NewSchema
             && !self.is_begin_deferred()

@@ -286,8 +286,8 @@ impl<S> Pair<'_, S> {
     }
 }
 
-/// Whether so many user variables with so many bytes follow their client, in a group where all
-/// have `all` bytes then.
+/// True if so many user variables with so many bytes follow their client, in a group where all have
+/// `all` bytes then.
 fn fits((count, bytes): (usize, usize), all: usize) -> bool {
     count <= COUNT_MAX && bytes <= CLIENT_BYTES_MAX && all <= GROUP_BYTES_MAX
 }
@@ -308,7 +308,7 @@ mod tests {
     use session::read_back::Question;
     use wire::command::ReplyShape;
 
-    /// Whether a question about user variables still counts when a statement that sets these, and
+    /// True if a question about user variables still counts when a statement that sets these, and
     /// the clock if it does, has been sent behind it; and whether they are to be asked for again.
     fn asked_behind(names: &[&str], clock: u8) -> (bool, bool) {
         let mut parts = Parts::leased();

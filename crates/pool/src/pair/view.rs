@@ -39,29 +39,29 @@ impl<'a, S> ClientView<'a, S> {
 }
 
 impl<S> ClientView<'_, S> {
-    /// Whether every statement that its backend may have is held by a cursor; `share`: how many it
+    /// True if every statement that its backend may have is held by a cursor; `share`: how many it
     /// may have.
     pub(crate) fn is_full(&self, share: usize) -> bool {
         self.backend
             .is_some_and(|backend| backend.prepared.is_full(share))
     }
 
-    /// Whether its backend is asked this on its behalf, and has not answered yet.
+    /// True if its backend is asked this on its behalf, and has not answered yet.
     pub(crate) fn is_being_asked(&self, purpose: Purpose) -> bool {
         self.has_in_flight(|command| command.purpose == purpose)
     }
 
-    /// Whether its backend is asked for this property of its session, and has not answered yet.
+    /// True if its backend is asked for this property of its session, and has not answered yet.
     pub(crate) fn is_reading(&self, property: Properties) -> bool {
         self.has_in_flight(|command| command.reads(property))
     }
 
-    /// Whether its FOUND_ROWS() is being read back: it outlives the session.
+    /// True if its FOUND_ROWS() is being read back: it outlives the session.
     pub(crate) fn is_counting(&self) -> bool {
         self.client.last.found_rows.get().is_none() && self.is_reading(Properties::FOUND_ROWS)
     }
 
-    /// Whether a text asks for what is being read back at this moment: FOUND_ROWS(), or the
+    /// True if a text asks for what is being read back at this moment: FOUND_ROWS(), or the
     /// conditions of the statement before.
     pub(crate) fn is_read_back_now(&self, reads: Reads) -> bool {
         let conditions = reads.intersects(Reads::DIAGNOSTICS);
@@ -71,7 +71,7 @@ impl<S> ClientView<'_, S> {
             || reads.intersects(Reads::FOUND_ROWS) && self.is_counting()
     }
 
-    /// Whether its backend has to tell a text that reads this whether its last statement has
+    /// True if its backend has to tell a text that reads this whether its last statement has
     /// counted, and can.
     pub(crate) fn tells_count(&self, reads: Reads) -> bool {
         let asks =
@@ -80,13 +80,13 @@ impl<S> ClientView<'_, S> {
         backend.is_some_and(|backend| !backend.transaction.is_announced())
     }
 
-    /// Whether such a command of its own is in flight on its backend.
+    /// True if such a command of its own is in flight on its backend.
     fn has_in_flight(&self, is_such: impl Fn(&InFlight) -> bool) -> bool {
         let own = |command: &InFlight| command.owner == Some(self.key) && is_such(command);
         (self.backend).is_some_and(|backend| backend.flight().iter().any(own))
     }
 
-    /// Whether nothing but questions of the pool's own is under way for an idle client.
+    /// True if nothing but questions of the pool's own is under way for an idle client.
     pub(crate) fn is_read_back(&self) -> bool {
         let client = self.client;
         if client.state() != ClientState::Idle || client.is_held() {

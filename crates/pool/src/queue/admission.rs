@@ -47,7 +47,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether one more may come in now, `gap` after the one before.
+    /// True if one more may come in now, `gap` after the one before.
     pub(crate) fn may_enter(&mut self, now: Time, gap: Duration) -> bool {
         if gap == Duration::ZERO {
             return true;

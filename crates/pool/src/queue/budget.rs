@@ -37,7 +37,7 @@ const BACKENDS_PER_RESERVED: usize = 8;
 /// The group wants nothing.
 const NOTHING: usize = 0;
 
-/// What one group has and wants; alone on its cache lines.
+/// Backends that one group has and wants; alone on its cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Share {
@@ -47,7 +47,7 @@ struct Share {
     reserved: AtomicUsize,
     /// Slots that it has taken.
     held: AtomicUsize,
-    /// How many of them it does not use, as it said at the end of its last turn.
+    /// Number of them that it does not use, as it said at the end of its last turn.
     idle: AtomicUsize,
     /// The number of its want, or [`NOTHING`]; a lower number is an older want.
     wants: AtomicUsize,
@@ -84,12 +84,12 @@ impl Share {
     }
 }
 
-/// What a group should give up for others.
+/// Backends that a group should give up for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owed {
     /// Nothing.
     Nothing,
-    /// What it has not used for a while.
+    /// One that it has not used for a while.
     Idle,
     /// The next backend that becomes free: another group is below its share.
     AtOnce,
@@ -102,7 +102,7 @@ pub struct Budget {
     free: AtomicIsize,
     /// The whole.
     total: AtomicUsize,
-    /// What each group would reserve at most.
+    /// Most backends that each group would reserve.
     reserved: usize,
     /// Groups that want something.
     wanting: AtomicUsize,
@@ -221,13 +221,13 @@ impl Budget {
         self.others(index).map(left).sum()
     }
 
-    /// Whether group `index` could take a slot now.
+    /// True if group `index` could take a slot now.
     pub(crate) fn has_room(&self, index: usize) -> bool {
         let free = self.free();
         free > 0 && self.shares[index].held() < self.most && free > self.left_to_others(index)
     }
 
-    /// Whether group `index`, in which no client has `unused` backends, has leased as many as the
+    /// True if group `index`, in which no client has `unused` backends, has leased as many as the
     /// low lane may have: the rest is for statements of high priority and for logins, so that
     /// clients which all wait for one lock leave them some.
     pub(crate) fn is_reserve_reached(&self, index: usize, unused: usize) -> bool {
@@ -235,7 +235,7 @@ impl Budget {
         reserved >= unused && reserved >= unused + self.by_right(index)
     }
 
-    /// Whether the next backend that becomes free in group `index`, which has `count`, is owed to
+    /// True if the next backend that becomes free in group `index`, which has `count`, is owed to
     /// another group.
     pub(crate) fn owes_next(&self, index: usize, count: usize) -> bool {
         count > self.share(index) && self.owed(index) == Owed::AtOnce
@@ -287,7 +287,7 @@ impl Budget {
         new
     }
 
-    /// Whether group `index` has noted that it lacks a slot.
+    /// True if group `index` has noted that it lacks a slot.
     pub(crate) fn wants(&self, index: usize) -> bool {
         self.shares[index].wants.load(SeqCst) != NOTHING
     }
@@ -337,7 +337,7 @@ impl Budget {
             .map(|(other, _)| other)
     }
 
-    /// What group `index` should give up.
+    /// Backend that group `index` should give up.
     pub(crate) fn owed(&self, index: usize) -> Owed {
         let mine = &self.shares[index];
         let borrows = mine.held() > mine.share();

@@ -90,17 +90,17 @@ impl Bulk {
         std::mem::take(&mut self.at_once)
     }
 
-    /// Whether the next turn has to come at once.
+    /// True if the next turn has to come at once.
     pub(crate) fn turns_at_once(&self) -> bool {
         !self.at_once.is_empty()
     }
 
-    /// Whether a backend is read in the next turn.
+    /// True if a backend is read in the next turn.
     pub(crate) fn reads_at_once(&self, lease: Key) -> bool {
         self.at_once.contains(&lease)
     }
 
-    /// Whether a backend's long reply goes on in a later turn.
+    /// True if a backend's long reply goes on in a later turn.
     pub(crate) fn has_reply_of(&self, lease: Key) -> bool {
         self.line.contains(&Piece::Reply(lease))
     }
@@ -124,7 +124,7 @@ impl Bulk {
         self.line.pop_front()
     }
 
-    /// Whether nothing may be done at this moment, or there is nothing.
+    /// True if nothing may be done at this moment, or there is nothing.
     pub(crate) fn is_at_rest(&self, now: Time, also: bool) -> bool {
         self.line.is_empty() && !also || self.rests_until > now
     }

@@ -64,7 +64,7 @@ impl CollectingGroups {
         self.now.fetch_sub(1, Relaxed);
     }
 
-    /// Whether groups may have to wait for each other.
+    /// True if groups may have to wait for each other.
     fn is_scarce(&self) -> bool {
         self.groups > self.max
     }
@@ -80,19 +80,19 @@ pub(crate) struct Collecting {
     heard_at: Time,
     /// When the group looks again whether it can have a turn.
     looks_at: Option<Time>,
-    /// Whether anybody else waits for this turn.
+    /// True if anybody else waits for this turn.
     is_wanted: bool,
     /// How long it is at most.
     turn: Duration,
 }
 
 impl Collecting {
-    /// Whether the reply of this client is taken off its backend now.
+    /// True if the reply of this client is taken off its backend now.
     pub(crate) fn takes(&self, client: Key) -> bool {
         self.client == Some(client)
     }
 
-    /// Whether nothing is taken off, and nothing waits for that.
+    /// True if nothing is taken off, and nothing waits for that.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.client.is_none() && self.looks_at.is_none()
     }

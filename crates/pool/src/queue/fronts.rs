@@ -56,7 +56,7 @@ impl Fronts {
         self.0[index].started.store(now.0, Relaxed);
     }
 
-    /// Whether statements have to wait at present: one that did was started only just now, in any
+    /// True if statements have to wait at present: one that did was started only just now, in any
     /// group. That nobody waits at this moment is no sign of leisure: with short statements the
     /// lanes are empty every other turn.
     pub(crate) fn anybody_waits(&self, now: Time) -> bool {
@@ -64,7 +64,7 @@ impl Fronts {
         self.0.iter().any(just_now)
     }
 
-    /// Whether group `index`, whose front waits since `mine`, lets others go first.
+    /// True if group `index`, whose front waits since `mine`, lets others go first.
     pub(crate) fn yields(&self, index: usize, mine: Time, now: Time) -> bool {
         let others = self.0.iter().enumerate().filter(|(i, _)| *i != index);
         let live =

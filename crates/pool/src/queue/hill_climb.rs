@@ -276,7 +276,7 @@ impl HillClimb {
     }
 }
 
-/// Whether the mean gain of pairs is more than what is `needed`, or less, or not known yet.
+/// True if the mean gain of pairs is more than what is `needed`, or less, or not known yet.
 fn verdict(pairs: usize, sum: f64, squares: f64, needed: f64) -> Ordering {
     if pairs < PAIRS_MIN {
         return Equal;

@@ -33,7 +33,7 @@ const STATEMENTS_PER_LOGIN: u32 = 3;
 /// Entries that may stay in the lanes of a pool when their clients have left, however few wait.
 const STALE_MAX: usize = 64;
 
-/// Which lane.
+/// Queue by its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneName {
     /// Logins whose schema no backend has accepted yet.
@@ -77,7 +77,7 @@ pub(crate) struct Waiting {
     pub client: Key,
     /// Since when; no other has the same.
     pub since: Time,
-    /// Where.
+    /// Queue of the place.
     pub lane: LaneName,
 }
 
@@ -226,7 +226,7 @@ impl Lanes {
         }
     }
 
-    /// Whether a client that waits since this moment has an entry.
+    /// True if a client that waits since this moment has an entry.
     pub(crate) fn has(&self, client: Key, since: Time) -> bool {
         let mut all = self.lanes.iter().flat_map(|lane| &lane.line);
         all.any(|entry| entry.client == client && entry.since == since)

@@ -6,7 +6,7 @@
 
 use sql::lex::{Kind, LexMode, Lexer, Token};
 
-/// Where a session's statements wait.
+/// Priority of a session's statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
     /// In the high lane, while there are tickets.
@@ -32,7 +32,7 @@ impl Priority {
     }
 }
 
-/// Which statements have high priority by themselves.
+/// Statements that have high priority by themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Those of a client that holds a backend: an open transaction, locks, a pin.
@@ -57,7 +57,7 @@ impl Mode {
     }
 }
 
-/// What a text asks of the pool itself.
+/// Request of a text to the pool itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// Nothing; it is the server's.

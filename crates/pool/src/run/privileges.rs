@@ -54,7 +54,7 @@ pub(crate) fn give_up(settings: &Settings, args: &PoolArgs) -> Result<(), String
     look_around(settings, args, user)
 }
 
-/// Whether the memory of the process is for nobody else to read, nor in a file.
+/// True if the memory of the process is for nobody else to read, nor in a file.
 ///
 /// # Errors
 /// The system's, in words.

@@ -65,7 +65,7 @@ impl BackendTlsMode {
         }
     }
 
-    /// Whether the server's certificate is checked.
+    /// True if the server's certificate is checked.
     fn verifies(self) -> bool {
         matches!(
             self,

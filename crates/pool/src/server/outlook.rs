@@ -1,4 +1,5 @@
-//! What one group has seen of the server's place: whom to dial, and what has changed since.
+//! State of the server's address as one group has seen it: the place to dial, and the changes
+//! since.
 //!
 //! [`Upstream`] knows more, for all groups and as it is at the moment. A group acts on changes, so
 //! it remembers which of them it has seen.
@@ -9,7 +10,7 @@ use crate::server::upstream::Upstream;
 use reactor::{Address, Time};
 use std::sync::Arc;
 
-/// What has changed since a group looked last.
+/// Changes since a group looked last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     /// An outage has ended.
@@ -18,7 +19,7 @@ pub(crate) struct Changed {
     pub(crate) has_moved: bool,
 }
 
-/// What a group has seen.
+/// State that a group has seen.
 #[derive(Debug)]
 pub(crate) struct Outlook {
     /// The server's name is being looked up: a dial is tried at this moment at the latest.
@@ -47,7 +48,7 @@ impl Outlook {
         address.ok()
     }
 
-    /// What has changed since this was asked last.
+    /// Changes since this was asked last.
     pub(crate) fn changes(&mut self, upstream: &Upstream) -> Changed {
         let (returns, moves) = (upstream.returns(), upstream.moves());
         Changed {

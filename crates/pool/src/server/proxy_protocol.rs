@@ -13,7 +13,7 @@
 use std::net::IpAddr;
 use wire::proxy_header::Version;
 
-/// Which header connections to the server begin with.
+/// Header that connections to the server begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyProtocol {
     /// None.
@@ -34,7 +34,7 @@ impl ProxyProtocol {
         }
     }
 
-    /// Whether the server is told clients' addresses.
+    /// True if the server is told clients' addresses.
     pub(crate) fn tells(self) -> bool {
         self != ProxyProtocol::Off
     }

@@ -10,14 +10,14 @@ use std::collections::HashSet;
 /// Schemas that a group remembers, for all pools.
 const SCHEMAS_MAX: usize = 4096;
 
-/// What a group remembers.
+/// Schemas that a group remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     let_in: HashSet<(usize, Box<[u8]>)>,
 }
 
 impl Schemas {
-    /// Whether backends of a pool are known to be let into a schema.
+    /// True if backends of a pool are known to be let into a schema.
     pub(crate) fn knows(&self, pool: usize, schema: &[u8]) -> bool {
         self.let_in.contains(&(pool, Box::from(schema)))
     }

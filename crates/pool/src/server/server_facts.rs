@@ -1,4 +1,4 @@
-//! What the server is.
+//! Facts of the server.
 //!
 //! [`crate::probe`] asks for it once, before the pool serves; afterwards all groups share it and
 //! none changes it. What may change while the pool runs is in
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 use wire::capabilities::{IGNORE_SPACE, INTERACTIVE, NO_SCHEMA};
 
-/// What the server said of itself before the pool began to serve.
+/// Facts that the server told of itself before the pool began to serve.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
     /// Its version, mirrored in our greeting.
@@ -29,7 +29,7 @@ pub struct ServerFacts {
     /// Character sets of a client that logs in with a collation id (below 256), or changes its user
     /// with one, in the order of [`session::state::CHARSET_VARIABLES`].
     pub charsets: HashMap<u16, [Text; 4]>,
-    /// Whether it heeds them; or gives each client its defaults
+    /// True if it heeds them; or gives each client its defaults
     /// (`skip_character_set_client_handshake`).
     pub heeds_collations: bool,
     /// Character sets that no client may speak, by the collations that mean them.

@@ -54,7 +54,7 @@ const NEXT_AFTER: Duration = Duration::from_millis(250);
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Connections that are being opened at once.
 const OPENING_MAX: usize = 8;
-/// Where the server is, as configured.
+/// Address of the server, as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An address that needs no looking up.
@@ -95,7 +95,7 @@ impl Place {
         }
     }
 
-    /// Whether it is this address.
+    /// True if it is this address.
     pub(crate) fn is(&self, address: &Address) -> bool {
         matches!(self, Place::Fixed(fixed) if fixed == address)
     }
@@ -110,7 +110,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a name is known to mean.
+/// Addresses that a name is known to mean.
 #[derive(Debug, Default)]
 struct Known {
     /// In the order of the look-up.
@@ -134,7 +134,7 @@ impl fmt::Debug for Tell {
     }
 }
 
-/// What all threads know of the server's place.
+/// Knowledge of the server's address that all threads share.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     place: Place,
@@ -315,7 +315,7 @@ impl Upstream {
         }
     }
 
-    /// Whether the server's name still means this address.
+    /// True if the server's name still means this address.
     pub(crate) fn means(&self, address: &Address) -> bool {
         self.lock().addresses.iter().any(|one| **one == *address)
     }

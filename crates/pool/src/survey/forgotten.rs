@@ -37,7 +37,7 @@ impl<N: Net> Survey<'_, N> {
         clients.chain(backends).next()
     }
 
-    /// Whether the client that a backend's bytes are for has taken the last ones.
+    /// True if the client that a backend's bytes are for has taken the last ones.
     fn may_read(&self, backend: &Backend<N::Sock>) -> bool {
         let now = self.net.now();
         (self.slow_readers).may_read(backend, self.clients, self.shared, now)

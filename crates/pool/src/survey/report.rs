@@ -26,7 +26,7 @@ fn of_group(text: String) -> ReportLine {
 }
 
 impl<S> Backend<S> {
-    /// Whether it logs in, or answers the pool's own questions and no client's statement.
+    /// True if it logs in, or answers the pool's own questions and no client's statement.
     fn is_made_ready(&self) -> bool {
         let own = |command: &InFlight| command.purpose != Purpose::Statement;
         match self.state() {

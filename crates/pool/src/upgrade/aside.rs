@@ -67,7 +67,7 @@ impl<S> Aside<S> {
         self.0.remove(&key)
     }
 
-    /// Whether a client's backend is here.
+    /// True if a client's backend is here.
     pub(crate) fn has(&self, key: Key) -> bool {
         self.0.contains_key(&key)
     }

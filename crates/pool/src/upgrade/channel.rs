@@ -69,7 +69,7 @@ impl Channel {
         stream.set_read_timeout(at_most)
     }
 
-    /// Whether all has been sent.
+    /// True if all has been sent.
     pub(crate) fn is_sent(&self) -> bool {
         self.unsent.is_empty()
     }

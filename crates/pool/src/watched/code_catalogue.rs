@@ -22,7 +22,7 @@ const DEFINITIONS_MAX: usize = 1024;
 /// The catalogue, which all groups share.
 #[derive(Debug)]
 pub(crate) struct CodeCatalogue {
-    /// Whether anything is looked for at all.
+    /// True if anything is looked for at all.
     pub(crate) on: bool,
     /// Counts the changes of the names.
     pub(crate) version: AtomicU64,
@@ -109,7 +109,7 @@ impl CodeCatalogue {
         }
     }
 
-    /// Whether what was judged by this version, in short, would be judged so now.
+    /// True if what was judged by this version, in short, would be judged so now.
     pub(crate) fn holds(&self, judged: u16) -> bool {
         judged == NOT_JUDGED || judged == short(self.version.load(Ordering::Acquire))
     }
@@ -207,12 +207,12 @@ impl CodeCatalogue {
         state.asked = true;
     }
 
-    /// Whether anything is looked for at all.
+    /// True if anything is looked for at all.
     pub(crate) fn is_on(&self) -> bool {
         self.on
     }
 
-    /// Whether a look is asked for: what statements through the pool have defined is to be read.
+    /// True if a look is asked for: what statements through the pool have defined is to be read.
     pub(crate) fn is_asked(&self) -> bool {
         self.lock().asked
     }

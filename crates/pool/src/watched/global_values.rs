@@ -57,7 +57,7 @@ impl Watch {
         state.seen = begun;
     }
 
-    /// Whether it is known already what to ask for.
+    /// True if it is known already what to ask for.
     pub(crate) fn is_named(&self) -> bool {
         !self.lock().now.names().is_empty()
     }

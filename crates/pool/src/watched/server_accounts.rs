@@ -109,7 +109,7 @@ impl Facts {
         })
     }
 
-    /// Whether there are few enough of them.
+    /// True if there are few enough of them.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self.accounts {
             0..=ACCOUNTS_MAX => Ok(()),
@@ -119,7 +119,7 @@ impl Facts {
         }
     }
 
-    /// Whether the accounts are the same, the time apart.
+    /// True if the accounts are the same, the time apart.
     pub(crate) fn is_of_same(&self, other: &Facts) -> bool {
         let timeless = |facts: &Facts| Facts {
             now: 0,

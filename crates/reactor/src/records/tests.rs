@@ -57,7 +57,7 @@ fn sealed(by: &mut Records, kind: u8, plain: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What the record says, if it brings data.
+/// Plaintext of a record of application data.
 fn data_of(by: &mut Records, mut record: Vec<u8>) -> Vec<u8> {
     assert_eq!(len_of_record(&record).unwrap(), Some(record.len()));
     match by.open(&mut record).unwrap() {
@@ -538,7 +538,7 @@ fn a_key_that_has_sealed_enough_is_changed_or_the_connection_ends() {
     }
 }
 
-/// What goes out has its own nonce each, also where sealing fails or ends.
+/// Each record that goes out has its own nonce, also where sealing fails or ends.
 #[test]
 fn no_nonce_is_used_twice() {
     for kind in ALL {
@@ -598,7 +598,7 @@ impl KeyLog for Log {
     }
 }
 
-/// What is left of a server behind its handshake with a client of this suite.
+/// State of a server behind its handshake with a client of this suite.
 fn shaken(
     suite: SupportedCipherSuite,
 ) -> (

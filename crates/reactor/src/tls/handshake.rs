@@ -27,19 +27,19 @@ const RECORD_MAX: usize = 5 + (1 << 14) + 2048;
 pub(crate) struct Handshake {
     connection: ServerConnection,
     secrets: Arc<Captured>,
-    /// What has been read and not handed to rustls.
+    /// Bytes that have been read and not handed to rustls.
     received: Vec<u8>,
-    /// What rustls has written and the socket had no room for.
+    /// Bytes that rustls has written and the socket had no room for.
     unsent: Vec<u8>,
 }
 
-/// What a handshake leaves behind.
+/// Result of a handshake.
 pub(crate) struct Finished {
     pub(crate) records: Records,
-    /// What has come behind the handshake: records, the last of which may not be whole.
+    /// Records behind the handshake, the last of which may not be whole.
     pub(crate) received: Vec<u8>,
     pub(crate) unsent: Vec<u8>,
-    /// What the client has shown, in DER.
+    /// Certificate that the client has shown, in DER.
     pub(crate) certificate: Option<Box<[u8]>>,
 }
 
@@ -169,7 +169,7 @@ impl Handshake {
         Ok(!self.connection.is_handshaking())
     }
 
-    /// What there is behind a handshake that is over.
+    /// Ends the handshake: its result, and the bytes that are not sent yet.
     pub(crate) fn finish(mut self) -> io::Result<(Finished, Vec<u8>)> {
         let mut opened = Vec::new();
         match self.connection.reader().read_to_end(&mut opened) {
@@ -204,14 +204,14 @@ impl Handshake {
     }
 }
 
-/// How long the record at the front is; `None`: it has not come, or is none.
+/// Length of the record at the front; `None`: it has not come, or is none.
 fn len_of_record(bytes: &[u8]) -> Option<usize> {
     let &[kind, _, _, high, low] = bytes.first_chunk()?;
     let len = 5 + usize::from(u16::from_be_bytes([high, low]));
     (is_type(&kind) && len <= RECORD_MAX).then_some(len)
 }
 
-/// Whether a record may begin with it.
+/// True if a record may begin with it.
 fn is_type(kind: &u8) -> bool {
     (20..=23).contains(kind)
 }

@@ -89,7 +89,7 @@ impl Stream {
         }
     }
 
-    /// Whether it can go on elsewhere: it has not ended, and everything has been sent.
+    /// True if it can go on elsewhere: it has not ended, and everything has been sent.
     pub(crate) fn may_go(&self) -> bool {
         let is_sent = self.records.is_settled() && self.unsent.is_empty();
         is_sent && !self.has_ended && self.fault.is_none()
@@ -110,7 +110,7 @@ impl Stream {
         Some(Stream::new(records, (received, opened, Vec::new())))
     }
 
-    /// Whether nothing is left to be read after a read that did not fill its buffer.
+    /// True if nothing is left to be read after a read that did not fill its buffer.
     pub(crate) fn is_emptied(&self) -> bool {
         self.is_emptied
     }
@@ -300,7 +300,7 @@ impl Stream {
         Ok(Some(()))
     }
 
-    /// Whether a record has come whole and was not opened.
+    /// True if a record has come whole and was not opened.
     fn has_whole(&self) -> bool {
         match records::len_of_record(&self.received) {
             Ok(Some(len)) => len <= self.received.len(),
@@ -322,7 +322,7 @@ impl Stream {
     }
 }
 
-/// What has come and is not opened, in the buffer that is lent.
+/// Records that have come and are not opened, in the buffer that is lent.
 struct Lent<'a> {
     bytes: &'a mut [u8],
     start: usize,
@@ -330,7 +330,7 @@ struct Lent<'a> {
 }
 
 impl Lent<'_> {
-    /// Where the next bytes go: as many as the record at the front lacks, and as the caller has
+    /// Room for the next bytes: as many as the record at the front lacks, and as the caller has
     /// room for.
     fn room(&mut self, wanted: usize) -> &mut [u8] {
         self.bytes.copy_within(self.start..self.end, 0);

@@ -10,8 +10,8 @@ use rustls::{ClientConfig, RootCertStore, ServerConnection, SupportedProtocolVer
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-/// What rustls takes from a socket before the caller has taken what was in it: 16 KiB of plaintext,
-/// a record, and what it reads at once.
+/// Most that rustls takes from a socket before the caller has taken what was in it: 16 KiB of
+/// plaintext, a record, and what it reads at once.
 const READ_AHEAD_MAX: u64 = 40 * 1024;
 const CERT: &[u8] = include_bytes!("../../../testkit/tls/cert.pem");
 const KEY: &[u8] = include_bytes!("../../../testkit/tls/key.pem");
@@ -148,7 +148,7 @@ impl Pair {
     }
 }
 
-/// What can be read until there is nothing more, or the end, which is `true`.
+/// Reads until there is nothing more, or to the end, which is `true`.
 fn read_all(pair: &mut Pair, step: usize) -> (Vec<u8>, bool) {
     let mut all = Vec::new();
     let mut buffer = vec![0; step];
@@ -530,7 +530,7 @@ fn what_came_in_front_of_a_fault_is_read_and_the_peer_is_told_once() {
     }
 }
 
-/// What the peer asks for while nothing can be sent to it is sent when it takes bytes again.
+/// A request of the peer while nothing can be sent to it is answered when it takes bytes again.
 #[test]
 fn an_update_is_answered_when_there_is_room() {
     let mut pair = Pair::new(&TLS13);

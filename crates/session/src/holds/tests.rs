@@ -15,7 +15,7 @@ fn fails(client: &mut Holds, sql: &str, error: Option<(u16, String)>) {
     fails_in(client, b"Db", (sql, error));
 }
 
-/// The same of a client with this default schema.
+/// Fails a statement of a client with this default schema.
 fn fails_in(client: &mut Holds, schema: &[u8], (sql, error): (&str, Option<(u16, String)>)) {
     let mode = LexMode::default();
     let found = classify(sql.as_bytes(), mode);

@@ -1,4 +1,4 @@
-//! What has not been taken: statements that failed before they did anything.
+//! Failed acquisitions: statements that failed before they did anything.
 //!
 //! A statement's takings count from the moment that it is sent. Its error tells that nothing came
 //! of it, where the servers find that error before they begin: a text that cannot be read, a
@@ -40,7 +40,7 @@ pub enum Void {
     Never,
     /// When the server could not read it, or its first statement.
     Unparsed,
-    /// The same, or when no schema says where the routines are that it calls.
+    /// The schema is not there, or none says where the routines are that it calls.
     Nowhere,
     /// When the server could not read it, or when it names a variable that there is not.
     Unset,
@@ -49,12 +49,12 @@ pub enum Void {
     /// When the server could not read it, or says that there is no routine of this name, with its
     /// schema, in lower case.
     Missing(Box<[u8]>),
-    /// The same of a CALL, whose code may prepare a text that cannot be read.
+    /// The routine of a CALL is not there; its code may prepare a text that cannot be read.
     Uncalled(Box<[u8]>),
 }
 
 impl Void {
-    /// Whether it has not, by what was heard of it.
+    /// True if it has not, by what was heard of it.
     #[must_use]
     pub fn is_so(&self, summary: &ReplySummary) -> bool {
         match self {
@@ -73,7 +73,7 @@ impl Void {
     }
 }
 
-/// Whether an error says that there is no routine of this name.
+/// True if an error says that there is no routine of this name.
 fn says_missing(summary: &ReplySummary, name: &[u8]) -> bool {
     summary.error.as_ref().is_some_and(|(number, words)| {
         let words = words.to_ascii_lowercase();
@@ -112,7 +112,7 @@ pub fn void_of((sql, mode): (&[u8], LexMode), found: &Statement, schema: Option<
     }
 }
 
-/// Whether a text calls routines, and names the schema of none.
+/// True if a text calls routines, and names the schema of none.
 fn names_no_schema(text: (&[u8], LexMode), found: &Statement) -> bool {
     if found.causes != PinCauses::of(PinCause::StoredCode) || !only_calls(found) {
         return false;

@@ -1,4 +1,4 @@
-//! What a client's last statement has left, as bytes: see [`crate::record`].
+//! State that a client's last statement has left, as bytes: see [`crate::record`].
 //!
 //! Where the backend that ran it stays behind, what that alone knew is not there any more: it has
 //! to be asked for before (`questions`), and nothing may still have to be read back. Where it goes
@@ -20,17 +20,17 @@ use sql::asked::TEXTS;
 use sql::classify::Reads;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
-/// Whose conditions are read back, by the number in a record.
+/// Owners of conditions that are read back, by the number in a record.
 const READ_BACKS: [ReadBack; 3] = [ReadBack::Wanted, ReadBack::Uncounted, ReadBack::Outdated];
 
 impl LastStatement {
-    /// Whether nothing of it is still to be read back or being asked about.
+    /// True if nothing of it is still to be read back or being asked about.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.owed == Owed::default() && !self.asked_elsewhere
     }
 
-    /// Whether it may go to another process together with its backend: what is still to be read
+    /// True if it may go to another process together with its backend: what is still to be read
     /// back there is so little that it can be said ([`LastStatement::put_beside`]).
     #[must_use]
     pub fn goes_with_backend(&self) -> bool {
@@ -281,7 +281,7 @@ mod tests {
         assert!(!last.is_settled());
     }
 
-    /// What stands beside a record, with each part other than by default.
+    /// A state with each part other than by default.
     fn beside() -> LastStatement {
         let mut last = LastStatement {
             native: Reads::ROW_COUNT.union(Reads::DIAGNOSTICS),

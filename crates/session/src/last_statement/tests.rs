@@ -1,4 +1,4 @@
-//! What statements leave, one behind the other, as replies tell of it.
+//! State behind statements, one behind the other, as replies tell of it.
 
 use super::*;
 use crate::statement::{Explanation, Extent};

@@ -15,7 +15,7 @@ pub const USED_MAX: usize = 16;
 /// Bytes of their texts.
 pub const NAMED_BYTES_MAX: usize = 256 * 1024;
 
-/// What a command does with a name.
+/// Action of a command on a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
     /// Prepares the definition under it.
@@ -55,7 +55,7 @@ pub struct NamedEntry {
 }
 
 impl Statements {
-    /// What the client has under a name.
+    /// Definition that the client has under a name.
     pub fn named(&self, name: &[u8]) -> Option<&Rc<Definition>> {
         let mut all = self.named.iter();
         let found = all.find(|(known, _)| **known == *name)?;
@@ -78,7 +78,7 @@ impl Statements {
         known.find(|(name, definition)| !on.has_named(name, definition))
     }
 
-    /// Whether the client may carry another text under this name.
+    /// True if the client may carry another text under this name.
     pub fn has_room_for(&self, name: &[u8], text: &[u8]) -> bool {
         let others = || self.named.iter().filter(|(known, _)| **known != *name);
         let bytes: usize = others().map(|(_, definition)| definition.sql.len()).sum();
@@ -87,7 +87,7 @@ impl Statements {
 }
 
 impl OnBackend {
-    /// Whether it has this definition under this name.
+    /// True if it has this definition under this name.
     pub fn has_named(&self, name: &[u8], definition: &Rc<Definition>) -> bool {
         let mut all = self.named.iter();
         let found = all.find(|entry| *entry.name == *name);
@@ -95,7 +95,7 @@ impl OnBackend {
         known.is_some_and(|known| Rc::ptr_eq(known, definition))
     }
 
-    /// What it has under this name was used.
+    /// Notes a use of the entry under this name.
     pub fn use_named(&mut self, name: &[u8]) {
         self.uses += 1;
         let mut all = self.named.iter_mut();
@@ -117,7 +117,7 @@ impl OnBackend {
         }
     }
 
-    /// Whether it has anything under this name.
+    /// True if it has anything under this name.
     pub fn has_name(&self, name: &[u8]) -> bool {
         self.named.iter().any(|entry| *entry.name == *name)
     }

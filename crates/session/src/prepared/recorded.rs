@@ -118,7 +118,7 @@ impl Statements {
     }
 }
 
-/// What is prepared on a backend that another process has sent.
+/// Statement prepared on a backend that another process has sent.
 #[derive(Debug)]
 pub struct OnBackendRecord {
     /// In the order of their use.

@@ -1,4 +1,4 @@
-//! Which texts are one statement for certain.
+//! Texts that are one statement for certain.
 
 use super::*;
 use crate::text::may_ask_for_schema;

@@ -46,7 +46,7 @@ impl Interner {
         self.bytes
     }
 
-    /// The same session, but for whether several statements may stand in one text.
+    /// This session with or without the permission of several statements in one text.
     pub fn with_multi(&mut self, session: &Rc<Session>, multi: bool) -> Rc<Session> {
         if session.multi_statements == multi {
             return session.clone();

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 use wire::track::{Transactions, Wanted};
 
-/// What a client may be told of transactions, by the number in a record.
+/// Levels of reports of transactions, by the number in a record.
 const TRANSACTIONS: [Transactions; 4] = [
     Transactions::Nothing,
     Transactions::Bounds,

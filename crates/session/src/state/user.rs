@@ -12,7 +12,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-/// What stands in SQL around two names and their values, besides a literal.
+/// Bytes of SQL around two names and their values, besides a literal.
 const PUNCTUATION_LEN: usize = 32;
 
 /// One variable: its name and its literal.
@@ -30,7 +30,7 @@ struct List {
 pub struct UserVariables(Option<Rc<List>>);
 
 impl UserVariables {
-    /// The same with these changes; an empty literal is a variable that is as if never set.
+    /// These variables with changes; an empty literal is a variable that is as if never set.
     pub fn with(&self, changes: &[(Text, Vec<u8>)], meter: &Meter) -> UserVariables {
         let mut pairs = self.pairs().to_vec();
         for (name, literal) in changes {
@@ -84,18 +84,18 @@ impl UserVariables {
         self.pairs().iter().map(of_one).sum()
     }
 
-    /// Whether servers may take two of its names, or one and another's, for the same.
+    /// True if servers may take two of its names, or one and another's, for the same.
     pub fn is_tricky(&self) -> bool {
         self.pairs().iter().any(|(name, _)| is_tricky(name))
     }
 
-    /// Whether any name is not ASCII.
+    /// True if any name is not ASCII.
     pub fn is_foreign(&self) -> bool {
         self.pairs().iter().any(|(name, _)| !name.is_ascii())
     }
 }
 
-/// Whether a server may take a variable of this name for one of another: accents and spaces at the
+/// True if a server may take a variable of this name for one of another: accents and spaces at the
 /// end make a difference on some (MariaDB 10.11 and MySQL 9.7 differ).
 pub fn is_tricky(name: &[u8]) -> bool {
     !name.is_ascii() || name.last().is_some_and(u8::is_ascii_whitespace)

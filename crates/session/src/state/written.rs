@@ -137,7 +137,7 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, on: On) {
     }
 }
 
-/// Whether [`JOIN_SIZE`] is to be set to get from the one to the other.
+/// True if [`JOIN_SIZE`] is to be set to get from the one to the other.
 fn join_size_differs(from: &Session, to: &Session) -> bool {
     let listed = from.variable(JOIN_SIZE) != to.variable(JOIN_SIZE);
     listed || from.begun_otherwise(to).any(|name| name == JOIN_SIZE)
@@ -229,9 +229,9 @@ fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     }
 }
 
-/// How `value` is written in a SET: a number as it is, a plain text in quotes, NULL for an empty
-/// value of what cannot be empty, DEFAULT where a value is shown as that word; a text that quotes
-/// and character sets could change, by its bytes.
+/// Form of `value` in a SET: a number as it is, a plain text in quotes, NULL for an empty value of
+/// what cannot be empty, DEFAULT where a value is shown as that word; a text that quotes and
+/// character sets could change, by its bytes.
 pub(super) fn literal_of(name: &[u8], value: &[u8]) -> Literal {
     if value.is_empty() && NULLABLE.contains(&name) {
         return Literal::Null;

@@ -99,7 +99,7 @@ fn a_savepoint_under_autocommit_is_none() {
 use crate::record::RecordError;
 use status::{AUTOCOMMIT, IN_TRANS};
 
-/// What happens to a transaction, as it is told.
+/// Event of a transaction, as it is reported.
 #[derive(Clone, Copy, Debug)]
 enum Told {
     Status(u16),

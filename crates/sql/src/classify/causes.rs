@@ -21,13 +21,13 @@ impl PinCauses {
         Self(1 << cause as u32)
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether `cause` is among them.
+    /// True if `cause` is among them.
     #[must_use]
     pub fn contains(self, cause: PinCause) -> bool {
         self.0 & Self::of(cause).0 != 0

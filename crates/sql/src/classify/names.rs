@@ -23,7 +23,7 @@ mod j_to_z;
 
 use crate::lex::{Kind, Server, function_name};
 
-/// What a call of a built-in name means for the session.
+/// Effect of a call of a built-in name on the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Nothing.
@@ -33,7 +33,7 @@ pub(super) enum Effect {
     Tight,
     /// A constructor of geometries; without arguments MariaDB looks for a stored function.
     Geometry,
-    /// The same, and only with exactly two arguments.
+    /// A point, and only with exactly two arguments.
     Point,
     /// A table function; elsewhere than among tables MariaDB looks for a stored function.
     JsonTable,
@@ -100,8 +100,8 @@ pub(super) fn built_in(word: &[u8], server: Server) -> Option<Effect> {
     (known || pins).then_some(effect)
 }
 
-/// The same of a call by this token. A quoted name calls a function of the server only where that
-/// is no keyword; of those without an effect that does not matter: they count as stored functions.
+/// Effect of a call by this token. A quoted name calls a function of the server only where that is
+/// no keyword; of those without an effect that does not matter: they count as stored functions.
 pub(super) fn called(kind: Kind, text: &[u8], server: Server) -> Option<Effect> {
     let effect = built_in(function_name(kind, text)?, server)?;
     let by_name = match effect {
@@ -127,7 +127,7 @@ const OLD: u32 = 0;
 /// In no release.
 const NONE: u32 = u32::MAX;
 
-/// Where the names of each letter start in [`NAMES`]; the last entry is its end.
+/// Starts of the names of each letter in [`NAMES`]; the last entry is its end.
 static STARTS: [usize; 27] = starts();
 
 const fn starts() -> [usize; 27] {

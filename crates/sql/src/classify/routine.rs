@@ -1,4 +1,4 @@
-//! Where the body of a CREATE PROCEDURE, FUNCTION, TRIGGER or EVENT ends.
+//! End of the body of a CREATE PROCEDURE, FUNCTION, TRIGGER or EVENT.
 //!
 //! A body is stored, not run, so its words mean nothing to the session; but it holds semicolons,
 //! and behind its end another statement may follow that does run. So the block structure must be
@@ -12,7 +12,7 @@
 
 use super::verbs;
 
-/// How far the body of a stored routine has been read.
+/// Position in the body of a stored routine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Routine {
     /// CREATE EVENT, whose head ends with DO.
@@ -56,17 +56,17 @@ impl Routine {
         self.conditions
     }
 
-    /// Whether a statement can start here.
+    /// True if a statement can start here.
     pub(super) fn is_at_start(&self) -> bool {
         self.at_start
     }
 
-    /// Whether the body has been reached.
+    /// True if the body has been reached.
     pub(super) fn has_begun(&self) -> bool {
         self.simple || self.depth > 0
     }
 
-    /// Whether it is nested too deep to be followed.
+    /// True if it is nested too deep to be followed.
     pub(super) fn is_lost(&self) -> bool {
         self.lost
     }
@@ -202,7 +202,7 @@ impl Routine {
 
 const OBJECTS: [&[u8]; 4] = [b"PROCEDURE", b"FUNCTION", b"TRIGGER", b"EVENT"];
 
-/// What stands before a name in the head of a routine or trigger, even one spelled BEGIN.
+/// Words before a name in the head of a routine or trigger, even one spelled BEGIN.
 const BEFORE_A_NAME: [&[u8]; 15] = [
     b"PROCEDURE",
     b"FUNCTION",

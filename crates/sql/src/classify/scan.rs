@@ -26,7 +26,7 @@ pub(super) struct Scan<'a> {
     lexer: Lexer<'a>,
     mode: LexMode,
     out: Statement,
-    /// What `out` was before the statement at hand, if that is not the first.
+    /// Value of `out` before the statement at hand, if that is not the first.
     before: Option<Statement>,
     stage: Stage,
     /// The last tokens, the nearest first.
@@ -51,7 +51,7 @@ pub(super) struct Scan<'a> {
     point: Option<(u32, u32)>,
     /// Calls of JSON_TABLE that have not shown COLUMNS yet.
     json_tables: u32,
-    /// How a statement before this one changed how texts are read.
+    /// Change of how texts are read, by a statement before this one.
     reader: Reader,
     /// A statement before this one calls stored code.
     behind_code: bool,
@@ -73,7 +73,7 @@ pub(super) struct Scan<'a> {
     tables: Tables,
 }
 
-/// How the rest of a text is read, beside its beginning.
+/// Reading of the rest of a text, beside its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reader {
     Same,
@@ -83,7 +83,7 @@ enum Reader {
     Mode,
 }
 
-/// Whether a byte is this letter or sign in each character set that a client can have, and begins
+/// True if a byte is this letter or sign in each character set that a client can have, and begins
 /// and escapes nothing that others would read on.
 fn is_same_in_charsets(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
@@ -340,7 +340,7 @@ impl<'a> Scan<'a> {
         self.sql.get(token.start..token.end).unwrap_or_default()
     }
 
-    /// Whether the token is this keyword, given in upper case.
+    /// True if the token is this keyword, given in upper case.
     fn is(&self, token: Token, keyword: &[u8]) -> bool {
         token.kind == Kind::Word && self.text(token).eq_ignore_ascii_case(keyword)
     }
@@ -386,8 +386,8 @@ impl<'a> Scan<'a> {
         self.passes();
     }
 
-    /// What is reported of variables holds for the statement at hand alone. With several in one
-    /// text, whose report is whose cannot be told.
+    /// Takes reports of variables for the statement at hand alone. With several in one text, it
+    /// cannot be told which report is whose.
     fn passes(&mut self) {
         if self.out.multi {
             self.pin(PinCause::Unknown);
@@ -457,13 +457,13 @@ impl<'a> Scan<'a> {
         self.marked(mark);
     }
 
-    /// Whether the FROM at hand is that of DELETE t FROM t: it has names in front of it.
+    /// True if the FROM at hand is that of DELETE t FROM t: it has names in front of it.
     fn names_several(&self) -> bool {
         const BEFORE: [&[u8]; 4] = [b"DELETE", b"LOW_PRIORITY", b"QUICK", b"IGNORE"];
         self.current == Verb::Delete && !self.is_any(self.last[0], &BEFORE)
     }
 
-    /// Whether VALUES begins a query within the statement. Behind a function's name in an INSERT it
+    /// True if VALUES begins a query within the statement. Behind a function's name in an INSERT it
     /// is VALUES(column), as in `IF(VALUES(a) > a, ...)`.
     fn begins_query(&self) -> bool {
         const BEFORE: [&[u8]; 7] = [

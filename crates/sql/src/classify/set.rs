@@ -9,7 +9,7 @@
 
 use super::{PinCause, Reads};
 
-/// Whose variable is meant.
+/// Scope of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// This session's, said or by default.
@@ -32,7 +32,7 @@ impl Scope {
     }
 }
 
-/// What it means to set a session variable.
+/// Effect of setting a session variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
     /// The trackers report it and the pooler can restore it.
@@ -116,7 +116,7 @@ const PARTS: [&[u8]; 5] = [
     b"wsrep_causal_reads",
 ];
 
-/// What it means that the session's variable `name` is set.
+/// Effect of setting the session's variable `name`.
 pub(super) fn setting(name: &[u8]) -> Setting {
     const PREFIXES: [(&[u8], Setting); 6] = [
         (b"character_set", Setting::Charset),
@@ -174,7 +174,8 @@ pub(super) fn setting(name: &[u8]) -> Setting {
     prefix.map_or(Setting::Restorable, |&(_, setting)| setting)
 }
 
-/// What an expression reads when it names the variable `name`; `None` if that is not certain.
+/// Results that an expression reads when it names the variable `name`; `None` if that is not
+/// certain.
 pub(super) fn reads(name: &[u8]) -> Option<Reads> {
     const READS: [(&[u8], Reads); 6] = [
         (b"last_insert_id", Reads::LAST_INSERT_ID),

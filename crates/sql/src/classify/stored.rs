@@ -1,5 +1,5 @@
-//! What stored code may do to its session beyond what the server reports: the texts of triggers,
-//! routines, views and columns' expressions, as `information_schema` shows them.
+//! Effects of stored code on its session beyond those that the server reports: the texts of
+//! triggers, routines, views and columns' expressions, as `information_schema` shows them.
 //!
 //! No statement's text shows that a trigger or a view runs such code, so the pooler reads the code
 //! itself and asks here what it may leave: a named lock, the last value of a sequence, a user
@@ -30,10 +30,10 @@ use std::collections::BTreeSet;
 /// ASCII are [`BEYOND_ASCII`]: their bytes depend on character sets.
 pub type Folded = Box<[u8]>;
 
-/// What stands for every name that is not ASCII.
+/// Name that stands for every name that is not ASCII.
 pub const BEYOND_ASCII: &[u8] = b"\xff";
 
-/// What code may leave; the later the worse.
+/// Side effects of code; the later the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leaves {
     /// Nothing.
@@ -41,8 +41,8 @@ pub enum Leaves {
     Nothing,
     /// Changed rows: nothing of the session's, but a SELECT that runs it is no plain one.
     Rows,
-    /// What a question behind its statement tells: the user variables in [`Judged::sets`],
-    /// LAST_INSERT_ID(), FOUND_ROWS().
+    /// Side effects that a question behind its statement tells: the user variables in
+    /// [`Judged::sets`], LAST_INSERT_ID(), FOUND_ROWS().
     ReadBack,
     /// Session variables, which MariaDB reports unless the code fails.
     Reported,
@@ -51,13 +51,13 @@ pub enum Leaves {
 }
 
 impl Leaves {
-    /// Whether who does not know that the code ran does not learn what it left.
+    /// True if who does not know that the code ran does not learn what it left.
     #[must_use]
     pub fn is_unseen(self) -> bool {
         self >= Self::ReadBack
     }
 
-    /// Whether all of it is known to whoever knows that the code ran.
+    /// True if all of it is known to whoever knows that the code ran.
     #[must_use]
     pub fn is_followed(self) -> bool {
         self <= Self::Reported
@@ -78,26 +78,26 @@ pub struct Path {
 pub struct Call {
     /// A procedure; otherwise a function.
     pub procedure: bool,
-    /// Which.
+    /// Name of the routine.
     pub path: Path,
     /// It is a call only if there is such a routine: the server has something of this name too.
     pub perhaps: bool,
 }
 
-/// What a text of stored code says of itself.
+/// Facts of a text of stored code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
-    /// What it may leave by itself, without what it calls.
+    /// Side effects of its own, without those of what it calls.
     pub leaves: Leaves,
     /// The words that show it.
     pub why: String,
-    /// What it calls.
+    /// Routines that it calls.
     pub calls: BTreeSet<Call>,
     /// Every name in it.
     pub names: BTreeSet<Folded>,
     /// User variables that it may set, in lower case, each plain ASCII.
     pub sets: BTreeSet<Folded>,
-    /// What it may read of that which the statement before its own left.
+    /// Dependencies on the statement before its own.
     pub asks: Reads,
     /// It may count no rows itself, so that on MySQL the OK of its CALL tells those of before.
     pub uncounted: bool,
@@ -143,7 +143,7 @@ pub fn expression(text: &[u8], mode: LexMode) -> Judged {
     out
 }
 
-/// Whether a token may be a name.
+/// True if a token may be a name.
 pub(crate) fn is_name(token: Token) -> bool {
     matches!(token.kind, Kind::Word | Kind::Name)
 }
@@ -229,7 +229,7 @@ impl<'a> Code<'a> {
         String::from_utf8_lossy(self.text(at)).into_owned()
     }
 
-    /// Whether this token is one of these keywords, given in upper case.
+    /// True if this token is one of these keywords, given in upper case.
     fn is(&self, at: usize, keywords: &[&[u8]]) -> bool {
         self.kind(at) == Some(Kind::Word)
             && keywords
@@ -267,7 +267,7 @@ impl<'a> Code<'a> {
         Some((path, at + if more { 5 } else { 3 }))
     }
 
-    /// What every token from here on says, wherever it stands.
+    /// Facts that every token from here on tells, wherever it stands.
     fn tokens_of(&self, from: usize) -> Judged {
         let mut out = Judged::default();
         if self.doubtful {
@@ -310,7 +310,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Where a query's row goes.
+    /// Receivers of a query's row.
     fn receivers(&self, mut at: usize, out: &mut Judged) {
         loop {
             if self.kind(at) == Some(Kind::UserVariable) {
@@ -425,7 +425,7 @@ impl<'a> Code<'a> {
         names::called(kind, self.text(at), self.mode.server)
     }
 
-    /// Whether a schema, or more, stands in front of the name here.
+    /// True if a schema, or more, stands in front of the name here.
     fn is_qualified(&self, at: usize) -> bool {
         let before = at.checked_sub(1);
         before.is_some_and(|at| self.is_punct(at, b'.'))
@@ -447,7 +447,7 @@ impl<'a> Code<'a> {
         false
     }
 
-    /// Whether the parenthesis behind the name belongs to it, for names that need that.
+    /// True if the parenthesis behind the name belongs to it, for names that need that.
     fn touches(&self, at: usize) -> bool {
         let end = |at: usize| self.tokens.get(at).map(|token| token.end);
         let start = |at: usize| self.tokens.get(at).map(|token| token.start);

@@ -10,7 +10,7 @@
 use super::names::Folded;
 use super::{PinCause, Verb};
 
-/// Where in a statement the scanner is.
+/// Position of the scanner in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Before the first word.
@@ -61,7 +61,7 @@ pub(super) enum Stage {
     SetStatement,
 }
 
-/// What the first word of a statement tells.
+/// Facts of a statement's first word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct First {
     pub(super) verb: Verb,

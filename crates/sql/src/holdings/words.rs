@@ -31,7 +31,7 @@ impl<'a> Words<'a> {
         self.sql.get(token.start..token.end).unwrap_or_default()
     }
 
-    /// Whether a token is this keyword, given in upper case.
+    /// True if a token is this keyword, given in upper case.
     pub(crate) fn is(&self, token: Token, keyword: &[u8]) -> bool {
         token.kind == Kind::Word && self.text(token).eq_ignore_ascii_case(keyword)
     }
@@ -75,7 +75,7 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// Whether nothing but semicolons follows.
+    /// True if nothing but semicolons follows.
     pub(crate) fn at_end(&self) -> bool {
         self.rest.iter().all(|token| token.kind == Kind::Semicolon)
     }
@@ -113,7 +113,7 @@ impl<'a> Words<'a> {
         Some([schema, b"\0", &table].concat().into())
     }
 
-    /// Whether a lock of this name is none: MariaDB gives NULL for NULL and for an empty one, MySQL
+    /// True if a lock of this name is none: MariaDB gives NULL for NULL and for an empty one, MySQL
     /// an error; both an error for one that is too long.
     pub(super) fn locks_nothing(&self, token: Token, server: Server) -> bool {
         let text = self.text(token);

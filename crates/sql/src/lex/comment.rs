@@ -1,4 +1,4 @@
-//! What `/*` opens: by the server that reads it, a comment or a part of the statement.
+//! Openings `/*`: by the server that reads it, a comment or a part of the statement.
 //!
 //! `/*! ... */` runs; with a version behind the mark it runs where the server is as new. Which
 //! digits are the version, and which versions are another product's, differs:
@@ -20,7 +20,7 @@ const SIX_DIGITS: std::ops::Range<u32> = 80_016..80_400;
 /// The first version that MariaDB takes for MySQL's, and the last.
 const MYSQL_OWN: std::ops::RangeInclusive<u32> = 50_700..=99_999;
 
-/// What a comment is.
+/// Kind of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comment {
     /// Skipped, with nothing nested.
@@ -33,7 +33,7 @@ pub(super) enum Comment {
     Versioned { mariadb: bool, version: u32 },
 }
 
-/// What was read of the front of a comment.
+/// Front of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opening {
     pub(super) comment: Comment,

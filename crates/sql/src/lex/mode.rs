@@ -1,9 +1,9 @@
-//! How a text is read: the character set, the `sql_mode` and the server that decide it.
+//! Modes of reading a text: the character set, the `sql_mode` and the server that decide it.
 //!
 //! A character of two bytes may end on one that means something by itself; which two are one is
 //! said here. Of a set that is not known nothing can be said, and the lexer doubts the whole text.
 
-/// What the client's character set does to the bytes of a text.
+/// Effect of the client's character set on the bytes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charset {
     /// UTF-8: bytes from 0x80 on are always parts of letters.
@@ -72,8 +72,8 @@ impl Charset {
         }
     }
 
-    /// Whether every byte of a text of it that looks like ASCII is a character by itself, as far
-    /// as that matters: the last byte of a longer one is no quote and no slash in any set that a
+    /// True if every byte of a text of it that looks like ASCII is a character by itself, as far as
+    /// that matters: the last byte of a longer one is no quote and no slash in any set that a
     /// client may have (the lowest are the digits of gb18030), but a backslash or a backtick it may
     /// be. Where it is, tokens are cut right, but their texts are not what their bytes say.
     #[must_use]
@@ -86,7 +86,7 @@ impl Charset {
     }
 }
 
-/// Which two bytes are one character ("Character Sets" in MySQL's manual and the sets' own
+/// Pairs of bytes that are one character ("Character Sets" in MySQL's manual and the sets' own
 /// definitions); those of four bytes in gb18030 have digits in these places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {
@@ -101,14 +101,14 @@ pub enum Pairs {
 }
 
 impl Pairs {
-    /// Whether the first begins a character that does not go on with the second, be it one of four
+    /// True if the first begins a character that does not go on with the second, be it one of four
     /// bytes.
     pub(super) fn breaks(self, first: u8, next: u8) -> bool {
         let leads = self.joins(first, 0x40);
         leads && !self.joins(first, next) && !next.is_ascii_digit()
     }
 
-    /// Whether these two are one character.
+    /// True if these two are one character.
     pub(super) fn joins(self, first: u8, last: u8) -> bool {
         match self {
             Self::High => false,
@@ -121,7 +121,7 @@ impl Pairs {
         }
     }
 
-    /// Whether a character of a text may end with what is a backslash or a backtick by itself. At
+    /// True if a character of a text may end with what is a backslash or a backtick by itself. At
     /// an ASCII byte a character ends, whether it is one or the end of one, so the pairs are
     /// certain from there on; but for a backslash, which takes the byte behind it for itself.
     fn hide_in(self, sql: &[u8]) -> bool {
@@ -151,7 +151,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// Whether it is MySQL or one of its kin, of any version.
+    /// True if it is MySQL or one of its kin, of any version.
     #[must_use]
     pub fn is_mysql(self) -> bool {
         matches!(self, Server::MySql(_))
@@ -171,7 +171,7 @@ pub struct LexMode {
     pub no_schema: bool,
     /// The class of `character_set_client`.
     pub charset: Charset,
-    /// Who reads the text.
+    /// Server that reads the text.
     pub server: Server,
 }
 

@@ -403,7 +403,7 @@ fn characters_of_two_bytes_are_passed_over() {
     }
 }
 
-/// Who reads it decides what of a comment runs.
+/// The server that reads it decides which part of a comment runs.
 #[test]
 fn a_known_server_decides_what_runs() {
     const MARIADB: Server = Server::MariaDb(101_119);

@@ -51,7 +51,7 @@ pub fn execution(id: u32, params: &[Option<&[u8]>], cursor: bool) -> Vec<u8> {
     execution_of(id, params, cursor, Some(&types))
 }
 
-/// The same, with the types of the execution before.
+/// An execution with the types of the one before.
 #[must_use]
 pub fn execution_again(id: u32, params: &[Option<&[u8]>]) -> Vec<u8> {
     execution_of(id, params, false, None)

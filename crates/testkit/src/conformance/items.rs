@@ -18,13 +18,13 @@ enum On {
 pub(crate) struct Item {
     pub name: &'static str,
     on: On,
-    /// What the first client says.
+    /// Statement of the first client.
     pub set: &'static str,
-    /// What the second says then, for its own; may be empty.
+    /// Statement of the second then, for its own; may be empty.
     pub other: &'static str,
-    /// What both read it by.
+    /// Statement by which both read it.
     pub read: &'static str,
-    /// What ends it; may be empty.
+    /// Statement that ends it; may be empty.
     pub end: &'static str,
     /// Setting it fails, on purpose.
     pub fails: bool,

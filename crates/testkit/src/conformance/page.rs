@@ -92,8 +92,8 @@ fn sections(page: &str) -> impl Iterator<Item = &str> {
         .map(|(start, end)| page[start..end].trim_end())
 }
 
-/// Where a run says otherwise than the page, in words. What the page knows to differ is not held
-/// against the run: which backend a client gets then is a matter of moments.
+/// Differences between a run and the page, in words. Cells that the page knows to differ are not
+/// held against the run: the backend that a client gets then is a matter of moments.
 #[must_use]
 pub fn differences(committed: &str, found: &str) -> Vec<String> {
     let rows = |text: &str| -> Vec<Vec<String>> {

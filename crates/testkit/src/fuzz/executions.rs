@@ -47,7 +47,7 @@ pub(super) fn execution(data: &[u8]) {
     }
 }
 
-/// What follows the command byte of a COM_QUERY, where query attributes were agreed on.
+/// Attributes behind the command byte of a COM_QUERY, where query attributes were agreed on.
 pub(super) fn attributes(data: &[u8]) {
     assert_eq!(header_len(Form::Plain, data), Ok(0));
     let Ok(len) = header_len(Form::Attributed, data) else {

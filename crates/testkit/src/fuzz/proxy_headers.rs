@@ -31,7 +31,7 @@ pub(super) fn proxy_header(data: &[u8]) {
     }
 }
 
-/// What a header says can be said again in version 1, and is the same.
+/// Checks that a header can be written in version 1 and read back.
 fn written_again(source: Source) {
     let line = match source {
         Source::Unknown | Source::Unix => return,

@@ -32,7 +32,7 @@ const ALERT: u8 = 21;
 /// Keys of one direction, as rustls has them.
 struct Keys {
     suite: SupportedCipherSuite,
-    /// What those of TLS 1.3 follow from; what those of TLS 1.2 are made of.
+    /// Secret of keys of TLS 1.3; keys of TLS 1.2.
     secret: Vec<u8>,
     seq: u64,
 }
@@ -152,13 +152,13 @@ struct Peer {
     /// Bytes of a handshake message that is not whole.
     part: Vec<u8>,
     fruitless: u8,
-    /// What it has asked for and not been given.
+    /// True while an update of keys that it has asked for has not come.
     waits_for_update: bool,
     renegotiations: u32,
 }
 
 impl Peer {
-    /// What is to become of a record of this kind; `None`: the connection ends.
+    /// Expected result of a record of this kind; `None`: the connection ends.
     fn expected(&mut self, kind: u8, content: &[u8]) -> Option<Opened> {
         if !self.part.is_empty() && kind != HANDSHAKE {
             return None;
@@ -229,7 +229,7 @@ impl Peer {
     }
 }
 
-/// What rustls' ciphers seal, and what is sealed for them.
+/// Records sealed by rustls' ciphers, and records sealed for them.
 pub(super) fn records(data: &[u8]) {
     let Some((&first, mut orders)) = data.split_first() else {
         return;

@@ -96,7 +96,7 @@ const SHAPES: [ReplyShape; 7] = [
     ReplyShape::Cursor,
 ];
 
-/// What following a reply came to.
+/// Result of following a reply.
 #[derive(Debug, PartialEq, Eq)]
 struct Followed {
     steps: Vec<String>,

@@ -1,5 +1,4 @@
-//! What texts may do: classification, what is read of them besides, KILL, and the id put in place
-//! of CONNECTION_ID().
+//! Texts: classification, other readers of them, KILL, and the id put in place of CONNECTION_ID().
 //!
 //! The rule of the classification is one-sided: a pin that is missing gives one client's session to
 //! another. So something that must pin is put behind any text at all, and must be seen there.
@@ -87,7 +86,7 @@ const PINNING: [(&str, PinCause); 13] = [
     ("EXECUTE s", PinCause::TextPrepare),
 ];
 
-/// Whether a comment may be executed; what stands in it is no gap.
+/// True if a comment may be executed; what stands in it is no gap.
 fn mentions_executable(sql: &[u8]) -> bool {
     find(sql, b"/*!").is_some() || find(sql, b"/*M!").is_some()
 }
@@ -115,7 +114,7 @@ fn spaced_otherwise(sql: &[u8], tokens: &[Token]) -> Vec<u8> {
     out
 }
 
-/// Whether GET_LOCK is called where a value may stand, outside of definitions.
+/// True if GET_LOCK is called where a value may stand, outside of definitions.
 fn calls_lock(sql: &[u8], tokens: &[Token]) -> bool {
     let is = |token: &Token, word: &[u8]| {
         token.kind == Kind::Word && sql[token.start..token.end].eq_ignore_ascii_case(word)
@@ -129,7 +128,7 @@ fn calls_lock(sql: &[u8], tokens: &[Token]) -> bool {
     !tokens.iter().any(defines) && tokens.windows(3).any(called)
 }
 
-/// What else reads a text: each one byte for the mode, then SQL.
+/// Other readers of a text: each one byte for the mode, then SQL.
 pub(super) fn readers(data: &[u8]) {
     let Some((&how, sql)) = data.split_first() else {
         return;

@@ -74,7 +74,7 @@ fn is_gap(gap: &[u8]) -> bool {
     reached[gap.len()]
 }
 
-/// How far a piece of a gap may go.
+/// Lengths that a piece of a gap may have.
 fn steps(gap: &[u8]) -> Vec<usize> {
     let end = |mark: u8| gap.iter().position(|byte| *byte == mark);
     match gap {

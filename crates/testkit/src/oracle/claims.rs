@@ -1,4 +1,4 @@
-//! What is legal in a script: who may hold a backend, and who may ask what.
+//! Legal steps of a script: clients that may hold a backend, and questions that may be asked.
 //!
 //! One thread speaks for all clients and waits for each reply, so a statement that must wait for a
 //! backend which another client keeps would wait for ever. [`Claims`] follows which clients may
@@ -30,7 +30,7 @@ use super::script::{Act, Claim, Kill, Step};
 use crate::real::Flavour;
 use wire::capabilities::NO_SCHEMA;
 
-/// How texts begin that succeed in any session, and count what they find.
+/// Beginnings of texts that succeed in any session, and count what they find.
 const FINDS: [&str; 3] = [
     "SELECT LAST_INSERT_ID()",
     "SELECT CAST('",
@@ -38,32 +38,32 @@ const FINDS: [&str; 3] = [
 ];
 /// Questions about warnings that may be older than the statement before.
 const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
-/// How the names of variables begin that a script asks for before their client has set them.
+/// Beginning of the names of variables that a script asks for before their client has set them.
 pub(super) const UNSET: &str = "@unset";
-/// What stands in texts that find which variables the session has never set.
+/// Parts of texts that find which variables the session has never set.
 const FINDS_UNSET: [&str; 2] = [UNSET, "USER_VARIABLES"];
-/// What reads the variable that some stored code sets.
+/// Text that reads the variable that some stored code sets.
 const READS_MARK: &str = "SELECT @marked";
 /// The variable that procedures give back to their caller; one that fails leaves it unset.
 const GIVEN: &str = "@n";
-/// What decides whether a client is told of its transaction's states.
+/// Variable that decides whether a client is told of its transaction's states.
 const TOLD: &str = "session_track_transaction_info";
-/// How texts begin that do not tell.
+/// Beginnings of texts that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
-/// What stands in texts that may pin without a claim: one that writes to a table with a trigger,
-/// one behind which a failure does not tell whether stored code was reached, since the
-/// conditions that would are not kept, and one that MySQL does not know.
+/// Parts of texts that may pin without a claim: one that writes to a table with a trigger, one
+/// behind which a failure does not tell whether stored code was reached, since the conditions that
+/// would are not kept, and one that MySQL does not know.
 const MAY_PIN: [&str; 3] = ["counting_table", "max_error_count", "EXECUTE IMMEDIATE"];
-/// How a text of several ends that stops in front of its last statement, which pins.
+/// End of a text of several that stops in front of its last statement, which pins.
 const UNPARSED: &str = "; SELEC";
-/// How calls of procedures begin that count no rows: MySQL says in their OK what the statement
+/// Beginnings of calls of procedures that count no rows: MySQL says in their OK what the statement
 /// before has counted, so they pin there whatever else is known of them.
 const UNCOUNTED: [&str; 2] = ["CALL setting_procedure(", "CALL failing_procedure("];
-/// What texts make `character_set_connection` when its ASCII is no single byte.
+/// Values of `character_set_connection` in texts when its ASCII is no single byte.
 const WIDE: [&str; 3] = ["= ucs2", "= utf16", "= utf32"];
-/// How texts begin that end a transaction, whatever it may do.
+/// Beginnings of texts that end a transaction, whatever it may do.
 const ENDS: [&str; 2] = ["COMMIT", "ROLLBACK"];
-/// How texts begin that leave no older warnings.
+/// Beginnings of texts that leave no older warnings.
 const CLEARS: [&str; 4] = ["INSERT ", "UPDATE ", "DELETE ", "REPLACE "];
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -131,7 +131,7 @@ impl Held {
         (self.transaction, self.said) = (false, false);
     }
 
-    /// Whether a text asks for FOUND_ROWS() before anything was found: MariaDB answers what the
+    /// True if a text asks for FOUND_ROWS() before anything was found: MariaDB answers what the
     /// last session of the thread has found.
     fn asks_early(&self, sql: &str) -> bool {
         let asks = ["FOUND_ROWS()", "`found_rows`()"];
@@ -217,13 +217,13 @@ impl Held {
     }
 }
 
-/// Whether a text names the variable that procedures give back.
+/// True if a text names the variable that procedures give back.
 fn names_given(sql: &str) -> bool {
     let mut parts = sql.split(GIVEN).skip(1);
     parts.any(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_'))
 }
 
-/// What clients make claims on.
+/// Backends that clients make claims on.
 #[derive(Clone, Copy, Debug)]
 pub struct Backends {
     /// Fewer clients than this may hold one.
@@ -288,7 +288,7 @@ impl Claims {
         true
     }
 
-    /// Whether nothing is left for those who hold nothing.
+    /// True if nothing is left for those who hold nothing.
     fn is_crowded(&self) -> bool {
         let holders = self.held.iter().filter(|held| held.any()).count();
         holders >= self.backends.count

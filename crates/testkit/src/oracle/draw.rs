@@ -47,7 +47,7 @@ struct Drawing {
     steps: Vec<Step>,
 }
 
-/// What a client may have at login, or lack.
+/// Capability that a client may have at login, or lack.
 #[derive(Clone, Copy, Debug)]
 enum Accent {
     With(u32),
@@ -217,13 +217,13 @@ impl Drawing {
         }
     }
 
-    /// Whether somebody's story has this client in it.
+    /// True if somebody's story has this client in it.
     fn is_second(&self, who: usize) -> bool {
         let first = self.second.iter().position(|second| *second == Some(who));
         first.is_some_and(|first| !self.queues[first].is_empty())
     }
 
-    /// Whether a step may be taken now, as far as it is not a matter of claims.
+    /// True if a step may be taken now, as far as it is not a matter of claims.
     fn suits(&self, step: &Step) -> bool {
         match &step.act {
             // Nobody is interrupted in the middle of a habit.
@@ -406,7 +406,7 @@ impl Drawing {
     }
 }
 
-/// Whether a second client has a part in it.
+/// True if a second client has a part in it.
 fn for_two(part: &str) -> bool {
     let (tags, _) = split(part);
     tags.iter()

@@ -168,7 +168,7 @@ fn role(name: &str) -> [String; 3] {
     ]
 }
 
-/// What makes the ground, on a connection of an administrator.
+/// Statements that make the ground, on a connection of an administrator.
 #[must_use]
 pub fn statements() -> Vec<String> {
     let mut all = vec![

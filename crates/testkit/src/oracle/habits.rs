@@ -1,4 +1,4 @@
-//! What clients do, as a catalogue: one row for each habit, one text for each way to have it.
+//! Habits of clients, as a catalogue: one row for each habit, one text for each way to have it.
 //!
 //! A text is one step or several, with ` ;; ` between them; other clients' steps come in between.
 //! A step is SQL, or what its tags in `<...>` say (see `draw`). `{t}` is the client's own table,
@@ -19,7 +19,7 @@ mod protocol;
 mod settings;
 mod work;
 
-/// Which servers know it.
+/// Servers that know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     Both,
@@ -31,7 +31,7 @@ pub(crate) enum On {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Habit {
     pub name: &'static str,
-    /// How often, beside the others.
+    /// Weight beside the others.
     pub weight: u64,
     pub on: On,
     pub ways: &'static [&'static str],

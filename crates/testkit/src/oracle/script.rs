@@ -10,7 +10,7 @@ use super::ground;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// How a client logs in.
+/// Login of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Login {
     /// Into the first schema, or into none.
@@ -37,11 +37,11 @@ impl Login {
     }
 }
 
-/// What clients send when the server asks for a local file, whichever it is.
+/// Content that clients send when the server asks for a local file, whichever it is.
 pub(crate) const LOCAL_FILE: &str =
     "11\tred\n12\tgreen\n12\tagain\n\\N\ta name too long to be kept\n";
 
-/// How one client ends what another does.
+/// Way by which one client ends another's statement or connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kill {
     /// `KILL QUERY`: its statement.
@@ -52,7 +52,7 @@ pub enum Kill {
     Command,
 }
 
-/// What a client does.
+/// Act of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// It comes.
@@ -106,7 +106,7 @@ pub enum Act {
     Kill(usize, Kill),
 }
 
-/// What a step does to its client's claim on a backend.
+/// Change of a client's claim on a backend by a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Claim {
     /// Nothing.
@@ -139,9 +139,9 @@ pub enum Claim {
 pub struct Step {
     /// The client; nobody in particular for [`Act::Together`].
     pub who: usize,
-    /// What it does.
+    /// Act of the step.
     pub act: Act,
-    /// What that means for backends.
+    /// Change of its client's claim on a backend.
     pub claim: Claim,
     /// It comes only after the pool has done with its own questions about the step before.
     pub late: bool,
@@ -181,7 +181,7 @@ impl Step {
         }
     }
 
-    /// Whether a reply to it may hold the number of a connection.
+    /// True if a reply to it may hold the number of a connection.
     pub(crate) fn asks_for_number(&self) -> bool {
         let named =
             |text: &Cow<'_, str>| text.contains("CONNECTION_ID") || text.contains("thread_id");
@@ -305,7 +305,7 @@ fn lines(step: &Step) -> Vec<String> {
     vec![line]
 }
 
-/// What is said about a prepared statement.
+/// Line about a prepared statement.
 fn statement_line(who: usize, act: &Act) -> String {
     match act {
         Act::Prepare(slot, sql) => {

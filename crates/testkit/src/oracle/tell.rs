@@ -32,21 +32,21 @@ const ANSWER_MAX: Duration = Duration::from_secs(40);
 /// A step that takes longer is named: it waits for a lock or a backend.
 const SLOW: Duration = Duration::from_millis(1500);
 
-/// How the pool refuses a question about the statement before.
+/// The pool's refusal of a question about the statement before.
 const REFUSAL: &str = "onramp: what the previous statement left is gone";
 
-/// What fails with the same error as such a question.
+/// Statement that fails with the error of such a refusal.
 pub(super) const REFUSES: &str = "SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1235, MESSAGE_TEXT = \
      'onramp: what the previous statement left is gone; run both statements again, in one \
      transaction or one text'";
 
-/// Whether a reply, or that of a statement that has waited, is such a refusal.
+/// True if a reply, or that of a statement that has waited, is such a refusal.
 pub(super) fn is_refused(reply: &str) -> bool {
     let reply = last_line(reply);
     !is_answered(reply) && reply.contains("code: 1235") && reply.contains(REFUSAL)
 }
 
-/// Whether a reply is that of a statement that went well.
+/// True if a reply is that of a statement that went well.
 pub(super) fn is_answered(reply: &str) -> bool {
     let reply = last_line(reply);
     ["[Done", "[Rows"]
@@ -338,7 +338,7 @@ impl Teller<'_> {
     }
 }
 
-/// Whether a result may hold the number of a connection.
+/// True if a result may hold the number of a connection.
 fn asks_for_number(sql: &str) -> bool {
     Step::sql(0, sql).asks_for_number()
 }

@@ -12,7 +12,7 @@ use wire::packet::{Malformed, PAYLOAD_MAX, Reader};
 use wire::reply::{END, ERR, ErrPacket, LOCAL_INFILE, OK, OkPacket};
 use wire::status;
 
-/// How far a reply is.
+/// Progress of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// More packets follow.
@@ -76,7 +76,7 @@ impl Assembler {
         }
     }
 
-    /// The same with these extended capabilities.
+    /// An assembler with these extended capabilities.
     #[must_use]
     pub fn extended(self, extended: u32) -> Assembler {
         Assembler { extended, ..self }
@@ -93,7 +93,7 @@ impl Assembler {
         self.state == State::Over
     }
 
-    /// What came, once it is over.
+    /// Outcomes of the reply, once it is over.
     #[must_use]
     pub fn into_outcomes(self) -> Vec<Outcome> {
         self.outcomes
@@ -214,7 +214,7 @@ impl Assembler {
         Ok(self.progress())
     }
 
-    /// What follows a result with these status flags.
+    /// State behind a result with these status flags.
     fn after(&mut self, flags: u16) {
         let results = matches!(self.shape, ReplyShape::Results | ReplyShape::Cursor);
         let more = flags & status::MORE_RESULTS != 0 && results;

@@ -22,7 +22,7 @@ pub struct Column {
     pub name: String,
     /// Its name in the table.
     pub name_itself: String,
-    /// What MariaDB tells of the type besides, to who asked for it.
+    /// Extended type information, as MariaDB sends it to clients that asked for it.
     pub more_of_type: String,
     /// Its longest value, in bytes.
     pub length: u32,
@@ -77,7 +77,7 @@ pub struct Rows {
     pub begin: Option<(u16, u16)>,
     /// Its rows.
     pub rows: Vec<Vec<Value>>,
-    /// What the end packet said.
+    /// Content of the end packet.
     pub end: super::Done,
 }
 

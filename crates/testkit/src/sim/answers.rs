@@ -10,7 +10,7 @@ use wire::packet::{put_lenenc, put_lenenc_bytes, put_packet, put_short};
 use wire::reply::{END, OK, OkPacket, put_err};
 use wire::status;
 
-/// How an answer is written.
+/// Form of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     /// Rows are binary, in answer to an execution.
@@ -21,7 +21,7 @@ pub(crate) struct Form {
     pub(crate) eofs: bool,
 }
 
-/// What a command led to.
+/// Answer to a command.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Ok {

@@ -32,10 +32,10 @@ use wire::packet::{HEADER_LEN, Header};
 /// Bytes of a command that stalls: more than is read of any for nothing.
 const STALLED_LEN: usize = 300_000;
 
-/// How often a client stops in the middle of a reply: all that takes less than a drain.
+/// Most stops of a client in the middle of a reply: all of them take less than a drain.
 const STOPS_MAX: u32 = 8;
 
-/// What the world has decided for all clients.
+/// Manners that the world has decided for all clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
     /// No transactions and no pins.
@@ -55,7 +55,7 @@ pub(crate) struct Manners {
     pub(crate) stalls: bool,
     /// They ask for long replies, and stop amid them.
     pub(crate) readers_stop: bool,
-    /// How many kinds of backends the clients need.
+    /// Number of kinds of backends that the clients need.
     pub(crate) kinds: u64,
     /// With one kind: all clients are without CLIENT_DEPRECATE_EOF.
     pub(crate) eofs: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Manners {
     pub(crate) ride_max: u64,
 }
 
-/// How far a client is.
+/// Phase of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Not connected yet.
@@ -97,7 +97,7 @@ pub(crate) struct SimClient {
     pub(crate) frozen_until: Time,
     /// It has taken something since.
     has_taken: bool,
-    /// How often it may still stop in the middle of a reply.
+    /// Stops in the middle of a reply that are left.
     stops_left: u32,
     /// Since when it waits for an answer.
     pub(crate) since: Time,
@@ -109,7 +109,7 @@ pub(crate) struct SimClient {
     tls: Option<SimTls>,
     /// Its frames, once it is in and they were agreed on.
     frames: Option<Frames>,
-    /// What came of its login and is no whole packet yet.
+    /// Bytes of its login that are no whole packet yet.
     raw: Vec<u8>,
     /// Its password is wrong.
     guesses: bool,
@@ -225,18 +225,18 @@ impl SimClient {
         }
     }
 
-    /// Whether it waits for something.
+    /// True if it waits for something.
     pub(crate) fn waits(&self) -> bool {
         self.phase == Phase::LoggingIn || (self.phase == Phase::In && !self.asked.is_empty())
     }
 
-    /// Whether it waits for a long reply, or is in the middle of one.
+    /// True if it waits for a long reply, or is in the middle of one.
     pub(crate) fn is_amid_long_reply(&self) -> bool {
         let is_long = |asked: &Asked| matches!(asked.kind, Kind::Big);
         self.phase == Phase::In && self.asked.iter().any(is_long)
     }
 
-    /// Whether it may stop now in the middle of a long reply.
+    /// True if it may stop now in the middle of a long reply.
     pub(crate) fn may_stop(&self) -> bool {
         self.is_amid_long_reply() && self.has_taken && self.stops_left > 0
     }
@@ -247,13 +247,13 @@ impl SimClient {
         self.has_taken = false;
     }
 
-    /// The same, as one that stops in the middle of a reply.
+    /// Stops reading in the middle of a reply.
     pub(crate) fn stop_reading(&mut self, until: Time) {
         self.freeze(until);
         self.stops_left -= 1;
     }
 
-    /// Whether it may send something now.
+    /// True if it may send something now.
     pub(crate) fn may_act(&self, now: Time, manners: &Manners, leaving: bool) -> bool {
         let ready = match self.phase {
             Phase::New => true,
@@ -285,7 +285,7 @@ impl SimClient {
         words
     }
 
-    /// What goes over the wire for these bytes.
+    /// Bytes on the wire for these bytes.
     fn send(&mut self, said: &[u8], out: &mut Vec<u8>) {
         match &mut self.tls {
             Some(tls) => tls.say(said, out),
@@ -352,7 +352,7 @@ impl SimClient {
         words
     }
 
-    /// What a statement changes by being sent, whatever its answer.
+    /// Changes of a statement that its sending makes, whatever its answer.
     fn believe_sent(&mut self, kind: &Kind, tag: u64) {
         let prepared = &mut self.belief.prepared;
         match kind {
@@ -455,7 +455,7 @@ impl SimClient {
             .map(|greeting| greeting.connection_id)
     }
 
-    /// Whether its words go over the wire in records of TLS.
+    /// True if its words go over the wire in records of TLS.
     pub(crate) fn is_under_tls(&self) -> bool {
         self.tls.as_ref().is_some_and(SimTls::has_begun)
     }
@@ -468,13 +468,13 @@ impl SimClient {
         }
     }
 
-    /// What it waits for, in words.
+    /// Event that it waits for, in words.
     pub(crate) fn words(&self) -> String {
         format!("{:?} {:?} {:?}", self.phase, self.asked, self.belief)
     }
 
-    /// Whether the pool may be reading something back. A statement that comes at once puts off
-    /// what is asked behind one that failed.
+    /// True if the pool may be reading something back. A statement that comes at once puts off what
+    /// is asked behind one that failed.
     fn owes_read_back(&self) -> bool {
         self.failed_before || self.last.as_ref().is_some_and(Kind::is_read_back)
     }
@@ -487,7 +487,7 @@ impl SimClient {
         }
     }
 
-    /// Whether its next statement stands behind stored code that no text shows.
+    /// True if its next statement stands behind stored code that no text shows.
     fn is_behind_poison(&self) -> bool {
         let last = self.asked.back().map(|asked| &asked.kind);
         last.or(self.last.as_ref()) == Some(&Kind::Poison)

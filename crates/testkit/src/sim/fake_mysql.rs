@@ -63,7 +63,7 @@ pub(crate) fn tag_of(sql: &[u8]) -> Option<u64> {
         .filter(|_| !sql.contains("last_insert_id=") && !sql.contains("@`"))
 }
 
-/// Where a statement ran.
+/// Connection on which a statement ran.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Execution {
     pub(crate) seat: usize,
@@ -71,7 +71,7 @@ pub(crate) struct Execution {
     pub(crate) transaction: Option<u64>,
 }
 
-/// What has happened on the server.
+/// State of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Db {
     pub(crate) executed: HashMap<u64, Execution>,
@@ -80,7 +80,7 @@ pub(crate) struct Db {
     /// Rows of the log, by tag.
     pub(crate) log: HashMap<u64, u32>,
     pub(crate) transactions: u64,
-    /// What KILL has asked for: a connection's number, and whether only its statement.
+    /// Requests of KILL: a connection's number, and true for its statement alone.
     pub(crate) kills: Vec<(usize, bool)>,
     /// Statements that a connection may have prepared.
     pub(crate) prepared_max: usize,
@@ -112,7 +112,7 @@ impl Db {
         }
     }
 
-    /// Whether a statement that restores a session is to fail this time.
+    /// True if a statement that restores a session is to fail this time.
     fn fails_now(&mut self) -> bool {
         self.sets += 1;
         self.refuses_every > 0 && self.sets.is_multiple_of(self.refuses_every)
@@ -122,7 +122,7 @@ impl Db {
 #[derive(Debug)]
 struct Transaction {
     number: u64,
-    /// Whose it is, once a tag has told.
+    /// Client that it serves, once a tag has told.
     client: Option<u64>,
     rows: Vec<u64>,
 }
@@ -142,7 +142,7 @@ pub(crate) struct Seat {
     prepared: HashMap<u32, PreparedText>,
     /// Those by name.
     named: HashMap<String, PreparedText>,
-    /// How many have been prepared.
+    /// Number of preparations.
     preparations: u32,
     /// The command that runs is to end with an error.
     pub(crate) killed: bool,
@@ -191,12 +191,12 @@ impl Seat {
         self.logged_in
     }
 
-    /// Whether somebody is logged in and has sent nothing more.
+    /// True if somebody is logged in and has sent nothing more.
     pub(crate) fn is_resting(&self) -> bool {
         self.logged_in && self.input.is_empty()
     }
 
-    /// Whether a whole command lies in its input, and how long it is to take, in milliseconds.
+    /// True if a whole command lies in its input, and how long it is to take, in milliseconds.
     pub(crate) fn next_command(&self) -> Option<u64> {
         let Frame::Whole { total, .. } = frame(&self.input) else {
             return None;
@@ -639,7 +639,7 @@ impl Seat {
         Answer::changed(changes)
     }
 
-    /// Whether a SET that restores a session fails this time, whatever it was before.
+    /// True if a SET that restores a session fails this time, whatever it was before.
     fn refuses(db: &mut Db, assignments: &str) -> bool {
         let restores = assignments.contains("time_zone") || assignments.contains("collation");
         restores && db.fails_now()
@@ -706,7 +706,8 @@ impl Seat {
     }
 }
 
-/// What the pool asks a client's last backend: items of conditions, which clears none.
+/// Answer to the pool's question to a client's last backend: items of conditions, which clears
+/// none.
 fn about_conditions(sql: &str) -> Option<Answer> {
     if sql.starts_with("GET DIAGNOSTICS CONDITION ") {
         return Some(Answer::changed(Vec::new()));

@@ -29,14 +29,14 @@ use wire::packet::{Frame, HEADER_LEN, frame};
 /// Received and not yet read by the group, per connection.
 const ARRIVED_MAX: usize = 48 * 1024;
 
-/// Who is at the other end.
+/// Peer at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Client(usize),
     Server,
 }
 
-/// How far a connection is.
+/// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Being opened until this moment; then it stands, or not.
@@ -71,23 +71,23 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Whether something is on its way to the group.
+    /// True if something is on its way to the group.
     pub(crate) fn can_arrive(&self) -> bool {
         let due = !self.sent.is_empty() || (self.peer_closed && !self.end_arrived);
         due && !self.dropped && !self.reset && self.arrived.len() < ARRIVED_MAX
     }
 
-    /// Whether something is on its way to the peer.
+    /// True if something is on its way to the peer.
     pub(crate) fn can_be_taken(&self) -> bool {
         !self.written.is_empty() && !self.reset && self.stage == Stage::Stands
     }
 
-    /// Whether the peer will find the connection ended: all bytes taken, and no more to come.
+    /// True if the peer will find the connection ended: all bytes taken, and no more to come.
     pub(crate) fn is_over_for_peer(&self) -> bool {
         self.reset || self.stage == Stage::Refused || (self.dropped && self.written.is_empty())
     }
 
-    /// Whether the connection may still be closed or reset by the peer.
+    /// True if the connection may still be closed or reset by the peer.
     pub(crate) fn is_open(&self) -> bool {
         !self.peer_closed && !self.reset && !self.dropped && self.stage == Stage::Stands
     }
@@ -103,7 +103,7 @@ impl Wire {
     }
 }
 
-/// How dials go at present.
+/// Fate of dials at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dials {
     Stand,
@@ -129,7 +129,7 @@ pub(crate) struct Wires {
     knocks: Vec<bool>,
     server_open: usize,
     sequence: u64,
-    /// How often a group has looked at the clock within a turn.
+    /// Number of looks at the clock within a turn.
     looks: u32,
     /// When the group read a client's statement, and when it wrote it to a server, by tag.
     pub(crate) read_at: HashMap<u64, u64>,
@@ -277,7 +277,7 @@ impl Wires {
         ends.min().unwrap_or(Time::NEVER)
     }
 
-    /// Whether a group has events to handle.
+    /// True if a group has events to handle.
     pub(crate) fn has_events(&self, group: usize) -> bool {
         let any = |wire: &Wire| {
             wire.group == group && wire.pending && !wire.dropped && wire.token.is_some()
@@ -364,19 +364,19 @@ impl Drop for Sock {
     }
 }
 
-/// How the disk of scratch files does.
+/// State of the disk of scratch files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
     Well,
     /// It takes [`DISK_ROOM`] bytes of each group.
     Full,
-    /// What was written cannot be read.
+    /// Written bytes cannot be read.
     Unreadable,
     /// Nothing that is begun ends.
     Hung,
 }
 
-/// What fits on a disk that is full.
+/// Bytes that fit on a disk that is full.
 const DISK_ROOM: usize = 8 * 1024;
 
 /// A scratch file of a group, in memory.
@@ -446,7 +446,7 @@ impl SimNet {
         SimNet(wires, 0)
     }
 
-    /// The same world as another group has it.
+    /// This world as another group has it.
     pub(crate) fn of(&self, group: usize) -> SimNet {
         SimNet(self.0.clone(), group)
     }

@@ -45,7 +45,7 @@ impl Random {
         &of[self.index(of.len())]
     }
 
-    /// How many of `len` bytes go in one piece: often all, often one, else some.
+    /// Number of bytes of `len` that go in one piece: often all, often one, else some.
     pub(crate) fn piece(&mut self, len: usize) -> usize {
         match self.below(8) {
             0 => 1,

@@ -1,4 +1,4 @@
-//! What simulated clients say, and what they believe their session to be.
+//! Statements of simulated clients, and their beliefs about their sessions.
 //!
 //! The problem: whether a reply is right depends on everything that its client did before. The
 //! mechanism: [`Kind`] is a statement of the small language that the fake server understands;
@@ -22,7 +22,7 @@ const POISON_EVERY: u64 = 11;
 /// So many statements of a client that read poison have one shape.
 const TAGS_PER_SHAPE: u64 = 6;
 
-/// Whether the statement with this tag is one of them, if it reads poison.
+/// True if the statement with this tag is one of them, if it reads poison.
 pub(crate) fn is_poisoned(tag: u64) -> bool {
     tag.is_multiple_of(POISON_EVERY)
 }
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     InitDb(&'static str),
     Set(&'static str, &'static str),
     Begin,
-    /// The same without a tag, so that the pool may answer it itself.
+    /// BEGIN without a tag, so that the pool may answer it itself.
     PlainBegin,
     Commit,
     PlainCommit,
@@ -81,7 +81,7 @@ pub(crate) const PREPARED: [(&str, Kind); 4] = [
     ("INSERT INTO log VALUES (?)", Kind::Insert),
     ("SELECT LAST_INSERT_ID() /* ? */", Kind::LastInsertId),
 ];
-/// What cannot be prepared.
+/// Text that cannot be prepared.
 pub(crate) const UNPREPARABLE: &str = "SELECT n FROM nothing";
 /// User variables. Servers may take the last for one of another name.
 pub(crate) const USER: [&str; 2] = ["x", "\u{e4}"];
@@ -90,7 +90,7 @@ pub(crate) const NAMES: [&str; 3] = ["first", "second", "third"];
 /// Types of parameters: a number of 8 bytes, a text.
 pub(crate) const TYPES: [u8; 2] = [8, 253];
 
-/// Whether a text of ours names tables.
+/// True if a text of ours names tables.
 pub(crate) fn uses_tables(sql: &str) -> bool {
     sql.contains(" FROM ") || sql.starts_with("INSERT ")
 }
@@ -152,7 +152,7 @@ impl Kind {
         (Command::Query, text.into_bytes())
     }
 
-    /// Whether the server runs it and can tell by its tag.
+    /// True if the server runs it and can tell by its tag.
     pub(crate) fn is_tagged(&self) -> bool {
         !matches!(
             self,
@@ -175,18 +175,18 @@ impl Kind {
         )
     }
 
-    /// Whether the server does not answer it.
+    /// True if the server does not answer it.
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(self, Kind::Close(_) | Kind::LongData(_))
     }
 
-    /// Whether it may ride with others' statements.
+    /// True if it may ride with others' statements.
     pub(crate) fn may_ride(&self) -> bool {
         use Kind::{Big, Fail, Point, Poison, Slow, Warn};
         matches!(self, Point | Poison | Big | Warn | Fail | Slow(_))
     }
 
-    /// Whether the pool reads something back behind it, while the client is idle already.
+    /// True if the pool reads something back behind it, while the client is idle already.
     pub(crate) fn is_read_back(&self) -> bool {
         matches!(self, Kind::Insert | Kind::Warn | Kind::Fail | Kind::Use(_))
             || matches!(self, Kind::InitDb(_) | Kind::Set(..) | Kind::SetUser(_))
@@ -223,7 +223,7 @@ fn execution(id: u32, kind: Option<u8>, tag: u64, held: &Held) -> Vec<u8> {
 /// A prepared statement as its client believes it to be.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    /// Which of [`PREPARED`].
+    /// Index of [`PREPARED`].
     pub(crate) text: usize,
     /// The session in which it was prepared.
     pub(crate) standing: Standing,
@@ -273,17 +273,17 @@ pub(crate) struct Belief {
 }
 
 impl Belief {
-    /// Whether the session has something that only one connection knows.
+    /// True if the session has something that only one connection knows.
     pub(crate) fn is_bound(&self) -> bool {
         self.has_transaction_there() || self.pinned
     }
 
-    /// Whether the server knows for certain of an open transaction.
+    /// True if the server knows for certain of an open transaction.
     pub(crate) fn has_transaction_there(&self) -> bool {
         self.transaction.is_some() && !self.deferred
     }
 
-    /// What a statement is, once its text is known.
+    /// Kind of a statement once its text is known.
     pub(crate) fn ran(&self, kind: &Kind) -> Kind {
         match kind {
             Kind::Execute(id, _) => PREPARED[self.prepared[id].text].1.clone(),
@@ -294,7 +294,7 @@ impl Belief {
         }
     }
 
-    /// Whether a statement that goes well leaves the warnings before it.
+    /// True if a statement that goes well leaves the warnings before it.
     pub(crate) fn keeps_warnings(&self, kind: &Kind) -> bool {
         match kind {
             Kind::Prepare(text) | Kind::PrepareNamed(_, text) => PREPARED
@@ -354,8 +354,8 @@ impl Belief {
         }
     }
 
-    /// What was heard of the session, but for several statements: where restoring statements were
-    /// joined with the client's own they are allowed, which it cannot use.
+    /// Report of the session, but for several statements: where restoring statements were joined
+    /// with the client's own they are allowed, which it cannot use.
     pub(crate) fn heard(&self, words: &str) -> String {
         if self.standing.multi || words.contains(" prepared in ") {
             return words.into();
@@ -363,13 +363,13 @@ impl Belief {
         words.replace("multi=true", "multi=false")
     }
 
-    /// Whether that may be so.
+    /// True if that may be so.
     pub(crate) fn may_be_bound(&self) -> bool {
         self.is_bound() || self.maybe_pinned || self.transaction.is_some()
     }
 }
 
-/// How transactions end.
+/// Ends of transactions.
 const ENDS: [Kind; 4] = [
     Kind::Commit,
     Kind::Rollback,
@@ -377,7 +377,7 @@ const ENDS: [Kind; 4] = [
     Kind::PlainRollback,
 ];
 
-/// What is said of transactions outside of one; the end of none is one of them.
+/// Statements about transactions outside of one; the end of none is one of them.
 const OUTSIDE: [Kind; 6] = [
     Kind::Begin,
     Kind::Begin,
@@ -387,7 +387,7 @@ const OUTSIDE: [Kind; 6] = [
     Kind::PlainRollback,
 ];
 
-/// What a client does next. `behind`: others of its statements are still unanswered, so nothing
+/// Next statement of a client. `behind`: others of its statements are still unanswered, so nothing
 /// that depends on their success is chosen.
 pub(crate) fn choose(random: &mut Random, belief: &Belief, behind: bool, tame: bool) -> Kind {
     let open = belief.transaction.is_some();

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// byte that a slow reader has taken. A world has no thread that ends with its group.
 pub(super) const DRAIN_MAX: Duration = Duration::from_secs(150);
 
-/// Where the proxy is, and what it sends in front of each of its clients' bytes.
+/// Address of the proxy, which sends a header in front of each of its clients' bytes.
 pub(super) const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254));
 pub(super) const PROXY_HEADER: &[u8] = b"PROXY TCP4 192.0.2.1 192.0.2.2 4660 3306\r\n";
 
@@ -79,7 +79,7 @@ fn hashed_user(name: &str) -> String {
     )
 }
 
-/// What a MariaDB 10.11 says of itself, as far as a pool asks.
+/// Facts of a MariaDB 10.11, as far as a pool asks.
 #[must_use]
 pub fn facts() -> ServerFacts {
     let texts = |texts: [&str; 4]| texts.map(|text| text.as_bytes().into());

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-/// What is in a session unless somebody has set it.
+/// Values of a session unless somebody has set them.
 pub(crate) const DEFAULTS: [(&str, &str); 8] = [
     ("character_set_client", "utf8mb4"),
     ("character_set_connection", "utf8mb4"),

@@ -14,7 +14,7 @@ use wire::client_login::{COLLATION, put_tls_request};
 use wire::packet::{HEADER_LEN, Header};
 use wire::reply::ERR;
 
-/// What a simulated pool shows, and its key.
+/// Certificate of a simulated pool, and its key.
 pub(super) const CERT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tls/ed25519-cert.pem");
 pub(super) const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tls/ed25519-key.pem");
 
@@ -27,7 +27,7 @@ enum Stage {
     Refused,
 }
 
-/// What came.
+/// Result of reading.
 #[derive(Debug)]
 pub(crate) enum Heard {
     /// Words of the pool.
@@ -51,7 +51,7 @@ impl SimTls {
         }
     }
 
-    /// Whether it has begun.
+    /// True if it has begun.
     pub(crate) fn has_begun(&self) -> bool {
         matches!(self.stage, Stage::Records(_))
     }

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const STEPS_MAX: u64 = 400_000;
 /// For how long a client stops in the middle of a reply: less than any limit of such worlds.
 const STOP: Duration = Duration::from_millis(1500);
-/// What MySQL says since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
+/// Error of MySQL since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
 /// of its manual).
 const IDLE_FOR_TOO_LONG: ErrorCode = ErrorCode {
     code: 4031,
@@ -50,7 +50,7 @@ struct Server {
     done_at: Option<Time>,
 }
 
-/// What can happen.
+/// Steps that can happen.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Turn(usize),
@@ -665,7 +665,7 @@ impl World {
         }
     }
 
-    /// What runs on without its client comes to its end, and no lease stays.
+    /// Lets statements without their client come to their end, until no backend is bound.
     fn let_backends_rest(&mut self) {
         let until = self.now() + Duration::from_secs(20);
         while self.now() < until {

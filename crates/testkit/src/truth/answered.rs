@@ -18,10 +18,10 @@ use crate::reply::{Done, Outcome};
 use wire::command::Command;
 use wire::status;
 
-/// What one statement is answered.
+/// Answer to one statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// What is said.
+    /// Text of the statement.
     pub statement: String,
     /// Reply, reports, conditions, ROW_COUNT(): see the file's head.
     pub cells: [String; 4],

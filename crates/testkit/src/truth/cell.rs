@@ -141,7 +141,7 @@ fn say(client: &mut Client, state: &State, way: Way) -> Result<Vec<Outcome>, Cli
     }
 }
 
-/// What the state is: the values of the last reply, or the first error.
+/// State as the values of the last reply, or the first error.
 fn proof(client: &mut Client, state: &State) -> Result<String, ClientError> {
     let mut said = String::new();
     for sql in &state.proof {

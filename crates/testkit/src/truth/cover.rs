@@ -68,7 +68,7 @@ pub fn gaps(table: &Table) -> Vec<String> {
     gaps
 }
 
-/// Whether the pool's own answer has nothing else in it: `Group::on_text_alone` and COM_PING send
+/// True if the pool's own answer has nothing else in it: `Group::on_text_alone` and COM_PING send
 /// an OK without numbers, and `LastStatement` notes what has become of conditions and counts.
 fn answers_alike(row: &Answered, mode: LexMode) -> bool {
     let [reply, reports, conditions, count] = row.cells.each_ref().map(String::as_str);
@@ -122,7 +122,7 @@ pub(super) fn mode_of(server: &str) -> LexMode {
     }
 }
 
-/// What a client says to change it so; all spellings for a variable.
+/// Texts by which a client changes it so; all spellings for a variable.
 fn texts(row: &Row, way: Way) -> Vec<String> {
     let name = &row.name;
     let all = |texts: &[&str]| texts.iter().map(|text| text.replace("{}", name)).collect();
@@ -144,7 +144,7 @@ fn texts(row: &Row, way: Way) -> Vec<String> {
     }
 }
 
-/// Whether the pool has the server report a change of which it says nothing (`sql/unscoped.rs`).
+/// True if the pool has the server report a change of which it says nothing (`sql/unscoped.rs`).
 fn retells(row: &Row, way: Way, cell: &str, text: &str, mode: LexMode) -> bool {
     let told = format!("{0}=@@SESSION.{0}", row.name);
     let says = |set: Vec<u8>| String::from_utf8_lossy(&set).contains(&told);
@@ -152,7 +152,7 @@ fn retells(row: &Row, way: Way, cell: &str, text: &str, mode: LexMode) -> bool {
     way == Way::At && cell == "silent" && sets.any(says)
 }
 
-/// Whether the pool keeps the change from other clients, and gives it to its own.
+/// True if the pool keeps the change from other clients, and gives it to its own.
 fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
     let number = cell.bytes().all(|byte| byte.is_ascii_digit());
     // Nothing happened.
@@ -206,7 +206,7 @@ impl Way {
     }
 }
 
-/// Whether the text makes the pool read what has become of the variable.
+/// True if the text makes the pool read what has become of the variable.
 fn is_asked_for(name: &str, found: &Statement) -> bool {
     match name {
         "timestamp" => found.sets_clock,

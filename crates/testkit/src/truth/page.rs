@@ -9,7 +9,7 @@ use super::{Answered, Row, Table, Way};
 /// Heads the column of statements that change nothing.
 const ANSWERED: &str = "answered";
 
-/// Which of a section's tables a row is of.
+/// Table of a section that a row belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     States,
@@ -185,7 +185,7 @@ fn row_of(name: &str, change: &str, cells: &[&str]) -> Row {
     }
 }
 
-/// What differs between two tables of servers, in words; empty when they say the same.
+/// Differences between two tables of servers, in words; empty when they agree.
 #[must_use]
 pub fn differences(committed: &Table, found: &Table) -> Vec<String> {
     let all = |table: &Table| [&table.states[..], &table.variables].concat();

@@ -32,7 +32,7 @@ pub type Cached = [u8; HASH_LEN];
 /// SHA256(password): whoever has it can answer any nonce, where the server has it cached.
 pub type Once = [u8; HASH_LEN];
 
-/// What a server caches for this password.
+/// The hash that a server caches for this password.
 #[must_use]
 pub fn cached(password: &[u8]) -> Cached {
     sha256([&sha256([password])[..]])
@@ -56,7 +56,7 @@ pub fn answer_by(once: &Once, nonce: &Nonce) -> [u8; HASH_LEN] {
     xor(sha256([&sha256([&once[..]])[..], nonce]), once)
 }
 
-/// Whether `answer` proves the password of `cached`.
+/// True if `answer` proves the password of `cached`.
 #[must_use]
 pub fn verify(answer: &[u8], nonce: &Nonce, cached: &Cached) -> bool {
     let Ok(answer) = <&[u8; HASH_LEN]>::try_from(answer) else {
@@ -147,14 +147,14 @@ impl KeyPair {
         &self.pem
     }
 
-    /// Whether these bytes can be a client's encrypted answer: they have the length of the key.
+    /// True if these bytes can be a client's encrypted answer: they have the length of the key.
     #[must_use]
     pub fn may_decrypt(&self, answer: &[u8]) -> bool {
         answer.len() == self.private.key_size_bytes()
     }
 
-    /// What a client has encrypted, still XORed with its nonce; `None` when it is not encrypted
-    /// with this key. Takes about half a millisecond of a core, whatever the bytes are.
+    /// Decrypts a client's answer, still XORed with its nonce; `None` when it is not encrypted with
+    /// this key. Takes about half a millisecond of a core, whatever the bytes are.
     #[must_use]
     pub fn decrypt(&self, answer: &[u8]) -> Option<Wiped> {
         let mut out = vec![0; self.private.min_output_size()];

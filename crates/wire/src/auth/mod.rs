@@ -63,7 +63,7 @@ fn sha256<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; digest::SHA256_
     hash
 }
 
-/// What an account proves itself with.
+/// Proof that an account logs in with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Credential<'a> {
     /// The password; empty for none. It serves with both plugins.

@@ -23,13 +23,13 @@ fn sha1(parts: &[&[u8]]) -> [u8; HASH_LEN] {
     hash
 }
 
-/// What a server would store for this password.
+/// The hash that a server stores for this password.
 #[must_use]
 pub fn stored(password: &[u8]) -> Stored {
     stored_from_once(&sha1(&[password]))
 }
 
-/// The same from SHA1(password).
+/// The stored hash, made from SHA1(password).
 #[must_use]
 pub fn stored_from_once(once: &Once) -> Stored {
     sha1(&[once])
@@ -60,7 +60,7 @@ pub fn answer_by(once: &Once, nonce: &Nonce) -> [u8; HASH_LEN] {
     xor(sha1(&[nonce, &sha1(&[once])]), once)
 }
 
-/// Whether `answer` proves the password of `stored`.
+/// True if `answer` proves the password of `stored`.
 #[must_use]
 pub fn verify(answer: &[u8], nonce: &Nonce, stored: &Stored) -> bool {
     proven(answer, nonce, stored).is_some()
@@ -87,7 +87,7 @@ pub fn fingerprint(certificate: &[u8]) -> Fingerprint {
     sha256([certificate])
 }
 
-/// What proves to a client of MariaDB 11.4 or later that whoever shows this certificate knows its
+/// Proof to a client of MariaDB 11.4 or later that the owner of this certificate knows the client's
 /// password, though no authority has signed the certificate: the info of the OK that ends the
 /// login. A byte 1, and SHA256(SHA1(SHA1(password)), nonce, fingerprint) in upper-case digits
 /// (MariaDB Connector/C and Connector/J).

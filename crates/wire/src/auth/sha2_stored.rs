@@ -1,4 +1,4 @@
-//! What servers store of a password for `caching_sha2_password`.
+//! Stored hashes of `caching_sha2_password`.
 //!
 //! Two formats. `$A$` + three hexadecimal digits (rounds / 1000) + `$` + 20 bytes of salt + 43
 //! digits is SHA-crypt with SHA-256, by its public specification (Ulrich Drepper, "Unix crypt using
@@ -18,8 +18,8 @@ const SALT_LEN: usize = 20;
 const CRYPT_LEN: usize = 43;
 const DIGITS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// What it takes to check a password against a stored hash: checks of equal work take equal time
-/// for equal passwords.
+/// Cost of checking a password against a stored hash: checks of equal work take equal time for
+/// equal passwords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
     /// Rounds of SHA-crypt.
@@ -65,7 +65,7 @@ impl StoredHash {
         })
     }
 
-    /// What a check takes.
+    /// Cost of a check.
     #[must_use]
     pub fn work(&self) -> Work {
         match self.hash {
@@ -74,7 +74,7 @@ impl StoredHash {
         }
     }
 
-    /// Whether this is the password. Takes some milliseconds, whatever it is.
+    /// True if this is the password. Takes some milliseconds, whatever it is.
     #[must_use]
     pub fn is_of(&self, password: &[u8]) -> bool {
         let is_long = password.len() > PASSWORD_MAX;

@@ -20,7 +20,7 @@ const ZLIB_BYTES: usize = 44 * 1024;
 /// The tables of zstd's, without its window.
 const ZSTD_BYTES: usize = 160 * 1024;
 
-/// What unpacks, between two pieces of a body. One serves one body at a time.
+/// Decompression state between two pieces of a body. One serves one body at a time.
 pub struct Inflater {
     by: By,
     /// Bytes unpacked since it was started over: its window holds at most as many.
@@ -38,7 +38,7 @@ impl fmt::Debug for Inflater {
     }
 }
 
-/// What one call has done.
+/// Result of one call.
 struct Step {
     used: usize,
     written: usize,
@@ -56,7 +56,7 @@ impl Inflater {
         Some(Inflater { by, unpacked: 0 })
     }
 
-    /// Whether it is of this algorithm.
+    /// True if it is of this algorithm.
     #[must_use]
     pub fn is_of(&self, algorithm: Algorithm) -> bool {
         matches!(
@@ -123,13 +123,13 @@ impl Inflater {
 /// A frame's body on its way.
 #[derive(Debug)]
 pub struct Body {
-    /// What its header said.
+    /// The body's frame header.
     header: FrameHeader,
     /// Bytes of it, as sent, that are still to come.
     left: usize,
     /// Bytes that it has unpacked to so far.
     unpacked: usize,
-    /// What unpacks it; `None` when it is sent as it is.
+    /// Decompressor; `None` when the body is sent as it is.
     inflater: Option<Inflater>,
     /// The packed stream has come to its end.
     ended: bool,
@@ -152,7 +152,7 @@ impl Body {
         }
     }
 
-    /// What its header said.
+    /// The body's frame header.
     #[must_use]
     pub fn header(&self) -> FrameHeader {
         self.header
@@ -164,7 +164,7 @@ impl Body {
         self.left
     }
 
-    /// Whether another call may give bytes without being given any.
+    /// True if another call may give bytes without being given any.
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.full
@@ -231,7 +231,7 @@ impl Body {
         inflater.restart().then_some(inflater)
     }
 
-    /// Whether all of it has been unpacked, and was what its header said.
+    /// True if all of it has been unpacked, and was what its header said.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let whole = match self.inflater {

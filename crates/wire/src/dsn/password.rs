@@ -15,7 +15,7 @@ pub const FILE_BYTES_MAX: u64 = 4096;
 /// Permission bits with which others than its owner can read a file.
 const READABLE_BY_OTHERS: u32 = 0o044;
 
-/// Where a DSN says that its password is.
+/// Place of a DSN's password.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
     /// It says nothing: the account has none, or it is known from elsewhere.
@@ -88,9 +88,9 @@ pub fn seen_by_others(path: &Path, what: &str) -> Option<String> {
     })
 }
 
-/// Where a password stands in a word of a command line: that of a DSN, wherever that begins in the
-/// word, and that of sysbench's `--mysql-password=`. What cannot be read as a DSN is judged for
-/// safety's sake: everything between a first `:` and a last `@` counts.
+/// Range of a password in a word of a command line: in a DSN, wherever that begins in the word, or
+/// in sysbench's `--mysql-password=`. A word that cannot be read as a DSN is judged for safety's
+/// sake: everything between a first `:` and a last `@` counts.
 #[must_use]
 pub fn place_in(word: &[u8]) -> Option<Range<usize>> {
     const OPTION: &[u8] = b"--mysql-password=";

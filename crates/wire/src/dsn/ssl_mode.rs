@@ -1,9 +1,9 @@
-//! How a connection is secured, in the words of MySQL's clients (`--ssl-mode`).
+//! TLS of a connection in the words of MySQL's clients (`--ssl-mode`).
 //!
 //! Users know five names from other programs; here they are read and written. What each comes down
 //! to is for those who connect, and so is to refuse a mode that they do not have.
 
-/// How a connection is secured.
+/// TLS of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SslMode {
     /// Without TLS.
@@ -12,9 +12,9 @@ pub enum SslMode {
     Preferred,
     /// Under TLS or not at all, without a look at the server's certificate.
     Required,
-    /// The same, and an authority that is trusted has signed the certificate.
+    /// TLS with a certificate that a trusted authority has signed.
     VerifyCa,
-    /// The same, and the certificate names the host that was asked for.
+    /// As `VerifyCa`, and the certificate names the host that was asked for.
     VerifyIdentity,
 }
 

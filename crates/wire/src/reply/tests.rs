@@ -268,7 +268,7 @@ fn rows_in_place_of_the_eof_packet_behind_definitions_are_malformed() {
     }
 }
 
-/// What a procedure's own cursor leaves in the status is no cursor of the client's.
+/// The status of a procedure's own cursor opens no cursor of the client's.
 #[test]
 fn rows_follow_where_no_cursor_was_asked_for() {
     for (shape, over) in [(ReplyShape::Results, false), (ReplyShape::Cursor, true)] {

@@ -28,9 +28,9 @@ fn limits(findings: &[Finding], way: Way, count: usize) -> Vec<(u64, &'static st
     rungs.take(count).collect()
 }
 
-/// What each check says of 10,000 connections on the recorded hosts: as it is, small, large. In the
-/// small one's network namespace some settings are not shown, so their checks are skipped; one that
-/// has no place there is none.
+/// Status of each check for 10,000 connections on the recorded hosts: as it is, small, large. In
+/// the small one's network namespace some settings are not shown, so their checks are skipped; one
+/// that has no place there is none.
 #[rustfmt::skip]
 const TEN_THOUSAND: &[(&str, [&str; 3])] = &[
     ("max_map_count", ["ok", "ok", "ok"]),

@@ -18,7 +18,7 @@ fn rows(line: &str, count: u32) -> Rows {
 const DRAWS: u32 = 200_000;
 const COUNT: u32 = 1_000;
 
-/// How often each row was drawn.
+/// Number of draws of each row.
 fn counts(rows: &Rows) -> Vec<u32> {
     let mut random = Random::new(11, 0);
     let mut counts = vec![0; rows.count as usize];

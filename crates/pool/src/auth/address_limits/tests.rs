@@ -1,4 +1,4 @@
-//! Who is let in, who is refused, and what a full table does.
+//! Connections that are let in or refused, and a full table.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn limits(address: Limit, network: Limit) -> AddressRules<'static> {
     }
 }
 
-/// What a connection from here meets at this second.
+/// Limit that a connection from here meets at this second.
 fn from(
     table: &AddressLimits,
     limits: &AddressRules<'_>,

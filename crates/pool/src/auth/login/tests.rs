@@ -271,7 +271,7 @@ fn what_is_kept_of_a_login_is_bounded_whatever_it_sends() {
     assert_eq!(login.proof().unwrap().quick.len(), 0);
 }
 
-/// The same of an account whose stored hash takes a worker its time.
+/// A long answer for an account whose stored hash takes a worker its time is bounded and wrong.
 #[test]
 fn what_a_worker_is_given_is_bounded_and_what_is_too_long_is_wrong() {
     let digits = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde";
@@ -495,7 +495,7 @@ fn a_change_of_user_asks_native_passwords_with_the_nonce_of_the_greeting() {
     }
 }
 
-/// What clients are asked for the password itself with: a nonce without meaning behind the name.
+/// Request for the password itself: a nonce without meaning behind the name.
 const ASKED_IN_CLEAR: &[u8] = b"\x2b\0\0\x02\xfemysql_clear_password\0ABCDEFGHIJ9876543210\0";
 
 #[test]
@@ -551,7 +551,8 @@ fn the_password_itself_is_compared_whole() {
     assert_eq!(fixture.learnt("clear"), None, "nothing is kept of it");
 }
 
-/// Where all users are asked for it, an unknown one is too, and is denied whatever it sends.
+/// An unknown user is asked for the password itself where all users are, and is denied whatever it
+/// sends.
 #[test]
 fn an_unknown_user_is_asked_for_the_password_itself_as_a_known_one_is() {
     let mut users = users();

@@ -71,7 +71,7 @@ fn lives_differ_by_a_tenth_and_are_never_longer() {
     assert!(spread > life / 20, "{spread:?}");
 }
 
-/// What is to become of a backend after so long, whose server is silent for so long.
+/// Fate of a backend after so long, whose server is silent for so long.
 fn after(
     backend: &Backend<()>,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! What a client gets of a reply, byte by byte, in pieces of any length.
+//! Replies as a client gets them, byte by byte, in pieces of any length.
 
 use super::*;
 use wire::command::ReplyShape;
@@ -248,7 +248,7 @@ fn a_prepared_statement_gets_its_clients_id() {
     }
 }
 
-/// The same from a backend that sends EOF packets.
+/// Relays a reply from a backend that sends EOF packets.
 fn relay_eofs(input: &[u8], piece: usize, shape: Shape<'_>) -> (Vec<u8>, Vec<String>) {
     let reply = ReplyShape::Results;
     let (out, said, _) = relay_form(input, piece, shape, (reply, Adjustments::default()), true);

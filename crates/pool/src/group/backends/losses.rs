@@ -29,7 +29,7 @@ use wire::errors::ErrorCode;
 /// Why a client is pinned whose text ends its connection (COMMIT RELEASE).
 const RELEASED: PinReason = PinReason::Text(PinCause::Release);
 
-/// How a backend was lost, as one of its clients sees it.
+/// Loss of a backend, as one of its clients sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loss<'a> {
     pub(crate) why: &'a str,

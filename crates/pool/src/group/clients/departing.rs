@@ -23,7 +23,7 @@ use std::collections::HashSet;
 /// read one takes a part of a turn.
 pub(crate) const BATCH_CLIENTS: usize = 64;
 
-/// Whether a client may go to another process.
+/// Readiness of a client to go to another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Going {
     /// It may.
@@ -34,12 +34,12 @@ pub(crate) enum Going {
     Not(Stays),
 }
 
-/// Who goes next.
+/// Order in which clients go.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     /// The group hands over.
     is_open: bool,
-    /// Who stands in line, and since when.
+    /// Clients in line, each with the time since when.
     line: Vec<(Key, Time)>,
     /// Clients that the other process does not take, with a backend or without.
     refused: HashSet<(Key, bool)>,
@@ -77,7 +77,7 @@ impl Departures {
 }
 
 impl<N: Net> Group<N> {
-    /// Whether a client's next command is not looked at here: while the group hands over, it is put
+    /// True if a client's next command is not looked at here: while the group hands over, it is put
     /// in line, if it may go and there is room.
     pub(crate) fn departs(&mut self, key: Key) -> bool {
         if !self.departures.is_open {
@@ -95,7 +95,7 @@ impl<N: Net> Group<N> {
         departs
     }
 
-    /// Whether something is to be done about those in line.
+    /// True if something is to be done about those in line.
     pub(crate) fn has_departures(&mut self) -> bool {
         let line = self.departures.line.len();
         (0..line).any(|at| {
@@ -124,7 +124,7 @@ impl<N: Net> Group<N> {
         None
     }
 
-    /// Whether a client may go now. One whose last backend knows something of it that nobody else
+    /// True if a client may go now. One whose last backend knows something of it that nobody else
     /// does has that asked first.
     pub(crate) fn goes(&mut self, key: Key) -> Going {
         let server = self.shared.server.flavour;
@@ -159,7 +159,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Whether the server owes a report of what an idle client has done on its backend, and is
+    /// True if the server owes a report of what an idle client has done on its backend, and is
     /// asked for it: without that the backend cannot go.
     fn is_owed_first(&mut self, key: Key) -> bool {
         let mysql = self.shared.server.flavour.is_mysql();

@@ -26,7 +26,7 @@ use wire::handshake::{self, nonce_from_random};
 use wire::packet::HEADER_LEN;
 use wire::stranger::Stranger;
 
-/// What a greeting, or a change of user, asks a client to mix with its password.
+/// Nonce of a greeting, or of a change of user, which a client mixes with its password.
 pub(crate) fn nonce(net: &mut impl Net) -> Nonce {
     let mut random = [0; NONCE_LEN];
     net.random(&mut random);

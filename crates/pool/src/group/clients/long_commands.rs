@@ -36,7 +36,7 @@ fn is_long(input: &Received) -> bool {
 }
 
 impl<S> Backend<S> {
-    /// Whether a long command is in flight; of one, true if it is under way.
+    /// True if a long command is in flight; of one, true if it is under way.
     fn long_command(&self, now: Time) -> Option<bool> {
         let mut flight = self.flight().iter();
         let command = flight.find(|command| command.is_long)?;

@@ -22,8 +22,8 @@ use wire::packet::{Frame, HEADER_LEN, frame, payload_len};
 const KEPT_MAX: usize = crate::from_client::SCRATCH_LEN;
 
 impl<S> Client<S> {
-    /// Whether a reader has the text at the front of what a client has sent, or gets it now.
-    /// The client is known by this group's number and its key; `input` is what it has sent.
+    /// True if a reader has the text at the front of what a client has sent, or gets it now. The
+    /// client is known by this group's number and its key; `input` is what it has sent.
     pub(crate) fn leaves_to_reader(
         &self,
         input: &mut Received,

@@ -48,7 +48,7 @@ use wire::handshake::{ChangeUser, nonce_of_connection};
 /// Changes of user that MariaDB lets fail on one connection.
 const CHANGES_FAILED_MAX: u8 = 3;
 
-/// How long a client waits for the word that its change of user failed.
+/// Delay of the error for a change of user that failed.
 const CHANGE_DELAY: Duration = Duration::from_secs(1);
 
 /// A reset sets the mode of the login's capability on MySQL (seen on 9.7), not on MariaDB (10.11).

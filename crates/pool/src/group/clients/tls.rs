@@ -21,7 +21,7 @@ use reactor::{Key, Net, Tls};
 use wire::stranger::Stranger;
 
 impl<S> Client<S> {
-    /// Whether the packet in the place of its login asks for TLS, where that may be had.
+    /// True if the packet in the place of its login asks for TLS, where that may be had.
     pub(crate) fn asks_for_tls(&self, payload: &[u8]) -> bool {
         Stranger::of_login(payload) == Some(Stranger::SslRequest)
             && self.state() == ClientState::Greeted

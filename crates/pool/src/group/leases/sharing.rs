@@ -25,7 +25,7 @@ impl<N: Net> Group<N> {
 }
 
 impl<N: Net> Drop for Group<N> {
-    /// What the group has is the others' when its thread ends.
+    /// Gives what the group has to the others when its thread ends.
     fn drop(&mut self) {
         self.backends = reactor::Slots::default();
         for (index, pool) in self.backend_pools.pools.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a group does about commands with prepared statements.
+//! Commands about prepared statements.
 //!
 //! What becomes of a command follows from the client's list of statements
 //! ([`crate::statement_commands`]). Executions are classified by their text, as COM_QUERY is;
@@ -30,12 +30,12 @@ use wire::attributes::Form;
 use wire::command::{Command, ReplyShape};
 use wire::execution::{is_cut_short, wants_cursor, without_cursor};
 
-/// What a client executes: by which command, under which id of its own.
+/// Execution of a client: its command, and its own id of the statement.
 struct Execution {
     command: Command,
     id: u32,
     definition: Rc<Definition>,
-    /// What code that it runs asks of the statement before.
+    /// Questions of code that it runs about the statement before.
     inside: Inside,
 }
 

@@ -23,7 +23,7 @@ use wire::attributes::{Form, put_query};
 use wire::errors::ErrorCode;
 
 impl<S> Client<S> {
-    /// Whether the server would read a SIGNAL of its in a character set in which ASCII is no single
+    /// True if the server would read a SIGNAL of its in a character set in which ASCII is no single
     /// byte: an SQLSTATE in it is none to the servers.
     fn cannot_read_signals(&self) -> bool {
         const NAME: &[u8] = b"character_set_connection";

@@ -59,7 +59,7 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Whether a text that reads this has to wait for what is being read back, or is to be: on the
+    /// True if a text that reads this has to wait for what is being read back, or is to be: on the
     /// backend that its client has gone back to, FOUND_ROWS() where nobody can tell whether its
     /// last statement has counted.
     pub(crate) fn reads_back_first(&mut self, key: Key, reads: Reads) -> bool {
@@ -234,7 +234,7 @@ impl<N: Net> Group<N> {
         client.is_some_and(|key| self.bind(key, lease) && self.ask_for(key, lease))
     }
 
-    /// Whether FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
+    /// True if FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
     pub(crate) fn asks_before_leaving(&mut self, key: Key) -> bool {
         if self.client_view(key).is_some_and(|view| view.is_counting()) {
             return true;

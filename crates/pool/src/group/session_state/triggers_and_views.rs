@@ -50,7 +50,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Whether a backend can be had on which this is as the statement before has left it, though
+    /// True if a backend can be had on which this is as the statement before has left it, though
     /// that has run elsewhere: one with the same FOUND_ROWS(), and for ROW_COUNT() a command goes
     /// in front that leaves 0 or -1 (`pair/restoring.rs`), if it is one of these.
     fn tell_inside(&mut self, key: Key, asked: Reads) -> Inside {

@@ -39,11 +39,11 @@ use sql::text::Text;
 use std::rc::Rc;
 use wire::command::ReplyShape;
 
-/// Who answers what a text asks about the statement before.
+/// Source of the answer to a text's question about the statement before.
 enum Asks {
     /// The backend that runs it; or nothing is asked.
     There,
-    /// The same, in these words instead, which have the answer in them.
+    /// The backend, by these words instead, which have the answer in them.
     InWords(Vec<u8>),
     /// It does not run now: it has been answered or refused, or waits.
     Not(Handled),

@@ -170,7 +170,7 @@ impl Giving {
         self.next_batch(group)
     }
 
-    /// Whether it has something to do already, behind a turn: nothing is under way, and clients
+    /// True if it has something to do already, behind a turn: nothing is under way, and clients
     /// wait to go.
     pub(crate) fn has_work(&self, group: &mut Group<RealNet>) -> bool {
         matches!(self.sent, Sent::Nothing) && self.channel.is_sent() && group.has_departures()

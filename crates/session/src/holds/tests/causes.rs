@@ -6,7 +6,7 @@ use sql::lex::Server;
 const MARIADB: Server = Server::MariaDb(101_119);
 const MYSQL: Server = Server::MySql(90_704);
 
-/// What holds a client after these statements on this server, each of which went well.
+/// Pins of a client after these statements on this server, each of which went well.
 fn after(server: Server, texts: &[&str]) -> Holds {
     let mode = LexMode {
         server,

@@ -1,4 +1,4 @@
-//! What is known after each kind of text and each kind of reply to it.
+//! State after each kind of text and each kind of reply to it.
 //!
 //! Each text is judged as it is by the pool; the statement before it was an INSERT of two rows on
 //! the same backend, behind a query that found five.
@@ -20,7 +20,7 @@ fn judged(sql: &str, server: Server) -> Statement {
     statement_of(&classify(sql.as_bytes(), mode), mode)
 }
 
-/// What there is in front of each text.
+/// State in front of each text.
 fn before() -> LastStatement {
     let mut last = LastStatement::default();
     last.ended(&finished(&select(), &rows(), 5, (true, MARIADB)));
@@ -28,7 +28,7 @@ fn before() -> LastStatement {
     last
 }
 
-/// What is known of a session behind a statement.
+/// Facts of a session that are known behind a statement.
 #[derive(Debug, PartialEq, Eq)]
 struct Knows {
     /// ROW_COUNT()

@@ -1,4 +1,4 @@
-//! What is known of a session, and what is no part of it.
+//! Facts of a session, and notes that are no part of it.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! What brings a backend from one session to another, facet by facet, as the bytes that go out.
+//! Commands that bring a backend from one session to another, facet by facet, as the bytes that go
+//! out.
 //!
 //! Each row says what is done to a fresh session to make the one that the backend stands in, and
 //! the one that it is to get, and writes out the commands.

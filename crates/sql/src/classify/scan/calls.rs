@@ -15,7 +15,7 @@ use super::super::{InsertId, Marks, PinCause, Reads, Verb};
 use super::Scan;
 use crate::lex::{Kind, Token};
 
-/// What the token behind an opening parenthesis decides.
+/// Decision of the token behind an opening parenthesis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opened {
     Nothing,
@@ -128,7 +128,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether the parenthesis that opens now belongs to the name, for names that need that.
+    /// True if the parenthesis that opens now belongs to the name, for names that need that.
     fn touches(&self, name: Token) -> bool {
         let rest = self.sql.get(name.end..).unwrap_or_default();
         let next = if self.mode.ignore_space {

@@ -327,7 +327,7 @@ impl Scan<'_> {
         self.stage = Stage::Value;
     }
 
-    /// Whether a value switches off what is switched; of the optimizer's trace it is a text with
+    /// True if a value switches off what is switched; of the optimizer's trace it is a text with
     /// its parts in it.
     fn is_off(&self, token: Token) -> bool {
         let text = self.text(token).to_ascii_lowercase();
@@ -393,8 +393,8 @@ const BEFORE_SHOWN: [&[u8]; 6] = [
     b"EXTENDED",
     b"STORAGE",
 ];
-/// What SHOW looks up as a query does, so that its rows count as FOUND_ROWS() (seen on MariaDB
-/// 10.11 and MySQL 9.7).
+/// Objects that SHOW looks up as a query does, so that its rows count as FOUND_ROWS() (seen on
+/// MariaDB 10.11 and MySQL 9.7).
 const LOOKED_UP: [&[u8]; 20] = [
     b"CHARACTER",
     b"CHARSET",
@@ -417,7 +417,7 @@ const LOOKED_UP: [&[u8]; 20] = [
     b"TRIGGERS",
     b"VARIABLES",
 ];
-/// What SHOW tells without a query (seen on both).
+/// Objects that SHOW tells without a query (seen on both).
 const NO_QUERY: [&[u8]; 5] = [
     b"CREATE",
     b"ENGINE",

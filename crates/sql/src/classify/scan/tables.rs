@@ -1,4 +1,4 @@
-//! Whether a statement looks at a table: on MariaDB that decides about the warnings before it.
+//! Tables that a statement looks at: on MariaDB they decide about the warnings before it.
 //!
 //! The problem: MariaDB clears warnings in front of a statement whose parser has noted a table, and
 //! leaves them otherwise; FROM DUAL is none, the FROM of EXTRACT() is none, many forms of SHOW are
@@ -13,7 +13,7 @@ use super::Scan;
 use crate::classify::{Marks, Verb};
 use crate::lex::{Kind, Token};
 
-/// What is known of a statement's tables.
+/// Facts of a statement's tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tables {
     /// A bit for each depth of parentheses at which a query has begun.
@@ -28,7 +28,7 @@ pub(super) struct Tables {
     unsure: bool,
 }
 
-/// What SHOW finds in tables of the server's own.
+/// Objects that SHOW finds in tables of the server's own.
 const SHOWN_FROM_TABLES: [&[u8]; 25] = [
     b"CHARACTER",
     b"CHARSET",
@@ -56,7 +56,7 @@ const SHOWN_FROM_TABLES: [&[u8]; 25] = [
     b"USER_STATISTICS",
     b"VARIABLES",
 ];
-/// What SHOW tells without one.
+/// Objects that SHOW tells without one.
 const SHOWN: [&[u8]; 14] = [
     b"ALL",
     b"AUTHORS",
@@ -73,12 +73,12 @@ const SHOWN: [&[u8]; 14] = [
     b"REPLICA",
     b"SLAVE",
 ];
-/// What is defined, and is a table to the parser.
+/// Defined objects that are tables to the parser.
 const TABLES: [&[u8]; 4] = [b"TABLE", b"VIEW", b"SEQUENCE", b"INDEX"];
 /// What SHOW CREATE tells without one. To show a routine or a trigger MariaDB may have to read its
 /// body, and an INSERT there clears the conditions before.
 const CREATED: [&[u8]; 4] = [b"DATABASE", b"SCHEMA", b"EVENT", b"USER"];
-/// What is defined, and is none.
+/// Defined objects that are none.
 const NO_TABLES: [&[u8]; 6] = [
     b"DATABASE",
     b"SCHEMA",
@@ -197,7 +197,7 @@ impl Scan<'_> {
         self.tables.unsure = true;
     }
 
-    /// Whether the statement at hand clears the warnings before it, or leaves them if it has none
+    /// True if the statement at hand clears the warnings before it, or leaves them if it has none
     /// of its own; `None` where nobody can tell.
     pub(super) fn clears_warnings(&self) -> Option<bool> {
         use Verb::{Admin, Ddl, Lock, Savepoint, Select, Set, Show, Update, Use};

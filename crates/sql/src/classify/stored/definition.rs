@@ -10,7 +10,7 @@ use crate::lex::{Kind, LexMode};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What kind of thing has code.
+/// Kind of object that has code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defined {
     /// A trigger; its path is the table's.
@@ -30,15 +30,15 @@ pub enum Defined {
 /// One thing with code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// What it is.
+    /// Kind of object.
     pub kind: Defined,
     /// Its name.
     pub path: Path,
-    /// What its code may leave.
+    /// Side effects of its code.
     pub judged: Judged,
 }
 
-/// What a text defines.
+/// Definitions in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definitions {
     /// Each.
@@ -56,11 +56,11 @@ pub struct Definitions {
 pub struct Schema {
     /// Its name; `None` for the default schema.
     pub name: Option<Folded>,
-    /// What becomes of it.
+    /// Fate of the object.
     pub change: SchemaChange,
 }
 
-/// What a statement makes of a schema.
+/// Effect of a statement on a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaChange {
     /// ALTER.
@@ -73,7 +73,7 @@ pub enum SchemaChange {
     Dropped,
 }
 
-/// What may follow ALTER DATABASE in place of a name.
+/// Words that may follow ALTER DATABASE in place of a name.
 const SCHEMA_OPTIONS: [&[u8]; 7] = [
     b"CHARACTER",
     b"CHARSET",
@@ -110,7 +110,7 @@ const HEAD_MAX: usize = 24;
 /// of many. Those beyond that may leave anything, until they are read from the server.
 const READ_MAX: usize = 4;
 
-/// What a text defines, if its server runs it.
+/// Definitions in a text, if its server runs it.
 #[must_use]
 pub fn definitions(sql: &[u8], mode: LexMode) -> Definitions {
     let code = Code::new(sql, mode);

@@ -1,4 +1,4 @@
-//! What a body reads of the statement before its own, and whether it counts rows itself.
+//! Dependencies of a body on the statement before its own, and the rows that it counts itself.
 //!
 //! ROW_COUNT() inside of a procedure is the caller's until a statement of the body has counted; so
 //! are FOUND_ROWS() and, on MariaDB, conditions. On MySQL the OK of a CALL tells the count of
@@ -39,7 +39,7 @@ const COUNTS: [&[u8]; 13] = [
 /// Words at which a part of a block ends.
 const PARTS: [&[u8]; 6] = [b"END", b"ELSE", b"ELSEIF", b"ELSIF", b"WHEN", b"UNTIL"];
 
-/// What is its own on every way to a place, whatever was before.
+/// Results that are the code's own on every way to a place, whatever was before.
 #[derive(Clone, Copy)]
 struct Own(Reads);
 
@@ -80,7 +80,7 @@ impl Code<'_> {
         out.uncounted |= flow.uncounted || !own.0.contains(Reads::ROW_COUNT);
     }
 
-    /// What the tokens from here up to there read of earlier statements.
+    /// Results of earlier statements that the tokens from here up to there read.
     pub(super) fn reads_between(&self, from: usize, to: usize) -> Reads {
         let mut reads = Reads::NONE;
         for at in from..to.min(self.tokens.len()) {
@@ -121,7 +121,7 @@ impl Code<'_> {
         reads.of(asked)
     }
 
-    /// Whether this is the last word of `SHOW WARNINGS`, `SHOW COUNT(*) ERRORS` and their like.
+    /// True if this is the last word of `SHOW WARNINGS`, `SHOW COUNT(*) ERRORS` and their like.
     fn shows_conditions(&self, at: usize) -> bool {
         let behind_show = || {
             let before = at.checked_sub(1);
@@ -216,7 +216,7 @@ impl Flow<'_, '_> {
         if all { done } else { own }
     }
 
-    /// What is the code's own behind a simple statement.
+    /// Results that are the code's own behind a simple statement.
     fn made_by(&self, at: usize, own: Own) -> Own {
         let code = self.code;
         let mut made = own.0;

@@ -1,4 +1,4 @@
-//! What a client's own text runs of stored code: the routines that it calls, and its blocks.
+//! Stored code that a client's own text runs: the routines that it calls, and its blocks.
 //!
 //! A text of a single statement says what it calls; all else that it does is the business of
 //! [`crate::classify`]. A text of several statements, or an anonymous block, is judged as a body
@@ -9,7 +9,7 @@ use crate::classify::{PinCause, Statement, Verb, classify};
 use crate::lex::{Kind, LexMode, Lexer, Token};
 use std::collections::BTreeSet;
 
-/// What a text that was classified as `found` runs; `None` when that cannot be told.
+/// Stored code that a text runs which was classified as `found`; `None` when that cannot be told.
 ///
 /// Of a single statement the calls are given, and nothing else that it leaves; of several, or of a
 /// block, all that they leave.
@@ -22,7 +22,7 @@ pub fn run_by(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Judged> {
     run_whatever_is_reported(sql, mode, found)
 }
 
-/// The same for what it asks, which SET STATEMENT does not change.
+/// Stored code whose questions count, which SET STATEMENT does not change.
 #[must_use]
 pub fn asked_by(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Judged> {
     let mut inner = sql;
@@ -82,7 +82,7 @@ fn run_whatever_is_reported(sql: &[u8], mode: LexMode, found: &Statement) -> Opt
 }
 
 impl Code<'_> {
-    /// Whether a name ends with this word, given in upper case: a variable's, however written.
+    /// True if a name ends with this word, given in upper case: a variable's, however written.
     fn mentions(&self, word: &[u8]) -> bool {
         let ends = |at: usize| {
             let text = self.text(at);

@@ -60,7 +60,7 @@ const SIGNALS: [&[u8]; 2] = [b"SIGNAL", b"RESIGNAL"];
 const ROWS: [&[u8]; 4] = [b"INSERT", b"UPDATE", b"DELETE", b"REPLACE"];
 
 impl Code<'_> {
-    /// What the statements from here on say.
+    /// Facts that the statements from here on tell.
     pub(super) fn statements(&self, from: usize, params: &BTreeSet<Folded>, out: &mut Judged) {
         let starts = self.starts(from, out);
         let mut locals = params.clone();
@@ -86,7 +86,7 @@ impl Code<'_> {
         }
     }
 
-    /// Where statements begin.
+    /// Offsets at which statements begin.
     fn starts(&self, from: usize, out: &mut Judged) -> BTreeSet<usize> {
         let mut routine = Routine::new(false);
         // The body may be a single statement; within a block all are found.
@@ -128,7 +128,7 @@ impl Code<'_> {
         starts
     }
 
-    /// Whether this token belongs to `BEGIN NOT ATOMIC`, which begins a block as BEGIN does.
+    /// True if this token belongs to `BEGIN NOT ATOMIC`, which begins a block as BEGIN does.
     fn is_not_atomic(&self, at: usize) -> bool {
         let pair = |at: usize| {
             let begun = at.checked_sub(1).is_some_and(|at| self.is(at, &[b"BEGIN"]));

@@ -1,4 +1,4 @@
-//! What clients take for a while and give back, and what they prepare by name.
+//! Habits that acquire something and give it back, and statements prepared by name.
 //!
 //! A text follows the rules of `habits`; between `takes` and `gives` its client keeps a backend,
 //! and none before and after: where the pool kept it for longer, another client's step would wait

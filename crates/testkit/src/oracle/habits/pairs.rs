@@ -1,5 +1,5 @@
-//! What two clients do to each other: they wait for a row, a table or a name that the other holds,
-//! deadlock, end each other, or leave while the other waits.
+//! Habits of two clients: they wait for a row, a table or a name that the other holds, deadlock,
+//! end each other, or leave while the other waits.
 //!
 //! The order is the text's: what waits has its reply before the story goes on. `{t}` is the table
 //! of the first client, for both. The rules stand in [`super`].

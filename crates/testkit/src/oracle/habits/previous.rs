@@ -1,4 +1,4 @@
-//! What clients ask about the statement before: warnings, errors, counts.
+//! Questions about the statement before: warnings, errors, counts.
 //!
 //! A question may stand behind any statement of a script, so each row leaves something itself
 //! before it asks, but for those of `asked_at_random`: `claims` says when they may not be asked.

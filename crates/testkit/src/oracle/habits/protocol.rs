@@ -1,5 +1,5 @@
-//! What clients say otherwise than as one text: attributes, files, rows in bulk, cursors, several
-//! statements at once; and texts whose end depends on the session.
+//! Habits beyond single texts: attributes, files, rows in bulk, cursors, several statements at
+//! once; and texts whose end depends on the session.
 //!
 //! The rules stand in [`super`].
 

@@ -1,4 +1,4 @@
-//! What clients set for their session, and what shows it.
+//! Settings of sessions, and statements that show them.
 //!
 //! Setting and showing are rows of their own, so that others' steps come in between. The rules
 //! stand in [`super`].

@@ -1,4 +1,4 @@
-//! What clients do: they read and write, in transactions and out of them, by text and prepared, run
+//! Work of clients: they read and write, in transactions and out of them, by text and prepared, run
 //! stored code, come and go.
 //!
 //! The first row is drawn from for statements that are sent together. The rules stand in [`super`].

@@ -1,4 +1,4 @@
-//! What a client checks of a result.
+//! Checks of a result by its client.
 //!
 //! The server's memory of executions says where the statement ran, the belief what its rows must
 //! say, and at the end the log what was kept and what was not.

@@ -20,10 +20,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What one turn of a group may add before it looks at the sum.
+/// Bytes that one turn of a group may add before it looks at the sum.
 const STEP_MAX: usize = 1 << 20;
-/// What is kept of a reply that its client does not take, while the rest is on its backend: the
-/// bound behind which others' statements stand, one read, and what that grows by.
+/// Bytes that are kept of a reply that its client does not take, while the rest is on its backend:
+/// the bound behind which others' statements stand, one read, and the growth of both.
 const UNTAKEN_MAX: usize = REPLY_MAX + (64 + 4) * 1024;
 /// Turns without anything happening around them.
 const IDLE_TURNS_MAX: u32 = 40;
@@ -64,7 +64,7 @@ impl Crew {
         self.members.len()
     }
 
-    /// Whether a group's turn has come.
+    /// True if a group's turn has come.
     pub(super) fn is_due(&mut self, index: usize, wires: &Wires) -> bool {
         let member = &mut self.members[index];
         let woken = !member.messages.is_empty() || wires.has_events(index);
@@ -108,8 +108,8 @@ impl Crew {
         }
     }
 
-    /// What is kept for clients stays within its bound, but for what each may hold whatever others
-    /// do.
+    /// Checks that bytes kept for clients stay within their bound, but for those that each may hold
+    /// whatever others do.
     pub(super) fn check_memory(&self) {
         let held = self
             .members
@@ -124,8 +124,8 @@ impl Crew {
         );
     }
 
-    /// What is kept of a reply that its client does not take has its bound. Gives the most that was
-    /// kept while others' statements stood behind it.
+    /// Checks the bound of a reply that its client does not take. Gives the most that was kept
+    /// while others' statements stood behind it.
     pub(super) fn check_untaken(&self) -> usize {
         let untaken = self
             .members
@@ -144,7 +144,7 @@ impl Crew {
         self.members[group].messages.push_back(message);
     }
 
-    /// What happened around the groups may give them something to do.
+    /// Does something around the groups that may give them something to do.
     pub(super) fn something_happens(&mut self) {
         for member in &mut self.members {
             member.idle_turns = 0;

@@ -20,7 +20,7 @@ impl World {
         }
     }
 
-    /// Whom a client kills now, if anybody: one in three may be.
+    /// Client that is killed now, if any: one in three may be.
     pub(super) fn choose_prey(&mut self, killer: usize) -> Option<u32> {
         if self.manners.tame || !self.random.chance(40) {
             return None;

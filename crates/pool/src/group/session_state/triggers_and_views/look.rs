@@ -46,7 +46,7 @@ const COLUMNS: &str = "SELECT TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,\
 const SCHEMATA: &str =
     "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ";
 
-/// What a look finds, and what its account may not see.
+/// Objects that a look finds, and those that its account may not see.
 type Found = (Vec<Object>, Besides, String);
 
 /// Looks once.
@@ -139,12 +139,12 @@ fn by_routine(rows: &[Vec<Text>]) -> Parameters {
     all
 }
 
-/// What is read, turned into objects.
+/// Reading of rows into objects.
 struct Reading {
     server: Server,
     objects: Vec<Object>,
     besides: Besides,
-    /// How many objects of a kind came without their text.
+    /// Number of objects of a kind that came without their text.
     textless: BTreeMap<&'static str, usize>,
 }
 
@@ -293,7 +293,7 @@ fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// Whether one of these grants lets the account see the triggers of a schema.
+/// True if one of these grants lets the account see the triggers of a schema.
 fn shows_triggers(grants: &[Vec<Text>], schema: &[u8]) -> bool {
     grants.iter().any(|row| {
         let line = String::from_utf8_lossy(&row[0]).into_owned();
