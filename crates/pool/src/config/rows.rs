@@ -254,11 +254,10 @@ table! {
             /// over the groups. At most `backends_max`.
             backends_min: usize { .number("connections", 0, 100_000).or_number(2) }
 
-            /// Connections of each group, at most an eighth of them, that statements of the low
-            /// lane leave to logins and to statements of high priority. So clients that all wait
-            /// for one lock cannot shut out everybody. While [slow
-            /// readers](slow-clients.md#slow-readers) hold their share, all statements may use them
-            /// that are not known to be long.
+            /// Connections of each group that only logins and statements of high priority may use;
+            /// at most an eighth of the group's. So clients that all wait for one lock cannot shut
+            /// out everybody. While [slow readers](slow-clients.md#slow-readers) hold their share,
+            /// all statements but those known to be long may use them.
             backends_reserved: usize { .number("connections", 0, 1000).or_number(1) .fixed() }
 
             /// An idle connection to the server is closed after this time.
@@ -324,10 +323,10 @@ table! {
             /// How many backends run statements at once: the pool looks for the number that makes
             /// the server fastest, or so many besides one for each core.
             ///
-            /// [Sizing](sizing.md#a-number-that-the-pool-finds) says how it looks. A number holds
-            /// for each core, or for each group, where there are fewer groups. The groups in which
-            /// statements wait share what may run, at least one each. More backends exist where
-            /// transactions and pins hold them.
+            /// [Sizing](sizing.md#a-number-that-the-pool-finds) says how it looks. The limit is
+            /// this number plus one, times the number of cores or of groups, whichever is smaller.
+            /// Groups in which statements wait share it, at least one each. Transactions and pins
+            /// hold further backends beyond it.
             oversubscribe: Oversubscribe {
                 .number("backends", 0, 1000).or_word("auto", "the pool finds the number")
                 .or(Absent::Text("auto")).option("N")
@@ -461,10 +460,10 @@ table! {
             /// the control groups that the process is in (cgroup v1 and v2, every level up;
             /// systemd: `MemoryMax`), whichever is less. What the pool keeps for clients (commands,
             /// replies that they have not taken, prepared statements, warnings, variables,
-            /// sessions; `memory_bytes` in the census) takes at most seven eighths of it. While it
-            /// takes more, the client that holds most is closed, if it holds more than an even
-            /// share, with error 1153 if it is between statements (`memory_closed`; event
-            /// `memory-share`). Other clients are not affected.
+            /// sessions; `memory_bytes` in the census) takes at most seven eighths of it. Above
+            /// that, the pool closes the client that holds most, provided that it holds more than
+            /// an even share; between statements the client gets error 1153 first
+            /// (`memory_closed`; event `memory-share`). Other clients are not affected.
             memory_bytes_max: Option<usize> {
                 .number("bytes", 1 << 20, MANY).or_nothing("90 % of what there is")
                 .fixed()
