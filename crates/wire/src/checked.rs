@@ -35,6 +35,14 @@ pub enum Breach {
     LocalFile,
 }
 
+impl Breach {
+    /// A reply whose first packet has the number of a command's.
+    pub const NUMBERED_0: Breach = Breach::OutOfOrder {
+        expected: 1,
+        got: 0,
+    };
+}
+
 impl From<Malformed> for Breach {
     fn from(malformed: Malformed) -> Breach {
         Breach::Malformed(malformed)

@@ -70,11 +70,11 @@ pub(crate) struct Dial {
 impl Dial {
     /// A login about to begin. `secure`: nobody can listen in (a Unix socket).
     #[must_use]
-    pub(crate) fn new(secure: bool, security: impl Into<Security>) -> Dial {
+    pub(crate) fn new(secure: bool, security: Security) -> Dial {
         Dial {
             login: ClientLogin::new(),
             secure,
-            security: security.into(),
+            security,
             header: Vec::new(),
             greeted: None,
             thread: None,

@@ -16,7 +16,7 @@ pub(crate) mod renewal;
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::login::LoginStep;
 use crate::backend::overdue::why_broken;
-use crate::backend::relay::Stop;
+use crate::backend::relay::{Stop, WHOLE_MAX};
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN_LONG, Riding};
 use crate::client::ClientState;
 use crate::from_backend::{FromServer, Pace};
@@ -222,7 +222,8 @@ impl<N: Net> Group<N> {
             // A server speaks unasked only to say why it is about to close.
             match (last_words(input), is_awaited) {
                 (Some(words), _) => self.lose(lease, &words),
-                (None, true) => self.lose_by_breach(lease, &UNNUMBERED),
+                (None, _) if may_be_last_words(input) => {}
+                (None, true) => self.lose_by_breach(lease, &Breach::NUMBERED_0),
                 (None, false) => {
                     self.lose(lease, "the server sent bytes that nobody had asked for")
                 }
@@ -546,11 +547,12 @@ fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool
         && Header::read(input).is_some_and(|header| header.seq == 0)
 }
 
-/// A reply whose first packet has the number of a command's.
-const UNNUMBERED: Breach = Breach::OutOfOrder {
-    expected: 1,
-    got: 0,
-};
+/// True where the rest of an ERR packet may still be on its way.
+fn may_be_last_words(input: &[u8]) -> bool {
+    let first = input.get(HEADER_LEN);
+    matches!(frame(input), Frame::Partial { total } if total <= WHOLE_MAX)
+        && first.is_none_or(|first| *first == wire::reply::ERR)
+}
 
 /// The error in a packet that nobody asked for; `None` where it is none.
 fn last_words(input: &[u8]) -> Option<String> {

@@ -181,21 +181,11 @@ pub(crate) struct Security {
 impl Security {
     /// That of a connection to this address.
     pub(crate) fn of(tls: Option<&BackendTls>, at: &Address) -> Security {
-        let (asking, key) = match tls {
-            Some(tls) => (tls.asking(at), tls.key.clone()),
-            None => (Asking::Off, ServerKey::None),
-        };
-        let key = match key {
+        let asking = tls.map_or(Asking::Off, |tls| tls.asking(at));
+        let key = match tls.map_or(ServerKey::None, |tls| tls.key.clone()) {
             ServerKey::None if is_here(at) => ServerKey::Sent,
             key => key,
         };
-        Security { asking, key }
-    }
-}
-
-impl From<Asking> for Security {
-    fn from(asking: Asking) -> Security {
-        let key = ServerKey::None;
         Security { asking, key }
     }
 }

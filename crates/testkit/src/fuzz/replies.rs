@@ -175,7 +175,7 @@ fn agrees(shape: ReplyShape, binary: bool, packets: &[&[u8]], whole: &Followed) 
     let capabilities = cap::DEPRECATE_EOF | cap::SESSION_TRACK;
     let mut assembler = Assembler::new(shape, binary, capabilities);
     for (number, packet) in packets.iter().enumerate() {
-        if assembler.is_over() {
+        if assembler.is_over() || whole.failed.is_some() {
             return;
         }
         match assembler.feed(packet) {

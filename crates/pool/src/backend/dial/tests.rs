@@ -1,5 +1,6 @@
 //! Our login on a server, against packets written out.
 use super::*;
+use crate::server::backend_tls::ServerKey;
 use reactor::Address;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::KeyPair;
@@ -14,6 +15,11 @@ fn pool_key() -> PoolKey {
         capabilities: cap::FOUND_ROWS,
         ..PoolKey::of_user("app")
     }
+}
+
+fn security(asking: Asking) -> Security {
+    let key = ServerKey::None;
+    Security { asking, key }
 }
 
 fn greeting(capabilities: u32, plugin: &str) -> Vec<u8> {
@@ -43,7 +49,7 @@ fn sent(step: DialStep) -> Vec<u8> {
 
 #[test]
 fn a_native_login_is_one_answer() {
-    let mut dial = Dial::new(false, Asking::Off);
+    let mut dial = Dial::new(false, security(Asking::Off));
     let out = sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
     assert_eq!(out[3], 1);
     let login = Login::read(&out[4..]).unwrap();
@@ -65,7 +71,7 @@ fn a_native_login_is_one_answer() {
 #[test]
 fn a_server_without_trackers_is_refused_by_name() {
     let old = ALL & !cap::SESSION_TRACK;
-    let step = Dial::new(false, Asking::Off).packet(
+    let step = Dial::new(false, security(Asking::Off)).packet(
         &pool_key(),
         &greeting(old, "mysql_native_password"),
         0,
@@ -78,7 +84,7 @@ fn a_server_without_trackers_is_refused_by_name() {
 
 #[test]
 fn the_server_may_ask_for_another_plugin() {
-    let mut dial = Dial::new(false, Asking::Off);
+    let mut dial = Dial::new(false, security(Asking::Off));
     sent(dial.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     let mut switch = b"\xfemysql_native_password\0".to_vec();
     switch.extend_from_slice(b"ABCDEFGHIJKLMNOPQRST\0");
@@ -98,7 +104,7 @@ fn the_server_may_ask_for_another_plugin() {
 #[test]
 fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
     let keys = KeyPair::generate().unwrap();
-    let mut refuses = Dial::new(false, Asking::Off);
+    let mut refuses = Dial::new(false, security(Asking::Off));
     sent(refuses.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     let DialStep::Failed(why, true) = refuses.packet(&pool_key(), &[1, 4], 2) else {
         panic!("nobody has said whose key is to encrypt it");
@@ -121,7 +127,7 @@ fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
     let plain = keys.decrypt(&out[4..]).unwrap();
     let password = wire::auth::caching_sha2::unmask(&plain, &NONCE);
     assert_eq!(password, Some(b"secret"[..].into()));
-    let mut local = Dial::new(true, Asking::Off);
+    let mut local = Dial::new(true, security(Asking::Off));
     sent(local.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     assert_eq!(
         sent(local.packet(&pool_key(), &[1, 4], 2)),
@@ -131,14 +137,17 @@ fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
 
 #[test]
 fn the_servers_own_words_are_kept() {
-    let step =
-        Dial::new(false, Asking::Off).packet(&pool_key(), b"\xff\x10\x04Too many connections", 0);
+    let step = Dial::new(false, security(Asking::Off)).packet(
+        &pool_key(),
+        b"\xff\x10\x04Too many connections",
+        0,
+    );
     assert_eq!(
         step,
         DialStep::Failed("error 1040: Too many connections".into(), false)
     );
     let denied = |asking| {
-        let mut dial = Dial::new(false, asking);
+        let mut dial = Dial::new(false, security(asking));
         sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
         dial.packet(&pool_key(), b"\xff\x15\x04#28000Access denied", 2)
     };
@@ -162,7 +171,7 @@ fn the_servers_own_words_are_kept() {
 fn a_locked_account_needs_somebody_who_opens_it() {
     // 3118 of MySQL, 4151 of MariaDB.
     for code in [b"\x2e\x0c", b"\x37\x10"] {
-        let mut dial = Dial::new(false, Asking::Off);
+        let mut dial = Dial::new(false, security(Asking::Off));
         sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
         let refusal = [b"\xff", &code[..], b"#HY000this account is locked"].concat();
         let step = dial.packet(&pool_key(), &refusal, 2);
@@ -173,7 +182,7 @@ fn a_locked_account_needs_somebody_who_opens_it() {
 #[test]
 fn garbage_fails_with_a_sentence() {
     for payload in [&b""[..], b"\x09", b"HTTP/1.1 400 Bad Request"] {
-        let step = Dial::new(false, Asking::Off).packet(&pool_key(), payload, 0);
+        let step = Dial::new(false, security(Asking::Off)).packet(&pool_key(), payload, 0);
         assert!(matches!(step, DialStep::Failed(..)), "{step:?}");
     }
 }
@@ -185,12 +194,12 @@ fn a_server_without_the_attributes_that_clients_were_offered_is_refused() {
         ..pool_key()
     };
     let native = "mysql_native_password";
-    let mut dial = Dial::new(false, Asking::Off);
+    let mut dial = Dial::new(false, security(Asking::Off));
     let with = greeting(ALL | cap::QUERY_ATTRIBUTES, native);
     let out = sent(dial.packet(&attributed, &with, 0));
     let login = Login::read(&out[4..]).unwrap();
     assert_ne!(login.capabilities & cap::QUERY_ATTRIBUTES, 0);
-    let mut dial = Dial::new(false, Asking::Off);
+    let mut dial = Dial::new(false, security(Asking::Off));
     match dial.packet(&attributed, &greeting(ALL, native), 0) {
         DialStep::Failed(why, lasting) => {
             assert!(why.contains("CLIENT_QUERY_ATTRIBUTES"), "{why}");
@@ -199,7 +208,7 @@ fn a_server_without_the_attributes_that_clients_were_offered_is_refused() {
         other => panic!("expected a refusal, got {other:?}"),
     }
     // Who was not offered them does not ask for them either.
-    let mut dial = Dial::new(false, Asking::Off);
+    let mut dial = Dial::new(false, security(Asking::Off));
     let out = sent(dial.packet(&pool_key(), &with, 0));
     let login = Login::read(&out[4..]).unwrap();
     assert_eq!(login.capabilities & cap::QUERY_ATTRIBUTES, 0);

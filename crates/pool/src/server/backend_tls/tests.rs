@@ -38,7 +38,8 @@ fn without_a_setting_it_depends_on_the_address() {
         assert_eq!(security("", at), Security { asking, key }, "{at}");
     }
     let far = "192.0.2.1:3306";
-    assert_eq!(security("tls = \"off\"", far), Asking::Off.into());
+    let off = security("tls = \"off\"", far);
+    assert_eq!((off.asking, off.key), (Asking::Off, ServerKey::None));
     assert_eq!(
         security("tls = \"required\"", "127.0.0.1:1").asking,
         Asking::Required
