@@ -224,6 +224,8 @@ pub(crate) struct BackendPools {
     pub(crate) wants_account: bool,
     /// Dials under way, of all pools.
     pub dialling: usize,
+    /// A buffer for their order, reused.
+    pub(crate) order: Vec<usize>,
 }
 
 impl BackendPools {

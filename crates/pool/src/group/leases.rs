@@ -320,9 +320,12 @@ impl<N: Net> Group<N> {
     pub(crate) fn dial_where_wanted(&mut self) {
         let mut lacks = false;
         if !self.line.is_empty() && self.running.has_room(0, &self.shared, &self.settings) {
-            for pool in self.matching().fair_order() {
+            let mut order = std::mem::take(&mut self.backend_pools.order);
+            self.matching().put_fair_order(&mut order);
+            for &pool in &order {
                 lacks |= self.dial_for(pool);
             }
+            self.backend_pools.order = order;
         }
         if self.matching().note_account_wants() {
             let (groups, index) = (self.shared.groups, self.index);

@@ -13,11 +13,11 @@
 //!   ([`Matching::fairest_pool`]).
 //! - `[[user]] used_backends_max` bounds what an account may have in use, whoever waits.
 //!
-//! Each group does so with its own backends. With one account nothing of this happens.
+//! Each group does so with its own backends. With one account nothing of this happens. It is decided
+//! for each statement that waits, so nothing here allocates.
 
 use crate::backend::backend_pools::BackendPool;
 use crate::matching::Matching;
-use std::collections::BTreeSet;
 
 /// An account of the server, by its name and its host, where that is known.
 type Account<'a> = (&'a str, Option<&'a str>);
@@ -50,11 +50,15 @@ impl<S> Matching<'_, S> {
         if self.pools.pools.len() < 2 {
             return None;
         }
-        let pools = self.pools.pools.iter();
-        let active = pools.filter(|pool| used(pool) > 0 || pool.lanes.len() > 0);
-        let accounts: BTreeSet<Account<'_>> = active.map(account).collect();
+        let is_active = |pool: &&BackendPool| used(pool) > 0 || pool.lanes.len() > 0;
+        let pools = &self.pools.pools;
+        let first_of_account = |&(index, pool): &(usize, &BackendPool)| {
+            let mut before = pools[..index].iter().filter(is_active);
+            is_active(&pool) && !before.any(|other| account(other) == account(pool))
+        };
+        let accounts = pools.iter().enumerate().filter(first_of_account).count();
         let share = self.shared.budget.share(self.index);
-        (accounts.len() > 1).then(|| share.div_ceil(accounts.len()))
+        (accounts > 1).then(|| share.div_ceil(accounts))
     }
 
     /// True if a pool's account uses less than its fair part, and others have or want backends.
@@ -80,34 +84,52 @@ impl<S> Matching<'_, S> {
         if self.shared.budget.has_room(self.index) || count(self, pool) <= part {
             return None;
         }
-        let poor = (0..self.pools.pools.len()).filter(|&other| {
+        let mut poorest: Option<(usize, usize)> = None;
+        for other in 0..self.pools.pools.len() {
             let dials = self.pools.pools[other].dialling > 0;
             let may_dial = !dials && self.may_dial(other) && self.account_has_room(other);
-            may_dial && count(self, other) < part && self.wants_dial(other)
-        });
-        let poor: Vec<usize> = poor.collect();
-        poor.into_iter().min_by_key(|other| count(self, *other))
+            let has = count(self, other);
+            if may_dial && has < part && self.wants_dial(other) {
+                poorest = fewer(poorest, has, other);
+            }
+        }
+        poorest.map(|(_, pool)| pool)
     }
 
     /// The pool that is served next: of those in which somebody can be served, the one whose
     /// account uses the fewest backends.
     pub(crate) fn fairest_pool(&mut self) -> Option<usize> {
-        let pools = self.pools.pools.iter().enumerate();
-        let waits = pools.filter(|(_, pool)| pool.lanes.len() > 0);
-        let mut waits: Vec<usize> = waits.map(|(index, _)| index).collect();
-        if waits.len() > 1 {
-            waits.retain(|&pool| self.next_to_serve(pool).is_some());
+        let count = self.pools.pools.len();
+        let waits = |matching: &Self, pool: usize| matching.pools.pools[pool].lanes.len() > 0;
+        let mut waiting = (0..count).filter(|&pool| waits(self, pool));
+        let (first, second) = (waiting.next()?, waiting.next());
+        if second.is_none() {
+            return Some(first);
         }
-        (waits.into_iter()).min_by_key(|pool| self.used_by_account(*pool))
+        let mut fairest: Option<(usize, usize)> = None;
+        for pool in first..count {
+            if waits(self, pool) && self.next_to_serve(pool).is_some() {
+                fairest = fewer(fairest, self.used_by_account(pool), pool);
+            }
+        }
+        fairest.map(|(_, pool)| pool)
     }
 
-    /// The pools in the order in which backends are opened for them.
-    pub(crate) fn fair_order(&self) -> Vec<usize> {
-        let mut pools: Vec<usize> = (0..self.pools.pools.len()).collect();
-        if pools.len() > 1 {
-            pools.sort_by_cached_key(|pool| self.of_account(*pool, |pool| pool.count));
+    /// Puts the pools into `order`, in which backends are opened for them.
+    pub(crate) fn put_fair_order(&self, order: &mut Vec<usize>) {
+        order.clear();
+        order.extend(0..self.pools.pools.len());
+        if order.len() > 1 {
+            order.sort_unstable_by_key(|&pool| (self.of_account(pool, |pool| pool.count), pool));
         }
-        pools
+    }
+}
+
+/// The pool with the fewest backends so far; of equal ones the first.
+fn fewer(best: Option<(usize, usize)>, count: usize, pool: usize) -> Option<(usize, usize)> {
+    match best {
+        Some((least, _)) if least <= count => best,
+        _ => Some((count, pool)),
     }
 }
 
