@@ -54,7 +54,7 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT id FROM {t} WHERE id = {n} FOR UPDATE NOWAIT ;; \
              <b>SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout ;; \
              SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout",
-            "CREATE TABLE {d} (x INT) ;; DROP TABLE {d} WAIT {n} ;; SELECT @@lock_wait_timeout ;; \
+            "CREATE TABLE {d} (x INT) ;; DROP TABLE {d} WAIT 1{n} ;; SELECT @@lock_wait_timeout ;; \
              <b>SELECT @@lock_wait_timeout",
             "<opens>BEGIN ;; SELECT id INTO @p FROM {t} WHERE id = {n} FOR UPDATE NOWAIT ;; \
              <closes>COMMIT ;; SELECT @p, @@lock_wait_timeout ;; <b>SELECT @@lock_wait_timeout",
