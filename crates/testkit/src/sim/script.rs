@@ -193,7 +193,7 @@ impl Kind {
             || matches!(self, Kind::Execute(..) | Kind::Prepare(_))
             || matches!(self, Kind::ExecuteNamed(_) | Kind::PrepareNamed(..) | Kind::Deallocate(_))
             // What was put off while the transaction was open.
-            || matches!(self, Kind::Commit | Kind::Rollback)
+            || ENDS.contains(self)
     }
 }
 
