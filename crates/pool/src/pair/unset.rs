@@ -184,8 +184,18 @@ impl<S> Client<S> {
             return false;
         }
         let (from, to) = (&backend.session, &self.session);
+        if self.lacks_schema_of(backend) {
+            return true;
+        }
         let differs = facts.flavour.is_mysql() && !Rc::ptr_eq(from, to);
         differs && from.needs_reset_for(to, begun)
+    }
+
+    /// True if a backend stands in a default schema, and its client's command in none: no command
+    /// takes a schema away. The client had a schema when it got the backend, and has lost it since.
+    pub(crate) fn lacks_schema_of(&self, backend: &Backend<S>) -> bool {
+        self.statement.standing != Standing::NewSchema
+            && !can_restore(&backend.session, &self.session)
     }
 
     /// True if stored code may have types there that it would not have in its session, and that it

@@ -49,7 +49,8 @@ impl<N: Net> Group<N> {
         if client.is_held() || backend.in_transaction() {
             return None;
         }
-        if !self.begun.init_connect().is_empty() {
+        let lacks_schema = client.lacks_schema_of(backend);
+        if !lacks_schema && !self.begun.init_connect().is_empty() {
             return None;
         }
         if backend.served && !backend.flight().is_empty() {
@@ -60,7 +61,7 @@ impl<N: Net> Group<N> {
         if self.ask_for(key, lease) {
             return Some(self.waiters().wait_outside(key));
         }
-        if !may_be_reset {
+        if lacks_schema || !may_be_reset {
             self.clients.unbind(key, &mut self.backends);
             self.retire(lease);
             return Some(self.wait_in_lane(key, len));
