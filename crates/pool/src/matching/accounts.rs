@@ -13,8 +13,8 @@
 //!   ([`Matching::fairest_pool`]).
 //! - `[[user]] used_backends_max` bounds what an account may have in use, whoever waits.
 //!
-//! Each group does so with its own backends. With one account nothing of this happens. It is decided
-//! for each statement that waits, so nothing here allocates.
+//! Each group does so with its own backends. With one account nothing of this happens. It is
+//! decided for each statement that waits, so nothing here allocates.
 
 use crate::backend::backend_pools::BackendPool;
 use crate::matching::Matching;
