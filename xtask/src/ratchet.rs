@@ -41,10 +41,10 @@ const BOUNDS: &[Bound] = &[
     ("rooms at the top of the pool", 56, Exactly),
     ("look-ups of clients and backends", 401, Exactly),
     ("signatures of the pool with a bare Key", 360, Exactly),
-    ("doc comments that open with a question word", 592, Exactly),
+    ("doc comments that open with a question word", 571, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
-        71,
+        70,
         Exactly,
     ),
     ("words of docs", 74_088, Loosely),

@@ -17,7 +17,7 @@ const REPEATED_MAX: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     listed: Vec<String>,
-    /// What lists them, as it is called in messages.
+    /// Name of the setting that lists them, for messages.
     setting: &'static str,
 }
 

@@ -131,7 +131,7 @@ pub struct User {
     pub name: String,
     /// Verifier of the password.
     pub verifier: Verifier,
-    /// What proves the second one, during a rotation.
+    /// Verifier of the second password, during a rotation.
     pub(crate) second: Option<Verifier>,
     /// Authentication method that clients are asked for; `None`: the answer of either plugin.
     pub method: Option<Method>,

@@ -27,12 +27,12 @@ use std::time::Duration;
 use wire::errors::{ACCESS_DENIED, ErrorCode, WRONG_VALUE_FOR_VAR};
 use wire::reply::put_err;
 
-/// What the log says of a password that came encrypted with a key that is not the pool's.
+/// Log message for a password that came encrypted with a key that is not the pool's.
 const OTHER_KEY_HINT: &str = "; the password came encrypted with another RSA key than the pool's, \
      as that which SHOW STATUS tells of the server: let the client take the key that the login \
      gives (--get-server-public-key, allowPublicKeyRetrieval=true, no server_public_key), or use \
      TLS";
-/// What the log says of a client that was asked for its password without TLS, and went.
+/// Log message for a client that was asked for its password without TLS, and went.
 const GONE: &str = "the client went when it was asked for its password (caching_sha2_password), \
      which MySQL's clients send under TLS alone (error 2061): let it use TLS (tls.mode, [tls] cert \
      and key), or take the pool's RSA key (--get-server-public-key, allowPublicKeyRetrieval=true); \

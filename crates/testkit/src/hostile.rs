@@ -24,7 +24,7 @@ use wire::reply::put_err;
 /// Far above every limit of the pools that are tested.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What was heard and nobody has asked for yet, at most.
+/// Most commands that were heard and nobody has asked for yet.
 const HEARD_MAX: usize = 64;
 
 /// A text of the pool's, and what answers it.
@@ -72,7 +72,7 @@ impl Hostile {
         *self.play.lock().unwrap() = Some((text.into(), by.to_vec()));
     }
 
-    /// What the pool has sent behind that command, once it has closed the connection.
+    /// Bytes of the pool behind that command, once it has closed the connection.
     ///
     /// # Panics
     /// When the pool has not sent the command, or does not close the connection.

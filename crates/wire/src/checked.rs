@@ -127,7 +127,7 @@ impl CheckedReply {
         }
     }
 
-    /// The same for this command: executions are answered with binary rows.
+    /// Checks for this command: executions are answered with binary rows.
     #[must_use]
     pub fn to_command(self, command: Command) -> CheckedReply {
         let executes = matches!(command, Command::StmtExecute | Command::StmtBulkExecute);

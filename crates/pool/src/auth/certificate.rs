@@ -88,7 +88,7 @@ pub(crate) struct Shown {
 }
 
 impl ClientTls {
-    /// What the settings below `[tls]` come down to; `None` without a certificate.
+    /// TLS by the settings below `[tls]`; `None` without a certificate.
     ///
     /// # Errors
     /// A sentence that names the setting or the file.

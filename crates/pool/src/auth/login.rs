@@ -221,7 +221,7 @@ impl Login {
         Outcome::Send(out)
     }
 
-    /// What the login has failed for besides its password, in the word of the log.
+    /// Reason besides the password for which the login has failed, in the word of the log.
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         let method = self.account().and_then(|account| account.method);
         match method == Some(Method::ClearPassword) && !self.is_tls {

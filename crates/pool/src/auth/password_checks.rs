@@ -70,7 +70,7 @@ pub(crate) struct Check {
     attempts: Vec<Attempt>,
 }
 
-/// What a worker has found out about a password.
+/// Finding of a worker about a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
     /// It proves the name.
@@ -81,7 +81,7 @@ pub enum Checked {
     OtherKey,
 }
 
-/// What a login has proven.
+/// Result of a login's proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// Its group, and its key there.

@@ -120,7 +120,7 @@ pub(crate) struct Inputs {
     pub(crate) line: VecDeque<Key>,
     /// Clients that wait for room, the first to come in front.
     pub(crate) no_room: VecDeque<Key>,
-    /// Whose long command waits for others' to end, the first to come in front.
+    /// Clients whose long command waits for others' to end, the first to come in front.
     pub(crate) behind_long: VecDeque<Key>,
 }
 

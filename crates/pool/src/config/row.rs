@@ -612,7 +612,7 @@ impl FromValue for Secret {
     }
 }
 
-/// What a user has one of, and two during a rotation: passwords, or where they stand.
+/// One value of a user, two during a rotation: passwords, or the places they stand in.
 #[derive(Clone, Debug)]
 pub(crate) struct UpToTwo<T>(pub(crate) Vec<T>);
 

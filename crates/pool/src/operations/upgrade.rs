@@ -39,7 +39,7 @@ pub(crate) const STEP_MAX: Duration = Duration::from_secs(10);
 /// How often the other process is listened to meanwhile.
 pub(crate) const LISTEN_EVERY: Duration = Duration::from_millis(20);
 
-/// How long a process that has ended may be seen to have the right to accept.
+/// Longest time for which a process that has ended may be seen to have the right to accept.
 pub(crate) const RELEASE_MAX: Duration = Duration::from_secs(1);
 
 /// Takes the right to accept of a process that has ended, or is ending.

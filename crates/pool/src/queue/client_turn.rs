@@ -24,7 +24,7 @@ const READS_MAX: u32 = 16;
 /// The time of one turn, but for its first command and its last.
 const TIME_MAX: Duration = Duration::from_micros(200);
 
-/// What one client has taken of its turn.
+/// Part of its turn that one client has taken.
 #[derive(Debug, Default)]
 pub(crate) struct ClientTurn {
     commands: u32,

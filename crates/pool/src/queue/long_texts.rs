@@ -39,7 +39,7 @@ impl Runs {
     }
 }
 
-/// What is known of such texts, by their digests.
+/// Facts of such texts, by their digests.
 #[derive(Debug, Default)]
 pub(crate) struct LongTexts {
     runs: HashMap<u64, Runs>,

@@ -97,7 +97,7 @@ pub struct BackendTls {
 }
 
 impl BackendTls {
-    /// What the settings below `[backend]` come down to.
+    /// TLS by the settings below `[backend]`.
     ///
     /// # Errors
     /// A sentence that names the setting or the file.
@@ -174,7 +174,7 @@ impl BackendTls {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Security {
     pub(crate) asking: Asking,
-    /// What may encrypt a password where there is no TLS.
+    /// Key that may encrypt a password where there is no TLS.
     pub(crate) key: ServerKey,
 }
 
@@ -238,7 +238,7 @@ fn is_here(at: &Address) -> bool {
     }
 }
 
-/// What is to be said of a server on another host that does not prove who it is.
+/// Warning about a server on another host that does not prove who it is.
 fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
     let host = server.host().filter(|host| host != "localhost")?;
     let is_here = |ip: IpAddr| ip.to_canonical().is_loopback();

@@ -65,7 +65,7 @@ pub(super) struct Scan<'a> {
     routine: Routine,
     /// The first word of the statement.
     verb: Token,
-    /// What the statement at hand is, and its own marks: those of `out` are the text's.
+    /// Verb of the statement at hand, and its own marks: those of `out` are the text's.
     current: Verb,
     marks: Marks,
     /// It is SHOW WARNINGS, SHOW ERRORS or SHOW COUNT(*).

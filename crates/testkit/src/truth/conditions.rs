@@ -168,7 +168,7 @@ fn cell(real: &Real, statement: &str, way: Way) -> String {
     judged(&mut client, failed)
 }
 
-/// What the conditions are now.
+/// Conditions at this moment.
 fn judged(client: &mut Client, failed: bool) -> String {
     let shown = client.rows("SHOW WARNINGS");
     let codes: Vec<String> = shown.texts().iter().map(|row| row[1].clone()).collect();

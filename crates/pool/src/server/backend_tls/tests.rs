@@ -17,7 +17,7 @@ fn check(address: &str, tls: &str) -> Result<(), String> {
     settings(address, tls).map(|_| ())
 }
 
-/// How a connection to this address is protected.
+/// Protection of a connection to this address.
 fn security(tls: &str, at: &str) -> Security {
     let settings = settings("db.example:3306", tls).unwrap();
     let at = Address::parse(at).unwrap();
