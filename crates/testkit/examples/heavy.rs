@@ -392,7 +392,7 @@ fn flood(address: &Address, kind: &str, over: &AtomicBool) -> usize {
     })
 }
 
-/// The same in batches under TLS, the next of which is sent before the last is answered.
+/// A flood in batches under TLS, the next of which is sent before the last is answered.
 fn flood_under_tls(
     address: &Address,
     command: Command,

@@ -138,7 +138,7 @@ impl CheckedReply {
         CheckedReply { form, ..self }
     }
 
-    /// The same; `eofs` tells that the server has not agreed on CLIENT_DEPRECATE_EOF.
+    /// Sets that the server has not agreed on CLIENT_DEPRECATE_EOF.
     #[must_use]
     pub fn with_eofs(self, eofs: bool) -> CheckedReply {
         let reply = self.reply.with_eofs(eofs);

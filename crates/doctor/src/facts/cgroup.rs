@@ -1,7 +1,7 @@
 //! Control groups of a process: the limits on threads and on memory with the least room.
 //!
 //! Each group on the way up bounds all that is below it, so the one with the least room counts.
-//! Where the groups are, and which files they have, is known to `measure::cgroup`.
+//! `measure::cgroup` knows the places of the groups and their files.
 
 use super::Group;
 use super::files::Files;

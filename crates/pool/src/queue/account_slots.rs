@@ -212,7 +212,7 @@ impl AccountSlots {
 pub(crate) struct AllAccountSlots(Mutex<HashMap<String, Arc<AccountSlots>>>);
 
 impl AllAccountSlots {
-    /// Those of one account. Accounts without a pool of backends are forgotten meanwhile.
+    /// Slots of one account. Accounts without a pool of backends are forgotten meanwhile.
     pub(crate) fn of(&self, user: &str) -> Arc<AccountSlots> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slots) = all.get(user) {

@@ -50,7 +50,7 @@ pub(crate) enum LaneName {
 }
 
 impl LaneName {
-    /// Those whose times are counted; [`LaneName::Long`] counts as the low one.
+    /// Queues whose times are counted; [`LaneName::Long`] counts as the low one.
     pub(crate) const ALL: [LaneName; 4] = [
         LaneName::Login,
         LaneName::High,

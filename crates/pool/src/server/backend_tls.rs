@@ -179,7 +179,7 @@ pub(crate) struct Security {
 }
 
 impl Security {
-    /// That of a connection to this address.
+    /// Security of a connection to this address.
     pub(crate) fn of(tls: Option<&BackendTls>, at: &Address) -> Security {
         let asking = tls.map_or(Asking::Off, |tls| tls.asking(at));
         let key = match tls.map_or(ServerKey::None, |tls| tls.key.clone()) {

@@ -94,7 +94,7 @@ pub(crate) struct Db {
     pub(crate) rows: u64,
     /// Connections that the account may have (MAX_USER_CONNECTIONS); 0 for any number.
     pub(crate) account_max: usize,
-    /// Those that it has.
+    /// Number of connections that it has.
     pub(crate) connected: usize,
 }
 

@@ -39,18 +39,26 @@ pub(crate) struct Loss<'a> {
     pub(crate) served: bool,
     /// The client has got a part of a packet.
     pub(crate) amid_packet: bool,
+    pub(crate) cause: LossCause,
+}
+
+/// Cause of a loss, as far as it decides what the client is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LossCause {
+    /// The connection ended, or the pool has closed it.
+    Ended,
     /// The server has reset the connection.
-    pub(crate) is_reset: bool,
+    Reset,
     /// The pool has closed it, because the server broke the protocol.
-    pub(crate) breach: bool,
+    Breach,
 }
 
 impl Loss<'_> {
     /// The error for a client whose statement ran there.
     fn refusal(&self) -> Refusal {
-        match self.breach {
-            true => Refusal::ServerProtocol(self.why.into()),
-            false => Refusal::BackendLost(self.why.into()),
+        match self.cause {
+            LossCause::Breach => Refusal::ServerProtocol(self.why.into()),
+            LossCause::Ended | LossCause::Reset => Refusal::BackendLost(self.why.into()),
         }
     }
 }
@@ -181,21 +189,21 @@ impl<N: Net> Group<N> {
 
     /// A backend is gone, or of no use any more.
     pub(crate) fn lose(&mut self, lease: Key, why: &str) {
-        self.lose_as(lease, why, (false, false));
+        self.lose_as(lease, why, LossCause::Ended);
     }
 
     /// The server has reset a backend.
     pub(crate) fn lose_reset(&mut self, lease: Key, why: &str) {
-        self.lose_as(lease, why, (true, false));
+        self.lose_as(lease, why, LossCause::Reset);
     }
 
     /// The server broke the protocol on a backend.
     pub(crate) fn lose_by_breach(&mut self, backend: Key, breach: &Breach) {
         let why = format!("the server broke the protocol: {breach}");
-        self.lose_as(backend, &why, (false, true));
+        self.lose_as(backend, &why, LossCause::Breach);
     }
 
-    fn lose_as(&mut self, lease: Key, why: &str, (is_reset, breach): (bool, bool)) {
+    fn lose_as(&mut self, lease: Key, why: &str, cause: LossCause) {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
@@ -215,8 +223,7 @@ impl<N: Net> Group<N> {
             in_transaction: backend.in_transaction(),
             served: backend.served,
             amid_packet: !backend.middle.at_packet_start(),
-            is_reset,
-            breach,
+            cause,
         };
         let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
         let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
@@ -261,7 +268,7 @@ impl<N: Net> Group<N> {
             in_transaction,
             served,
             amid_packet,
-            is_reset,
+            cause,
             ..
         } = loss;
         let now = self.net.now();
@@ -315,7 +322,7 @@ impl<N: Net> Group<N> {
                 self.end_idle(owner);
             }
             // Half a packet has been sent, or the session was on the backend alone.
-            _ if is_reset => self.reset_later(owner),
+            _ if cause == LossCause::Reset => self.reset_later(owner),
             _ => self.clients.close_later(owner),
         }
     }

@@ -11,7 +11,7 @@
 use crate::backend::{Backend, InFlight, Parted, Reports, Riding};
 use crate::client::{Client, ClientState, Company};
 use crate::group::Group;
-use crate::group::backends::losses::Loss;
+use crate::group::backends::losses::{Loss, LossCause};
 use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
 use reactor::{Key, Net};
@@ -24,8 +24,7 @@ const PARTED: Loss<'_> = Loss {
     in_transaction: false,
     served: false,
     amid_packet: true,
-    is_reset: false,
-    breach: false,
+    cause: LossCause::Ended,
 };
 
 /// Why a client loses the session that it keeps on its backend.
@@ -34,8 +33,7 @@ const CHANGED: Loss<'_> = Loss {
     in_transaction: false,
     served: true,
     amid_packet: false,
-    is_reset: false,
-    breach: false,
+    cause: LossCause::Ended,
 };
 
 impl<S> Client<S> {

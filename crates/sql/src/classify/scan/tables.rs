@@ -75,8 +75,8 @@ const SHOWN: [&[u8]; 14] = [
 ];
 /// Defined objects that are tables to the parser.
 const TABLES: [&[u8]; 4] = [b"TABLE", b"VIEW", b"SEQUENCE", b"INDEX"];
-/// What SHOW CREATE tells without one. To show a routine or a trigger MariaDB may have to read its
-/// body, and an INSERT there clears the conditions before.
+/// Objects that SHOW CREATE tells without one. To show a routine or a trigger MariaDB may have to
+/// read its body, and an INSERT there clears the conditions before.
 const CREATED: [&[u8]; 4] = [b"DATABASE", b"SCHEMA", b"EVENT", b"USER"];
 /// Defined objects that are none.
 const NO_TABLES: [&[u8]; 6] = [
