@@ -117,11 +117,11 @@ run_tests() {
     step "examples in docs" cargo test --workspace --locked --doc
 }
 
-# The tests that took longest.
+# The tests that took longest. `head` and `sed q` would end `sort` by SIGPIPE, and with it this script.
 list_slowest() {
     say "the $slowest_count slowest tests, in seconds:"
     sed -nE 's/^test (.*) \.\.\. ok <([0-9.]+)s>$/\2 \1/p' "$tests_log" |
-        sort -rn | sed "${slowest_count}q"
+        sort -rn | awk -v count="$slowest_count" 'NR <= count'
 }
 
 # The tests that were skipped: those that said so, and those that are marked in the sources.
