@@ -40,7 +40,7 @@ pub(crate) fn of_pool(settings: &pool::Settings) -> Option<Question> {
     Some(Question {
         connections: Some(settings.clients_max as u64),
         ways: vec![Way::Onramp],
-        role: Role::Pooler,
+        role: Role::Pool,
         backends: settings.backends_max as u64,
         ..Question::default()
     })

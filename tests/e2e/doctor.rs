@@ -296,5 +296,5 @@ fn pool_and_load_refuse_in_the_doctors_words() {
     if facts["this"]["nofile_hard"].as_u64() > Some(9_000_000) {
         return skipped("pool_refuses", "this shell has descriptors for all of them");
     }
-    refused(&[&pool[..], &many[..]].concat(), "pooler_descriptors");
+    refused(&[&pool[..], &many[..]].concat(), "pool_descriptors");
 }

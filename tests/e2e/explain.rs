@@ -149,7 +149,7 @@ const FACTS: &[(&str, &[&str])] = &[
         &["soft", "hard", "open_files_limit", "mariadbd (process"],
     ),
     ("nr_open", &[]),
-    ("pooler_descriptors", &["ulimit -Hn"]),
+    ("pool_descriptors", &["ulimit -Hn"]),
     ("client_descriptors", &["ulimit -Hn"]),
     ("file_max", &["open now"]),
     ("memory", &["in the kernel", "in processes"]),

@@ -1,6 +1,6 @@
 //! Child processes that cannot be lost.
 //!
-//! `climb` starts a server, a pooler and a load, and must leave nothing behind: not after an
+//! `climb` starts a server, a pool and a load, and must leave nothing behind: not after an
 //! error, a panic or Ctrl-C. So a child lives in a guard that stops it when dropped: SIGTERM, a
 //! bounded wait, then SIGKILL, and always reaped. Each child leads a process group of its own: the
 //! terminal's Ctrl-C reaches `climb` alone, which then stops them in order, and a shell script

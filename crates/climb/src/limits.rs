@@ -78,7 +78,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) report: Option<&'a LoadReport>,
     /// Last words of `load`, and its end.
     pub(crate) load_words: &'a str,
-    /// The pooler's last words, if it ended before it was told to.
+    /// The pool's last words, if it ended before it was told to.
     pub(crate) pool_death: Option<&'a str>,
     pub(crate) server_log: &'a [String],
     /// Question to the doctor about this machine, and its facts.
@@ -115,7 +115,7 @@ impl Outcome<'_> {
 
     fn pool_death_text(&self) -> Option<String> {
         self.pool_death
-            .map(|words| format!("the pooler ended during the run: {words}"))
+            .map(|words| format!("the pool ended during the run: {words}"))
     }
 
     fn server_text(&self) -> Option<String> {
@@ -147,7 +147,7 @@ impl Outcome<'_> {
         let by_errno = |errno: &str| message.contains(errno);
         match code {
             _ if by_errno("(111)") && self.cell.path == Path::Onramp => {
-                Some("nobody listens on the pooler's port".to_owned())
+                Some("nobody listens on the pool's port".to_owned())
             }
             _ if by_errno("timed out") => {
                 Some("connects come faster than they are taken; try --connect-rate".to_owned())

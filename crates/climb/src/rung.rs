@@ -3,8 +3,8 @@
 //!
 //! `load` and `pool` run as child processes of the same program, as a stranger would run them, and
 //! are watched from outside: five times a second the resident memory and CPU time of the server,
-//! the pooler and the load are read. The memory of a pooler per client is the growth from before
-//! the first client to the peak, over the clients; so what the pooler needs anyway is not charged
+//! the pool and the load are read. The memory of a pool per client is the growth from before
+//! the first client to the peak, over the clients; so what the pool needs anyway is not charged
 //! to them, and what a login needs for a moment is.
 //!
 //! A cell that fails is a row with a `limit`, and the climb goes on. Only Ctrl-C goes through.
@@ -29,7 +29,7 @@ use crate::server::{PrivateServer, Settings, free_loopback_port};
 use crate::target::Dsn;
 use doctor::question::{Question, Role};
 
-/// Clients of the server when the pooler stands in front: its backends, with room to spare.
+/// Clients of the server when the pool stands in front: its backends, with room to spare.
 const BACKENDS_MAX: u32 = 2_000;
 const POOL_PATIENCE: Duration = Duration::from_secs(60);
 const POOL_GRACE: Duration = Duration::from_secs(15);
@@ -238,7 +238,7 @@ impl Bench<'_> {
                 &(self.answer_max_s(cell) * 1_000).to_string(),
             ])
             .args(&self.plan.raw.pool_arg);
-        let mut pool = Child::start("the pooler", command)?;
+        let mut pool = Child::start("the pool", command)?;
         pool.await_line("listening on", POOL_PATIENCE, &self.interrupt)?;
         Ok(pool)
     }

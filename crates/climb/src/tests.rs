@@ -255,7 +255,7 @@ fn a_cell_that_fails_is_a_row() {
         ),
         (
             "pool-dies",
-            "the pooler ended before it was ready: no such option",
+            "the pool ended before it was ready: no such option",
         ),
     ];
     for (mode, limit) in cases {
@@ -323,7 +323,7 @@ fn ctrl_c_leaves_nothing_behind() {
     assert_eq!(
         stage.lines("pids").len(),
         5,
-        "two servers, prepare, a pooler and a load"
+        "two servers, prepare, a pool and a load"
     );
     stage.assert_nothing_is_left();
 }

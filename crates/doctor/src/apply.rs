@@ -154,7 +154,7 @@ fn change(setting: &Setting, facts: &Facts, files: &Files) -> Option<Change> {
                 *value,
             )
         }
-        // The pooler and the load have those of the shell that starts them.
+        // The pool and the load have those of the shell that starts them.
         Setting::Descriptors(_) | Setting::File(..) => None,
     }
 }

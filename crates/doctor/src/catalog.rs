@@ -25,7 +25,7 @@ const CHECKS: &[Check] = &[
     threads::user_processes,
     descriptors::server_descriptors,
     descriptors::nr_open,
-    descriptors::pooler_descriptors,
+    descriptors::pool_descriptors,
     descriptors::client_descriptors,
     descriptors::file_max,
     memory::memory,

@@ -34,7 +34,7 @@ pub type Fact = Option<u64>;
 pub struct Facts {
     /// This host, as its kernel tells.
     pub host: Host,
-    /// This process; what it may have, a pooler or load generator started from the same shell may.
+    /// This process; what it may have, a pool or load generator started from the same shell may.
     pub this: Process,
     /// The server's process, where it runs on this host and was found.
     pub server_process: Option<Process>,

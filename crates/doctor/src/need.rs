@@ -14,8 +14,8 @@ pub const MAPS_OF_SERVER: u64 = 400;
 /// Descriptors of a server without clients, where it cannot be looked at: its files, and the 400
 /// that MariaDB keeps for its smallest table cache, lowering max_connections when it starts.
 pub const FILES_OF_SERVER: u64 = 450;
-/// Descriptors of a group of the pooler that are not for clients or backends.
-pub const POOLER_RESERVE: u64 = 64;
+/// Descriptors of a group of the pool that are not for clients or backends.
+pub const POOL_RESERVE: u64 = 64;
 /// Descriptors of a group that the load generator reckons with besides connections when it chooses
 /// how many groups there are.
 pub const LOAD_RESERVE: u64 = 48;
@@ -26,8 +26,8 @@ pub const LOAD_OPEN: u64 = 5;
 /// Kernel memory of one end of an idle TCP connection, in bytes; measured over loopback with a
 /// million of them: 8.2 GB for both ends of each.
 pub const SOCKET_BYTES: u64 = 4096;
-/// Memory of an idle client in the pooler, in bytes: its struct and its place in the table.
-pub const POOLER_BYTES: u64 = 264;
+/// Memory of an idle client in the pool, in bytes: its struct and its place in the table.
+pub const POOL_BYTES: u64 = 264;
 /// Memory of a connection in the load generator, in bytes.
 pub const LOAD_BYTES: u64 = 160;
 /// Memory of the server's process for a connection, in bytes, on each way: with a thread of its
@@ -87,10 +87,10 @@ pub fn load_holds(descriptors: u64) -> u64 {
 #[must_use]
 pub fn pool_holds(descriptors: u64, backends: u64) -> u64 {
     let groups_max = backends
-        .min(descriptors.saturating_sub(POOLER_RESERVE + 1))
+        .min(descriptors.saturating_sub(POOL_RESERVE + 1))
         .max(1);
     let clients = |groups: u64| {
-        let taken = POOLER_RESERVE + groups + backends.div_ceil(groups);
+        let taken = POOL_RESERVE + groups + backends.div_ceil(groups);
         let room = descriptors.saturating_sub(taken);
         if groups == 1 {
             return room;
@@ -112,7 +112,7 @@ pub fn pool_holds(descriptors: u64, backends: u64) -> u64 {
 pub struct Bytes {
     /// The kernel's, which show in no process: sockets, stacks of threads.
     pub kernel: u64,
-    /// Of server, pooler and clients.
+    /// Of server, pool and clients.
     pub user: u64,
 }
 
@@ -147,8 +147,8 @@ pub fn bytes_per_connection(question: &Question) -> PerWay<Bytes> {
         if role.has_clients() {
             bytes.user += LOAD_BYTES;
         }
-        if role.has_pooler() && way == Way::Onramp {
-            bytes.user += POOLER_BYTES;
+        if role.has_pool() && way == Way::Onramp {
+            bytes.user += POOL_BYTES;
         }
         if role.has_server() {
             bytes.user += SERVER_BYTES[way.index()];
@@ -166,7 +166,7 @@ mod tests {
 
     /// Plan of the pool: with a hard limit of 20,000 descriptors 53 groups hold a million.
     #[test]
-    fn groups_hold_what_the_pooler_plans() {
+    fn groups_hold_what_the_pool_plans() {
         assert!(pool_holds(20_000, 64) > 1_000_000);
         assert!(pool_holds(20_000, 53) > 1_000_000);
         assert!(pool_holds(20_000, 52) < 1_010_000);

@@ -49,7 +49,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub statements_per_connection: Option<u64>,
 
-    /// Connections of the pooler to the server, 1 to 100,000
+    /// Connections of the pool to the server, 1 to 100,000
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub backends: u64,

@@ -1,6 +1,6 @@
 //! Checks of a command before it starts: the doctor's, of what it is about to do.
 //!
-//! The pooler and the load generator begin with what they need of this host; the climb also with
+//! The pool and the load generator begin with what they need of this host; the climb also with
 //! what a server beside them needs. They are told by the same checks, in the same words, so that a
 //! warning here can be looked up there. Only walls are said: a queue that is short in a storm, or a
 //! slow clock, is no news at every start.
@@ -111,7 +111,7 @@ mod tests {
     fn question(connections: u64) -> Question {
         Question {
             connections: Some(connections),
-            role: Role::Pooler,
+            role: Role::Pool,
             ways: vec![Way::Onramp],
             ..Question::default()
         }

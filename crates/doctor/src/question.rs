@@ -48,7 +48,7 @@ pub enum Role {
     /// The database server
     Server,
     /// onramp pool
-    Pooler,
+    Pool,
     /// The clients, or the load generator
     Client,
     /// All of them
@@ -62,10 +62,10 @@ impl Role {
         matches!(self, Role::Server | Role::AllInOne)
     }
 
-    /// The pooler runs here.
+    /// The pool runs here.
     #[must_use]
-    pub fn has_pooler(self) -> bool {
-        matches!(self, Role::Pooler | Role::AllInOne)
+    pub fn has_pool(self) -> bool {
+        matches!(self, Role::Pool | Role::AllInOne)
     }
 
     /// The clients run here.
@@ -78,7 +78,7 @@ impl Role {
     #[must_use]
     pub fn ends(self, way: Way) -> u64 {
         let far = match way {
-            Way::Onramp => self.has_pooler(),
+            Way::Onramp => self.has_pool(),
             _ => self.has_server(),
         };
         u64::from(self.has_clients()) + u64::from(far)
@@ -89,9 +89,9 @@ impl Role {
     pub fn words(self) -> &'static str {
         match self {
             Role::Server => "the server",
-            Role::Pooler => "the pooler",
+            Role::Pool => "the pool",
             Role::Client => "the clients",
-            Role::AllInOne => "server, pooler and clients",
+            Role::AllInOne => "server, pool and clients",
         }
     }
 }
@@ -107,7 +107,7 @@ pub struct Question {
     pub role: Role,
     /// Prepared statements that each connection holds; None if the user did not say.
     pub statements: Option<u64>,
-    /// Connections of the pooler to the server.
+    /// Connections of the pool to the server.
     pub backends: u64,
     /// Source addresses of the clients; None is as many as are wanted (127.0.0.0/8 is all ours).
     pub sources: Option<u64>,

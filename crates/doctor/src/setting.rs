@@ -8,7 +8,7 @@
 pub enum Setting {
     /// A kernel setting and its numbers.
     Sysctl(&'static str, Vec<u64>),
-    /// Descriptors of whoever starts the pooler or the load.
+    /// Descriptors of whoever starts the pool or the load.
     Descriptors(u64),
     /// Descriptors of the server.
     ServerDescriptors {

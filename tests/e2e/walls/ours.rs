@@ -1,7 +1,7 @@
-//! The walls of onramp itself: descriptors of the pooler and of the load generator.
+//! The walls of onramp itself: descriptors of the pool and of the load generator.
 //!
 //! Both have a descriptor table for each group, so what a limit allows is a product; it is counted
-//! here with tables so small that hundreds fill them. The kernel deals the pooler's clients to its
+//! here with tables so small that hundreds fill them. The kernel deals the pool's clients to its
 //! groups by hash, so with several groups the forecast is what is reached for sure, and only with
 //! one group is it the very number.
 
@@ -15,9 +15,9 @@ use std::time::Duration;
 use testkit::onramp::{Pool, Ran, run};
 use testkit::real::{Real, skipped};
 
-/// Descriptors of each table of the pooler, and of the load generator; the latter so many that the
+/// Descriptors of each table of the pool, and of the load generator; the latter so many that the
 /// one or two that a shell leaves open in it are less than 2 %.
-const POOLER: &str = "--nofile=300:300";
+const POOL_LIMIT: &str = "--nofile=300:300";
 const LOAD: &str = "--nofile=200:200";
 
 /// A pool with so many groups and backends, each group with few descriptors.
@@ -25,18 +25,22 @@ fn small_pool(real: &Real, groups: &str) -> Pool {
     let backend = format!("mysql://app:app@{}", real.address());
     let options = ["--groups", groups, "--backends-max", groups];
     let backend = ["--backend", &backend, "--clients-max", "5000"];
-    let pool = Pool::start_behind(&["prlimit", POOLER], binary(), &[options, backend].concat());
+    let pool = Pool::start_behind(
+        &["prlimit", POOL_LIMIT],
+        binary(),
+        &[options, backend].concat(),
+    );
     pool.unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn pool_forecast(groups: &str) -> Forecast {
-    let options = ["--role", "pooler", "--backends", groups];
-    doctor_about("onramp", &["prlimit", POOLER], &options)
+    let options = ["--role", "pool", "--backends", groups];
+    doctor_about("onramp", &["prlimit", POOL_LIMIT], &options)
 }
 
 #[test]
-fn descriptors_of_the_pooler_end_where_the_doctor_says() {
-    let test = "descriptors_of_the_pooler_end_where_the_doctor_says";
+fn descriptors_of_the_pool_end_where_the_doctor_says() {
+    let test = "descriptors_of_the_pool_end_where_the_doctor_says";
     if direct() {
         return skipped(test, "it is about the pool");
     }
@@ -53,7 +57,7 @@ fn descriptors_of_the_pooler_end_where_the_doctor_says() {
         "{words}"
     );
     assert!(!explained(words).is_empty(), "{words}");
-    compare(test, &forecast, "pooler_descriptors", crowd.count());
+    compare(test, &forecast, "pool_descriptors", crowd.count());
     // Dealt to four by hash, the fullest is full first; not before the forecast.
     let (forecast, pool) = (pool_forecast("4"), small_pool(real, "4"));
     let crowd = Crowd::gather_at(&pool.address, &|| pool.said(), &forecast, "");

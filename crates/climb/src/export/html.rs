@@ -77,7 +77,7 @@ struct Rung {
 struct RowView {
     path: String,
     /// Statements/s, ratio, p50, p95, p99, p99/mean, failed statements and connects, connect s,
-    /// pooler's memory.
+    /// pool's memory.
     cells: Vec<String>,
     has_figures: bool,
     limit: String,
@@ -237,7 +237,7 @@ fn facts(evidence: &Evidence) -> Vec<(&'static str, String)> {
         ),
     ];
     for (name, arguments) in [
-        ("Pooler's arguments", &settings.pool_args),
+        ("Pool's arguments", &settings.pool_args),
         ("Load's arguments", &settings.load_args),
         ("Server's arguments", &settings.server_args),
     ] {
@@ -400,7 +400,7 @@ fn memory(rows: &[Row], rungs: &[u32]) -> Figure {
         write_value: bytes,
         ..amounts(name, "memory per client", rungs, lines)
     };
-    let note = "What one more client costs the process that holds it: the pooler for onramp, the \
+    let note = "What one more client costs the process that holds it: the pool for onramp, the \
                 server otherwise. On low rungs the process's own growth weighs most.";
     drawn("Memory", note, chart)
 }

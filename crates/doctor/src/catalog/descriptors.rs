@@ -1,7 +1,7 @@
-//! Descriptors: of the server, of the pooler and the clients, and of the whole host.
+//! Descriptors: of the server, of the pool and the clients, and of the whole host.
 //!
 //! A limit of a process stands in the way of whoever has one table for all its connections: the
-//! server. The pooler and the load generator have a table for each group, and then the product of
+//! server. The pool and the load generator have a table for each group, and then the product of
 //! tables and limit counts.
 
 use super::threads::{server_process, words};
@@ -89,8 +89,8 @@ pub(super) fn nr_open(facts: &Facts, question: &Question) -> Option<Finding> {
     )
 }
 
-pub(super) fn pooler_descriptors(facts: &Facts, question: &Question) -> Option<Finding> {
-    (question.role.has_pooler() && question.ways.contains(&Way::Onramp)).then_some(())?;
+pub(super) fn pool_descriptors(facts: &Facts, question: &Question) -> Option<Finding> {
+    (question.role.has_pool() && question.ways.contains(&Way::Onramp)).then_some(())?;
     let have = facts.this.nofile_hard;
     let holds = have.map(|have| match have {
         NO_LIMIT => NO_LIMIT,
@@ -100,21 +100,17 @@ pub(super) fn pooler_descriptors(facts: &Facts, question: &Question) -> Option<F
         pool_holds(limit, question.backends)
     });
     let demands = [None, None, Some(Demand::new(need, 0))];
-    let mut finding = Finding::of(
-        question,
-        "pooler_descriptors",
-        Severity::Wall,
-        have,
-        demands,
-    );
+    let mut finding = Finding::of(question, "pool_descriptors", Severity::Wall, have, demands);
     finding.holds[Way::Onramp.index()] = holds;
-    Some(finding
-        .why(format!(
-            "the pooler's groups have descriptor tables of their own, so the limit (ulimit -Hn) \
+    Some(
+        finding
+            .why(format!(
+                "the pool's groups have descriptor tables of their own, so the limit (ulimit -Hn) \
              holds for each; there are at most as many groups as backends, {} here",
-            question.backends
-        ))
-        .settings(vec![Setting::Descriptors(round_up(need))]))
+                question.backends
+            ))
+            .settings(vec![Setting::Descriptors(round_up(need))]),
+    )
 }
 
 pub(super) fn client_descriptors(facts: &Facts, question: &Question) -> Option<Finding> {
@@ -171,7 +167,7 @@ pub(super) fn file_max(facts: &Facts, question: &Question) -> Option<Finding> {
     let open = facts.host.count("files_open").unwrap_or_default();
     let demands = Way::ALL.map(|way| {
         let backends = match way {
-            Way::Onramp if question.role.has_pooler() => 2 * question.backends,
+            Way::Onramp if question.role.has_pool() => 2 * question.backends,
             _ => 0,
         };
         Some(Demand::new(open + backends, question.role.ends(way)))

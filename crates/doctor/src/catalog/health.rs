@@ -38,7 +38,7 @@ pub(super) fn wait_timeout(facts: &Facts, _question: &Question) -> Option<Findin
         at_least("wait_timeout", have, WAIT_SECONDS_MIN)
             .why(
                 "seconds after which the server closes a connection that says nothing; a backend \
-                 of the pooler, or a client that is slow to its next statement, then meets error \
+                 of the pool, or a client that is slow to its next statement, then meets error \
                  2006 or 2013",
             )
             .settings(vec![Setting::Global("wait_timeout", "28800".into())]),

@@ -24,7 +24,7 @@ pub(super) fn cpus(facts: &Facts, _question: &Question) -> Option<Finding> {
     let (status, why) = match cpus {
         1 => (
             Status::Warn,
-            "server, pooler and clients take turns on one processor: the figures are of a machine \
+            "server, pool and clients take turns on one processor: the figures are of a machine \
              that is always late",
         ),
         _ => (

@@ -47,7 +47,7 @@ pub(super) fn memory(facts: &Facts, question: &Question) -> Option<Finding> {
                 bytes(SOCKET_BYTES)
             ))
             .remedy(
-                "add memory, put server, pooler and clients on hosts of their own, or go through \
+                "add memory, put server, pool and clients on hosts of their own, or go through \
                  onramp",
             ),
     )

@@ -123,7 +123,7 @@ pub(super) fn conntrack(facts: &Facts, question: &Question) -> Option<Finding> {
     let have = if tracks { most } else { NO_LIMIT };
     let demands: PerWay<_> = Way::ALL.map(|way| {
         let backends = match way {
-            Way::Onramp if question.role.has_pooler() => question.backends,
+            Way::Onramp if question.role.has_pool() => question.backends,
             _ => 0,
         };
         Some(Demand::new(now + backends, 1))
@@ -152,7 +152,7 @@ pub(super) fn conntrack(facts: &Facts, question: &Question) -> Option<Finding> {
 
 /// Connections that the kernel keeps ready while nobody accepts.
 pub(super) fn accept_queue(facts: &Facts, question: &Question) -> Option<Finding> {
-    let listens = question.role.has_server() || question.role.has_pooler();
+    let listens = question.role.has_server() || question.role.has_pool();
     listens.then_some(())?;
     let most = facts.host.sysctl("net.core.somaxconn");
     let told = facts
@@ -203,7 +203,7 @@ fn burst(question: &Question) -> PerWay<Option<Demand>> {
 }
 
 pub(super) fn syn_queue(facts: &Facts, question: &Question) -> Option<Finding> {
-    (question.role.has_server() || question.role.has_pooler()).then_some(())?;
+    (question.role.has_server() || question.role.has_pool()).then_some(())?;
     let most = facts.host.sysctl("net.ipv4.tcp_max_syn_backlog");
     let cookies = facts
         .host
@@ -236,7 +236,7 @@ pub(super) fn syn_queue(facts: &Facts, question: &Question) -> Option<Finding> {
 
 /// Connections that were lost before anybody accepted them.
 pub(super) fn listen_drops(facts: &Facts, question: &Question) -> Option<Finding> {
-    (question.role.has_server() || question.role.has_pooler()).then_some(())?;
+    (question.role.has_server() || question.role.has_pool()).then_some(())?;
     let host = &facts.host;
     let [overflows, drops] = ["listen_overflows", "listen_drops"].map(|name| host.count(name));
     let (overflows, drops) = (overflows?, drops?);
@@ -330,7 +330,7 @@ pub(super) fn time_wait(facts: &Facts, question: &Question) -> Option<Finding> {
     )
 }
 
-/// Files that one user watches by epoll: a place for each connection of pooler, load and the
+/// Files that one user watches by epoll: a place for each connection of pool, load and the
 /// server's own pool.
 pub(super) fn epoll_watches(facts: &Facts, question: &Question) -> Option<Finding> {
     let have = facts.host.sysctl("fs.epoll.max_user_watches");
@@ -347,7 +347,7 @@ pub(super) fn epoll_watches(facts: &Facts, question: &Question) -> Option<Findin
     Some(
         finding
             .why(
-                "sockets that one user may watch by epoll; the pooler, the load and the server's \
+                "sockets that one user may watch by epoll; the pool, the load and the server's \
                  own pool watch each of theirs. Past it connections fail with errno 28 (ENOSPC)",
             )
             .settings(vec![Setting::Sysctl(

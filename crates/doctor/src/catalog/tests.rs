@@ -182,7 +182,7 @@ fn walls_of_descriptors() {
         server_process(f).file_max_is_free = true;
     });
     assert_eq!(root, [Some(NO_LIMIT); 3], "root opens files past it");
-    let found = holds("pooler_descriptors", |f, q| {
+    let found = holds("pool_descriptors", |f, q| {
         f.this.nofile_hard = Some(1_024);
         q.backends = 1;
     });
@@ -248,13 +248,13 @@ fn walls_of_memory() {
             f.this.group.memory_now = Some(500);
         })
     };
-    // Both ends in the kernel, 160 bytes in the load, 264 in the pooler.
+    // Both ends in the kernel, 160 bytes in the load, 264 in the pool.
     assert_eq!(
         memory(Role::AllInOne, None)[2],
         Some(8_504_000_000 / (8_192 + 424))
     );
     assert_eq!(
-        memory(Role::Pooler, None)[2],
+        memory(Role::Pool, None)[2],
         Some(8_504_000_000 / (4_096 + 264))
     );
     assert_eq!(

@@ -157,7 +157,7 @@ fn logins(findings: &[Finding], facts: &Facts) -> Vec<(&'static str, Option<u64>
 pub(super) fn systemd(findings: &[Finding], facts: &Facts, question: &Question) -> String {
     let mut out = head(
         "/etc/systemd/system/UNIT.service.d/90-onramp.conf",
-        "UNIT is mariadb, mysql or the pooler's; then systemctl daemon-reload and a restart of the \
+        "UNIT is mariadb, mysql or the pool's; then systemctl daemon-reload and a restart of the \
          unit.",
         facts,
         question,
@@ -170,7 +170,7 @@ pub(super) fn systemd(findings: &[Finding], facts: &Facts, question: &Question) 
 /// The lines below `[Service]`.
 fn drop_in(findings: &[Finding]) -> String {
     let mut out =
-        comment("Descriptors of a process; the pooler's groups have a table of this size each.");
+        comment("Descriptors of a process; the pool's groups have a table of this size each.");
     let _ = writeln!(out, "LimitNOFILE={}", descriptors(findings));
     if let Some(threads) = threads(findings) {
         out.push_str(&comment(
@@ -186,7 +186,7 @@ pub(super) fn ansible(findings: &[Finding], facts: &Facts, question: &Question) 
     let mut out = head(
         "tasks/onramp.yml",
         "Needs the collections ansible.posix and community.general; unit is mariadb, mysql or the \
-         pooler's.",
+         pool's.",
         facts,
         question,
     );

@@ -1,4 +1,4 @@
-//! Fragments of programs: the server, HAProxy, the pooler.
+//! Fragments of programs: the server, HAProxy, the pool.
 //!
 //! They are made from the question alone, so that they can be had without a server that answers;
 //! where one did, what is larger there stays.

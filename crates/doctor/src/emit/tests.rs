@@ -203,7 +203,7 @@ fn ansible_has_each_kernel_setting_once() {
 }
 
 #[test]
-fn the_poolers_settings_are_for_all_clients() {
+fn the_pools_settings_are_for_all_clients() {
     let text = fragment_for(Form::Onramp, &[Way::Onramp], 1_000_000, &here());
     assert_eq!(value(&text, "clients_max"), 1_000_000);
     assert_eq!(value(&text, "wait_ms_max"), 200_000);

@@ -40,7 +40,7 @@ const TEN_THOUSAND: &[(&str, [&str; 3])] = &[
     ("user_processes", ["ok", "fail", "ok"]),
     ("server_descriptors", ["ok", "fail", "ok"]),
     ("nr_open", ["ok", "ok", "ok"]),
-    ("pooler_descriptors", ["ok", "ok", "ok"]),
+    ("pool_descriptors", ["ok", "ok", "ok"]),
     ("client_descriptors", ["ok", "ok", "ok"]),
     ("file_max", ["ok", "ok", "ok"]),
     ("memory", ["ok", "fail", "ok"]),
@@ -112,7 +112,7 @@ fn a_machine_as_it_is_was_recorded() {
     ];
     assert_eq!(limits(&found, Way::Direct, 4), walls);
     assert_eq!(limits(&found, Way::ServerPool, 2), walls[..2]);
-    let onramp = [(1_218_816, "pooler_descriptors")];
+    let onramp = [(1_218_816, "pool_descriptors")];
     assert_eq!(limits(&found, Way::Onramp, 1), onramp);
 }
 
@@ -135,7 +135,7 @@ fn a_small_host_is_bounded_by_its_group_its_user_and_its_descriptors() {
         (11_297, "group_memory"),
     ];
     assert_eq!(limits(&found, Way::ServerPool, 4), pool);
-    let onramp = [(46_656, "pooler_descriptors"), (114_198, "memory")];
+    let onramp = [(46_656, "pool_descriptors"), (114_198, "memory")];
     assert_eq!(limits(&found, Way::Onramp, 2), onramp);
     // From one address, 1,000 ports; from its own loopback addresses, any number.
     let facts: Facts = serde_json::from_str(SMALL).unwrap();
