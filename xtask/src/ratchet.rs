@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         67,
         Exactly,
     ),
-    ("words of docs", 74_088, Loosely),
+    ("words of docs", 65_988, Loosely),
     ("rows of limits.md", 175, Exactly),
-    ("product lines", 121_323, Loosely),
+    ("product lines", 121_319, Loosely),
     ("product lines of pool, session and sql", 68_288, Loosely),
-    ("lines of end-to-end tests", 40_296, Loosely),
+    ("lines of end-to-end tests", 40_300, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
