@@ -317,6 +317,7 @@ impl Belief {
                     | Kind::ShowWarnings
                     | Kind::Ping
                     | Kind::Option(_)
+                    | Kind::Deallocate(_)
                     | Kind::Kill(..)
             ),
         }
