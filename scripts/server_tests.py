@@ -13,7 +13,7 @@ Changes on the machine: writes target/suites (some 400 MB), and some 100 MB for 
 Restores: ends all that it started, and removes its folder in /dev/shm.
 
 Usage: python3 scripts/server_tests.py [--only REGEX] [--protocol ps-protocol] [--suite SUITE] ...
-A test that differs and is not in the table of docs/driver-suites.md fails the run. What differs is written
+A test that differs and is not in the table of tests/drivers/known.md fails the run. What differs is written
 to target/suites/server-tests. ONRAMP names a binary of the pool, as for scripts/suites.py.
 """
 
@@ -561,7 +561,7 @@ def main():
         shutil.rmtree(PLACE, ignore_errors=True)
     say(", ".join(f"{number} {became}" for became, number in counts.most_common()))
     if wrong:
-        raise SystemExit(f"not explained in docs/driver-suites.md: {', '.join(wrong)}; see {OUT}")
+        raise SystemExit(f"not explained in tests/drivers/known.md: {', '.join(wrong)}; see {OUT}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 What: fetches the suites from their registries, and starts a fresh MariaDB, and a MySQL where
   scripts/get-mysql.sh has put one, for each run. Every suite is told once to the server itself and
   once to `onramp pool` with four backends in front of an equal server. Tests whose outcome differs
-  are printed; the run fails if one of them is not in the table of docs/driver-suites.md, or if the
+  are printed; the run fails if one of them is not in the table of tests/drivers/known.md, or if the
   pool's memory at the end is above its bound.
 Why: a driver's suite asks what nobody thought of here.
 Changes on the machine: writes target/suites (some 500 MB) and the caches of pip and go; servers
@@ -33,7 +33,7 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "suites"
 ONRAMP = os.environ.get("ONRAMP", str(ROOT / "target" / "debug" / "onramp"))
-KNOWN = ROOT / "docs" / "driver-suites.md"
+KNOWN = ROOT / "tests" / "drivers" / "known.md"
 LIMIT_S = int(os.environ.get("SUITES_LIMIT", "1800"))
 BACKENDS = 4
 # The pool's resident memory at the end of a suite, in MiB.
@@ -547,7 +547,7 @@ def main():
             if rss > RSS_MAX_MIB:
                 wrong.append(f"{suite} {flavour}: {rss} MiB, {RSS_MAX_MIB} allowed")
     if wrong:
-        raise SystemExit("not explained in docs/driver-suites.md:\n  " + "\n  ".join(wrong))
+        raise SystemExit("not explained in tests/drivers/known.md:\n  " + "\n  ".join(wrong))
 
 
 if __name__ == "__main__":
