@@ -6,6 +6,7 @@ use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 use testkit::certificates::{Authority, Valid, put};
 use testkit::client::Client;
@@ -614,5 +615,24 @@ fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
         Some(&b"app"[..]),
         "as it was asked for"
     );
+    for words in [&["doctor"][..], &["load", "select", "prepare"]] {
+        let ask = |more: &str| {
+            let target = format!("mysql://app:app@{}:{}/shop{more}", Link::FAR, other.port);
+            let [program, enter @ ..] = &link.enter(Host::Near)[..] else {
+                unreachable!("it enters by a program");
+            };
+            let mut command = Command::new(program);
+            command.args(enter).arg(crate::world::binary()).args(words);
+            let ran = command.args(["--target", &target]).output().unwrap();
+            String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
+        };
+        let said = ask("");
+        let got = other.got();
+        assert!(got.is_none_or(|quit| quit == [1]), "{words:?}: {said}");
+        assert!(said.contains("it was not sent"), "{words:?}: {said}");
+        ask(&format!("?server_public_key={}", pinned.display()));
+        let plain = pair.decrypt(&other.got().expect("by the known key"));
+        assert_eq!(unmask(&plain.unwrap(), nonce).as_deref(), Some(&b"app"[..]));
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }

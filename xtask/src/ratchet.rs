@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         67,
         Exactly,
     ),
-    ("words of docs", 63_200, Loosely),
+    ("words of docs", 63_249, Loosely),
     ("rows of limits.md", 175, Exactly),
-    ("product lines", 121_319, Loosely),
+    ("product lines", 121_392, Loosely),
     ("product lines of pool, session and sql", 68_288, Loosely),
-    ("lines of end-to-end tests", 40_300, Loosely),
+    ("lines of end-to-end tests", 40_320, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

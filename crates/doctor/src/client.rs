@@ -14,8 +14,8 @@ use std::time::Duration;
 use wire::auth::Credential;
 use wire::blocking::{self, Connection, values};
 use wire::capabilities as cap;
-use wire::client_login::{Account, COLLATION, LoginError, ServerKey};
-use wire::dsn::Dsn;
+use wire::client_login::{Account, COLLATION, LoginError};
+use wire::dsn::{Dsn, UNPROTECTED_REMEDY};
 
 /// The longest wait for a connection, and for each answer.
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -62,6 +62,7 @@ impl From<blocking::Failure> for Failure {
         };
         let words = match &failure {
             F::Read(error) | F::Write(error) => system(error),
+            F::Login(LoginError::Unprotected) => format!("{failure}; {UNPROTECTED_REMEDY}"),
             _ => failure.to_string(),
         };
         Failure { code, words }
@@ -105,7 +106,7 @@ impl Client {
                 _ => REQUIRED,
             },
             collation: COLLATION,
-            server_key: ServerKey::Sent,
+            server_key: dsn.server_key(is_local),
         };
         let mut secure = tls.map(|tls| move |stream: &mut _| begin_tls(stream, tls));
         let secure = (secure.as_mut()).map(|secure| secure as &mut dyn FnMut(&mut _) -> _);

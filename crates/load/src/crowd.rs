@@ -166,7 +166,7 @@ pub(crate) fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         finishes_events: args.manner.finishes_events(),
         counts_by_text: args.manner.counts_by_text(),
         model: args.model.model(args.connections),
-        credentials: Credentials::of(&args.target)
+        credentials: Credentials::of(&args.target, [&address].into_iter().chain(&more_addresses))
             .compressing(args.compression)
             .securing(args.security()?),
         init_sql: args.init_sql.clone(),

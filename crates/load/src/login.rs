@@ -5,10 +5,11 @@
 
 use crate::errors::Fault;
 use crate::transport::Security;
+use reactor::Address;
 use wire::auth::Credential;
 use wire::capabilities as cap;
-use wire::client_login::{Account, COLLATION, LoginError, ServerKey};
-use wire::dsn::Dsn;
+use wire::client_login::{Account, COLLATION, LoginError};
+use wire::dsn::{Dsn, UNPROTECTED_REMEDY};
 use wire::reply::ErrPacket;
 
 /// Capabilities that are asked of the server. Session tracking is left out: nothing here would read
@@ -33,11 +34,10 @@ const REQUIRED: u32 =
 /// Credentials, for all connections alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Credentials {
-    user: Vec<u8>,
-    password: Vec<u8>,
-    schema: Vec<u8>,
-    /// Nobody can listen: the password may go out in clear.
-    private: bool,
+    /// The target: account, schema, and the key that may encrypt the password.
+    target: Dsn,
+    /// Nobody outside of this host can answer in the server's place.
+    is_here: bool,
     /// The protocol is to be compressed.
     pub(crate) compresses: bool,
     /// Security of a connection before the login.
@@ -45,12 +45,14 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    pub(crate) fn of(dsn: &Dsn) -> Credentials {
+    /// Credentials for servers at these addresses.
+    pub(crate) fn of<'a>(
+        dsn: &Dsn,
+        mut addresses: impl Iterator<Item = &'a Address>,
+    ) -> Credentials {
         Credentials {
-            user: dsn.user.clone().into_bytes(),
-            password: dsn.password.clone().into_bytes(),
-            schema: dsn.schema.clone().into_bytes(),
-            private: dsn.socket.is_some(),
+            target: dsn.clone(),
+            is_here: addresses.all(Address::is_here),
             compresses: false,
             security: Security::Plain,
         }
@@ -86,15 +88,16 @@ impl Credentials {
             0
         };
         Account {
-            user: &self.user,
-            credential: Credential::Password(&self.password),
-            schema: &self.schema,
-            private: self.private,
+            user: self.target.user.as_bytes(),
+            credential: Credential::Password(self.target.password.as_bytes()),
+            schema: self.target.schema.as_bytes(),
+            // Over a Unix socket nobody can listen.
+            private: self.target.socket.is_some(),
             wanted: WANTED | compress | wanted_tls,
             extended: 0,
             required: REQUIRED | compress | required_tls,
             collation: COLLATION,
-            server_key: ServerKey::Sent,
+            server_key: self.target.server_key(self.is_here),
         }
     }
 }
@@ -111,6 +114,7 @@ impl From<LoginError> for Fault {
                 state,
                 message,
             }),
+            LoginError::Unprotected => Fault::protocol(format!("{error}; {UNPROTECTED_REMEDY}")),
             _ => Fault::protocol(error.to_string()),
         }
     }
@@ -119,12 +123,12 @@ impl From<LoginError> for Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::client_login::ClientLogin;
+    use wire::client_login::{ClientLogin, ServerKey};
 
     /// The fault that a first packet brings about.
     fn fault(payload: &[u8]) -> Fault {
         let dsn = Dsn::parse("mysql://app:secret@h/shop").unwrap();
-        let who = Credentials::of(&dsn);
+        let who = Credentials::of(&dsn, [].iter());
         let mut login = ClientLogin::new();
         let error = login.on_packet(&who.account(), 0, payload, &mut Vec::new());
         error.unwrap_err().into()
@@ -145,10 +149,22 @@ mod tests {
     }
 
     #[test]
+    fn a_server_on_another_host_is_not_asked_for_its_key() {
+        let dsn = Dsn::parse("mysql://app@h/shop").unwrap();
+        let at = |text: &str| Address::parse(text).unwrap();
+        for (last, key) in [("/s", ServerKey::Sent), ("192.0.2.1:1", ServerKey::None)] {
+            let who = Credentials::of(&dsn, [&at("127.0.0.1:1"), &at(last)].into_iter());
+            assert_eq!(who.account().server_key, key);
+        }
+        let words = Fault::from(LoginError::Unprotected).message;
+        assert!(words.contains("server_public_key=FILE"), "{words}");
+    }
+
+    #[test]
     fn a_socket_is_private_and_an_address_is_not() {
         for (place, private) in [("@h/shop", false), ("@/shop?socket=/s", true)] {
             let dsn = Dsn::parse(&format!("mysql://app{place}")).unwrap();
-            let who = Credentials::of(&dsn);
+            let who = Credentials::of(&dsn, [].iter());
             let account = who.account();
             assert_eq!((account.private, account.schema), (private, &b"shop"[..]));
             assert_eq!(account.wanted & cap::SESSION_TRACK, 0);

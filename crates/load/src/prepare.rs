@@ -108,9 +108,11 @@ struct Job {
 
 impl Job {
     fn new(args: &LoadArgs, stop: Arc<AtomicBool>) -> Result<Job, String> {
+        let address = crowd::resolve(&args.target)?;
+        let credentials = Credentials::of(&args.target, [&address].into_iter());
         Ok(Job {
-            address: crowd::resolve(&args.target)?,
-            credentials: Credentials::of(&args.target).securing(args.security()?),
+            address,
+            credentials: credentials.securing(args.security()?),
             timeout: Duration::from_secs(args.connect_timeout),
             tables: tables_of(args),
             rows: args.table_size,

@@ -235,7 +235,7 @@ impl Trial {
             counts_by_text: args.manner.counts_by_text(),
             more_addresses: Vec::new(),
             model: args.model.model(args.connections),
-            credentials: Credentials::of(&args.target).compressing(args.compression),
+            credentials: Credentials::of(&args.target, [].iter()).compressing(args.compression),
             init_sql: args.init_sql.clone(),
             sources: Sources::choose(None, args.connections, &args.source_addresses, (1, 2)),
             address: Address::Tcp(address),

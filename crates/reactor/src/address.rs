@@ -45,6 +45,15 @@ impl Address {
             Err(error) => Err(format!("'{text}': {expected} ({error})")),
         }
     }
+
+    /// True where nobody outside of this host can answer or listen.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        match self {
+            Address::Unix(_) => true,
+            Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
+        }
+    }
 }
 
 /// Why nobody can listen at an address, and what to look at.

@@ -1,29 +1,36 @@
 //! A server's address with its login, as users write it in one word.
 //!
 //! `mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?NAME=VALUE&...]`, with the names `socket`,
-//! `password_file`, `password_env` and `ssl-mode`. What would end a part (`:`, `@`, `/`, `?`, `%`,
-//! `&`) is written `%XX` inside it. IPv6 addresses stand in brackets. With a socket the host may be
-//! empty: it is not used.
+//! `password_file`, `password_env`, `ssl-mode` and `server_public_key`. What would end a part (`:`,
+//! `@`, `/`, `?`, `%`, `&`) is written `%XX` inside it. IPv6 addresses stand in brackets. With a
+//! socket the host may be empty: it is not used.
 //!
-//! Invariants: no name is looked up here, and nothing but a file with a password is opened; neither
-//! an error nor the `Debug` text ever shows the password.
+//! Invariants: no name is looked up here, and nothing but files with a password or a key is opened;
+//! neither an error nor the `Debug` text ever shows the password.
 
 pub mod password;
 mod ssl_mode;
 
 pub use ssl_mode::SslMode;
 
+use crate::auth::caching_sha2;
+use crate::client_login::ServerKey;
 use password::Source;
 use std::fmt;
+use std::path::Path;
 
 /// The port of a MySQL server that names none.
 pub const DEFAULT_PORT: u16 = 3306;
+
+/// Remedies for a login that would send the password unprotected.
+pub const UNPROTECTED_REMEDY: &str = "ask for TLS (ssl-mode=MODE behind the target's ?), or name \
+     the file with the server's public key (server_public_key=FILE)";
 
 const SCHEME: &str = "mysql://";
 const FORM: &str = "mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?socket=/PATH]";
 
 /// Address of a server and account to log in with.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Dsn {
     /// Name of the account.
     pub user: String,
@@ -41,6 +48,10 @@ pub struct Dsn {
     pub socket: Option<String>,
     /// TLS of connections, where the target names it.
     pub ssl_mode: Option<SslMode>,
+    /// File with the server's RSA key, where the target names one.
+    pub server_public_key: Option<String>,
+    /// That key as PEM, once [`Dsn::read`] has fetched it.
+    pub server_key_pem: Vec<u8>,
 }
 
 impl Dsn {
@@ -66,6 +77,7 @@ impl Dsn {
             socket,
             source,
             ssl_mode,
+            server_public_key,
         } = read_query(query)?;
         let password_source = match (password, source) {
             (None, source) => source,
@@ -91,10 +103,12 @@ impl Dsn {
             schema: decode(schema, "schema")?,
             socket,
             ssl_mode,
+            server_public_key,
+            server_key_pem: Vec::new(),
         })
     }
 
-    /// Takes a DSN apart, and fetches its password from the file or the environment.
+    /// Takes a DSN apart, and fetches its password and the server's key from where they are.
     ///
     /// # Errors
     /// A sentence that says what was expected and what came, without the password.
@@ -105,7 +119,22 @@ impl Dsn {
             Source::File(path) => dsn.password = password::of_file(path)?,
             Source::Env(name) => dsn.password = password::of_env(name)?,
         }
+        if let Some(path) = &dsn.server_public_key {
+            dsn.server_key_pem = caching_sha2::key_of_file(Path::new(path))
+                .map_err(|why| format!("server_public_key {path}: {why}"))?;
+        }
         Ok(dsn)
+    }
+
+    /// The key that may encrypt the password where there is no TLS. `is_here`: nobody outside of
+    /// this host can answer in the server's place.
+    #[must_use]
+    pub fn server_key(&self, is_here: bool) -> ServerKey<'_> {
+        match (&self.server_public_key, is_here) {
+            (Some(_), _) => ServerKey::Pinned(&self.server_key_pem),
+            (None, true) => ServerKey::Sent,
+            (None, false) => ServerKey::None,
+        }
     }
 
     /// A sentence about the file with its password, where others can read it.
@@ -154,8 +183,11 @@ impl fmt::Display for Dsn {
             Source::File(path) => parameter("password_file", path)?,
             Source::Env(name) => parameter("password_env", name)?,
         }
-        match self.ssl_mode {
-            Some(mode) => parameter("ssl-mode", mode.name()),
+        if let Some(mode) = self.ssl_mode {
+            parameter("ssl-mode", mode.name())?;
+        }
+        match &self.server_public_key {
+            Some(path) => parameter("server_public_key", path),
             None => Ok(()),
         }
     }
@@ -261,10 +293,11 @@ struct Query {
     /// Place of the password.
     source: Source,
     ssl_mode: Option<SslMode>,
+    server_public_key: Option<String>,
 }
 
 fn read_query(query: &str) -> Result<Query, String> {
-    let (mut socket, mut ssl_mode) = (None, None);
+    let (mut socket, mut ssl_mode, mut server_public_key) = (None, None, None);
     let mut source = Source::Nowhere;
     for part in query.split('&').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -284,7 +317,14 @@ fn read_query(query: &str) -> Result<Query, String> {
                 ssl_mode = Some(SslMode::read(value)?);
                 continue;
             }
-            ("socket" | "ssl-mode" | "password_file" | "password_env", true) => {
+            ("server_public_key", false) => {
+                server_public_key = Some(decode(value, name)?);
+                continue;
+            }
+            (
+                "socket" | "ssl-mode" | "password_file" | "password_env" | "server_public_key",
+                true,
+            ) => {
                 return Err(format!(
                     "the target's parameter '{name}' is empty; write {name}=VALUE, or leave it out"
                 ));
@@ -301,7 +341,8 @@ fn read_query(query: &str) -> Result<Query, String> {
             _ => {
                 return Err(format!(
                     "the target's parameter '{name}' is unknown; known are socket=/PATH, \
-                     password_file=FILE, password_env=NAME and ssl-mode=MODE"
+                     password_file=FILE, password_env=NAME, ssl-mode=MODE and \
+                     server_public_key=FILE"
                 ));
             }
         };
@@ -314,6 +355,7 @@ fn read_query(query: &str) -> Result<Query, String> {
         socket,
         source,
         ssl_mode,
+        server_public_key,
     })
 }
 
@@ -402,6 +444,21 @@ mod tests {
             error.contains("password_file /nowhere/p: No such file"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn the_servers_key_is_taken_unchecked_from_this_host_only() {
+        let text = "mysql://a@h:3306?server_public_key=/k/server.pem";
+        let dsn = Dsn::parse(text).unwrap();
+        assert_eq!(dsn.to_string(), text);
+        for is_here in [true, false] {
+            assert!(matches!(dsn.server_key(is_here), ServerKey::Pinned(_)));
+        }
+        let error = Dsn::read(text).unwrap_err();
+        assert!(error.contains("server_public_key /k/server.pem"), "{error}");
+        let dsn = Dsn::parse("mysql://a@h").unwrap();
+        assert_eq!(dsn.server_key(true), ServerKey::Sent);
+        assert_eq!(dsn.server_key(false), ServerKey::None);
     }
 
     #[test]

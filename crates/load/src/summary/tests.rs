@@ -29,7 +29,7 @@ fn plan(args: &LoadArgs) -> Plan {
         counts_by_text: args.manner.counts_by_text(),
         more_addresses: Vec::new(),
         model: args.model.model(args.connections),
-        credentials: Credentials::of(&args.target),
+        credentials: Credentials::of(&args.target, [].iter()),
         init_sql: Vec::new(),
         address: Address::Tcp(([127, 0, 0, 1], 3306).into()),
         sources: Sources {

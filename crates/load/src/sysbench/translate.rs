@@ -232,6 +232,7 @@ fn targets(line: &Line) -> Result<Vec<Dsn>, String> {
         schema: line.value("mysql-db").to_owned(),
         socket,
         ssl_mode: (mode != SslMode::Disabled).then_some(mode),
+        ..Dsn::default()
     };
     let sockets = list(line, "mysql-socket");
     let mut all: Vec<Dsn> = sockets

@@ -13,6 +13,7 @@ use aws_lc_rs::rsa::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::path::Path;
 
 /// Bytes in an answer.
 pub const HASH_LEN: usize = 32;
@@ -92,6 +93,19 @@ pub fn encrypt(password: &[u8], nonce: &Nonce, pem: &[u8]) -> Result<Vec<u8>, &'
         .len();
     out.truncate(len);
     Ok(out)
+}
+
+/// The longest file with a server's public key.
+const KEY_FILE_MAX: u64 = 64 << 10;
+
+/// A server's public key, in PEM, of a file.
+///
+/// # Errors
+/// A sentence that says what is wrong with the file or the key.
+pub fn key_of_file(path: &Path) -> Result<Vec<u8>, String> {
+    let pem = files::bytes(path, KEY_FILE_MAX).map_err(|why| why.to_string())?;
+    check_key(&pem)?;
+    Ok(pem)
 }
 
 /// Checks a server's public key, in PEM.
