@@ -75,7 +75,7 @@ pub static OWN: &[Table] = &[
         columns: &[
             text("name", "its name"),
             text("schema", "its schema"),
-            text("help", "what it has a row for"),
+            text("help", "meaning of a row"),
         ],
     },
     Table {
@@ -86,7 +86,7 @@ pub static OWN: &[Table] = &[
             text("table", "the table"),
             text("name", "its name"),
             text("type", "the type of its values"),
-            text("help", "what it says"),
+            text("help", "its meaning"),
             text("schema", "the table's schema"),
             integer("position", "its place, from 1"),
         ],
@@ -94,7 +94,7 @@ pub static OWN: &[Table] = &[
     Table {
         schema: DEFAULT_SCHEMA,
         name: "variables",
-        help: "A variable that @@NAME shows.",
+        help: "A variable for @@NAME.",
         columns: &[text("name", "its name"), text("value", "its value")],
     },
 ];

@@ -20,67 +20,67 @@ use std::time::Duration;
 const STALLED_AFTER: Duration = Duration::from_secs(1);
 
 tables! { STATUS DEFAULT_SCHEMA;
-    "status" "A status variable, as servers with a thread pool have it." status => {
+    "status" "A status variable, as in servers with a thread pool." status => {
         "name" Text "its name",
         "value" Text "its value",
     }
 }
 
 tables! { TABLES "information_schema";
-    "PROCESSLIST" "A client, as a server shows its connections." processes => {
+    "PROCESSLIST" "A client, as a server lists its connections." processes => {
         "Id" Integer "its CONNECTION_ID()",
         "User" Text "its user",
-        "Host" Text "where it comes from",
+        "Host" Text "its address",
         "db" Text "its default schema",
         "Command" Text "Connect, Sleep or Query",
         "Time" Integer "seconds in its state",
         "State" Text "its state, as in SHOW CLIENTS",
-        "Info" Text "NULL: the pool keeps no texts",
+        "Info" Text "NULL: the pool does not record texts",
     }
     "THREAD_POOL_GROUPS" "A group, as in MariaDB." groups => {
         "GROUP_ID" Integer "its number",
         "CONNECTIONS" Integer "its clients",
         "THREADS" Integer "its backends",
-        "ACTIVE_THREADS" Integer "those that a client has",
-        "STANDBY_THREADS" Integer "those that are free",
+        "ACTIVE_THREADS" Integer "backends that a client uses",
+        "STANDBY_THREADS" Integer "idle backends",
         "QUEUE_LENGTH" Integer "statements and logins that wait",
         "HAS_LISTENER" Integer "1",
-        "IS_STALLED" Integer "1 if statements wait and it has not turned for a second",
+        "IS_STALLED" Integer "1 if statements wait and it has made no turn for a second",
     }
     "THREAD_POOL_QUEUES" "A client that waits, as in MariaDB." queues => {
         "GROUP_ID" Integer "its group",
-        "POSITION" Integer "its place among those of its group, from 0, the longest wait first",
-        "PRIORITY" Integer "0 for the high lane and logins, 1 for the low lane",
+        "POSITION" Integer "its place in the group's queue, from 0, the longest wait first",
+        "PRIORITY" Integer "0 for high priority and logins, 1 for low priority",
         "CONNECTION_ID" Integer "its CONNECTION_ID()",
-        "QUEUEING_TIME_MICROSECONDS" Integer "how long it has waited",
+        "QUEUEING_TIME_MICROSECONDS" Integer "time that it has waited",
     }
-    "THREAD_POOL_STATS" "What has happened in a group, as in MariaDB." stats => {
+    "THREAD_POOL_STATS" "Counters of a group, as in MariaDB." stats => {
         "GROUP_ID" Integer "its number",
-        "THREAD_CREATIONS" Integer "backends that were dialled",
+        "THREAD_CREATIONS" Integer "backends opened",
         "THREAD_CREATIONS_DUE_TO_STALL" Integer "0",
         "WAKES" Integer "its turns",
         "WAKES_DUE_TO_STALL" Integer "0",
         "THROTTLES" Integer "0",
-        "STALLS" Integer "times that a backend answered nothing for stall_ms_max",
+        "STALLS" Integer "times that a backend sent nothing for stall_ms_max",
         "POLLS_BY_LISTENER" Integer "its turns",
         "POLLS_BY_WORKER" Integer "0",
-        "DEQUEUES_BY_LISTENER" Integer "statements that did not wait in a lane",
-        "DEQUEUES_BY_WORKER" Integer "statements that did",
+        "DEQUEUES_BY_LISTENER" Integer "statements that did not wait",
+        "DEQUEUES_BY_WORKER" Integer "statements that waited",
     }
-    "THREAD_POOL_WAITS" "Why threads have waited, as in MariaDB." waits => {
-        "REASON" Text "UNKNOWN: the pool does not see what the server waits for",
-        "COUNT" Integer "times that a backend answered nothing for stall_ms_max",
+    "THREAD_POOL_WAITS" "Reasons for waits, as in MariaDB." waits => {
+        "REASON" Text "UNKNOWN: the pool does not see the server's waits",
+        "COUNT" Integer "times that a backend sent nothing for stall_ms_max",
     }
 }
 
 tables! { PERFORMANCE "performance_schema";
-    "tp_connections" "A client, as MySQL shows a connection of its thread pool." connections => {
+    "tp_connections" "A client, as a connection of MySQL's thread pool." connections => {
         "CONNECTION_ID" Integer "its CONNECTION_ID()",
         "TP_GROUP_ID" Integer "its group",
         "TP_PROCESSING_THREAD_NUMBER" Integer "its backend's TP_THREAD_NUMBER, if it has one",
         "THREAD_ID" Integer "its backend's THREAD_ID, if it has one",
-        "STATE" Text "Established (it logs in), Armed (idle), Queued (it waits), Attached (it has \
-                      a backend) or Killed (it is being ended)",
+        "STATE" Text "Established (logging in), Armed (idle), Queued (waiting), Attached (with a \
+                      backend) or Killed",
         "ACTIVE_FLAG" Integer "1 if it has a backend",
         "KILLED_STATE" Text "empty",
         "CLEANUP_STATE" Text "empty",
@@ -99,43 +99,43 @@ tables! { PERFORMANCE "performance_schema";
     "tp_thread_group_state" "A group, as in MySQL." oracle_state => {
         "TP_GROUP_ID" Integer "its number",
         "CONSUMER_THREADS" Integer "1",
-        "RESERVE_THREADS" Integer "backends that are free",
-        "CONNECT_THREAD_COUNT" Integer "backends that are being opened",
+        "RESERVE_THREADS" Integer "idle backends",
+        "CONNECT_THREAD_COUNT" Integer "backends being opened",
         "CONNECTION_COUNT" Integer "its clients",
-        "QUEUED_QUERIES" Integer "logins and statements that wait in the high lane",
-        "QUEUED_TRANSACTIONS" Integer "statements that wait in the low lane",
+        "QUEUED_QUERIES" Integer "waiting logins and statements of high priority",
+        "QUEUED_TRANSACTIONS" Integer "waiting statements of low priority",
         "STALL_LIMIT" Integer "stall_ms_max, in hundredths of a second",
         "PRIO_KICKUP_TIMER" Integer "prio_kickup_ms, in milliseconds",
         "ALGORITHM" Text "onramp",
         "THREAD_COUNT" Integer "its backends",
-        "ACTIVE_THREAD_COUNT" Integer "those that a client has",
-        "STALLED_THREAD_COUNT" Integer "those whose statement has run for longer than stall_ms_max",
+        "ACTIVE_THREAD_COUNT" Integer "backends that a client uses",
+        "STALLED_THREAD_COUNT" Integer "backends whose statement has run for longer than stall_ms_max",
         "WAITING_THREAD_NUMBER" Integer "NULL: no backend waits for clients",
-        "OLDEST_QUEUED" Integer "how long the first of those that wait has waited, in milliseconds",
+        "OLDEST_QUEUED" Integer "longest present wait, in milliseconds",
         "MAX_THREAD_IDS_IN_GROUP" Integer "its backends",
         "EFFECTIVE_MAX_TRANSACTIONS_LIMIT" Integer "NULL: the groups share backends_max",
         "NUM_QUERY_THREADS" Integer "its backends",
-        "TIME_OF_LAST_THREAD_CREATION" Integer "NULL: it is not kept",
+        "TIME_OF_LAST_THREAD_CREATION" Integer "NULL: not recorded",
         "NUM_CONNECT_HANDLER_THREAD_IN_SLEEP" Integer "0",
         "THREADS_BOUND_TO_TRANSACTION" Integer "its backends in a transaction",
         "QUERY_THREADS_COUNT" Integer "its backends",
-        "TIME_OF_EARLIEST_CON_EXPIRE" Integer "NULL: idle clients stay",
+        "TIME_OF_EARLIEST_CON_EXPIRE" Integer "NULL: not limited here",
         "TIME_OF_LAST_LONGRUNNING_TRXS_CHECK" Integer "NULL: there is no such check",
     }
-    "tp_thread_group_stats" "What has happened in a group, as in MySQL." oracle_stats => {
+    "tp_thread_group_stats" "Counters of a group, as in MySQL." oracle_stats => {
         "TP_GROUP_ID" Integer "its number",
-        "CONNECTIONS_STARTED" Integer "clients that were accepted",
+        "CONNECTIONS_STARTED" Integer "clients accepted",
         "CONNECTIONS_CLOSED" Integer "clients that have left",
-        "QUERIES_EXECUTED" Integer "statements that it has served",
+        "QUERIES_EXECUTED" Integer "statements served",
         "QUERIES_QUEUED" Integer "statements that had to wait",
-        "THREADS_STARTED" Integer "backends that were dialled",
-        "PRIO_KICKUPS" Integer "statements of the low lane that went first, having waited for long",
+        "THREADS_STARTED" Integer "backends opened",
+        "PRIO_KICKUPS" Integer "statements of low priority that were moved up for waiting too long",
         "STALLED_QUERIES_EXECUTED" Integer "times that a backend stalled",
         "BECOME_CONSUMER_THREAD" Integer "0",
         "BECOME_RESERVE_THREAD" Integer "0",
         "BECOME_WAITING_THREAD" Integer "0",
         "WAKE_THREAD_STALL_CHECKER" Integer "0",
-        "SLEEP_WAITS" Integer "0: the pool does not see what the server waits for",
+        "SLEEP_WAITS" Integer "0: the pool does not see the server's waits",
         "DISK_IO_WAITS" Integer "0",
         "ROW_LOCK_WAITS" Integer "0",
         "GLOBAL_LOCK_WAITS" Integer "0",
@@ -146,13 +146,13 @@ tables! { PERFORMANCE "performance_schema";
         "GROUP_COMMIT_WAITS" Integer "0",
         "FSYNC_WAITS" Integer "0",
     }
-    "tp_thread_state" "A backend, as MySQL shows a thread." oracle_threads => {
+    "tp_thread_state" "A backend, as a thread in MySQL." oracle_threads => {
         "TP_GROUP_ID" Integer "its group",
-        "TP_THREAD_NUMBER" Integer "its place among those of its group, from 0",
-        "PROCESS_COUNT" Integer "how many 10 ms its statement has run, from 1; 0: none runs",
-        "WAIT_TYPE" Text "NULL: the pool does not see what the server waits for",
+        "TP_THREAD_NUMBER" Integer "its place in its group, from 0",
+        "PROCESS_COUNT" Integer "run time of its statement in units of 10 ms, from 1; 0: none runs",
+        "WAIT_TYPE" Text "NULL: the pool does not see the server's waits",
         "TP_THREAD_TYPE" Text "QUERY_WORKER_THREAD",
-        "THREAD_ID" Integer "the server's number of its connection",
+        "THREAD_ID" Integer "its thread ID on the server",
         "TIME_OF_ATTACH" Integer "0",
         "MARKED_STALLED" Integer "1 if its statement has run for longer than stall_ms_max",
         "STATE" Text "its state, as in SHOW BACKENDS",

@@ -17,126 +17,125 @@ use std::sync::atomic::Ordering::Relaxed;
 
 tables! { TABLES DEFAULT_SCHEMA;
     "clients" "A client." clients => {
-        "id" Integer "its CONNECTION_ID(); KILL takes it",
-        "user" Text "its user; NULL while it logs in",
-        "address" Text "where it comes from",
+        "id" Integer "its CONNECTION_ID(), for KILL",
+        "user" Text "its user; NULL during the login",
+        "address" Text "its address",
         "group_id" Integer "its group",
         "state" Text "logging_in, idle, holding (between statements, with a backend), waiting, \
                       running, killing, delayed (after a failed login) or leaving",
-        "state_seconds" Real "since when, in seconds",
-        "lane" Text "the lane in which its statement waits",
+        "state_seconds" Real "time in this state",
+        "lane" Text "the queue in which its statement waits",
         "schema" Text "its default schema",
-        "thread" Integer "the server's number of its backend",
+        "thread" Integer "thread ID of its backend on the server",
         "in_transaction" Integer "1 in a transaction",
-        "pins" Text "why it keeps its backend, if it is pinned",
-        "pinned_seconds" Real "for how long",
-        "pinned_by" Text "the beginning of the statement that pinned it, up to its first literal",
-        "unsent_bytes" Integer "bytes of its reply that it has not taken",
+        "pins" Text "reasons for which it is pinned",
+        "pinned_seconds" Real "time since it was pinned",
+        "pinned_by" Text "beginning of the statement that pinned it, up to the first literal",
+        "unsent_bytes" Integer "bytes of its reply that it has not read",
         "tls" Integer "1 under TLS",
     }
     "backends" "A connection to the server." backends => {
-        "thread" Integer "the server's number of it",
-        "account" Text "the account on the server",
-        "address" Text "where it was dialled",
+        "thread" Integer "its thread ID on the server",
+        "account" Text "its account on the server",
+        "address" Text "the address that it is connected to",
         "group_id" Integer "its group",
-        "state" Text "dialling, preparing, idle, running, or held (by a client that runs nothing)",
-        "state_seconds" Real "since when, in seconds",
-        "age_seconds" Real "since it was dialled",
-        "client" Integer "the client that has it",
+        "state" Text "dialling (connecting), preparing (logging in), idle, running, or held (by a \
+                      client that runs nothing)",
+        "state_seconds" Real "time in this state",
+        "age_seconds" Real "time since it was opened",
+        "client" Integer "the client that uses it",
         "in_transaction" Integer "1 in a transaction",
-        "in_flight" Integer "commands whose reply is outstanding",
-        "prepared" Integer "statements that are prepared on it",
+        "in_flight" Integer "commands without a complete reply",
+        "prepared" Integer "prepared statements on it",
     }
     "servers" "The server." servers => {
-        "address" Text "its address, as in the settings",
+        "address" Text "its address in the settings",
         "flavour" Text "mariadb or mysql",
-        "version" Text "its version, as it was at start",
+        "version" Text "its version at the pool's start",
         "up" Integer "1 if it can be reached",
-        "down_seconds" Real "for how long it cannot",
+        "down_seconds" Real "length of the present outage",
         "outages" Integer "outages that have ended",
         "paused" Integer "1 between PAUSE and RESUME",
         "backends" Integer "connections of the pool to it",
-        "backends_max" Integer "how many there may be now",
+        "backends_max" Integer "the most that the pool opens now",
     }
-    "groups" "A group: a thread with clients and backends of its own." groups => {
+    "groups" "A group: a thread with its own clients and backends." groups => {
         "group_id" Integer "its number",
         "clients" Integer "its clients",
-        "running" Integer "those whose statement runs",
+        "running" Integer "clients whose statement runs",
         "waiting" Integer "statements and logins that wait",
-        "pinned" Integer "clients that keep a backend",
+        "pinned" Integer "pinned clients",
         "backends" Integer "its connections to the server",
-        "backends_idle" Integer "those that are free",
-        "statements" Integer "statements that it has served",
-        "turn_p99_seconds" Real "99 of 100 of its turns took no longer",
-        "age_seconds" Real "since it has published its figures; at most half a second in health",
+        "backends_idle" Integer "idle ones among them",
+        "statements" Integer "statements served",
+        "turn_p99_seconds" Real "99th percentile of a turn's length",
+        "age_seconds" Real "age of these figures; over 0.5 the group is late",
     }
-    "lanes" "A waiting line, over all groups." lanes => {
+    "lanes" "A queue, over all groups." lanes => {
         "lane" Text "login, high, low, or held (clients that have a backend)",
         "waited" Integer "statements and logins that had to wait there",
-        "mean_seconds" Real "how long they waited, on average",
-        "p50_seconds" Real "half of them waited no longer",
-        "p95_seconds" Real "95 of 100",
-        "p99_seconds" Real "99 of 100",
+        "mean_seconds" Real "mean wait",
+        "p50_seconds" Real "median",
+        "p95_seconds" Real "95th percentile",
+        "p99_seconds" Real "99th percentile",
     }
-    "pins" "A reason for which clients keep their backend." pins => {
-        "reason" Text "its name; docs/pool/pins.md explains it",
-        "clients" Integer "clients that are pinned for it now",
+    "pins" "A reason for pins." pins => {
+        "reason" Text "its name, as in docs/pool/pins.md",
+        "clients" Integer "clients pinned for it now",
         "total" Integer "times that a client was pinned for it",
     }
-    "users" "A user of the settings." users => {
+    "users" "A user of the settings. With more than 50 users, those after the 50th have NULL from \
+             `statements` on." users => {
         "user" Text "its name",
         "clients" Integer "its clients",
-        "clients_max" Integer "how many there may be",
-        "statements" Integer "statements that were answered; with more than 50 users, those \
-                              behind the 50th have NULL here and in what follows",
-        "errors" Integer "those that ended with an error of the server",
-        "wait_mean_seconds" Real "from a statement's arrival until it was sent, on average",
-        "wait_p99_seconds" Real "the same: 99 of 100 waited no longer",
-        "service_mean_seconds" Real "from then until its reply was complete, on average",
-        "service_p99_seconds" Real "the same: 99 of 100 took no longer",
+        "clients_max" Integer "its limit on clients",
+        "statements" Integer "statements answered",
+        "errors" Integer "statements that ended with an error of the server",
+        "wait_mean_seconds" Real "mean time from a statement's arrival until it was sent",
+        "wait_p99_seconds" Real "99th percentile of that time",
+        "service_mean_seconds" Real "mean time from sending until the reply was complete",
+        "service_p99_seconds" Real "99th percentile of that time",
     }
-    "statements" "Statements of one text without its values, since the pool began; `digests_max` \
-                  is how many there may be." statements => {
-        "digest" Text "a number for the text; NULL: all others together",
-        "statement" Text "the text without its values, as it came first, 512 bytes at most",
-        "count" Integer "how many were answered",
-        "errors" Integer "those that ended with an error of the server",
-        "rows" Integer "rows that the server sent for them",
-        "wait_seconds" Real "from their arrival until they were sent, all together",
-        "service_seconds" Real "from then until their replies were complete, all together",
-        "service_mean_seconds" Real "the same, on average",
-        "service_max_seconds" Real "the longest of them",
-        "seen_seconds" Real "for how long none has come",
+    "statements" "Statements of one digest, since the pool began; `digests_max` limits them." statements => {
+        "digest" Text "number of the text without its values; NULL: all others together",
+        "statement" Text "the text without its values, 512 bytes at most",
+        "count" Integer "statements answered",
+        "errors" Integer "statements that ended with an error of the server",
+        "rows" Integer "rows in their replies",
+        "wait_seconds" Real "total time from their arrival until they were sent",
+        "service_seconds" Real "total time from sending until their replies were complete",
+        "service_mean_seconds" Real "mean of that time",
+        "service_max_seconds" Real "longest of that time",
+        "seen_seconds" Real "time since the last one",
     }
     "config" "A setting." config => {
         "name" Text "its name",
         "value" Text "its value in force; *** for a password",
         "default" Text "its default",
-        "place" Text "where it was written, and the server's variable that keeps it lower; NULL: \
-                      it has its default",
-        "reload" Integer "1: RELOAD applies another value; 0: that needs a restart",
+        "place" Text "where it was set, and the server's variable that lowers it; NULL: default",
+        "reload" Integer "1: RELOAD applies another value; 0: a restart is needed",
     }
-    "stats" "A figure, as /metrics has it." stats => {
-        "name" Text "its name; docs/pool/metrics.md explains it",
+    "stats" "A metric, as in /metrics." stats => {
+        "name" Text "its name, as in docs/pool/metrics.md",
         "labels" Text "its labels",
         "value" Real "its value; of a histogram the mean in seconds",
-        "count" Integer "how many times a histogram has counted",
-        "p99" Real "99 of 100 of them were not above this",
+        "count" Integer "observations of a histogram",
+        "p99" Real "99th percentile of a histogram",
     }
-    "memory" "What takes memory." memory => {
-        "what" Text "what it is kept for",
-        "bytes" Integer "bytes that are taken now",
-        "bytes_max" Integer "its bound; NULL: that of what it is part of",
+    "memory" "A use of memory." memory => {
+        "what" Text "what the memory is for",
+        "bytes" Integer "bytes in use",
+        "bytes_max" Integer "its limit; NULL: part of the limit above",
     }
-    "errors" "Errors that clients got." errors => {
-        "source" Text "server: it sent the error; pool: the pool refused",
+    "errors" "An error that clients got." errors => {
+        "source" Text "server: passed on; pool: made by the pool",
         "error" Text "the server's number, or the pool's reason",
-        "count" Integer "how many times",
+        "count" Integer "times",
     }
     "version" "The program." version => {
         "name" Text "onramp",
         "version" Text "its version",
-        "started" Real "when it began to serve, in seconds since 1970",
+        "started" Real "start of service, in seconds since 1970",
     }
 }
 
