@@ -103,7 +103,7 @@ fn each_metric_is_there_before_anything_has_happened() {
     let pool = start_pool(real, "first.toml", HTTP);
     let figures = figures(&place_of(&pool));
     let page = include_str!("../../docs/pool/metrics.md");
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let rows = page.lines().filter_map(|line| line.strip_prefix("- `"));
     let names = rows.filter_map(|row| row.split('`').next());
     let names: Vec<&str> = names
         .filter(|name| name.ends_with(char::is_alphabetic))

@@ -32,14 +32,26 @@ const HEAD: &str = "\
 <!-- Made from crates/pool/src/config/rows.rs; do not edit.
      ONRAMP_WRITE=1 cargo test -p pool settings_page -->
 
-Write settings into a file and start the pool with `onramp pool --config FILE`, or give them as
-options. An option replaces the value in the file. [Start](start.md) shows a file. Keys that begin
-with `backend.` stand below `[backend]`, those that begin with `tls.` below `[tls]`, those that
-begin with `console.` below `[console]`, those that begin with `otel.` below `[otel]`. The settings
-of a user stand below `[[user]]`.
+Write settings into a file and start the pool with `onramp pool --config FILE`:
 
-## All settings
+```toml
+listen = [\"127.0.0.1:6033\"]
+backends_max = 64
 
+[backend]                     # backend.address and so on
+address = \"127.0.0.1:3306\"
+
+[[user]]                      # as many as you need
+name = \"app\"
+password_file = \"/etc/onramp/app.password\"
+```
+
+A setting with an option can also be given on the command line, which overrides the file. \
+Settings marked
+*start* are read at start only; the others change with a [reload](signals-and-log.md#reload). \
+Files of
+certificates and keys are PEM. A setting that is wrong is reported with its line, and the pool \
+does not start.
 ";
 
 /// A row with the heading under which it stands and its key as the page shows it.
@@ -116,34 +128,42 @@ fn default_shown(row: &Row) -> String {
     }
 }
 
-/// One row of the first table.
-fn line(entry: &Entry) -> String {
+/// Form, bounds, default and option, as the description shows them behind the key.
+fn facts(entry: &Entry) -> String {
     let row = entry.row;
+    let bounds = match (row.kind, min_shown(row).as_str()) {
+        (Kind::Number { max, .. }, min) => match min.split_once("; ") {
+            Some((min, zero)) => format!(", {min} to {}; {zero}", grouped(max)),
+            None if min.contains(':') => format!(", up to {}; {min}", grouped(max)),
+            None => format!(", {min} to {}", grouped(max)),
+        },
+        _ => String::new(),
+    };
+    let default = match (row.default, default_shown(row)) {
+        (Absent::Needed(_), _) => "; required".into(),
+        (_, default) => format!("; default {default}"),
+    };
     let option = match (row.option, entry.key.as_str()) {
-        (Some(_), _) => format!("`--{}`", row.option_name()),
-        (None, "backend.address") => "`--backend`".into(),
+        (Some(_), _) => format!("; `--{}`", row.option_name()),
+        (None, "backend.address") => "; `--backend`".into(),
         _ => String::new(),
     };
-    let max = match row.kind {
-        Kind::Number { max, .. } => grouped(max),
-        _ => String::new(),
-    };
-    let cells = [
-        format!("`{}`", entry.key),
-        option,
-        form_shown(row),
-        min_shown(row),
-        max,
-        default_shown(row),
-    ];
-    let cells = cells.map(|cell| {
-        if cell.is_empty() {
-            cell
-        } else {
-            format!(" {cell}")
-        }
-    });
-    format!("|{} |\n", cells.join(" |"))
+    let start = if row.is_fixed { "; *start*" } else { "" };
+    let form = form_shown(row).replace("the path of a ", "");
+    format!("{form}{bounds}{default}{option}{start}")
+}
+
+/// True if the row is another way to give the password above it.
+fn is_variant(row: &Row) -> bool {
+    row.key.ends_with("password_file") || row.key.ends_with("password_env")
+}
+
+/// The key, in front of the keys of other ways to give it if it is a password.
+fn keys_shown(key: &str) -> String {
+    match key.ends_with("password") {
+        true => format!("`{key}`, `{key}_file`, `{key}_env`"),
+        false => format!("`{key}`"),
+    }
 }
 
 /// The blocks of a description: paragraphs and items of lists.
@@ -195,16 +215,10 @@ fn description(entry: &Entry) -> String {
         *second = format!("{first} {second}");
         blocks.remove(0);
     }
-    // What stands below a table of the file says so once for all.
-    if entry.row.is_fixed && !entry.key.contains('.') {
-        match blocks.last_mut() {
-            Some((false, text)) => text.push_str(" Read at start only."),
-            _ => blocks.push((false, "Read at start only.".into())),
-        }
-    }
     for (at, (is_item, text)) in blocks.iter().enumerate() {
         if at == 0 {
-            page += &filled(&format!("- **`{}`**: ", entry.key), 2, text);
+            let head = format!("- **{}** ({}): ", keys_shown(&entry.key), facts(entry));
+            page += &filled("", 2, &format!("{head}{text}"));
         } else if *is_item {
             let gap = if was_item { "" } else { "\n" };
             page += gap;
@@ -221,30 +235,29 @@ fn description(entry: &Entry) -> String {
 fn page() -> String {
     let entries = entries();
     let mut page = String::from(HEAD);
-    page += "| key | option | what | from | to | default |\n|---|---|---|---|---|---|\n";
-    page.extend(entries.iter().map(line));
     for section in SECTIONS {
         page += &format!("\n## {section}\n\n");
         page.extend(
             entries
                 .iter()
-                .filter(|entry| entry.section == section)
+                .filter(|entry| entry.section == section && !is_variant(entry.row))
                 .map(description),
         );
     }
-    page += "\n## Users\n\nEach `[[user]]` has:\n\n| key | meaning | default |\n|---|---|---|\n";
+    page += "\n## Users\n\nThe keys of each `[[user]]`:\n\n\
+             | key | meaning | default |\n|---|---|---|\n";
     let (as_above, own): (Vec<&Row>, Vec<&Row>) = USER_ROWS
         .iter()
         .chain(LIMIT_ROWS)
         .partition(|row| row.for_all.is_some());
-    for row in own {
+    for row in own.into_iter().filter(|row| !is_variant(row)) {
         let text = row.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let default = match row.default {
             Absent::Needed(_) => "needed".into(),
             _ => default_shown(row),
         };
         let space = if default.is_empty() { "" } else { " " };
-        page += &format!("| `{}` | {text} |{space}{default} |\n", row.key);
+        page += &format!("| {} | {text} |{space}{default} |\n", keys_shown(row.key));
     }
     let names: Vec<String> = as_above
         .iter()

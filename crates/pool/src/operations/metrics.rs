@@ -369,13 +369,13 @@ metrics! {
         "1 if the pool takes clients and the server answers, as /readyz says."
         |sample, out| out.set(&[], sample.unready().is_none());
     Gauge Process "onramp_pool_draining" []
-        "1 while the pool takes no new clients and ends when those that are there have left."
+        "1 during a drain."
         |sample, out| out.set(&[], sample.draining);
     Gauge Pool "onramp_pool_paused" []
-        "1 while statements wait for RESUME, which an administrator says at the console."
+        "1 between PAUSE and RESUME at the console."
         |pool, out| out.set(&[], pool.shared.paused.load(Relaxed));
     Gauge Process "process_start_time_seconds" []
-        "When the process began to serve, in seconds since 1970."
+        "Start of service, in seconds since 1970."
         |sample, out| out.set(&[], sample.began);
     Counter Process "process_cpu_seconds_total" []
         "CPU time of the process, user and system."
@@ -389,7 +389,7 @@ metrics! {
         };
 
     Gauge Pool "onramp_pool_server_info" ["flavour", "version"]
-        "Always 1; what the server said of itself at start."
+        "Always 1; the server's kind and version at the pool's start."
         |pool, out| {
             let server = &pool.shared.server;
             let is_mysql = server.flavour.is_mysql();
@@ -404,14 +404,13 @@ metrics! {
         |pool, out| out.set(&[], pool.shared.upstream.returns());
 
     Gauge Pool "onramp_pool_clients" ["state"]
-        "Clients by what they do: logging_in, idle, holding (between statements, with a \
-         backend: in a transaction or pinned), waiting (in a lane), running, killing, delayed \
-         (after a failed login) or leaving."
+        "Clients by state: logging_in, idle, holding (between statements, with a backend), \
+         waiting (in a queue), running, killing, delayed (after a failed login) or leaving."
         |pool, out| for stage in Stage::ALL {
             out.set(&[stage.name()], pool.total.stages[stage as usize]);
         };
     Gauge Pool "onramp_pool_user_clients" ["user"]
-        "Clients that have logged in, by user."
+        "Clients that have logged in."
         |pool, out| for (place, name) in pool.users().iter().enumerate() {
             let users = &pool.shared.settings().users;
             let last = if place == USERS_MAX { users.len() } else { place + 1 };
@@ -423,17 +422,16 @@ metrics! {
         "The setting clients_max."
         |pool, out| out.set(&[], pool.shared.settings().clients_max);
     Gauge Pool "onramp_pool_pinned_clients" ["reason"]
-        "Clients that are pinned to their backend now, by reason. One client may have several."
+        "Clients that are pinned now; one may have several reasons."
         |pool, out| each_of(PinReason::all().map(PinReason::name), &pool.total.pinned, out);
     Counter Pool "onramp_pool_connections_accepted_total" []
-        "Connections of clients that were accepted."
+        "Connections accepted from clients."
         |pool, out| out.set(&[], pool.total.census.counts.accepted);
     Counter Pool "onramp_pool_addresses_uncounted_total" []
-        "Connections that were let in without being counted for their address or network, since \
-         the table of these was full."
+        "Connections not counted by limits by address, because their table was full."
         |pool, out| out.set(&[], pool.shared.address_limits.uncounted());
     Counter Pool "onramp_pool_accept_failures_total" []
-        "Accepts that failed for want of descriptors or memory."
+        "Accepts that failed for lack of descriptors or memory."
         |pool, out| out.set(&[], pool.total.census.counts.accept_failures);
     Counter Pool "onramp_pool_logins_total" []
         "Logins that succeeded."
@@ -442,9 +440,8 @@ metrics! {
         "Logins with a wrong name or password."
         |pool, out| out.set(&[], pool.total.census.counts.denied);
     Counter Pool "onramp_pool_clients_closed_total" ["reason"]
-        "Clients that the pool closed: memory (they held more than their share), slow_reader \
-         (they did not read while others waited), time_limit, input_stalled (they held room for \
-         a command and did not go on)."
+        "Clients closed by the pool: memory (more than their share), slow_reader (did not read \
+         while others waited), time_limit, input_stalled (stopped within a long command)."
         |pool, out| {
             let counts = &pool.total.census.counts;
             out.set(&["memory"], counts.memory_closed);
@@ -454,16 +451,15 @@ metrics! {
         };
 
     Counter Pool "onramp_pool_statements_total" []
-        "Statements whose reply was complete."
+        "Statements with a complete reply."
         |pool, out| out.set(&[], pool.total.census.counts.statements);
     Counter Pool "onramp_pool_user_statement_errors_total" ["user"]
-        "Statements that ended with an error of the server, by user."
+        "Statements that ended with an error of the server."
         |pool, out| for (place, name) in pool.users().iter().enumerate() {
             out.set(&[name], pool.total.figures.users()[place].errors);
         };
     Counter Pool "onramp_pool_server_errors_total" ["number"]
-        "Statements that ended with an error of the server, by its number. The first 100 \
-         numbers have a place of their own; the rest is other, which is 0 until then."
+        "Statements that ended with an error of the server, by its number."
         |pool, out| {
             let (numbers, others) = pool.shared.errors.read();
             for (number, count) in numbers {
@@ -472,104 +468,101 @@ metrics! {
             out.set(&[OTHER], others);
         };
     Counter Pool "onramp_pool_refused_total" []
-        "Clients and statements that the pool refused."
+        "Clients and statements refused by the pool."
         |pool, out| out.set(&[], pool.total.census.counts.refused);
     Counter Pool "onramp_pool_errors_total" ["reason"]
-        "Errors that the pool itself has sent, by reason."
+        "Errors made by the pool."
         |pool, out| {
             let names = Refusal::NAMES.into_iter();
             each_of(names, &pool.total.census.counts.refusals, out);
         };
     Histogram Pool "onramp_pool_wait_seconds" ["user"]
-        "From the arrival of a statement until it was sent to the server, by user. A statement \
-         that did not wait counts with 0."
+        "Time from a statement's arrival until it was sent to the server; 0 if it did not wait."
         |pool, out| for (place, name) in pool.users().iter().enumerate() {
             out.times(&[name], &pool.total.figures.users()[place].wait);
         };
     Histogram Pool "onramp_pool_service_seconds" ["user"]
-        "From when a statement was sent to the server until the last byte of its reply, by user."
+        "Time from sending a statement to the last byte of its reply."
         |pool, out| for (place, name) in pool.users().iter().enumerate() {
             out.times(&[name], &pool.total.figures.users()[place].service);
         };
 
     Gauge Pool "onramp_pool_waiting" []
-        "Statements and logins that wait in a lane."
+        "Statements and logins in queues."
         |pool, out| out.set(&[], pool.total.census.waiting);
     Gauge Pool "onramp_pool_running_max" []
-        "Statements that may run at once in all groups, before others wait (oversubscribe)."
+        "Statements that may run at once, over all groups (oversubscribe)."
         |pool, out| out.set(&[], pool.shared.running_max(&pool.shared.settings()));
     Histogram Pool "onramp_pool_lane_wait_seconds" ["lane"]
-        "Time in a lane of statements and logins that had to wait and got their turn: login, \
-         high, low, or held (they have a backend, under high_prio_mode none)."
+        "Time in a queue of those that had to wait: login, high, low, or held (with a backend, \
+         under high_prio_mode none)."
         |pool, out| for lane in LaneName::ALL {
             let name = if lane == LaneName::Held { "held" } else { lane.name() };
             out.times(&[name], pool.total.figures.lane(lane));
         };
     Counter Pool "onramp_pool_waited_total" []
-        "Statements and logins that had to wait in a lane."
+        "Statements and logins that had to wait in a queue."
         |pool, out| out.set(&[], pool.total.census.counts.waited);
     Counter Pool "onramp_pool_kicked_up_total" []
-        "Statements of the low lane that went before one of the high lane, having waited for long."
+        "Statements of low priority that were moved up after prio_kickup_ms."
         |pool, out| out.set(&[], pool.total.census.counts.kicked_up);
     Counter Pool "onramp_pool_gave_up_total" []
-        "Clients that left while their statement waited; it was not executed."
+        "Clients that disconnected while their statement waited; it was not executed."
         |pool, out| out.set(&[], pool.total.census.counts.gave_up);
     Counter Pool "onramp_pool_pipelined_total" []
-        "Statements that were sent behind another client's statement in flight."
+        "Statements sent behind another client's statement in flight (ride_max)."
         |pool, out| out.set(&[], pool.total.census.counts.ridden);
     Counter Pool "onramp_pool_pipelined_again_total" []
-        "Those of them that ran once more: the statement in front had changed their session."
+        "Pipelined statements that ran again, because the one in front changed their session."
         |pool, out| out.set(&[], pool.total.census.counts.ridden_again);
     Counter Pool "onramp_pool_pins_total" ["reason"]
-        "Clients that were pinned to their backend, by reason."
+        "Times that a client was pinned."
         |pool, out| {
             let names = PinReason::all().map(PinReason::name);
             each_of(names, &pool.total.census.counts.pins, out);
         };
     Counter Pool "onramp_pool_restores_total" []
-        "Times that a backend was brought into another session's state."
+        "Times that a backend was changed to another session's state."
         |pool, out| out.set(&[], pool.total.census.counts.restored);
     Counter Pool "onramp_pool_round_trips_saved_total" []
-        "Restores that nobody waited for: they were sent in front of the statement, in one write."
+        "Restores sent in one write with the statement, without a round trip of their own."
         |pool, out| out.set(&[], pool.total.census.counts.restored_in_front);
     Counter Pool "onramp_pool_transactions_deferred_total" []
-        "Transactions whose BEGIN the pool has answered: it goes out in front of their first \
-         statement."
+        "Transactions whose BEGIN was answered locally (defer_begin)."
         |pool, out| out.set(&[], pool.total.census.counts.transactions_deferred);
     Counter Pool "onramp_pool_transactions_unsent_total" []
-        "Those of them that ended before a statement: the server has not seen them."
+        "Deferred transactions that ended before a statement."
         |pool, out| out.set(&[], pool.total.census.counts.transactions_unsent);
     Counter Pool "onramp_pool_ends_spared_total" []
-        "COMMIT and ROLLBACK without a transaction: the pool has answered them."
+        "COMMIT and ROLLBACK without a transaction, answered locally."
         |pool, out| out.set(&[], pool.total.census.counts.ends_spared);
     Counter Pool "onramp_pool_sets_spared_total" []
-        "SET of variables to the values that they have: the pool has answered them."
+        "SET of variables to their present values, answered locally."
         |pool, out| out.set(&[], pool.total.census.counts.sets_spared);
     Counter Pool "onramp_pool_rolled_back_total" []
-        "Transactions of clients that have left, rolled back on a backend that stays."
+        "Transactions of disconnected clients, rolled back on a backend that stays open."
         |pool, out| out.set(&[], pool.total.census.counts.rolled_back);
     Counter Pool "onramp_pool_read_backs_total" []
-        "Questions about a session that were asked behind a statement."
+        "Queries of the pool that read session state back after a statement."
         |pool, out| out.set(&[], pool.total.census.counts.questions);
     Counter Pool "onramp_pool_read_back_properties_total" []
-        "Properties of a session that those questions asked for: alone, each is a round trip."
+        "Properties of sessions read back by these queries."
         |pool, out| out.set(&[], pool.total.census.counts.properties_asked);
     Counter Pool "onramp_pool_resets_total" []
-        "Times that a backend's session was reset, for a user variable that its client had \
-         never set."
+        "Resets of a backend's session, for a user variable that its client had never set."
         |pool, out| out.set(&[], pool.total.census.counts.renewed);
     Counter Pool "onramp_pool_stored_code_total" ["code"]
-        "Statements that ran stored code: known to leave nothing that pins, or unread."
+        "Statements that ran stored code: known, or unread."
         |pool, out| {
             out.set(&["known"], pool.total.census.counts.code_known);
             out.set(&["unread"], pool.total.census.counts.code_unread);
         };
     Counter Pool "onramp_pool_abandoned_total" []
-        "Replies that were ended, and their statements killed, because their clients had left."
+        "Statements killed because their clients disconnected."
         |pool, out| out.set(&[], pool.total.census.counts.abandoned);
 
     Gauge Pool "onramp_pool_backends" ["state"]
-        "Connections to the server: dialling, idle, or leased to a client."
+        "Connections to the server: dialling (being opened), idle, or leased (used by a client)."
         |pool, out| {
             out.set(&["dialling"], pool.total.census.backends_dialling);
             out.set(&["idle"], pool.total.census.backends_idle);
@@ -579,76 +572,74 @@ metrics! {
         "The setting backends_max."
         |pool, out| out.set(&[], pool.shared.settings().backends_max);
     Gauge Pool "onramp_pool_pinned_backends" []
-        "Backends that pinned clients hold."
+        "Backends held by pinned clients."
         |pool, out| out.set(&[], pool.total.census.pinned);
     Counter Pool "onramp_pool_dials_total" []
-        "Connections to the server that were tried."
+        "Attempts to connect to the server."
         |pool, out| out.set(&[], pool.total.census.counts.dialled);
     Counter Pool "onramp_pool_dial_failures_total" []
-        "Connections to the server that failed."
+        "Failed attempts to connect to the server."
         |pool, out| out.set(&[], pool.total.census.counts.dial_failures);
     Counter Pool "onramp_pool_backends_lost_total" []
-        "Connections to the server that were lost."
+        "Connections to the server lost."
         |pool, out| out.set(&[], pool.total.census.counts.backends_lost);
     Counter Pool "onramp_pool_backends_trimmed_total" []
-        "Connections to the server that were closed for being idle or old."
+        "Connections to the server closed for being idle or old."
         |pool, out| out.set(&[], pool.total.census.counts.trimmed);
     Counter Pool "onramp_pool_backends_lent_total" []
-        "Connections to the server that were closed because another group lacked one."
+        "Connections to the server closed because another group needed one."
         |pool, out| out.set(&[], pool.total.census.counts.lent);
     Counter Pool "onramp_pool_stalls_total" []
-        "Times that a backend was over stall_ms_max while others waited."
+        "Times that a backend exceeded stall_ms_max while others waited."
         |pool, out| out.set(&[], pool.total.census.counts.stalled);
 
     Gauge Pool "onramp_pool_client_memory_bytes" []
-        "What is kept for clients in all: sessions, commands, replies, prepared statements, \
-         variables."
+        "Memory for clients: sessions, commands, replies, prepared statements, variables."
         |pool, out| out.set(&[], pool.total.census.memory_bytes);
     Gauge Pool "onramp_pool_client_memory_max_bytes" []
-        "The most that may be kept for clients (memory_bytes_max)."
+        "Limit of memory for clients (memory_bytes_max)."
         |pool, out| out.set(&[], pool.shared.memory.max());
     Gauge Pool "onramp_pool_input_bytes" []
-        "Bytes of commands that have not come whole, or wait."
+        "Bytes of commands that are incomplete or wait."
         |pool, out| out.set(&[], pool.total.census.input_bytes);
     Counter Pool "onramp_pool_input_waited_total" []
-        "Times that a command waited for room before the rest of it was read."
+        "Commands that waited for room before the rest was read (input_bytes_max)."
         |pool, out| out.set(&[], pool.total.census.counts.input_waited);
     Gauge Pool "onramp_pool_user_variables_bytes" []
-        "Bytes of the user variables that follow clients."
+        "Bytes of clients' user variables."
         |pool, out| out.set(&[], pool.total.census.variables_bytes);
     Gauge Pool "onramp_pool_slow_readers" []
-        "Backends that are held up by clients that do not read."
+        "Backends held up by slow readers."
         |pool, out| out.set(&[], pool.total.census.slow_readers);
     Gauge Pool "onramp_pool_spooled_clients" []
-        "Clients whose reply was taken off its backend because they do not read."
+        "Clients whose reply is in the spool."
         |pool, out| out.set(&[], pool.total.census.spooled_clients);
     Gauge Pool "onramp_pool_spool_bytes" []
-        "Bytes of the spool that their replies have."
+        "Bytes in the spool."
         |pool, out| out.set(&[], pool.total.census.spooled_bytes);
     Gauge Pool "onramp_pool_spool_max_bytes" []
         "The setting spool_bytes_max."
         |pool, out| out.set(&[], pool.shared.settings().spool_bytes_max);
     Counter Pool "onramp_pool_spooled_total" []
-        "Replies that were taken off their backends because their clients did not read."
+        "Replies moved to the spool."
         |pool, out| out.set(&[], pool.total.census.counts.spooled);
 
     Counter Pool "onramp_pool_otel_requests_total" ["result"]
-        "Requests to the OpenTelemetry collector: ok, or failed."
+        "Requests to the OpenTelemetry collector: ok or failed."
         |pool, out| if let Some(telemetry) = &pool.shared.telemetry {
             out.set(&["ok"], telemetry.requests(true));
             out.set(&["failed"], telemetry.requests(false));
         };
     Counter Pool "onramp_pool_otel_spans_total" ["outcome"]
-        "Spans of statements: sent, left_out (the queue was full), rejected (by the collector), or \
-         given_up (it could not be reached for too long)."
+        "Spans: sent, left_out (queue full), rejected (by the collector), or given_up \
+         (unreachable for too long)."
         |pool, out| if let Some(telemetry) = &pool.shared.telemetry {
             for outcome in Outcome::ALL {
                 out.set(&[outcome.name()], telemetry.spans.counted(outcome));
             }
         };
     Counter Pool "onramp_pool_otel_log_records_total" ["outcome"]
-        "Lines of the log, where otel.logs has them sent: sent, left_out (the queue was full), \
-         rejected (by the collector), or given_up (it could not be reached for too long)."
+        "Lines of the log for the collector (otel.logs); outcomes as for spans."
         |pool, out| if let Some(telemetry) = &pool.shared.telemetry
             && let Some(records) = &telemetry.records
         {
@@ -661,31 +652,28 @@ metrics! {
         "Groups: threads that serve clients."
         |pool, out| out.set(&[], pool.groups.len());
     Histogram Pool "onramp_pool_turn_seconds" []
-        "Lengths of the groups' turns, without the wait between two. A statement is late by up \
-         to one turn."
+        "Length of a turn; a statement may be late by one."
         |pool, out| out.times(&[], &pool.total.turns.lengths);
     Counter Pool "onramp_pool_group_busy_seconds_total" ["group"]
-        "Time that a group has spent in its turns: its rate is the saturation of the group's \
-         thread, 1 at most."
+        "Time spent in turns; its rate is the saturation of the group's thread, 1 at most."
         |pool, out| pool.each_group(out, |view| view.turns.lengths.sum().figure());
     Counter Pool "onramp_pool_group_turns_total" ["group"]
         "Turns of a group."
         |pool, out| pool.each_group(out, |view| view.turns.lengths.count().figure());
     Counter Pool "onramp_pool_group_publishing_seconds_total" ["group"]
-        "The part of a group's time in which it copied its figures for others to read, twice a \
-         second."
+        "Time spent copying figures for readers."
         |pool, out| pool.each_group(out, |view| view.turns.publishing.figure());
     Gauge Pool "onramp_pool_group_clients" ["group"]
-        "Clients of a group; each has a descriptor, which /proc/PID/fd does not show."
+        "Clients of a group; /proc/PID/fd does not show their descriptors."
         |pool, out| pool.each_group(out, |view| view.census.clients.figure());
     Gauge Pool "onramp_pool_group_clients_max" []
-        "Clients that the descriptor table of one group has room for."
+        "Clients that fit into a group's descriptor table."
         |pool, out| out.set(&[], pool.shared.clients_per_group);
     Gauge Pool "onramp_pool_group_backends" ["group"]
-        "Connections to the server of a group."
+        "A group's connections to the server."
         |pool, out| pool.each_group(out, |view| view.census.backends().figure());
     Gauge Pool "onramp_pool_group_waiting" ["group"]
-        "Statements and logins that wait in a group's lanes."
+        "Statements and logins in a group's queues."
         |pool, out| pool.each_group(out, |view| view.census.waiting.figure());
 }
 

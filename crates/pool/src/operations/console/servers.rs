@@ -109,7 +109,7 @@ tables! { PERFORMANCE "performance_schema";
         "ALGORITHM" Text "onramp",
         "THREAD_COUNT" Integer "its backends",
         "ACTIVE_THREAD_COUNT" Integer "backends that a client uses",
-        "STALLED_THREAD_COUNT" Integer "backends whose statement has run for longer than stall_ms_max",
+        "STALLED_THREAD_COUNT" Integer "backends whose statement runs longer than stall_ms_max",
         "WAITING_THREAD_NUMBER" Integer "NULL: no backend waits for clients",
         "OLDEST_QUEUED" Integer "longest present wait, in milliseconds",
         "MAX_THREAD_IDS_IN_GROUP" Integer "its backends",

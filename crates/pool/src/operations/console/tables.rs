@@ -96,7 +96,7 @@ tables! { TABLES DEFAULT_SCHEMA;
         "service_mean_seconds" Real "mean time from sending until the reply was complete",
         "service_p99_seconds" Real "99th percentile of that time",
     }
-    "statements" "Statements of one digest, since the pool began; `digests_max` limits them." statements => {
+    "statements" "Statements of one digest; `digests_max` limits their number." statements => {
         "digest" Text "number of the text without its values; NULL: all others together",
         "statement" Text "the text without its values, 512 bytes at most",
         "count" Integer "statements answered",

@@ -2,7 +2,7 @@
 //!
 //! `ONRAMP_WRITE=1 cargo test -p pool metrics_page` rewrites it.
 
-use super::{GROUPS_MAX, METRICS};
+use super::{GROUPS_MAX, METRICS, Type};
 use crate::errors::error_counts::ERRORS_MAX;
 use crate::figures::{BOUNDS, USERS_MAX};
 use crate::generated_page::check;
@@ -14,8 +14,9 @@ const HEAD: &str = "\
 <!-- Made from crates/pool/src/operations/metrics.rs; do not edit.
      ONRAMP_WRITE=1 cargo test -p pool metrics_page -->
 
-To watch the pool, start it with `--http 127.0.0.1:9104` (in the file: `http`), and have Prometheus
-scrape that address:
+To watch the pool, start it with `--http 127.0.0.1:9104` (in the file: `http`). Open that \
+address in a
+browser, run `onramp top 127.0.0.1:9104` in a terminal, or have Prometheus scrape it:
 
 ```yaml
 scrape_configs:
@@ -24,48 +25,44 @@ scrape_configs:
       - targets: [\"127.0.0.1:9104\"]
 ```
 
-`onramp top 127.0.0.1:9104` shows in a terminal what the page shows, as wide and high as that is.
-`q` ends it.
-
 [monitoring/](../../monitoring/README.md) has alert rules and a dashboard for Grafana.
 
 | path | answers |
 |---|---|
-| `/` | a page for people: rates, percentiles and the last hour, clients by user and address, the \
-statements that took most time, pins with the beginning of their statement, groups, errors, \
-memory, the host |
-| `/live.json`, `/history.json` | what the page shows |
-| `/metrics` | the figures below: OpenMetrics 1.0.0 where `Accept` asks for it, otherwise \
-Prometheus 0.0.4 |
-| `/stats.json` | the same figures as JSON, with percentiles in place of buckets |
-| `/tables.json`, `/tables/NAME.json` | the names of the [console](console.md#tables)'s tables; \
-one of them, with the names of its columns. `clients` and `backends` are asked of the groups, one \
-request after another; where more than eight wait, 503 |
-| `/healthz` | 200 while every group gets on, 503 with the reason when one stands still for 10 s |
-| `/readyz` | 200, or 503 with the reason: at start until the server has answered, while the \
-server cannot be reached, and during a drain |
+| `/` | the page: rates, percentiles and the last hour; clients, statements, pins, groups, \
+errors, memory, the host |
+| `/live.json`, `/history.json` | the data of the page |
+| `/metrics` | OpenMetrics 1.0.0 where `Accept` asks for it, else Prometheus 0.0.4 |
+| `/stats.json` | the same as JSON, with percentiles in place of buckets |
+| `/tables.json`, `/tables/NAME.json` | the [console](console.md#tables)'s tables: their names, \
+one of them; 503 with more than eight requests for `clients` or `backends` at once |
+| `/healthz` | 200, or 503 with the reason when a group has stood still for 10 s |
+| `/readyz` | 200, or 503 with the reason: the server has not answered yet or cannot be reached, \
+or the pool drains |
 
-Anyone who reaches this address reads the names of users, the addresses of their clients, how much \
-they
-do, the settings without passwords, the texts of statements without their values, and the \
-beginnings of those that pin, up to their first literal. There is no login:
-listen on the loopback or on a network of your own. Nothing can be changed there.
+When the server is down, all pools in front of it become unready together. If that does your \
+load balancer no
+good, let it ask `/healthz`.
 
-A request by a name other than `localhost` is refused with 403: the page of a foreign site could
-have its own name resolve to this address, and then read here in a browser of yours (DNS rebinding).
-Where Prometheus or people ask by a name, list it in `http_names`. A POST without the header
-`X-Onramp` is refused for the same reason; no path takes one today.
+## Access
 
-`/readyz` speaks of the server too. Where several pools stand in front of one server, all of them
-become unready at once when it is away. If your balancer does nothing good then, let it ask
-`/healthz`.
+There is no login, so listen on the loopback address or a network of your own. Readers see names \
+of users,
+addresses of clients, settings without passwords, and texts of statements without values. They \
+can change
+nothing. Requests under a host name other than `localhost` are refused with 403, unless \
+`http_names` lists
+it: otherwise a web site could have its name resolve to this address and read it in a user's \
+browser (DNS
+rebinding).
 
-A thread of its own answers. Each group copies its figures twice a second, so they are at most half
-a second old, and however often you ask, no group is held up. A *turn* is one pass of a group's
-loop. Times are those of the turns:
-what is shorter than a turn counts as 0. Histograms have
-the same bounds, in seconds:
-";
+## All metrics
+
+Counters end in `_total`; histograms are marked; the rest are gauges. Labels are in parentheses. \
+Figures are copied twice a second, so
+scraping never delays a statement. A *turn* is one pass of a group's loop; times shorter than a \
+turn count as
+0. Histograms have these bounds, in seconds: ";
 
 fn page() -> String {
     let bounds: Vec<String> = (BOUNDS.iter())
@@ -73,22 +70,20 @@ fn page() -> String {
         .collect();
     let mut page = format!("{HEAD}{}.\n\n", bounds.join(", "));
     page += &format!(
-        "Every label has a bounded number of values. The first {USERS_MAX} users of the settings \
-         have values of\ntheir own, the others share `other`. So do groups after the first \
-         {GROUPS_MAX}, and numbers of errors after\nthe first {ERRORS_MAX} that came.\n\n## All \
-         metrics\n\n| name | type | labels | what |\n|---|---|---|---|\n"
+        "Labels have a bounded number of values: the first {USERS_MAX} users, {GROUPS_MAX} \
+         groups and\n{ERRORS_MAX} error numbers have their own, and the others share `other`.\n\n"
     );
     for metric in METRICS {
-        let labels: Vec<String> = (metric.labels.iter())
-            .map(|label| format!(" `{label}`"))
+        let kind = (metric.kind == Type::Histogram).then_some("histogram");
+        let marks: Vec<&str> = kind
+            .into_iter()
+            .chain(metric.labels.iter().copied())
             .collect();
-        page += &format!(
-            "| `{}` | {} |{} | {} |\n",
-            metric.name,
-            metric.kind.name(),
-            labels.join(","),
-            metric.help
-        );
+        let labels = match &marks[..] {
+            [] => String::new(),
+            marks => format!(" ({})", marks.join(", ")),
+        };
+        page += &format!("- `{}`{labels}: {}\n", metric.name, metric.help);
     }
     page
 }
