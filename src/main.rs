@@ -45,7 +45,7 @@ enum Job {
     Sysbench(load::SysbenchArgs),
     Merge(load::MergeArgs),
     Climb(climb::ClimbArgs),
-    Target(load::target::TargetArgs),
+    Target(load_http::target::TargetArgs),
     Tls(tls::TlsArgs),
     Import(import::ImportArgs),
     Top(top::TopArgs),
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
             let _ = writeln!(std::io::stderr(), "onramp climb: {error:#}");
             ExitCode::FAILURE
         }),
-        Job::Target(args) => load::target::run(&args, &stop_flag()),
+        Job::Target(args) => load_http::target::run(&args, &stop_flag()),
         Job::Tls(args) => tls::run(&args),
         Job::Import(args) => import::run(&args),
         Job::Top(args) => top::run(&args),
@@ -102,10 +102,10 @@ fn main() -> ExitCode {
 
 /// `onramp load tcp-hold ...` and `onramp load http://... ...`: where a workload's name stands
 /// otherwise is what has options of its own.
-fn long_connections(words: &[OsString]) -> Option<Result<load::long::LongArgs, clap::Error>> {
+fn long_connections(words: &[OsString]) -> Option<Result<load_http::long::LongArgs, clap::Error>> {
     let words = words.get(1..)?;
     let is_load = words.first().is_some_and(|word| word == "load");
-    is_load.then(|| load::long::LongArgs::read(words[1..].iter().cloned()))?
+    is_load.then(|| load_http::long::LongArgs::read(words[1..].iter().cloned()))?
 }
 
 /// `onramp load SCRIPT.lua ...`: a script takes options of its own.

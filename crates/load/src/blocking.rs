@@ -3,9 +3,9 @@
 //! The client itself is [`wire::blocking`]; here stand its dial and its errors as [`Fault`]s. One
 //! statement at a time; rows are read and dropped.
 
-use crate::errors::Fault;
-use crate::login::Credentials;
-use crate::transport::{self, Security, Stream};
+use load_core::errors::Fault;
+use load_core::login::Credentials;
+use load_core::transport::{self, Security, Stream};
 use reactor::Address;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

@@ -14,14 +14,14 @@
 mod bytes;
 mod setting_up;
 
-use crate::connection_slot::ConnectionSlot;
 use crate::context::Context;
-use crate::errors::{Fault, Phase};
 use crate::preparing::{self, Prepared};
-use crate::stats::Class;
-use crate::transport::{Handshake, Transport};
-use crate::workload::{Event, Script};
 use bytes::Spill;
+use load_core::connection_slot::ConnectionSlot;
+use load_core::errors::{Fault, Phase};
+use load_core::stats::Class;
+use load_core::transport::{Handshake, Transport};
+use load_core::workload::{Event, Script};
 use reactor::{Net, RealNet, Time};
 use std::os::fd::OwnedFd;
 use std::time::Duration;

@@ -4,12 +4,12 @@
 //! Its group has one [`Context`] and passes it to whoever an event is for. Invariant: between two
 //! connections the buffers are empty.
 
-use crate::allowance::Allowance;
-use crate::errors::Fault;
-use crate::plan::Plan;
 use crate::preparing::Refusals;
-use crate::stats::Stats;
 use crate::work::Work;
+use load_core::allowance::Allowance;
+use load_core::errors::Fault;
+use load_core::plan::Plan;
+use load_core::stats::Stats;
 use reactor::{RealNet, Time};
 use std::sync::Arc;
 use wire::compressed::Packer;

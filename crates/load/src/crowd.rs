@@ -8,19 +8,19 @@
 //! leaving them out would leave out the slow ones, but they are in no rate.
 
 use crate::Outcome;
-use crate::control::Order;
 use crate::group_threads::GroupThreads;
 use crate::hooks::{Hook, Hooks};
-use crate::layout::Layout;
-use crate::login::Credentials;
 use crate::options::LoadArgs;
 use crate::output::{self, Watchers};
-use crate::plan::Plan;
-use crate::ports::{self, Sources};
 use crate::report::{self, Whole};
-use crate::series::Point;
-use crate::stats::Stats;
 use crate::summary::{Measured, Rest, Summary};
+use load_core::control::Order;
+use load_core::layout::Layout;
+use load_core::login::Credentials;
+use load_core::plan::Plan;
+use load_core::ports::{self, Sources};
+use load_core::series::Point;
+use load_core::stats::Stats;
 use measure::process;
 use reactor::{Address, Time};
 use std::collections::VecDeque;
@@ -46,7 +46,7 @@ pub(crate) fn run(
     hooks: &mut dyn Hooks,
     stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, String> {
-    let layout = Layout::choose(args);
+    let layout = args.layout();
     let plan = Arc::new(make_plan(args)?);
     aside!("load: {}", opening_line(args, &plan, &layout));
     args.manner.say(&report::header(args));
@@ -84,7 +84,7 @@ pub(crate) fn run(
     }
     let failure = crowd.group_threads.failure.take();
     let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);
-    crate::aside::write(format_args!("{}", summary.text(&crowd.measured, &layout)));
+    load_core::aside::write(format_args!("{}", summary.text(&crowd.measured, &layout)));
     output::write_files(&args.output, &summary)?;
     match (fatal, &summary.limit) {
         (Some(reason), _) => Err(reason),

@@ -4,15 +4,14 @@
 //! groups of its own, so that a class can be any kind of run: statements, TCP connections that are
 //! held, or HTTP.
 
-use crate::control::Order;
 use crate::crowd;
-use crate::errors::Phase;
 use crate::group_threads::GroupThreads;
-use crate::layout::Layout;
-use crate::locust::{self, Entries, LocustArgs, Runner, UserClass};
-use crate::long::{self, LongArgs};
 use crate::options::{Action, LoadArgs};
 use clap::{Args, Command, FromArgMatches};
+use load_core::control::Order;
+use load_core::errors::Phase;
+use load_http::long::{self, LongArgs};
+use load_locust::{Entries, LocustArgs, Runner, UserClass};
 use reactor::Time;
 use std::io::Write;
 use std::sync::Arc;
@@ -152,7 +151,7 @@ pub(crate) fn run(main: Line, stop: &AtomicBool) -> Result<(), String> {
             runner,
         });
     }
-    locust::run(&args, classes, stop)
+    load_locust::run(&args, classes, stop)
 }
 
 /// Prints the locustfile that a master is started with.
@@ -199,7 +198,7 @@ struct Statements {
 impl Statements {
     fn start(args: &LoadArgs) -> Result<Statements, String> {
         let plan = Arc::new(crowd::make_plan(args)?);
-        let group_threads = GroupThreads::start(args, &plan, &Layout::choose(args))?;
+        let group_threads = GroupThreads::start(args, &plan, &args.layout())?;
         group_threads.order(Order::Start);
         let titles = match plan.script.is_mixed() {
             true => plan.script.titles().map(str::to_owned).collect(),

@@ -3,15 +3,14 @@
 //! Invariant: [`GroupThreads::report`] returns what was counted since it was last called, so
 //! nothing is counted twice or lost.
 
-use crate::allowance::Allowance;
-use crate::control::{Counted, Gauges, Message, Order, Part, Share};
 use crate::group;
-use crate::layout::Layout;
-use crate::lua;
 use crate::options::LoadArgs;
-use crate::plan::Plan;
-use crate::stats::{Stats, Tally};
-use crate::threads::{Heard, PANICKED, Threads};
+use load_core::allowance::Allowance;
+use load_core::control::{Counted, Gauges, Message, Order, Part, Share};
+use load_core::layout::Layout;
+use load_core::plan::Plan;
+use load_core::stats::{Stats, Tally};
+use load_core::threads::{Heard, PANICKED, Threads};
 use reactor::Time;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +62,7 @@ impl GroupThreads {
             };
             let (plan, lua) = (plan.clone(), args.lua.clone());
             move |mailbox, letters| match lua {
-                Some(program) => lua::run_group(plan, &program, share, mailbox, letters),
+                Some(program) => load_lua::run_group(plan, &program, share, mailbox, letters),
                 None => group::run(plan, share, mailbox, letters),
             }
         })?;
@@ -89,7 +88,7 @@ impl GroupThreads {
 
     /// Groups.
     pub(crate) fn len(&self) -> usize {
-        self.threads.len()
+        self.threads.count()
     }
 
     /// Connections that stood when the groups last answered.

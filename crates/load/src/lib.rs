@@ -13,96 +13,58 @@
 #![warn(clippy::print_stderr)]
 
 #[macro_use]
-mod aside;
-mod allowance;
-mod arrivals;
+extern crate load_core;
+
 mod blocking;
 mod connection;
-mod connection_slot;
 mod context;
-mod control;
 mod crowd;
-mod durations;
-mod errors;
-mod event_loop;
 mod fleet;
 mod group;
 mod group_threads;
 mod hooks;
-mod latency;
-mod layout;
-mod locust;
-mod login;
-pub mod long;
-mod lua;
 mod manner;
 mod merge;
-mod model;
-mod opener;
 mod options;
 mod output;
 mod output_options;
-mod pace;
-mod plan;
-mod ports;
 mod prepare;
 mod preparing;
-mod program;
-mod random;
-mod rate_profile;
 mod recorded;
 mod report;
 mod script_run;
-mod series;
-mod stats;
 mod summary;
 mod sysbench;
-pub mod target;
-mod threads;
 mod thresholds;
-mod timers;
-mod tolerance;
-mod transport;
 mod work;
-mod workload;
 
 #[cfg(test)]
 mod tests;
 
-pub use arrivals::Gaps;
-pub use durations::Spread;
-pub use errors::{ErrorCount, Phase};
-pub use latency::Latency;
+pub use load_core::arrivals::Gaps;
+pub use load_core::durations::Spread;
+pub use load_core::errors::{ErrorCount, Phase};
+pub use load_core::latency::Latency;
+pub use load_core::model::{Active, ModelArgs};
+pub use load_core::rate_profile::RateProfile;
+pub use load_core::series::Point;
+pub use load_core::tolerance::ToleranceArgs;
+pub use load_core::workload::Workload;
 pub use merge::{MergeArgs, run as run_merge};
-pub use model::{Active, ModelArgs};
 pub use options::{Action, LoadArgs};
 pub use output_options::{OutputArgs, When};
-pub use rate_profile::RateProfile;
 pub use recorded::{Histograms, Recorded};
-pub use series::Point;
 pub use summary::{Latencies, Summary};
 pub use sysbench::{ScriptLine, SysbenchArgs, run as run_sysbench, run_script};
 pub use thresholds::{Checked, Threshold};
-pub use tolerance::ToleranceArgs;
-pub use workload::Workload;
 
 use fleet::Line;
 use hooks::NoHooks;
-use long::LongArgs;
+use load_core::exit_status::{BAD_OPTIONS, CROSSED, FAILED, FORCED, RAN};
+use load_http::long::{self, LongArgs};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// It ran, whatever the statements said.
-const RAN: u8 = 0;
-/// It could not run: no connection, or tables that could not be made.
-const FAILED: u8 = 1;
-/// The options contradict each other.
-const BAD_OPTIONS: u8 = 2;
-/// It ran, and a threshold was crossed.
-const CROSSED: u8 = 3;
-/// A line of sysbench asked for an end by force, and it came to that.
-const FORCED: u8 = 2;
 
 /// Does what `args` say. `stop` is set from outside (by a signal) to end a run early, with the
 /// report of what was measured until then.

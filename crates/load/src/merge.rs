@@ -9,13 +9,13 @@
 //! histograms of single seconds, so a second's percentiles are the largest of the machines', which
 //! is said in the result, and its mean is weighted by each machine's statements per second.
 
-use crate::errors::ErrorTable;
 use crate::output;
 use crate::output_options::OutputArgs;
 use crate::recorded::{Histograms, Recorded};
-use crate::series::Point;
 use crate::summary::{Latencies, OfStatement, Summary};
 use clap::Args;
+use load_core::errors::ErrorTable;
+use load_core::series::Point;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -265,9 +265,9 @@ fn add_series(all: &mut Vec<Point>, run: Vec<Point>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errors::Fault;
-    use crate::stats::Class;
     use crate::summary::{Measured, tests::summary};
+    use load_core::errors::Fault;
+    use load_core::stats::Class;
     use std::time::Duration;
 
     fn measured(latencies: std::ops::Range<u64>, seconds: f64) -> Measured {

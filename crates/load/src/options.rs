@@ -4,17 +4,18 @@
 //! `--connections`). [`LoadArgs`] is what the command line says; [`LoadArgs::check`] refuses what
 //! contradicts itself before anything is opened.
 
-use crate::locust::LocustArgs;
 use crate::manner::{Dialect, Manner};
-use crate::model::{Loop, ModelArgs};
 use crate::output_options::OutputArgs;
-use crate::program::Program;
-use crate::random::{RandArgs, Rows};
-use crate::tolerance::ToleranceArgs;
-use crate::transport::{Check, Security, TlsArgs};
-use crate::workload::catalogue;
-use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
+use load_core::layout::Layout;
+use load_core::model::{Loop, ModelArgs};
+use load_core::program::Program;
+use load_core::random::{RandArgs, Rows};
+use load_core::tolerance::ToleranceArgs;
+use load_core::transport::{Check, Security, TlsArgs};
+use load_core::workload::catalogue;
+use load_core::workload::{Script, ScriptArgs, Workload};
+use load_locust::LocustArgs;
 use sql::lex::{Kind, LexMode, Lexer};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -226,6 +227,11 @@ impl Action {
 }
 
 impl LoadArgs {
+    /// Division of the connections among groups.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::choose(self.connections, self.groups, self.descriptors_per_group)
+    }
+
     /// Refuses options that contradict each other.
     ///
     /// # Errors

@@ -5,24 +5,20 @@
 
 mod chart;
 mod csv;
-mod http;
 mod live;
 mod live_page;
 mod page;
 mod prometheus;
 
-pub(crate) use http::{Offer, Server, Shown};
-pub(crate) use measure::host::{Host, Watch};
-pub(crate) use prometheus::{put_head, put_summary};
-
-use crate::control::Gauges;
 use crate::options::LoadArgs;
 use crate::output_options::{OutputArgs, When};
-use crate::series::Point;
-use crate::stats::Stats;
 use crate::summary::Summary;
 use live::{Live, Scene};
 use live_page::LivePage;
+use load_core::control::Gauges;
+use load_core::live_server::{Offer, Server, Shown};
+use load_core::series::Point;
+use load_core::stats::Stats;
 use std::fs;
 use std::path::Path;
 

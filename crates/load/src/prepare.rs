@@ -10,12 +10,12 @@
 
 use crate::blocking::Client;
 use crate::crowd;
-use crate::errors::Fault;
-use crate::login::Credentials;
 use crate::manner::Dialect;
 use crate::options::LoadArgs;
-use crate::random::{Random, Rows};
-use crate::workload::{Workload, put_number, put_row_values};
+use load_core::errors::Fault;
+use load_core::login::Credentials;
+use load_core::random::{Random, Rows};
+use load_core::workload::{Workload, put_number, put_row_values};
 use reactor::{Address, Time};
 use std::io::{self, Write};
 use std::sync::Arc;

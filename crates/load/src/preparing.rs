@@ -8,7 +8,7 @@
 //! Invariants: a connection without prepared statements costs nothing here; a refusal is counted
 //! among the errors by its number, and never fails the statement.
 
-use crate::errors::Fault;
+use load_core::errors::Fault;
 use reactor::Time;
 use std::time::Duration;
 

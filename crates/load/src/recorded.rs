@@ -4,7 +4,7 @@
 //! added. A histogram is written as its bucket's lengths and counts, as they are: reading it back
 //! gives the histogram that was written.
 
-use crate::latency::Latency;
+use load_core::latency::Latency;
 use measure::Histogram;
 use serde::{Deserialize, Serialize};
 

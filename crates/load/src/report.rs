@@ -4,12 +4,12 @@
 //! kept exactly; the name in the first line's parentheses says who really wrote it. Latencies here
 //! are those of events, as in sysbench; statements are in the summary and the JSON.
 
-use crate::control::Gauges;
 use crate::hooks::Numbers;
 use crate::manner::Dialect;
 use crate::options::LoadArgs;
-use crate::stats::{Stats, Tally};
 use crate::summary::{Measured, Rest};
+use load_core::control::Gauges;
+use load_core::stats::{Stats, Tally};
 use measure::Histogram;
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -4,15 +4,15 @@
 //! command runs, or the groups of a run begin, which load it for each connection again.
 
 use crate::Outcome;
-use crate::allowance::Allowance;
 use crate::crowd;
 use crate::fleet::{self, Line};
 use crate::hooks::{Hook, Hooks, Numbers};
-use crate::lua::{self, Body, Stage};
 use crate::manner::Dialect;
 use crate::options::LoadArgs;
-use crate::program::Program;
 use crate::report;
+use load_core::allowance::Allowance;
+use load_core::program::Program;
+use load_lua::{Body, Stage};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -60,13 +60,13 @@ pub(crate) fn main(
             false => {
                 let name = Path::new(&program.path).file_name().unwrap_or_default();
                 let name = name.to_string_lossy();
-                let list = lua::help(declared.as_deref().unwrap_or_default());
+                let list = load_lua::help(declared.as_deref().unwrap_or_default());
                 args.manner.say(&format!("{name} options:\n{list}\n"));
             }
         }
         return Ok(Outcome::Ran);
     }
-    let settings = lua::settle(declared.as_deref(), &program.given, &program.offered)?;
+    let settings = load_lua::settle(declared.as_deref(), &program.given, &program.offered)?;
     stage.lua.set_options(&settings)?;
     program.settings.extend(settings);
     let command: Rc<str> = program.command.clone().unwrap_or_default().into();

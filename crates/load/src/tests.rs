@@ -6,16 +6,18 @@ mod endings;
 mod models;
 mod setting_up;
 
-use crate::control::Order;
-use crate::errors::Phase;
+mod workload;
+
 use crate::group_threads::GroupThreads;
-use crate::layout::Layout;
-use crate::login::Credentials;
 use crate::options::LoadArgs;
-use crate::plan::Plan;
-use crate::ports::Sources;
-use crate::stats::Stats;
 use clap::Parser;
+use load_core::control::Order;
+use load_core::errors::Phase;
+use load_core::layout::Layout;
+use load_core::login::Credentials;
+use load_core::plan::Plan;
+use load_core::ports::Sources;
+use load_core::stats::Stats;
 use reactor::{Address, Time};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

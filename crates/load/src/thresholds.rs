@@ -4,8 +4,8 @@
 //! (`errors>0.1%`), or a rate (`goodput<5000`). A latency of which nothing was measured counts as
 //! crossed: a run without an answer must not pass for a fast one.
 
-use crate::durations::parse_length;
-use crate::latency::Latency;
+use load_core::durations::parse_length;
+use load_core::latency::Latency;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 

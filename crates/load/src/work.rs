@@ -3,12 +3,12 @@
 //! Invariants: a resting connection stands in `idle` or has a timer, never both; a watched one has
 //! one timer for its patience. Who begins when is the group's to decide.
 
-use crate::arrivals::Arrivals;
-use crate::control::Part;
-use crate::model::{Loop, Model};
-use crate::random::Random;
-use crate::rate_profile::RateProfile;
-use crate::timers::Timers;
+use load_core::arrivals::Arrivals;
+use load_core::control::Part;
+use load_core::model::{Loop, Model};
+use load_core::random::Random;
+use load_core::rate_profile::RateProfile;
+use load_core::timers::Timers;
 use reactor::{Key, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -172,7 +172,7 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::durations::Spread;
+    use load_core::durations::Spread;
 
     /// A group that gets no processor while its last stage passes must follow it all the same.
     #[test]

@@ -122,8 +122,8 @@ const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/group/clients/timeouts.rs"),
     include_str!("../../../pool/src/time_limits.rs"),
     include_str!("../../../pool/src/operations/watch.rs"),
-    include_str!("../../../load/src/errors.rs"),
-    include_str!("../../../load/src/threads.rs"),
+    include_str!("../../../load-core/src/errors.rs"),
+    include_str!("../../../load-core/src/threads.rs"),
     include_str!("../../../load/src/group_threads.rs"),
     include_str!("../../../climb/src/limits.rs"),
 ];

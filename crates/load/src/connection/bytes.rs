@@ -10,8 +10,8 @@
 
 use super::{Connection, State};
 use crate::context::Context;
-use crate::errors::Fault;
-use crate::transport::{Came, Handshake};
+use load_core::errors::Fault;
+use load_core::transport::{Came, Handshake};
 use reactor::Write;
 
 /// Largest length of a frame's body, packed or not.

@@ -10,7 +10,7 @@
 
 use super::{Connection, Outcome, State, put_command};
 use crate::context::Context;
-use crate::errors::Fault;
+use load_core::errors::Fault;
 use wire::command::{Command, ReplyShape};
 
 impl Connection {

@@ -11,7 +11,7 @@
 //! is what there is.
 
 use super::{Connection, Group};
-use crate::model::Loop;
+use load_core::model::Loop;
 use reactor::{Key, Time};
 use std::collections::HashSet;
 

@@ -8,10 +8,10 @@
 //! opened, or waits to be.
 
 use super::{Connection, Group};
-use crate::connection_slot::ConnectionSlot;
-use crate::control::Message;
-use crate::opener::Opener;
-use crate::stats::Stats;
+use load_core::connection_slot::ConnectionSlot;
+use load_core::control::Message;
+use load_core::opener::Opener;
+use load_core::stats::Stats;
 use reactor::{Key, Slots};
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ fn slots<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use load_core::random::Random;
 
     #[test]
     fn a_mark_parts_what_was_before_from_what_comes_after() {

@@ -11,12 +11,12 @@
 
 use super::Group;
 use crate::connection::Connection;
-use crate::connection_slot::ConnectionSlot;
 use crate::context::Context;
-use crate::durations::unit;
-use crate::errors::Fault;
-use crate::model::Loop;
 use crate::work::Why;
+use load_core::connection_slot::ConnectionSlot;
+use load_core::durations::unit;
+use load_core::errors::Fault;
+use load_core::model::Loop;
 use reactor::{Key, Net, Time};
 
 impl Group {

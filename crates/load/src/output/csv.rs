@@ -2,7 +2,7 @@
 //!
 //! The names and their order are those of the JSON, because they are taken from it.
 
-use crate::series::Point;
+use load_core::series::Point;
 use serde_json::{Map, Value};
 
 /// The file's text.

@@ -6,9 +6,9 @@
 //! ratatui's; its buffer is written out by [`write_rows`].
 
 use super::Frame;
-use crate::errors::Phase;
 use crate::options::LoadArgs;
-use crate::series::Point;
+use load_core::errors::Phase;
+use load_core::series::Point;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -311,9 +311,9 @@ fn code_of(colour: Color) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Gauges;
-    use crate::errors::Fault;
-    use crate::stats::Stats;
+    use load_core::control::Gauges;
+    use load_core::errors::Fault;
+    use load_core::stats::Stats;
 
     const SCENE: Scene = Scene {
         workload: String::new(),

@@ -8,9 +8,9 @@
 
 use super::Frame;
 use super::live::Scene;
-use crate::errors::ErrorCount;
-use crate::latency::Latency;
-use crate::series::Point;
+use load_core::errors::ErrorCount;
+use load_core::latency::Latency;
+use load_core::series::Point;
 use measure::host::{Host, Watch};
 use measure::process;
 use serde::Serialize;
@@ -113,9 +113,9 @@ impl LivePage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Gauges;
-    use crate::errors::{Fault, Phase};
-    use crate::stats::{Class, Stats};
+    use load_core::control::Gauges;
+    use load_core::errors::{Fault, Phase};
+    use load_core::stats::{Class, Stats};
     use std::time::Duration;
 
     fn scene() -> Scene {

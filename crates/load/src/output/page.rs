@@ -5,10 +5,10 @@
 //! Charts and tables that have nothing to show are left out.
 
 use super::chart::{Chart, Line, short};
-use crate::latency::Latency;
-use crate::series::Point;
 use crate::summary::Summary;
 use askama::Template;
+use load_core::latency::Latency;
+use load_core::series::Point;
 
 /// More points than a chart has pixels only make the file larger.
 const POINTS_MAX: usize = 800;
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn words_of_a_server_are_no_markup() {
         let mut measured = full();
-        let fault = crate::errors::Fault::protocol("<script>alert(1)</script>".to_owned());
+        let fault = load_core::errors::Fault::protocol("<script>alert(1)</script>".to_owned());
         measured.window.failed(fault, false);
         measured.series = vec![point(1.0)];
         let page = render(&summary(&measured)).unwrap();

@@ -5,12 +5,11 @@
 //! (The format: prometheus.io, "Exposition formats", version 0.0.4.)
 
 use super::Frame;
-use crate::errors::Phase;
-use crate::stats::{Class, Stats};
-use measure::{Histogram, process};
+use load_core::errors::Phase;
+use load_core::exposition::{put_head, put_summary};
+use load_core::stats::{Class, Stats};
+use measure::process;
 use std::fmt::Write as _;
-
-const QUANTILES: [f64; 6] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
 /// A counter or a gauge: its name, what it is, and its value.
 type Figure<T> = (&'static str, &'static str, T);
@@ -170,30 +169,11 @@ fn put_latencies(out: &mut String, total: &Stats) {
     }
 }
 
-/// One summary of this kind.
-pub(crate) fn put_summary(out: &mut String, name: &str, kind: &str, counts: &Histogram) {
-    for quantile in QUANTILES {
-        let seconds = counts.percentile_ms(quantile * 100.0) / 1e3;
-        let _ = writeln!(
-            out,
-            "{name}{{kind=\"{kind}\",quantile=\"{quantile}\"}} {seconds}"
-        );
-    }
-    let sum = counts.sum_ms() / 1e3;
-    let _ = writeln!(out, "{name}_sum{{kind=\"{kind}\"}} {sum}");
-    let _ = writeln!(out, "{name}_count{{kind=\"{kind}\"}} {}", counts.count());
-}
-
-/// Appends the lines in front of a figure's values.
-pub(crate) fn put_head(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Gauges;
-    use crate::errors::Fault;
+    use load_core::control::Gauges;
+    use load_core::errors::Fault;
     use std::time::Duration;
 
     fn rendered() -> String {

@@ -6,9 +6,9 @@
 use super::{
     Scope, line, put_fairness, put_forced, put_general, put_performed, put_queue, put_rates,
 };
-use crate::control::Gauges;
 use crate::options::LoadArgs;
-use crate::stats::Stats;
+use load_core::control::Gauges;
+use load_core::stats::Stats;
 
 /// Line about the random numbers where no seed is given.
 pub(super) fn seed_line(args: &LoadArgs) -> String {

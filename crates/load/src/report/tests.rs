@@ -1,7 +1,7 @@
 //! The report's texts, letter by letter, beside what sysbench 1.0.20 prints.
 use super::*;
-use crate::stats::Class;
 use clap::Parser;
+use load_core::stats::Class;
 use std::time::Duration;
 
 #[derive(Parser)]

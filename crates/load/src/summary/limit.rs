@@ -4,10 +4,10 @@
 //! what to do about it, where that is known. What `--init-sql` met counts as connecting.
 
 use super::Measured;
-use crate::errors::{EADDRNOTAVAIL, EMFILE, Phase};
-use crate::layout::Layout;
 use crate::options::LoadArgs;
-use crate::plan::Plan;
+use load_core::errors::{EADDRNOTAVAIL, EMFILE, Phase};
+use load_core::layout::Layout;
+use load_core::plan::Plan;
 
 /// Why fewer connections stand than were wanted.
 pub(super) fn of(

@@ -1,10 +1,10 @@
 //! The summary's JSON and texts.
 use super::*;
-use crate::errors::{EADDRNOTAVAIL, EMFILE, Fault, Phase};
-use crate::login::Credentials;
-use crate::ports::Sources;
-use crate::stats::Class;
 use clap::Parser;
+use load_core::errors::{EADDRNOTAVAIL, EMFILE, Fault, Phase};
+use load_core::login::Credentials;
+use load_core::ports::Sources;
+use load_core::stats::Class;
 use reactor::Address;
 use std::io;
 use std::time::Duration;

@@ -4,10 +4,10 @@
 //! to tell. The JSON has all of it.
 
 use super::{Measured, Summary, share};
-use crate::errors::ErrorCount;
-use crate::layout::Layout;
-use crate::stats::Stats;
 use crate::thresholds::Checked;
+use load_core::errors::ErrorCount;
+use load_core::layout::Layout;
+use load_core::stats::Stats;
 
 impl Summary {
     /// The result for people.

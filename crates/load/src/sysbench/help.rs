@@ -6,8 +6,8 @@
 use super::known::{GENERAL, Kind, Known, OLD_SCRIPTS, SCRIPTS};
 use super::line::{FORM, Line};
 use crate::manner::Dialect;
-use crate::workload::Workload;
 use clap::ValueEnum;
+use load_core::workload::Workload;
 use std::fmt::Write;
 
 /// The version whose lines and report are spoken.

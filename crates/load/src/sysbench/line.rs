@@ -10,9 +10,9 @@
 
 use super::known::{self, ALIASES, Fate, Kind};
 use crate::manner::Dialect;
-use crate::program::size;
-use crate::workload::Workload;
 use clap::ValueEnum;
+use load_core::program::size;
+use load_core::workload::Workload;
 use std::collections::BTreeMap;
 use std::path::Path;
 

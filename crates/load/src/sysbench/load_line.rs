@@ -6,10 +6,10 @@
 use super::line::Line;
 use super::script;
 use crate::options::LoadArgs;
-use crate::program::Program;
 use crate::script_run;
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
+use load_core::program::Program;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -139,7 +139,7 @@ fn values(args: &LoadArgs, offered: &[(String, Option<String>)]) -> BTreeMap<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Distribution, Setting};
+    use load_core::program::{Distribution, Setting};
 
     fn parse(line: &str) -> Option<Result<ScriptLine, String>> {
         let read = ScriptLine::read(line.split_whitespace().map(OsString::from))?;

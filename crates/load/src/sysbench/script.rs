@@ -5,7 +5,7 @@
 
 use super::known::{self, ALIASES, Kind};
 use super::line::Line;
-use crate::program::{Distribution, Program, Setting, Shape, size};
+use load_core::program::{Distribution, Program, Setting, Shape, size};
 use reactor::Time;
 
 /// The script in `file`, with the options that all scripts have.

@@ -1,7 +1,7 @@
 //! Lines as people type them, and what becomes of them.
 use super::*;
 use crate::manner::Dialect;
-use crate::workload::Workload;
+use load_core::workload::Workload;
 use std::io::Write;
 use wire::dsn::Dsn;
 

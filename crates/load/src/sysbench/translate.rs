@@ -8,8 +8,8 @@
 use super::line::{FORM, Line};
 use crate::manner::{Dialect, Manner};
 use crate::options::LoadArgs;
-use crate::workload::Workload;
 use clap::Parser;
+use load_core::workload::Workload;
 use std::path::Path;
 use wire::dsn::password::Source;
 use wire::dsn::{Dsn, SslMode};
