@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// Write manual pages and completions for shells
 #[derive(clap::Args)]
 pub(crate) struct GenerateArgs {
-    /// What to write
+    /// Kind of files to write
     #[arg(value_enum)]
     what: What,
 

@@ -30,7 +30,7 @@ pub(crate) struct Checked<T: clap::Args> {
     #[command(flatten)]
     pub(crate) args: T,
 
-    /// What to do about limits of this host that it will meet (onramp doctor has them all)
+    /// Reaction to limits of this host that it will meet (onramp doctor has them all)
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Preflight::Warn)]
     pub(crate) preflight: Preflight,
 }

@@ -66,7 +66,7 @@ pub struct ClimbArgs {
     #[arg(value_parser = value_parser!(u32).range(0..=3600))]
     pub warmup_time: u32,
 
-    /// How long to measure each cell, in seconds, 1 to 86,400; one more is added for each 10,000
+    /// Time to measure each cell, in seconds, 1 to 86,400; one more is added for each 10,000
     /// connections
     #[arg(long, value_name = "S", default_value_t = 10)]
     #[arg(value_parser = value_parser!(u32).range(1..=86_400))]
@@ -87,12 +87,12 @@ pub struct ClimbArgs {
     #[arg(long, requires = "target")]
     pub no_prepare: bool,
 
-    /// Where the private MariaDB's programs are: a directory with mariadbd and mariadb-install-db
+    /// Directory of the private MariaDB's programs, with mariadbd and mariadb-install-db
     /// in it or in its bin, sbin and scripts [default: PATH, /usr/sbin, /usr/local/sbin]
     #[arg(long, value_name = "DIR", conflicts_with = "target")]
     pub mariadb_dir: Option<PathBuf>,
 
-    /// Where the scratch directory is made, which holds the private MariaDB's data (about 200 MB by
+    /// Folder for the scratch directory, which holds the private MariaDB's data (about 200 MB by
     /// default) [default: TMPDIR or /tmp]
     #[arg(long, value_name = "DIR")]
     pub scratch_dir: Option<PathBuf>,
@@ -118,11 +118,11 @@ pub struct ClimbArgs {
     )]
     pub server_arg: Vec<String>,
 
-    /// Where the evidence goes, as JSON; rewritten after each cell
+    /// File for the evidence as JSON, rewritten after each cell
     #[arg(long, value_name = "FILE", default_value = "climb.json")]
     pub out_json: PathBuf,
 
-    /// Where the page with the charts goes
+    /// File for the page with the charts
     #[arg(long, value_name = "FILE", default_value = "climb.html")]
     pub out_html: PathBuf,
 

@@ -36,7 +36,7 @@ pub struct DoctorArgs {
     #[command(flatten)]
     pub server: TargetArgs,
 
-    /// What runs on this host [default: all of it; with a target on another host, the clients]
+    /// Programs that run on this host [default: all of it; with a target elsewhere, the clients]
     #[arg(long, value_enum)]
     pub role: Option<Role>,
 
@@ -97,7 +97,7 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub yes: bool,
 
-    /// Where --apply notes what was before, and --undo reads it [default: a file of this user's:
+    /// File in which --apply notes the values of before, and that --undo reads [default:
     /// /var/lib/onramp/doctor-undo.json for root, else ~/.onramp-doctor-undo.json]
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,

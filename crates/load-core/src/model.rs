@@ -21,7 +21,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "N", value_parser = RateProfile::from_str)]
     pub rate: Option<RateProfile>,
 
-    /// How the events of --rate follow each other
+    /// Gaps between the events of --rate
     #[arg(long, value_name = "GAPS", value_enum, default_value_t = Gaps::Poisson)]
     pub arrivals: Gaps,
 
@@ -51,7 +51,7 @@ pub struct ModelArgs {
     #[arg(long, value_name = "D", value_parser = parse_length)]
     pub give_up: Option<Duration>,
 
-    /// How often an event that was given up is run again [default: until it is answered]
+    /// Most repetitions of an event that was given up [default: until it is answered]
     #[arg(long, value_name = "N", requires = "give_up")]
     pub retries: Option<u16>,
 

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 /// and to the files that are named. docs/load.md says how to start several machines at once.
 #[derive(Args, Clone, Debug)]
 pub struct MergeArgs {
-    /// What onramp load --json wrote, at least one
+    /// Files that onramp load --json wrote, at least one
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

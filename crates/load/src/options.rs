@@ -47,7 +47,7 @@ Instead of a workload, with options of their own:
 #[derive(Args, Clone, Debug)]
 #[command(args_override_self = true, verbatim_doc_comment, after_long_help = EXAMPLE)]
 pub struct LoadArgs {
-    /// What each connection runs
+    /// Workload that each connection runs
     #[arg(value_enum)]
     pub workload: Workload,
 
@@ -66,7 +66,7 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(CONNECTIONS_MAX)))]
     pub connections: u32,
 
-    /// How long to measure, in seconds; 0 is without end
+    /// Time to measure, in seconds; 0 is without end
     #[arg(long, value_name = "S", default_value_t = 10)]
     pub time: u64,
 
@@ -119,7 +119,7 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(IN_FLIGHT_MAX)))]
     pub connects_in_flight: Option<u32>,
 
-    /// How long one connection may take to open and log in, in seconds, at least 1
+    /// Longest time for one connection to open and log in, in seconds, at least 1
     #[arg(long, value_name = "S", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub connect_timeout: u64,
@@ -142,7 +142,7 @@ pub struct LoadArgs {
     #[command(flatten)]
     pub tls: TlsArgs,
 
-    /// How long to wait at the end for statements that are still executing, in seconds
+    /// Longest wait at the end for statements that are still executing, in seconds
     #[arg(long, value_name = "S", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub end_timeout: u64,

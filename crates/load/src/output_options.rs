@@ -85,7 +85,7 @@ impl OutputArgs {
 /// When to show the run on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// Where standard output is a terminal
+    /// Draw the run if standard output is a terminal
     Auto,
     /// Not at all
     Never,

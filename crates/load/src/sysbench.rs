@@ -32,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Args, Clone, Debug)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct SysbenchArgs {
-    /// What would follow `sysbench`
+    /// Options, script and command, as behind `sysbench`
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

@@ -1,5 +1,5 @@
-//! What others feel of clients that send or take a lot, or begin commands and do not end them.
-//! Floods of commands that need no server are among them.
+//! Measures how clients are slowed down by others that send or read a lot, begin commands without
+//! ending them, or flood the pool with commands that need no server.
 //!
 //! The problem: whether a client with 40 MiB under way delays everybody else is seen in others'
 //! latencies only. The mechanism: 32 clients (8 beside floods) ask a short question each, again as

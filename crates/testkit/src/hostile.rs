@@ -33,7 +33,7 @@ type Play = Option<(Vec<u8>, Vec<u8>)>;
 /// A running server that does harm; its threads end with their connections.
 #[derive(Debug)]
 pub struct Hostile {
-    /// Where it listens.
+    /// Address that it listens at.
     pub address: Address,
     play: Arc<Mutex<Play>>,
     heard: Receiver<Vec<u8>>,
@@ -141,8 +141,8 @@ impl FalseServer {
         FalseServer { port, got }
     }
 
-    /// What the next login has sent in answer to the request for the password itself: what the
-    /// server's own key makes of it, or else as it came. `None`: the connection's end.
+    /// The next login's answer to the request for its password: decrypted if it was encrypted by
+    /// this server's key, else as it came; `None` if the connection ended.
     ///
     /// # Panics
     /// When nobody logs in.

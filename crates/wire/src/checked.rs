@@ -145,7 +145,7 @@ impl CheckedReply {
         CheckedReply { reply, ..self }
     }
 
-    /// The same where the client has not agreed to send files.
+    /// Sets that the client has not agreed to send files (CLIENT_LOCAL_FILES).
     #[must_use]
     pub fn without_files(self) -> CheckedReply {
         CheckedReply {
@@ -154,14 +154,14 @@ impl CheckedReply {
         }
     }
 
-    /// The same for a command of one packet, numbered 0.
+    /// Expects the first packet's number behind a command of one packet, numbered 0.
     #[must_use]
     pub fn numbered(self) -> CheckedReply {
         let numbers = Numbers::Next(1);
         CheckedReply { numbers, ..self }
     }
 
-    /// The same for a reply that was checked when it came.
+    /// Follows a reply without checks: they were made when it came.
     #[must_use]
     pub fn unchecked(self) -> CheckedReply {
         CheckedReply {
@@ -171,7 +171,7 @@ impl CheckedReply {
         }
     }
 
-    /// The same for a statement that is not the first of its command: its packets are numbered on.
+    /// Expects numbers that go on from the statement in front, for all but the first of a command.
     #[must_use]
     pub fn behind(self) -> CheckedReply {
         let numbers = Numbers::Behind;

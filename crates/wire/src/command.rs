@@ -58,7 +58,7 @@ pub enum ReplyShape {
     Status,
     /// OK, ERR, or result sets.
     Results,
-    /// The same, or a request for a local file: LOAD DATA LOCAL.
+    /// OK, ERR, result sets, or a request for a local file: LOAD DATA LOCAL.
     LocalFile,
     /// Result sets, and the OK of a CALL behind all of them. MySQL (seen on 9.7) leaves
     /// SERVER_MORE_RESULTS_EXISTS out of those of XA RECOVER, SHOW TRIGGERS, SHOW PLUGINS and SHOW

@@ -165,7 +165,7 @@ pub fn wants_cursor(payload: &[u8]) -> bool {
         .is_some_and(|flags| flags & CURSOR_FLAGS != 0)
 }
 
-/// The same message (headers included) without asking for a cursor.
+/// Copies a COM_STMT_EXECUTE, headers included, without its request for a cursor.
 #[must_use]
 pub fn without_cursor(message: &[u8]) -> Vec<u8> {
     let mut message = message.to_vec();

@@ -40,7 +40,7 @@ pub(crate) enum Distribution {
 /// distribution, which is its successor's.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct RandArgs {
-    /// How rows are chosen
+    /// Distribution by which rows are drawn
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Distribution::Uniform)]
     rand_type: Distribution,
 

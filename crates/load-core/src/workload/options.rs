@@ -119,7 +119,7 @@ pub struct ScriptArgs {
           value_parser = clap::value_parser!(u16).range(1..=5_000))]
     pub number_of_ranges: u16,
 
-    /// How far a range of select_random_ranges reaches
+    /// Width of a range of select_random_ranges
     #[arg(long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(0..=2_147_483_647))]
     pub delta: u32,

@@ -22,7 +22,7 @@ pub fn parse_period(text: &str) -> Result<Duration, String> {
 /// Body of a message; both sides take these options.
 #[derive(Args, Clone, Debug)]
 pub struct BodyArgs {
-    /// What each message says
+    /// Text of each message
     #[arg(long, value_name = "TEXT", default_value = "ok")]
     pub payload: String,
 

@@ -38,19 +38,19 @@ pub struct HoldArgs {
     #[arg(long, value_name = "PLACE", value_parser = Place::tcp)]
     pub target: Place,
 
-    /// What is agreed with the server: a message after this time and after each such time
+    /// Period agreed with the server: a message comes this often from the connection's start on
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_period)]
     pub every: Duration,
 
-    /// What is agreed with the server: the message.
+    /// Message agreed with the server.
     #[command(flatten)]
     pub body: BodyArgs,
 
-    /// How much later than its time a message may come, or earlier
+    /// Most by which a message may come later than its time, or earlier
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_length)]
     pub late_after: Duration,
 
-    /// How long to hold when all connections stand [default: two periods]
+    /// Time to hold once all connections are open [default: two periods]
     #[arg(long, value_name = "TIME", value_parser = parse_period)]
     pub time: Option<Duration>,
 
@@ -66,7 +66,7 @@ pub struct HoldArgs {
 #[derive(Args, Clone, Debug)]
 #[command(args_override_self = true, verbatim_doc_comment, after_long_help = HTTP_EXAMPLE)]
 pub struct HttpArgs {
-    /// What is asked for: http://HOST[:PORT][/PATH], or https://... for TLS
+    /// URL to request: http://HOST[:PORT][/PATH], or https://... for TLS
     #[arg(value_name = "URL", value_parser = Place::http)]
     pub url: Place,
 
@@ -106,7 +106,7 @@ pub struct HttpArgs {
     #[arg(long)]
     pub no_keep_alive: bool,
 
-    /// How long to ask when all connections stand
+    /// Time to send requests once all connections are open
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_period)]
     pub time: Duration,
 
@@ -143,7 +143,7 @@ pub struct SwarmArgs {
           value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub connects_in_flight: u32,
 
-    /// How long one connection may take to open
+    /// Longest time for one connection to open
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_period)]
     pub connect_timeout: Duration,
 
