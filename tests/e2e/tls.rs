@@ -649,6 +649,10 @@ fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
     assert!(!output.status.success());
     let line = pool.wait_for("reason=tls-handshake").unwrap();
     assert!(line.contains("no way in common"), "{line}");
+    assert!(
+        line.contains("(signature algorithms extension required)"),
+        "{line}"
+    );
     // A client that does not trust the certificate says so.
     let mut other = Program::new("openssl");
     other.args([
@@ -661,8 +665,10 @@ fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
     ]);
     let output = other.stdin(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
-    pool.wait_for("the client refused it with the alert")
+    let line = pool
+        .wait_for("the client refused it with the alert")
         .unwrap();
+    assert!(line.contains("alert unknown CA (48);"), "{line}");
 }
 
 /// A program of OpenSSL's that is told what to do, and what it says.

@@ -17,7 +17,8 @@ pub fn check_writable(file: &Path) -> Result<(), String> {
     let shown = file.display();
     if !folder.is_dir() {
         return Err(format!(
-            "cannot write {shown}: there is no directory {folder:?}"
+            "cannot write {shown}: there is no directory {}",
+            folder.display()
         ));
     }
     if file.is_dir() {
@@ -36,10 +37,7 @@ mod tests {
         assert_eq!(check_writable(Path::new("result.json")), Ok(()));
         assert_eq!(check_writable(Path::new("/dev/null")), Ok(()));
         let missing = check_writable(Path::new("/nowhere/at/all.json")).unwrap_err();
-        assert!(
-            missing.contains("no directory \"/nowhere/at\""),
-            "{missing}"
-        );
+        assert!(missing.ends_with("no directory /nowhere/at"), "{missing}");
         let folder = check_writable(Path::new("/dev")).unwrap_err();
         assert!(folder.contains("it is a directory"), "{folder}");
     }

@@ -20,6 +20,7 @@ use crate::figures::counts::Counts;
 use crate::limited_log::LimitedLog;
 use crate::pool_members::Bar;
 use crate::shared::Shared;
+use reactor::tls_errors::{alert_words, plain};
 use reactor::{Key, Net};
 use rustls::Error;
 use std::io::{self, ErrorKind};
@@ -287,8 +288,9 @@ fn words_of(error: &io::Error) -> String {
     let inner = error.get_ref();
     match inner.and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(Error::AlertReceived(alert)) => format!(
-            "the client refused it with the alert {alert:?}; look at what the client verifies \
-             (CA, host name), and whether tls.cert has the whole chain"
+            "the client refused it with the alert {}; look at what the client verifies (CA, host \
+             name), and whether tls.cert has the whole chain",
+            alert_words(*alert)
         ),
         Some(Error::InvalidCertificate(why)) => format!(
             "the client's certificate is not accepted ({why}); look at its authority in \
@@ -298,11 +300,12 @@ fn words_of(error: &io::Error) -> String {
              tls.client_cert requires; give it one (--ssl-cert, --ssl-key)"
             .into(),
         Some(Error::PeerIncompatible(what)) => format!(
-            "the client and the pool have no way in common ({what:?}); the pool speaks TLS 1.2 \
-             with ECDHE and AEAD, and TLS 1.3"
+            "the client and the pool have no way in common ({}); the pool speaks TLS 1.2 with \
+             ECDHE and AEAD, and TLS 1.3",
+            plain(what)
         ),
         Some(Error::InvalidMessage(what)) => {
-            format!("what the client sent is no TLS ({what:?})")
+            format!("what the client sent is no TLS ({})", plain(what))
         }
         Some(error) => error.to_string(),
         None => error.to_string(),

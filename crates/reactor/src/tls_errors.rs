@@ -1,9 +1,11 @@
-//! Why TLS with a server cannot be had, in words that say whose fault it is and what to do.
+//! Messages for failed TLS with a server, in words that say whose fault it is and what to do.
 //!
 //! rustls tells the reasons apart; here each that a user can do something about gets that said
 //! with it, by the name of the option or setting ([`Hints`]), which differ from program to program.
 
 use rustls::{AlertDescription, CertificateError, Error};
+use std::fmt::Debug;
+use std::time::Duration;
 
 /// Settings that the user may change, for messages.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +27,9 @@ pub struct Hints {
 pub fn words(error: &Error, hints: &Hints) -> String {
     match error {
         Error::InvalidCertificate(reason) => certificate(reason, hints),
-        Error::InvalidMessage(_) => format!(
-            "the server's answer is no TLS ({error}); look whether it expects TLS on this port"
+        Error::InvalidMessage(what) => format!(
+            "the server's answer is no TLS ({}); look whether it expects TLS on this port",
+            plain(what)
         ),
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => format!(
             "the server speaks none of the protocols that were offered; look at {}",
@@ -43,14 +46,66 @@ pub fn words(error: &Error, hints: &Hints) -> String {
             | AlertDescription::CertificateUnknown
             | AlertDescription::UnknownCA),
         ) => format!(
-            "the server does not accept this client's certificate ({alert:?}); look at {}",
+            "the server does not accept this client's certificate ({}); look at {}",
+            alert_words(*alert),
             hints.own
         ),
-        Error::AlertReceived(alert) => format!("the server refused the connection: {alert:?}"),
-        Error::PeerIncompatible(_) => {
-            format!("the server and this client have no way in common: {error}")
+        Error::AlertReceived(alert) => {
+            format!("the server refused the connection: {}", alert_words(*alert))
         }
+        Error::PeerIncompatible(what) => format!(
+            "the server and this client have no way in common: {}",
+            plain(what)
+        ),
         error => error.to_string(),
+    }
+}
+
+/// Words and number of an alert: "handshake failure (40)".
+#[must_use]
+pub fn alert_words(alert: AlertDescription) -> String {
+    format!("{} ({})", plain(&alert), u8::from(alert))
+}
+
+/// Words of a variant's name in rustls: `NoCipherSuitesInCommon` is "no cipher suites in common".
+#[must_use]
+pub fn plain(variant: &impl Debug) -> String {
+    let name = format!("{variant:?}");
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric());
+    let letters: Vec<char> = name[..end.unwrap_or(name.len())].chars().collect();
+    let mut words = String::with_capacity(2 * letters.len());
+    for (place, letter) in letters.iter().enumerate() {
+        let is_capital = |at: usize| letters.get(at).is_some_and(char::is_ascii_uppercase);
+        let starts_word = is_capital(place) && place > 0 && !is_capital(place - 1);
+        if starts_word {
+            words.push(' ');
+        }
+        match is_capital(place) && !is_capital(place + 1) && place + 1 < letters.len() {
+            true => words.push(letter.to_ascii_lowercase()),
+            false => words.push(*letter),
+        }
+    }
+    words
+        .replace("tls12", "TLS 1.2")
+        .replace("tls13", "TLS 1.3")
+}
+
+/// Name of a certificate, of which rustls gives the Debug text: `DnsName("db")` is "db".
+fn presented_name(shown: &str) -> &str {
+    let inner = shown
+        .split_once('(')
+        .and_then(|(_, rest)| rest.strip_suffix(')'));
+    inner.unwrap_or(shown).trim_matches('"')
+}
+
+/// Length of time in its largest unit that is not below two: "3 days".
+fn length(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} minutes", seconds / 60),
+        7_200..172_800 => format!("{} hours", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
     }
 }
 
@@ -72,19 +127,34 @@ fn certificate(error: &CertificateError, hints: &Hints) -> String {
         } => {
             let presented = match presented.as_slice() {
                 [] => "no name at all".to_owned(),
-                names => names.join(", "),
+                names => {
+                    let names: Vec<_> = names.iter().map(|name| presented_name(name)).collect();
+                    names.join(", ")
+                }
             };
             format!(
                 "{of} is not valid for '{}' but for {presented}; {name} expects another name",
                 expected.to_str()
             )
         }
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            format!("{of} has expired ({error}); renew it, or look at this machine's clock")
+        CertificateError::Expired => {
+            format!("{of} has expired; renew it, or look at this machine's clock")
         }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            format!("{of} is not valid yet ({error}); look at the clocks of both machines")
+        CertificateError::ExpiredContext { time, not_after } => format!(
+            "{of} has expired {} ago; renew it, or look at this machine's clock",
+            length(Duration::from_secs(
+                time.as_secs().saturating_sub(not_after.as_secs())
+            ))
+        ),
+        CertificateError::NotValidYet => {
+            format!("{of} is not valid yet; look at the clocks of both machines")
         }
+        CertificateError::NotValidYetContext { time, not_before } => format!(
+            "{of} is not valid yet, but in {}; look at the clocks of both machines",
+            length(Duration::from_secs(
+                not_before.as_secs().saturating_sub(time.as_secs())
+            ))
+        ),
         CertificateError::UnknownIssuer => format!(
             "{of} was not signed by an authority that is trusted here; name the authority's \
              certificate with {ca}, or check nothing with {unchecked}"
@@ -109,7 +179,8 @@ fn certificate(error: &CertificateError, hints: &Hints) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustls::pki_types::ServerName;
+    use rustls::PeerIncompatible;
+    use rustls::pki_types::{ServerName, UnixTime};
 
     const HINTS: Hints = Hints {
         ca: "--ca",
@@ -127,7 +198,7 @@ mod tests {
             presented: vec!["DnsName(\"other.example\")".to_owned()],
         });
         assert!(name.contains("'db.example'"), "{name}");
-        assert!(name.contains("other.example"), "{name}");
+        assert!(name.contains("but for other.example;"), "{name}");
         assert!(name.contains("--tls-name"), "{name}");
         assert!(of(CertificateError::Expired).contains("has expired"));
         assert!(of(CertificateError::NotValidYet).contains("not valid yet"));
@@ -139,7 +210,28 @@ mod tests {
         assert!(distrusts.contains("does not accept"), "{distrusts}");
         assert_eq!(
             alert(AlertDescription::HandshakeFailure),
-            "the server refused the connection: HandshakeFailure"
+            "the server refused the connection: handshake failure (40)"
         );
+        assert!(distrusts.contains("(unknown CA (48))"), "{distrusts}");
+        let expired = of(CertificateError::ExpiredContext {
+            time: UnixTime::since_unix_epoch(Duration::from_secs(300_000)),
+            not_after: UnixTime::since_unix_epoch(Duration::from_secs(30_000)),
+        });
+        assert!(expired.contains("has expired 3 days ago;"), "{expired}");
+    }
+    #[test]
+    fn names_of_rustls_are_shown_as_words() {
+        let without = Error::PeerIncompatible(PeerIncompatible::NoCipherSuitesInCommon);
+        let said = words(&without, &HINTS);
+        assert!(said.ends_with(": no cipher suites in common"), "{said}");
+        assert_eq!(
+            plain(&PeerIncompatible::Tls12NotOffered),
+            "TLS 1.2 not offered"
+        );
+        assert_eq!(presented_name("IpAddress(127.0.0.1)"), "127.0.0.1");
+        assert_eq!(presented_name("DirectoryName"), "DirectoryName");
+        for (seconds, shown) in [(119, "119 s"), (120, "2 minutes"), (7_200, "2 hours")] {
+            assert_eq!(length(Duration::from_secs(seconds)), shown);
+        }
     }
 }

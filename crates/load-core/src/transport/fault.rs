@@ -52,7 +52,7 @@ mod tests {
             (alert.code, alert.message.as_str()),
             (
                 2026,
-                "TLS: the server refused the connection: HandshakeFailure"
+                "TLS: the server refused the connection: handshake failure (40)"
             )
         );
     }
