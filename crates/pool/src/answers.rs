@@ -21,7 +21,8 @@ use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
 use crate::statement_logs::{Logging, StatementLogs};
 use crate::to_client::ToClient;
-use reactor::{Key, Net, Slots};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Net, Slots};
 use session::last_statement::{COUNTS, RowCount};
 use sql::lex::Server;
 use wire::auth::Plugin;
@@ -38,7 +39,7 @@ use wire::track::Bound;
 pub(crate) struct Answers<'a, N: Net> {
     pub(crate) to: ToClient<'a, N>,
     pub(crate) settings: &'a Settings,
-    pub(crate) backends: &'a Slots<Backend<N::Sock>>,
+    pub(crate) backends: &'a Slots<Backend<N::Sock>, BackendId>,
     pub(crate) pools: &'a BackendPools,
     pub(crate) digests: &'a Digests,
     pub(crate) logs: &'a mut StatementLogs,
@@ -51,13 +52,13 @@ pub(crate) struct Answers<'a, N: Net> {
 
 impl<N: Net> Answers<'_, N> {
     /// Status flags that this client is shown.
-    fn status(&self, key: Key) -> u16 {
+    fn status(&self, key: ClientId) -> u16 {
         let view = ClientView::of(key, self.to.clients, self.backends);
         view.map_or(0, |view| view.status(self.to.shared.server.flavour))
     }
 
     /// An OK.
-    pub(crate) fn ok(&mut self, key: Key, ok: &OwnOk<'_>) {
+    pub(crate) fn ok(&mut self, key: ClientId, ok: &OwnOk<'_>) {
         let status = self.status(key);
         let Some(client) = self.to.clients.get_mut(key) else {
             return;
@@ -72,7 +73,7 @@ impl<N: Net> Answers<'_, N> {
     }
 
     /// An error, as the answer to the client's command.
-    pub(crate) fn error(&mut self, key: Key, code: ErrorCode, text: &str) {
+    pub(crate) fn error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
         let mut logging = Logging {
             net: &*self.to.net,
             shared: self.to.shared,
@@ -96,7 +97,7 @@ impl<N: Net> Answers<'_, N> {
     }
 
     /// The error for a refusal, as the answer to the client's command.
-    pub(crate) fn refuse(&mut self, key: Key, refusal: &Refusal) {
+    pub(crate) fn refuse(&mut self, key: ClientId, refusal: &Refusal) {
         *self.counts.refusals.entry(refusal.name()).or_default() += 1;
         // An execution was refused, and is over for its client: so is the long data for it.
         if let Some(client) = self.to.clients.get_mut(key)
@@ -108,20 +109,20 @@ impl<N: Net> Answers<'_, N> {
     }
 
     /// Refuses, and counts the refusal among those that a limit or a rule has met.
-    pub(crate) fn refuse_counted(&mut self, key: Key, refusal: &Refusal) -> Handled {
+    pub(crate) fn refuse_counted(&mut self, key: ClientId, refusal: &Refusal) -> Handled {
         self.counts.refused += 1;
         self.refuse(key, refusal);
         Handled::Used
     }
 
     /// Every statement that the client's backend may have is held by a cursor.
-    pub(crate) fn refuse_to_prepare(&mut self, key: Key) -> Handled {
+    pub(crate) fn refuse_to_prepare(&mut self, key: ClientId) -> Handled {
         let max = self.to.shared.prepared_of_backend(self.settings);
         self.refuse_counted(key, &Refusal::Prepared(Unprepared::Full { max }))
     }
 
     /// The server's words for a command that cannot be read.
-    pub(crate) fn malformed(&mut self, key: Key) {
+    pub(crate) fn malformed(&mut self, key: ClientId) {
         let end = match self.to.shared.server.flavour {
             Server::MySql(_) => ".",
             _ => "",
@@ -131,7 +132,7 @@ impl<N: Net> Answers<'_, N> {
     }
 
     /// The answer to COM_PING.
-    pub(crate) fn pong(&mut self, key: Key) {
+    pub(crate) fn pong(&mut self, key: ClientId) {
         if let Some(client) = self.to.clients.get_mut(key) {
             client.last.answered(0);
         }
@@ -139,7 +140,7 @@ impl<N: Net> Answers<'_, N> {
     }
 
     /// Tells a client the end of its KILL.
-    pub(crate) fn killed(&mut self, key: Key, end: &KillEnd) {
+    pub(crate) fn killed(&mut self, key: ClientId, end: &KillEnd) {
         let mysql = self.to.shared.server.flavour.is_mysql();
         let Some(client) = self.to.clients.get_mut(key) else {
             return;
@@ -160,7 +161,7 @@ impl<N: Net> Answers<'_, N> {
     }
 
     /// The first packet of a connection.
-    pub(crate) fn greeting(&mut self, key: Key, nonce_key: &[u8; 32]) {
+    pub(crate) fn greeting(&mut self, key: ClientId, nonce_key: &[u8; 32]) {
         let Some(client) = self.to.clients.get_mut(key) else {
             return;
         };
@@ -183,7 +184,7 @@ impl<N: Net> Answers<'_, N> {
 
     /// The OK of a login: what it proves to clients of MariaDB is its info, and it reports the
     /// default schema.
-    pub(crate) fn end_login(&mut self, key: Key, front: &[u8]) {
+    pub(crate) fn end_login(&mut self, key: ClientId, front: &[u8]) {
         let server = &self.to.shared.server;
         self.counts.logins += 1;
         let (mut proof, mut reports) = (None, Vec::new());
@@ -208,7 +209,7 @@ impl<N: Net> Answers<'_, N> {
     }
 
     /// Conditions, by rows that were kept: who has been shown them has read its counts.
-    pub(crate) fn show(&mut self, key: Key, rows: &[u8]) {
+    pub(crate) fn show(&mut self, key: ClientId, rows: &[u8]) {
         if let Some(client) = self.to.clients.get_mut(key) {
             client.last.disown(COUNTS);
         }
@@ -216,7 +217,7 @@ impl<N: Net> Answers<'_, N> {
     }
 
     /// A reply that was kept, in the form that this client understands.
-    pub(crate) fn replay(&mut self, key: Key, kept: &[u8]) {
+    pub(crate) fn replay(&mut self, key: ClientId, kept: &[u8]) {
         let status = self.status(key);
         let Some(client) = self.to.clients.get_mut(key) else {
             return;
@@ -276,7 +277,7 @@ mod tests {
         shared: Shared,
         settings: Arc<Settings>,
         clients: Clients<()>,
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
         pools: BackendPools,
         digests: Digests,
         logs: StatementLogs,
@@ -290,7 +291,7 @@ mod tests {
     }
 
     impl Bench {
-        fn new() -> (Bench, Key) {
+        fn new() -> (Bench, ClientId) {
             let mut client = Client::of_tests(Time(1), Rc::default());
             client.seq = 5;
             let mut clients = Clients::default();

@@ -31,7 +31,8 @@ use crate::backend::riders::Riders;
 use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
 use crate::server::backend_tls::{BackendTls, Security};
-use reactor::{Address, Key, Time};
+use crate::tokens::ClientId;
+use reactor::{Address, Time};
 use session::meter::{Charge, Meter};
 use session::prepared::OnBackend;
 use session::read_back::{Asked, Properties};
@@ -110,7 +111,7 @@ pub(crate) enum SchemaThere {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Typed {
     /// The client whose session it was, unless that has started over since.
-    pub(crate) by: Option<Key>,
+    pub(crate) by: Option<ClientId>,
     /// Value that decided them: [`Session::typing`].
     pub(crate) typing: Text,
 }
@@ -212,7 +213,7 @@ pub(crate) struct Left {
 pub(crate) struct InFlight {
     /// Client that the command belongs to; `None` for the pool's own on a fresh backend, and when
     /// the client has gone.
-    pub(crate) owner: Option<Key>,
+    pub(crate) owner: Option<ClientId>,
     /// Why it was sent.
     pub(crate) purpose: Purpose,
     /// Follows its reply.
@@ -244,7 +245,7 @@ impl InFlight {
     }
 
     /// A command of the pool's own.
-    pub(crate) fn own(owner: Option<Key>, purpose: Purpose, shape: ReplyShape) -> InFlight {
+    pub(crate) fn own(owner: Option<ClientId>, purpose: Purpose, shape: ReplyShape) -> InFlight {
         let reply = CheckedReply::new(shape);
         InFlight {
             owner,
@@ -316,7 +317,7 @@ pub(crate) struct Backend<S> {
     /// Its session has been reset since its login.
     pub(crate) was_reset: bool,
     /// The client whose conditions (warnings, errors) it may still hold.
-    pub(crate) conditions_of: Option<Key>,
+    pub(crate) conditions_of: Option<ClientId>,
     /// Read-back for that client that is under way.
     pub(crate) asked: Option<LazyReadback>,
     /// State of its transaction.
@@ -351,7 +352,7 @@ pub(crate) struct Backend<S> {
     /// Since when something has been in flight.
     pub(crate) busy_since: Time,
     /// The client that has it.
-    pub binding: Binding,
+    pub binding: Binding<ClientId>,
     /// Summary of the oldest reply so far.
     pub summary: ReplySummary,
     /// The reply of a command of the pool's own, being collected.
@@ -377,8 +378,8 @@ impl<S> Endpoint<S> {
 
 impl<S> Backend<S> {
     /// The client that has it; of several, the one whose reply is next.
-    pub(crate) fn lease(&self) -> Option<Key> {
-        self.binding.key()
+    pub(crate) fn lease(&self) -> Option<ClientId> {
+        self.binding.id()
     }
 
     /// A connection that is being opened.
@@ -483,9 +484,9 @@ impl<S> Backend<S> {
     /// Takes those from this backend who ride on it, each with what becomes of its statement, in
     /// the order in which they were sent; nobody waits for the replies any more. `but` is none of
     /// them.
-    pub(crate) fn part_riders(&mut self, but: Option<Key>) -> Vec<(Key, Parted)> {
+    pub(crate) fn part_riders(&mut self, but: Option<ClientId>) -> Vec<(ClientId, Parted)> {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();
-        let mut riders: Vec<(Key, Parted)> = Vec::new();
+        let mut riders: Vec<(ClientId, Parted)> = Vec::new();
         for (place, command) in self.flight.iter_mut().enumerate() {
             let sent = self.riders.take_oldest(std::mem::take(&mut command.kept));
             let Some(rider) = command.owner.take_if(|rider| Some(*rider) != but) else {
@@ -508,7 +509,7 @@ impl<S> Backend<S> {
 
     /// A client's statement is left to those who ride with it: nobody waits for its reply any more.
     /// `false` where it is not in flight, or its reply has begun, and ends soon.
-    pub(crate) fn leave_to_riders(&mut self, victim: Key, now: Time) -> bool {
+    pub(crate) fn leave_to_riders(&mut self, victim: ClientId, now: Time) -> bool {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();
         let owns = |c: &InFlight| c.owner == Some(victim) && c.purpose == Purpose::Statement;
         let Some(place) = self.flight.iter().position(owns) else {
@@ -628,7 +629,7 @@ impl<S> Backend<S> {
 
     /// A statement is sent in this session, or has led to it: stored code may get its types from
     /// now on. Those that it gets where the session has set nothing are everybody's.
-    pub(crate) fn note_typing(&mut self, by: Key, session: &Session) {
+    pub(crate) fn note_typing(&mut self, by: ClientId, session: &Session) {
         let Some(typing) = session.typing() else {
             return;
         };
@@ -641,7 +642,7 @@ impl<S> Backend<S> {
     }
 
     /// True if stored code may have types there of this client's session.
-    pub(crate) fn has_types_of(&self, client: Key) -> bool {
+    pub(crate) fn has_types_of(&self, client: ClientId) -> bool {
         (self.typed.as_ref()).is_some_and(|typed| typed.by == Some(client))
     }
 
@@ -704,7 +705,7 @@ mod tests {
     #[test]
     fn a_statement_is_left_to_riders_until_its_reply_has_begun() {
         let mut backend = backend();
-        let keys = [1, 2].map(|number| Key::from_parts(number, 0));
+        let keys = [1, 2].map(|number| ClientId::from_parts(number, 0));
         for key in keys {
             let shape = ReplyShape::Results;
             backend.expect(InFlight::own(Some(key), Purpose::Statement, shape));

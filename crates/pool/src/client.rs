@@ -26,7 +26,8 @@ use crate::client::place::Place;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
 use crate::server::server_facts::ServerFacts;
-use reactor::{Key, Time};
+use crate::tokens::BackendId;
+use reactor::Time;
 use session::holds::Holds;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
@@ -236,7 +237,7 @@ pub(crate) struct Client<S> {
     /// Variables that may have been set on its backend and were neither reported nor read back.
     pub(crate) touched: Option<Box<Touched>>,
     /// The backend bound to it.
-    pub binding: Binding,
+    pub binding: Binding<BackendId>,
     /// State that its last statement has left for questions about it.
     pub(crate) last: LastStatement,
 }
@@ -298,8 +299,8 @@ impl<S> Client<S> {
     }
 
     /// The backend that it has.
-    pub(crate) fn lease(&self) -> Option<Key> {
-        self.binding.key()
+    pub(crate) fn lease(&self) -> Option<BackendId> {
+        self.binding.id()
     }
 
     /// A connection that has just been accepted.

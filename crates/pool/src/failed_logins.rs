@@ -20,8 +20,9 @@ use crate::figures::counts::Counts;
 use crate::limited_log::LimitedLog;
 use crate::pool_members::Bar;
 use crate::shared::Shared;
+use crate::tokens::ClientId;
+use reactor::Net;
 use reactor::tls_errors::{alert_words, plain};
-use reactor::{Key, Net};
 use rustls::Error;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -86,7 +87,7 @@ impl<N: Net> FailedLogins<'_, N> {
     }
 
     /// Logs that a client was turned away before it had logged in.
-    pub(crate) fn note_refused(&mut self, key: Key, refusal: &Refusal) {
+    pub(crate) fn note_refused(&mut self, key: ClientId, refusal: &Refusal) {
         if let Some(client) = self.clients.get(key) {
             let peer = client.transport.peer(self.net);
             let login = client.login.as_deref();
@@ -96,13 +97,13 @@ impl<N: Net> FailedLogins<'_, N> {
     }
 
     /// The same, and counts it: it is answered by nobody who does.
-    pub(crate) fn count_refused(&mut self, key: Key, refusal: &Refusal) {
+    pub(crate) fn count_refused(&mut self, key: ClientId, refusal: &Refusal) {
         self.count(refusal);
         self.note_refused(key, refusal);
     }
 
     /// A connection cannot go on for what came under TLS. The alert has told the client.
-    pub(crate) fn tls_failed(&mut self, key: Key, error: &io::Error) {
+    pub(crate) fn tls_failed(&mut self, key: ClientId, error: &io::Error) {
         let is_known = self.clients.get(key).is_none_or(|client| client.is_known());
         if error.kind() == ErrorKind::InvalidData && !is_known {
             let refusal = Refusal::Tls(words_of(error));
@@ -113,7 +114,7 @@ impl<N: Net> FailedLogins<'_, N> {
 
     /// Has a worker decrypt what a client sent for its password, or says why not. One of whom
     /// nothing is known any more is closed.
-    pub(crate) fn check(&mut self, key: Key, answer: &[u8]) -> Option<Denial> {
+    pub(crate) fn check(&mut self, key: ClientId, answer: &[u8]) -> Option<Denial> {
         let now = self.net.now();
         let client = self.clients.get_mut(key)?;
         let address = client.transport.peer(self.net).map(|peer| peer.ip());
@@ -155,7 +156,7 @@ impl<N: Net> FailedLogins<'_, N> {
     /// own words.
     pub(crate) fn deny(
         &mut self,
-        key: Key,
+        key: ClientId,
         name: &[u8],
         with_password: bool,
         bar: Option<Bar>,
@@ -207,7 +208,7 @@ impl<N: Net> FailedLogins<'_, N> {
 
     /// A client that logs in has gone. Where it was asked for its password without TLS, it may have
     /// gone for that: clients say so to their users (error 2061), and to nobody else.
-    pub(crate) fn note_gone(&mut self, key: Key) {
+    pub(crate) fn note_gone(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -237,7 +238,7 @@ impl<N: Net> FailedLogins<'_, N> {
 
     /// Holds a client's error back; nothing else of it is looked at until then. Of those that end
     /// their connection, one without a delay, or for which there is no room, is heard at once.
-    pub(crate) fn hold_back(&mut self, key: Key, after: After, denial: &Denial) -> Heard {
+    pub(crate) fn hold_back(&mut self, key: ClientId, after: After, denial: &Denial) -> Heard {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return Heard::Later;
@@ -336,7 +337,7 @@ mod tests {
 
     impl Bench {
         /// With a client that is logging in from 192.0.2.7.
-        fn new() -> (Bench, Key) {
+        fn new() -> (Bench, ClientId) {
             let net = Scripted {
                 peer: Some("192.0.2.7:4000".parse().unwrap()),
                 ..Scripted::default()
@@ -369,7 +370,7 @@ mod tests {
             }
         }
 
-        fn state(&self, key: Key) -> ClientState {
+        fn state(&self, key: ClientId) -> ClientState {
             self.clients.get(key).unwrap().state()
         }
     }

@@ -13,7 +13,8 @@ use crate::client::clients::Clients;
 use crate::queue::bulk::{Bulk, Piece};
 use crate::shared::Shared;
 use crate::slow_readers::SlowReaders;
-use reactor::{Key, Net, Read, Slots};
+use crate::tokens::BackendId;
+use reactor::{Net, Read, Slots};
 use std::io;
 
 /// Bytes read of a reply that is not long, but for a part of the last read; then others have
@@ -47,7 +48,7 @@ pub(crate) struct Pace {
 /// The backends of a group, and those among them that are read later.
 pub(crate) struct FromBackend<'a, N: Net> {
     pub(crate) net: &'a mut N,
-    pub(crate) backends: &'a mut Slots<Backend<N::Sock>>,
+    pub(crate) backends: &'a mut Slots<Backend<N::Sock>, BackendId>,
     pub(crate) clients: &'a Clients<N::Sock>,
     pub(crate) shared: &'a Shared,
     pub(crate) slow_readers: &'a mut SlowReaders,
@@ -59,13 +60,13 @@ pub(crate) struct FromBackend<'a, N: Net> {
 
 impl<N: Net> FromBackend<'_, N> {
     /// True if its reply is long by now.
-    pub(crate) fn is_long(&self, key: Key) -> bool {
+    pub(crate) fn is_long(&self, key: BackendId) -> bool {
         let backend = self.backends.get(key);
         backend.is_some_and(|backend| backend.summary.len >= self.shared.long_reply)
     }
 
     /// How much of it is read: a piece of a long reply, and of another as much as makes it long.
-    pub(crate) fn pace(&self, key: Key) -> Pace {
+    pub(crate) fn pace(&self, key: BackendId) -> Pace {
         match self.is_long(key) {
             true => Pace {
                 share: READ_LEN_LONG,
@@ -79,7 +80,7 @@ impl<N: Net> FromBackend<'_, N> {
     }
 
     /// True if there may be bytes, and the client that they are for has taken the last ones.
-    fn may_read(&self, key: Key) -> bool {
+    fn may_read(&self, key: BackendId) -> bool {
         let now = self.net.now();
         self.backends.get(key).is_some_and(|backend| {
             (self.slow_readers).may_read(backend, self.clients, self.shared, now)
@@ -88,7 +89,7 @@ impl<N: Net> FromBackend<'_, N> {
 
     /// True if a backend whose handshake is under way may go on with it in this turn; if not, it is
     /// read in one of the next.
-    pub(crate) fn takes_handshake(&mut self, key: Key) -> bool {
+    pub(crate) fn takes_handshake(&mut self, key: BackendId) -> bool {
         let backend = self.backends.get(key);
         if !backend.is_some_and(|backend| backend.transport.is_handshaking()) {
             return true;
@@ -103,7 +104,7 @@ impl<N: Net> FromBackend<'_, N> {
 
     /// Reads at most `len` bytes of a backend, behind those that were left of the last read. What
     /// is not used of them is to be given back ([`FromBackend::give_back`]).
-    pub(crate) fn read(&mut self, key: Key, buffer: &mut Vec<u8>, len: usize) -> FromServer {
+    pub(crate) fn read(&mut self, key: BackendId, buffer: &mut Vec<u8>, len: usize) -> FromServer {
         if !self.may_read(key) {
             return FromServer::Nothing;
         }
@@ -131,14 +132,14 @@ impl<N: Net> FromBackend<'_, N> {
     }
 
     /// What was not used of the last read.
-    pub(crate) fn give_back(&mut self, key: Key, rest: &[u8]) {
+    pub(crate) fn give_back(&mut self, key: BackendId, rest: &[u8]) {
         if let Some(backend) = self.backends.get_mut(key) {
             backend.input.extend_from_slice(rest);
         }
     }
 
     /// Its share of the turn is over: what it still has is read later.
-    pub(crate) fn put_off(&mut self, key: Key) {
+    pub(crate) fn put_off(&mut self, key: BackendId) {
         if self.may_read(key) {
             match self.is_long(key) {
                 true => self.bulk.push(Piece::Reply(key)),
@@ -158,8 +159,8 @@ mod tests {
     use crate::buffers::spool::Spool;
     use crate::client::{Client, ClientState};
     use crate::scripted::{Scripted, shared};
-    use crate::tokens::BACKEND;
-    use reactor::{Event, Time, Token};
+    use crate::tokens::ClientId;
+    use reactor::{Event, Time};
     use std::rc::Rc;
     use wire::command::ReplyShape;
 
@@ -167,7 +168,7 @@ mod tests {
 
     struct Bench {
         net: Scripted,
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
         clients: Clients<()>,
         shared: Shared,
         slow_readers: SlowReaders,
@@ -177,7 +178,7 @@ mod tests {
 
     impl Bench {
         /// A client whose statement runs on a backend, from which there may be bytes.
-        fn new() -> (Bench, Key, Key) {
+        fn new() -> (Bench, ClientId, BackendId) {
             let shared = shared("");
             let client = Client::of_tests(NOW, Rc::default());
             let (mut clients, mut backends) = (Clients::default(), Slots::default());
@@ -208,10 +209,10 @@ mod tests {
         }
 
         /// There may be bytes from the backend.
-        fn tells(&mut self, key: Key) {
+        fn tells(&mut self, key: BackendId) {
             let backend = self.backends.get_mut(key).unwrap();
             backend.transport.note(Event {
-                token: Token::new(BACKEND, key),
+                token: key.token(),
                 readable: true,
                 writable: false,
                 closed: false,
@@ -231,7 +232,7 @@ mod tests {
         }
 
         /// The client has not taken what was read before.
-        fn holds_up(&mut self, owner: Key, len: usize) {
+        fn holds_up(&mut self, owner: ClientId, len: usize) {
             let client = self.clients.get_mut(owner).unwrap();
             client.output.insert(Box::default()).bytes = vec![0; len];
         }

@@ -19,7 +19,8 @@ use crate::errors::reasons::Refusal;
 use crate::figures::counts::Counts;
 use crate::input_room::{InputRoom, Takes};
 use crate::shared::Shared;
-use reactor::{Key, Net, Read};
+use crate::tokens::ClientId;
+use reactor::{Net, Read};
 use std::io;
 use wire::packet::{Frame, frame};
 use wire::wiped::wipe;
@@ -84,7 +85,7 @@ impl Fresh {
 
 impl<N: Net> FromClient<'_, N> {
     /// A client has closed its connection while it waits for something.
-    pub(crate) fn hung_up(&mut self, key: Key) {
+    pub(crate) fn hung_up(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -108,7 +109,7 @@ impl<N: Net> FromClient<'_, N> {
     }
 
     /// Reads more bytes of a client.
-    pub(crate) fn read(&mut self, key: Key) -> Got {
+    pub(crate) fn read(&mut self, key: ClientId) -> Got {
         let Some(client) = self.clients.get(key) else {
             return Got::Nothing;
         };
@@ -145,14 +146,14 @@ impl<N: Net> FromClient<'_, N> {
         }
     }
 
-    fn read_into(&mut self, key: Key, buffer: &mut [u8]) -> Result<usize, Got> {
+    fn read_into(&mut self, key: ClientId, buffer: &mut [u8]) -> Result<usize, Got> {
         let client = self.clients.get_mut(key).ok_or(Got::Nothing)?;
         let read = (client.transport).read_counted(self.net, buffer, self.tls_bytes);
         self.came(key, read)
     }
 
     /// What a read comes to where it brings no bytes.
-    fn came(&mut self, key: Key, read: Read) -> Result<usize, Got> {
+    fn came(&mut self, key: ClientId, read: Read) -> Result<usize, Got> {
         match read {
             Read::Bytes(n) => Ok(n),
             Read::Blocked => Err(Got::Nothing),
@@ -165,7 +166,7 @@ impl<N: Net> FromClient<'_, N> {
     }
 
     /// Reads behind what is kept already: the rest of a command that has not come whole.
-    fn read_behind(&mut self, key: Key) -> Got {
+    fn read_behind(&mut self, key: ClientId) -> Got {
         let input = (self.clients.get(key)).and_then(|client| client.input.as_ref());
         let Some(input) = input else {
             return Got::Nothing;
@@ -200,7 +201,7 @@ impl<N: Net> FromClient<'_, N> {
     }
 
     /// Unpacks a piece of a client's frames into its input, or reads more of them.
-    fn read_frames(&mut self, key: Key) -> Got {
+    fn read_frames(&mut self, key: ClientId) -> Got {
         for _ in 0..PIECES_MAX {
             let Some(client) = self.clients.get_mut(key) else {
                 return Got::Nothing;
@@ -243,7 +244,7 @@ impl<N: Net> FromClient<'_, N> {
     }
 
     /// A frame cannot be used: its client is told so, and goes.
-    fn refuse_frame(&mut self, key: Key, refusal: Refusal) -> Got {
+    fn refuse_frame(&mut self, key: ClientId, refusal: Refusal) -> Got {
         if let Some(client) = self.clients.get_mut(key) {
             client.drop_frame();
         }
@@ -262,7 +263,7 @@ impl<N: Net> FromClient<'_, N> {
             runs && silent && client.is_held()
         };
         let found = self.clients.iter().filter(|(_, client)| departed(client));
-        let found: Vec<Key> = found.map(|(key, _)| key).collect();
+        let found: Vec<ClientId> = found.map(|(key, _)| key).collect();
         for key in found {
             let Some(client) = self.clients.get_mut(key) else {
                 continue;
@@ -278,7 +279,7 @@ impl<N: Net> FromClient<'_, N> {
     }
 
     /// So many of these bytes are used up; the others are kept with their client.
-    pub(crate) fn give_back(&mut self, key: Key, fresh: Fresh, used: usize) {
+    pub(crate) fn give_back(&mut self, key: ClientId, fresh: Fresh, used: usize) {
         let Fresh {
             mut scratch,
             len,
@@ -304,7 +305,7 @@ impl<N: Net> FromClient<'_, N> {
 mod tests {
     use super::*;
     use crate::scripted::{Scripted, shared};
-    use reactor::{Event, Time, Token};
+    use reactor::{Event, Time};
     use std::rc::Rc;
     use std::sync::Arc;
 
@@ -322,7 +323,7 @@ mod tests {
 
     impl Bench {
         /// With a client that has sent something, and stands here in its life.
-        fn new(state: ClientState, incoming: &[u8]) -> (Bench, Key) {
+        fn new(state: ClientState, incoming: &[u8]) -> (Bench, ClientId) {
             let mut client = Client::of_tests(Time(1), Rc::default());
             if state == ClientState::Idle {
                 client.login = None;
@@ -347,10 +348,10 @@ mod tests {
         }
 
         /// Bytes come from the client.
-        fn comes(&mut self, key: Key, bytes: &[u8]) {
+        fn comes(&mut self, key: ClientId, bytes: &[u8]) {
             self.net.incoming = bytes.to_vec();
             let event = Event {
-                token: Token::new(crate::tokens::CLIENT, key),
+                token: key.token(),
                 readable: true,
                 writable: false,
                 closed: false,
@@ -373,7 +374,7 @@ mod tests {
             }
         }
 
-        fn input(&self, key: Key) -> Option<&[u8]> {
+        fn input(&self, key: ClientId) -> Option<&[u8]> {
             let input = self.clients.get(key)?.input.as_ref()?;
             Some(input)
         }

@@ -60,10 +60,10 @@ use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
 use crate::slow_readers::SlowReaders;
 use crate::statement_logs::StatementLogs;
-use crate::tokens::{BACKEND, CLIENT, KILL_CONNECTION, LISTENER};
+use crate::tokens::{BACKEND, BackendId, CLIENT, ClientId, KILL_CONNECTION, LISTENER};
 use crate::upgrade::aside::Aside;
 use crate::watched::code_catalogue::Seen;
-use reactor::{Event, Key, Net, Slots, Time, Token};
+use reactor::{Event, Net, Slots, Time, Token};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;
 use session::prepared::Definitions;
@@ -88,7 +88,7 @@ pub struct Group<N: Net> {
     settings_epoch: u64,
     pub(crate) index: usize,
     pub(crate) clients: Clients<N::Sock>,
-    pub(crate) backends: Slots<Backend<N::Sock>>,
+    pub(crate) backends: Slots<Backend<N::Sock>, BackendId>,
     pub(crate) backend_pools: BackendPools,
     pub(crate) sessions: Interner,
     /// Bytes that are kept for clients.
@@ -115,7 +115,7 @@ pub struct Group<N: Net> {
     /// Global defaults that sessions begin with.
     pub(crate) begun: Begun,
     /// Backends that something is to be written to at the end of the turn.
-    pub(crate) dirty: Vec<Key>,
+    pub(crate) dirty: Vec<BackendId>,
     /// Long work that goes on in later turns.
     pub(crate) bulk: Bulk,
     /// Connections that wait to be accepted.
@@ -131,9 +131,9 @@ pub struct Group<N: Net> {
     /// Clients that do not read their replies.
     pub(crate) slow_readers: SlowReaders,
     /// `@@last_gtid` of each client to which one was reported.
-    pub(crate) gtids: BTreeMap<Key, LastGtid>,
+    pub(crate) gtids: BTreeMap<ClientId, LastGtid>,
     /// Counts of clients by their address; without such limits there are none.
-    pub(crate) seats: HashMap<Key, Seat>,
+    pub(crate) seats: HashMap<ClientId, Seat>,
     /// Messages that its thread has to hand over.
     pub outbox: Outbox,
     /// Lines about logins that failed, and about lost connections to the server.
@@ -275,9 +275,9 @@ impl<N: Net> Group<N> {
             let key = event.token.key();
             match event.token.kind() {
                 LISTENER => self.arrivals.knock(key.parts().0 as usize),
-                CLIENT => self.on_client(key, *event),
-                BACKEND => self.on_backend(key, *event),
-                KILL_CONNECTION => self.on_kill_connection(key, *event),
+                CLIENT => self.on_client(key.into(), *event),
+                BACKEND => self.on_backend(key.into(), *event),
+                KILL_CONNECTION => self.on_kill_connection(key.into(), *event),
                 _ => {}
             }
         }
@@ -338,9 +338,10 @@ impl<N: Net> Group<N> {
     /// statement.
     fn fetch_client(&self, token: Token) {
         let client = match token.kind() {
-            CLIENT => Some(token.key()),
+            CLIENT => Some(token.key().into()),
             BACKEND => {
-                (self.backends.get(token.key())).and_then(|backend| backend.flight().front()?.owner)
+                let backend = self.backends.get(token.key().into());
+                backend.and_then(|backend| backend.flight().front()?.owner)
             }
             _ => None,
         };

@@ -29,7 +29,8 @@ use crate::config::Settings;
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::figures::counts::Counts;
 use crate::shared::Shared;
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use std::sync::atomic::Ordering::Relaxed;
 use wire::packet::{Frame, HEADER_LEN, PAYLOAD_MAX, frame};
 
@@ -84,7 +85,7 @@ pub(crate) struct InputRoom<'a, S> {
 
 impl<S> InputRoom<'_, S> {
     /// Brings the counts of what a client holds up to date.
-    pub(crate) fn count(&mut self, key: Key) {
+    pub(crate) fn count(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -102,7 +103,7 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    fn set_counted(&mut self, key: Key, held: usize) {
+    fn set_counted(&mut self, key: ClientId, held: usize) {
         let holder = self.inputs.holders.entry(key).or_default();
         let before = std::mem::replace(&mut holder.counted, held);
         if before != held {
@@ -113,7 +114,7 @@ impl<S> InputRoom<'_, S> {
 
     /// Counts nothing of a client any more: it holds hardly anything, goes, or becomes another
     /// user's.
-    pub(crate) fn uncount(&mut self, key: Key) {
+    pub(crate) fn uncount(&mut self, key: ClientId) {
         let Some(holder) = self.inputs.holders.remove(&key) else {
             return;
         };
@@ -127,7 +128,7 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    fn count_for_user(&self, key: Key, before: usize, held: usize) {
+    fn count_for_user(&self, key: ClientId, before: usize, held: usize) {
         let Some(client) = self.clients.get(key).filter(|client| client.is_known()) else {
             return;
         };
@@ -150,7 +151,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// What is counted of a client.
-    fn counted(&self, key: Key) -> usize {
+    fn counted(&self, key: ClientId) -> usize {
         let holder = self.inputs.holders.get(&key);
         holder.map_or(0, |holder| holder.counted)
     }
@@ -171,7 +172,7 @@ impl<S> InputRoom<'_, S> {
 
     /// True if `more` bytes of a client's unfinished command may be taken now. If not, it will be
     /// pumped again when they may.
-    pub(crate) fn takes_more(&mut self, key: Key, more: usize) -> Takes {
+    pub(crate) fn takes_more(&mut self, key: ClientId, more: usize) -> Takes {
         self.count(key);
         let Some(client) = self.clients.get(key) else {
             return Takes::Later;
@@ -214,7 +215,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// Has a client wait until fewer long commands are at the server.
-    pub(crate) fn wait_behind_long(&mut self, key: Key) {
+    pub(crate) fn wait_behind_long(&mut self, key: ClientId) {
         if !self.inputs.is_behind_long(key) {
             self.inputs.stand(key, Standing::BehindLong(self.now));
             self.inputs.behind_long.push_back(key);
@@ -233,7 +234,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// A client that has waited stands in the line.
-    fn seat(&mut self, key: Key) {
+    fn seat(&mut self, key: ClientId) {
         self.inputs.stand(key, Standing::InLine);
         // Its silence was not its own.
         let now = self.now;
@@ -243,7 +244,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// Has a client served once in each turn, until it has what it wants.
-    pub(crate) fn stand_in_line(&mut self, key: Key) {
+    pub(crate) fn stand_in_line(&mut self, key: ClientId) {
         if !self.inputs.holds_up(key) {
             self.inputs.stand(key, Standing::InLine);
             self.inputs.line.push_back(key);
@@ -251,7 +252,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// True if there is room for more of a client's command.
-    fn has_room_for(&mut self, key: Key, more: usize) -> bool {
+    fn has_room_for(&mut self, key: ClientId, more: usize) -> bool {
         self.publish();
         let Some(client) = self.clients.get(key) else {
             return false;
@@ -265,7 +266,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// The limit that a command of which the client would hold `len` bytes is over by itself.
-    fn over_limit(&self, key: Key, len: usize) -> Option<Refusal> {
+    fn over_limit(&self, key: ClientId, len: usize) -> Option<Refusal> {
         let client = self.clients.get(key)?;
         let announced = match client.input.as_ref().map(|input| frame(input)) {
             Some(Frame::Partial { total } | Frame::Whole { total, .. }) => total,
@@ -306,7 +307,7 @@ impl<S> InputRoom<'_, S> {
 
     /// Whom to end: those who have waited for room for too long; and while somebody waits, in
     /// whatever group, those who hold room and do not use it. Called once a second.
-    pub(crate) fn sweep(&mut self) -> Vec<(Key, Refusal)> {
+    pub(crate) fn sweep(&mut self) -> Vec<(ClientId, Refusal)> {
         let mut refused = Vec::new();
         let (now, longest) = (self.now, self.settings.wait_max);
         let wanted = self.shared.input.waiting.load(Relaxed) > 0;
@@ -365,7 +366,7 @@ impl<S> InputRoom<'_, S> {
 
     /// Takes the first in line, if it still waits there: it may take so much of what is `left` for
     /// this turn.
-    pub(crate) fn next_in_line(&mut self, left: usize) -> Option<(Key, usize)> {
+    pub(crate) fn next_in_line(&mut self, left: usize) -> Option<(ClientId, usize)> {
         let key = self.inputs.line.pop_front()?;
         let holder = self.inputs.holders.get(&key)?;
         if holder.standing != Standing::InLine {
@@ -377,7 +378,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// It has been served; says how much of its share it has taken.
-    pub(crate) fn served(&mut self, key: Key, share: usize) -> usize {
+    pub(crate) fn served(&mut self, key: ClientId, share: usize) -> usize {
         let Some(holder) = self.inputs.holders.get_mut(&key) else {
             return share;
         };
@@ -397,7 +398,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// Drops what a client has sent of a command, which is answered with an error.
-    pub(crate) fn drop_command(&mut self, key: Key) {
+    pub(crate) fn drop_command(&mut self, key: ClientId) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -456,7 +457,7 @@ mod tests {
         }
 
         /// A client between its statements that has sent the front of a command of so many bytes.
-        fn amid(&mut self, total: usize, sent: usize) -> Key {
+        fn amid(&mut self, total: usize, sent: usize) -> ClientId {
             let mut client = Client::of_tests(self.now, Rc::default());
             client.login = None;
             assert!(client.change_state(ClientState::Idle, self.now));

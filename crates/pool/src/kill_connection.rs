@@ -26,8 +26,8 @@ use crate::buffers::transport::Transport;
 use crate::config::Settings;
 use crate::server::backend_tls::{Security, words_of};
 use crate::shared::Shared;
-use crate::tokens::KILL_CONNECTION;
-use reactor::{Address, Event, Key, Net, Read, Slots, Time, Token, Write};
+use crate::tokens::{BackendId, KillConnectionId};
+use reactor::{Address, Event, Net, Read, Slots, Time, Write};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ const OWN_MAX: usize = 1024;
 #[derive(Debug)]
 struct Connection<S> {
     transport: Transport<S>,
-    key: Key,
+    key: KillConnectionId,
     /// Whose account it has, and at which address.
     pool: usize,
     at: Arc<Address>,
@@ -87,7 +87,7 @@ pub(crate) struct Around<'a, N: Net> {
     pub(crate) shared: &'a Shared,
     pub(crate) settings: &'a Settings,
     pub(crate) pools: &'a BackendPools,
-    pub(crate) backends: &'a mut Slots<Backend<N::Sock>>,
+    pub(crate) backends: &'a mut Slots<Backend<N::Sock>, BackendId>,
 }
 
 /// The KILLs of a group.
@@ -125,7 +125,7 @@ impl<S> Backend<S> {
 }
 
 /// True if there still is what a job means.
-fn is_due<S>(backends: &Slots<Backend<S>>, job: &Job) -> bool {
+fn is_due<S>(backends: &Slots<Backend<S>, BackendId>, job: &Job) -> bool {
     (job.aim).is_none_or(|aim| backends.get(aim.lease).is_some_and(|b| b.runs_aim(job)))
 }
 
@@ -192,8 +192,8 @@ impl<S> KillConnection<S> {
         let cannot = |error| format!("cannot connect to {place}: {error}");
         let sock = around.net.connect(&job.at).map_err(cannot)?;
         self.count = self.count.wrapping_add(1) & 0xFFFF;
-        let key = Key::from_parts(0, self.count);
-        let token = Token::new(KILL_CONNECTION, key);
+        let key = KillConnectionId::from_parts(0, self.count);
+        let token = key.token();
         around.net.watch(&sock, token).map_err(cannot)?;
         let is_local = matches!(*job.at, Address::Unix(_));
         let security = Security::of(Some(&around.settings.backend_tls), &job.at);
@@ -218,7 +218,7 @@ impl<S> KillConnection<S> {
     pub(crate) fn on_event<N: Net<Sock = S>>(
         &mut self,
         around: &mut Around<'_, N>,
-        key: Key,
+        key: KillConnectionId,
         event: Event,
     ) -> Option<Ended> {
         let connection = self.connection.as_mut().filter(|c| c.key == key)?;
@@ -243,7 +243,7 @@ impl<S> KillConnection<S> {
     pub(crate) fn read<N: Net<Sock = S>>(
         &mut self,
         around: &mut Around<'_, N>,
-        key: Key,
+        key: KillConnectionId,
     ) -> Option<Ended> {
         let mut buffer = [0; 4096];
         loop {
@@ -428,6 +428,7 @@ mod tests {
     use super::*;
     use crate::backend::InFlight;
     use crate::backend::kill_jobs::Aim;
+    use crate::tokens::ClientId;
     use std::rc::Rc;
     use wire::command::ReplyShape;
 
@@ -453,9 +454,9 @@ mod tests {
 
     #[test]
     fn a_kill_is_due_while_its_statement_is_alone_in_flight() {
-        let mut backends: Slots<Backend<()>> = Slots::default();
+        let mut backends: Slots<Backend<()>, BackendId> = Slots::default();
         let lease = backends.insert(Backend::of_tests(Time(0), Rc::default()));
-        let victim = Key::from_parts(7, 1);
+        let victim = ClientId::from_parts(7, 1);
         let aim = |sent| {
             Some(Aim {
                 lease,
@@ -484,7 +485,7 @@ mod tests {
             "the statement before"
         );
         let backend = backends.get_mut(lease).unwrap();
-        backend.expect(statement(Key::from_parts(8, 1)));
+        backend.expect(statement(ClientId::from_parts(8, 1)));
         assert!(
             !is_due(&backends, &job(1, aim(Time(5)))),
             "somebody rides with it"
@@ -535,7 +536,7 @@ mod tests {
         net: Scripted,
         shared: Shared,
         pools: BackendPools,
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
     }
 
     impl Bench {
@@ -596,7 +597,7 @@ mod tests {
             bench.with(|around| kills.go_on(around)).is_none(),
             "it is dialled"
         );
-        let key = Key::from_parts(0, 1);
+        let key = KillConnectionId::from_parts(0, 1);
         let mut greeting = Vec::new();
         Greeting {
             version: b"10.11.6-MariaDB".to_vec(),
@@ -611,7 +612,7 @@ mod tests {
         .put(&mut greeting);
         bench.net.incoming = greeting;
         let event = |readable| Event {
-            token: Token::new(KILL_CONNECTION, key),
+            token: key.token(),
             readable,
             writable: true,
             closed: false,

@@ -13,7 +13,8 @@ use crate::backend::kill_jobs::{Aim, Job, KillAsk, KillEnd};
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::ClientState;
 use crate::client::clients::Clients;
-use reactor::{Key, Slots};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Slots;
 
 /// Action on a victim.
 #[derive(Debug)]
@@ -21,24 +22,28 @@ pub(crate) enum Fate {
     /// Nothing: this is told.
     Ended(KillEnd),
     /// It waits for a backend: it hears instead that it was interrupted.
-    GiveUp(Key),
+    GiveUp(ClientId),
     /// Its backend is being brought into its state: it hears so in place of its statement.
-    Instead(Key),
+    Instead(ClientId),
     /// Its statement leaves those in flight on this backend.
-    LeaveRide { victim: Key, lease: Key },
+    LeaveRide { victim: ClientId, lease: BackendId },
     /// The server is asked to end its statement, which runs alone on this backend.
-    Interrupt { lease: Key, job: Job },
+    Interrupt { lease: BackendId, job: Job },
     /// It is closed.
-    Close(Key),
+    Close(ClientId),
     /// The same, and its backend with it, so that nobody else can be hit; the server is asked to
     /// end what runs there.
-    CloseWith { victim: Key, lease: Key, job: Job },
+    CloseWith {
+        victim: ClientId,
+        lease: BackendId,
+        job: Job,
+    },
 }
 
 impl<S> Backend<S> {
     /// A KILL for what runs here, if nothing is in flight but the victim's, and questions of the
     /// pool's own about others.
-    fn kill_job(&self, ask: &KillAsk, victim: Key, aim: Option<Aim>) -> Option<Job> {
+    fn kill_job(&self, ask: &KillAsk, victim: ClientId, aim: Option<Aim>) -> Option<Job> {
         let asked = |c: &InFlight| matches!(c.purpose, Purpose::LazyReadback(_));
         let mut flight = self.flight().iter();
         let alone = flight.all(|c| c.owner == Some(victim) || asked(c));
@@ -57,7 +62,7 @@ impl KillAsk {
     pub(crate) fn fate<S>(
         &self,
         clients: &Clients<S>,
-        backends: &Slots<Backend<S>>,
+        backends: &Slots<Backend<S>, BackendId>,
         pools: &BackendPools,
     ) -> Fate {
         let unknown = Fate::Ended(KillEnd::Unknown(self.id));
@@ -133,13 +138,13 @@ mod tests {
 
     struct Bench {
         clients: Clients<()>,
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
         pools: BackendPools,
     }
 
     impl Bench {
         /// A client of `app` with the id [`ID`], between its statements.
-        fn new() -> (Bench, Key) {
+        fn new() -> (Bench, ClientId) {
             let mut client = Client::of_tests(NOW, Rc::default());
             assert!(client.change_state(ClientState::Idle, NOW));
             (client.login, client.id, client.proof) = (None, ID, Proof::Given);
@@ -154,7 +159,7 @@ mod tests {
         }
 
         /// Its statement runs, and those of `others` behind it.
-        fn runs(&mut self, key: Key, others: &[Key]) -> Key {
+        fn runs(&mut self, key: ClientId, others: &[ClientId]) -> BackendId {
             let lease = (self.backends).insert(Backend::of_tests(NOW, Rc::default()));
             let client = self.clients.get_mut(key).unwrap();
             assert!(client.change_state(ClientState::Running, NOW));
@@ -238,7 +243,7 @@ mod tests {
     #[test]
     fn what_others_ride_with_is_left_to_them() {
         let (mut bench, key) = Bench::new();
-        let lease = bench.runs(key, &[Key::from_parts(9, 0)]);
+        let lease = bench.runs(key, &[ClientId::from_parts(9, 0)]);
         let fate = bench.fate(true, None);
         assert!(matches!(fate, Fate::LeaveRide { victim, lease: there }
             if victim == key && there == lease));
@@ -248,7 +253,7 @@ mod tests {
     #[test]
     fn who_keeps_its_session_behind_a_reply_of_nobody_is_closed() {
         let (mut bench, key) = Bench::new();
-        bench.runs(key, &[Key::from_parts(9, 0)]);
+        bench.runs(key, &[ClientId::from_parts(9, 0)]);
         let client = bench.clients.get_mut(key).unwrap();
         client.pins.add(PinReason::FailedCode, None, NOW.0);
         assert!(matches!(bench.fate(true, None), Fate::Close(victim) if victim == key));

@@ -115,7 +115,7 @@ pub(crate) fn command_of(kill: Kill, form: Form) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::scripted::shared;
-    use reactor::Key;
+    use crate::tokens::ClientId;
 
     fn kill(id: u64) -> Kill {
         let victim = Victim::Id(id);
@@ -129,7 +129,7 @@ mod tests {
         Killer {
             asker: Asker {
                 group: 0,
-                killer: Key::from_parts(1, 0),
+                killer: ClientId::from_parts(1, 0),
             },
             id: FIRST_ID + 5,
             user: "app",

@@ -34,6 +34,7 @@ use crate::line::Line;
 use crate::running::Running;
 use crate::shared::Shared;
 use crate::slow_readers::SlowReaders;
+use crate::tokens::{BackendId, ClientId};
 use crate::watched::code_catalogue::Seen;
 use reactor::{Slots, Time};
 use session::begun::Begun;
@@ -41,8 +42,8 @@ use session::shapes::Shapes;
 
 /// State of a group at this moment.
 pub(crate) struct Matching<'a, S> {
-    pub(crate) clients: &'a Slots<Client<S>>,
-    pub(crate) backends: &'a Slots<Backend<S>>,
+    pub(crate) clients: &'a Slots<Client<S>, ClientId>,
+    pub(crate) backends: &'a Slots<Backend<S>, BackendId>,
     pub(crate) pools: &'a mut BackendPools,
     pub(crate) line: &'a Line,
     pub(crate) running: &'a Running,

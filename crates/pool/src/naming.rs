@@ -31,7 +31,7 @@ use crate::errors::reasons::{PinReason, Refusal};
 use crate::pair::names::hides;
 use crate::pair::view::ClientView;
 use crate::server::server_facts::ServerFacts;
-use reactor::Key;
+use crate::tokens::ClientId;
 use session::holds::void::Void;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::names::Named;
@@ -88,7 +88,7 @@ pub(crate) fn may_name(found: &classify::Statement) -> bool {
 /// A client with its names, and what definitions are made of.
 pub(crate) struct Naming<'a, S> {
     /// The client's key.
-    pub(crate) key: Key,
+    pub(crate) key: ClientId,
     pub(crate) client: &'a mut Client<S>,
     /// The backend that it has, if it has one.
     pub(crate) backend: Option<&'a Backend<S>>,
@@ -348,8 +348,8 @@ mod tests {
         share: usize,
     }
 
-    fn owner() -> Key {
-        Key::from_parts(1, 0)
+    fn owner() -> ClientId {
+        ClientId::from_parts(1, 0)
     }
 
     impl Bench {

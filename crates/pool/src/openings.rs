@@ -14,7 +14,8 @@ use crate::backend::dial::{ROLE, put_preparation};
 use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::server::rows::row_of;
 use crate::shared::Shared;
-use reactor::{Key, Slots, Time};
+use crate::tokens::BackendId;
+use reactor::{Slots, Time};
 use session::begun::Begun;
 use session::reply_summary::ReplySummary;
 use session::roles::{NONE, argument_of, has_roles};
@@ -43,7 +44,7 @@ pub(crate) enum Opened {
 
 /// The backends of a group, and what sessions are made of.
 pub(crate) struct Openings<'a, S> {
-    pub(crate) backends: &'a mut Slots<Backend<S>>,
+    pub(crate) backends: &'a mut Slots<Backend<S>, BackendId>,
     pub(crate) pools: &'a mut BackendPools,
     pub(crate) sessions: &'a mut Interner,
     /// What sessions begin with now.
@@ -55,7 +56,7 @@ pub(crate) struct Openings<'a, S> {
 impl<S> Openings<'_, S> {
     /// A backend is logged in: what switches on its trackers and asks what a fresh session looks
     /// like. `None`: it is in a state that there is not.
-    pub(crate) fn logged_in(&mut self, key: Key) -> Option<Vec<u8>> {
+    pub(crate) fn logged_in(&mut self, key: BackendId) -> Option<Vec<u8>> {
         let backend = self.backends.get_mut(key)?;
         let is_of_server = self.pools.counted_in(backend.pool).is_some();
         let dial = backend.dial.take();
@@ -87,7 +88,7 @@ impl<S> Openings<'_, S> {
     /// A backend has answered one of the two; `fresh`: what its session looks like.
     pub(crate) fn answered(
         &mut self,
-        key: Key,
+        key: BackendId,
         fresh: bool,
         summary: &ReplySummary,
         collected: &[u8],
@@ -201,12 +202,12 @@ mod tests {
     const NOW: Time = Time(1_000_000_000);
 
     struct Bench {
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
         pools: BackendPools,
         sessions: Interner,
         begun: Begun,
         shared: Shared,
-        key: Key,
+        key: BackendId,
     }
 
     impl Bench {

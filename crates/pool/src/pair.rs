@@ -49,7 +49,8 @@ use crate::errors::reasons::PinReason;
 use crate::figures::counts::Counts;
 use crate::server::schemas::Schemas;
 use crate::server::server_facts::ServerFacts;
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use session::last_gtid::LastGtid;
 use session::meter::Meter;
 use session::state::{Interner, Session};
@@ -71,7 +72,7 @@ pub(crate) struct Context<'a> {
     /// Schemas that a pool is known to have been let into.
     pub(crate) schemas: &'a mut Schemas,
     /// `@@last_gtid` of each client to which one was reported.
-    pub(crate) gtids: &'a mut BTreeMap<Key, LastGtid>,
+    pub(crate) gtids: &'a mut BTreeMap<ClientId, LastGtid>,
     pub(crate) counts: &'a mut Counts,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
     pub(crate) epoch: u64,
@@ -84,7 +85,7 @@ pub(crate) type Broken = &'static str;
 /// A client and its backend.
 pub(crate) struct Pair<'a, S> {
     /// The client's key.
-    pub(crate) owner: Key,
+    pub(crate) owner: ClientId,
     pub(crate) client: &'a mut Client<S>,
     pub(crate) backend: &'a mut Backend<S>,
     pub(crate) context: Context<'a>,

@@ -28,7 +28,8 @@ use crate::config::{Origin, Settings};
 use crate::errors::reasons::Refusal;
 use crate::server::schemas::Schemas;
 use crate::shared::Shared;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::begun::Begun;
 use session::state::Interner;
 use std::collections::HashSet;
@@ -127,7 +128,7 @@ pub(crate) struct Place {
     /// What the server is told of where the client is.
     pub(crate) told: Option<IpAddr>,
     /// Backends of an address that clients have left, which are closed for that.
-    pub(crate) idle: Vec<Key>,
+    pub(crate) idle: Vec<BackendId>,
 }
 
 /// The clients of a group as members of its pools.
@@ -165,7 +166,7 @@ impl<N: Net> PoolMembers<'_, N> {
     ///
     /// # Errors
     /// [`Refusal::UserClients`]: there are too many of them, this one not counted.
-    pub(crate) fn count(&mut self, key: Key, user: usize) -> Result<(), Refusal> {
+    pub(crate) fn count(&mut self, key: ClientId, user: usize) -> Result<(), Refusal> {
         let Some(client) = self.clients.get_mut(key) else {
             return Ok(());
         };
@@ -190,7 +191,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// Counts a client of this user that has come from another process, which has let it in.
-    pub(crate) fn joins(&mut self, key: Key, user: usize) {
+    pub(crate) fn joins(&mut self, key: ClientId, user: usize) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -203,7 +204,7 @@ impl<N: Net> PoolMembers<'_, N> {
 
     /// True if it is known how a login of this client's pool begins, where `init_connect` decides
     /// that ([`crate::server::begins`]); its session begins so.
-    pub(crate) fn begins(&mut self, key: Key) -> bool {
+    pub(crate) fn begins(&mut self, key: ClientId) -> bool {
         if self.begun.init_connect().is_empty() {
             return true;
         }
@@ -223,7 +224,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// Where a client connects from, as accounts are matched with it.
-    pub(crate) fn host_of(&self, key: Key) -> ClientHost {
+    pub(crate) fn host_of(&self, key: ClientId) -> ClientHost {
         let client = self.clients.get(key);
         let peer = client.and_then(|client| client.transport.peer(self.net));
         let names_hosts = self.shared.server.names_hosts;
@@ -231,7 +232,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// What keeps a client out that has proven its password, if anything does.
-    pub(crate) fn bar_of(&self, key: Key, account: &Account) -> Option<Bar> {
+    pub(crate) fn bar_of(&self, key: ClientId, account: &Account) -> Option<Bar> {
         let transport = &self.clients.get(key)?.transport;
         let of_server = account.of_server.as_ref();
         let require = match of_server {
@@ -280,7 +281,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// True if an account of the server has as many clients as it may, in the server's words.
-    fn has_too_many(&self, key: Key, account: &Account) -> Option<(ErrorCode, String)> {
+    fn has_too_many(&self, key: ClientId, account: &Account) -> Option<(ErrorCode, String)> {
         let of_server = account.of_server.as_ref()?;
         let client = self.clients.get(key)?;
         let is_counted = client.is_known()
@@ -306,7 +307,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// What the server is told of where a client is.
-    pub(crate) fn told_address(&self, key: Key) -> Option<IpAddr> {
+    pub(crate) fn told_address(&self, key: ClientId) -> Option<IpAddr> {
         let client = self.clients.get(key)?;
         let peer = client.transport.peer(self.net);
         peer.filter(|_| self.settings.backend_proxy.tells())
@@ -318,7 +319,7 @@ impl<N: Net> PoolMembers<'_, N> {
     ///
     /// # Errors
     /// [`Refusal::ClientAddresses`]: clients of as many others are connected as may be.
-    pub(crate) fn place_for_address(&mut self, key: Key) -> Result<Place, Refusal> {
+    pub(crate) fn place_for_address(&mut self, key: ClientId) -> Result<Place, Refusal> {
         let Some(address) = self.told_address(key) else {
             return Ok(Place::default());
         };
@@ -376,7 +377,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// Gives a client that has proven its account a pool, and counts it among the account's.
-    pub(crate) fn put_in_pool(&mut self, key: Key, pool: usize) {
+    pub(crate) fn put_in_pool(&mut self, key: ClientId, pool: usize) {
         let new = self.pools.counted_in(pool);
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -407,7 +408,7 @@ impl<N: Net> PoolMembers<'_, N> {
     /// The pool of a client that began under an older version of the privileges, of which no
     /// backend is left: it goes on with backends of now ([`PoolMembers::move_on`]). One that is
     /// dialled for it has the privileges of now anyway.
-    pub(crate) fn outdated(&self, key: Key) -> Option<usize> {
+    pub(crate) fn outdated(&self, key: ClientId) -> Option<usize> {
         let client = self.clients.get(key).filter(|c| c.lease().is_none())?;
         let old = client.pool as usize;
         let is_outdated = self
@@ -431,7 +432,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// Moves a client on from a pool of an older version of the privileges.
-    pub(crate) fn move_on(&mut self, key: Key, old: usize) {
+    pub(crate) fn move_on(&mut self, key: ClientId, old: usize) {
         let key_of_now = self.key_of_now(old);
         let capabilities = (key_of_now.capabilities, key_of_now.extended);
         let onward = Onward {
@@ -446,7 +447,7 @@ impl<N: Net> PoolMembers<'_, N> {
     }
 
     /// What lies idle of a version of the privileges that no client has any more.
-    pub(crate) fn outdated_idle(&self) -> Vec<Key> {
+    pub(crate) fn outdated_idle(&self) -> Vec<BackendId> {
         let now = self.shared.privileges.version();
         let outdated = |pool: &BackendPool| pool.key.privileges != now;
         let idle = |pool: &BackendPool| outdated(pool) && !pool.idle.is_empty();
@@ -506,7 +507,7 @@ mod tests {
             }
         }
 
-        fn client(&mut self) -> Key {
+        fn client(&mut self) -> ClientId {
             let client = Client::of_tests(Time(1), Rc::default());
             self.clients.insert(client)
         }
@@ -612,7 +613,7 @@ mod tests {
     fn what_lies_idle_of_older_privileges_goes_when_no_client_has_them() {
         let mut bench = Bench::new();
         let old = bench.pool_of(&account("one"), 0);
-        let (lease, key) = (Key::from_parts(7, 0), bench.client());
+        let (lease, key) = (BackendId::from_parts(7, 0), bench.client());
         bench.members().put_in_pool(key, old);
         bench.pools.pools[old].idle.push(lease);
         assert!(bench.members().outdated_idle().is_empty());

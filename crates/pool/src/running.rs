@@ -14,6 +14,7 @@ use crate::backend::{Backend, Load};
 use crate::config::Settings;
 use crate::queue::fronts::Look;
 use crate::shared::Shared;
+use crate::tokens::BackendId;
 use reactor::{Slots, Time};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -73,7 +74,7 @@ impl Running {
     /// how many those are.
     pub(crate) fn discount_stalled<S>(
         &mut self,
-        backends: &mut Slots<Backend<S>>,
+        backends: &mut Slots<Backend<S>, BackendId>,
         settings: &Settings,
         now: Time,
     ) -> u64 {
@@ -92,7 +93,7 @@ impl Running {
     /// When the next backend stalls, where that lets somebody run.
     pub(crate) fn next_stall<S>(
         &self,
-        backends: &Slots<Backend<S>>,
+        backends: &Slots<Backend<S>, BackendId>,
         shared: &Shared,
         settings: &Settings,
     ) -> Time {

@@ -14,13 +14,14 @@ use crate::client::clients::Clients;
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::shared::Shared;
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
 /// The seats of a group's clients, and what tells where a client is.
 pub(crate) struct Seating<'a, N: Net> {
-    pub(crate) seats: &'a mut HashMap<Key, Seat>,
+    pub(crate) seats: &'a mut HashMap<ClientId, Seat>,
     pub(crate) net: &'a N,
     pub(crate) shared: &'a Shared,
     pub(crate) settings: &'a Settings,
@@ -54,21 +55,21 @@ impl<N: Net> Seating<'_, N> {
     }
 
     /// A client is counted there until it is closed.
-    pub(crate) fn sit(&mut self, key: Key, seat: Seat) {
+    pub(crate) fn sit(&mut self, key: ClientId, seat: Seat) {
         if seat != Seat::default() {
             self.seats.insert(key, seat);
         }
     }
 
     /// A client is counted no more.
-    pub(crate) fn leave(&mut self, key: Key) {
+    pub(crate) fn leave(&mut self, key: ClientId) {
         if let Some(seat) = self.seats.remove(&key) {
             self.shared.address_limits.leave(seat);
         }
     }
 
     /// Counts a client that is here without having been counted; it is not refused.
-    pub(crate) fn seat(&mut self, key: Key) {
+    pub(crate) fn seat(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -89,7 +90,7 @@ impl<N: Net> Seating<'_, N> {
         if !self.settings.address_rules().is_any() {
             return;
         }
-        let keys: Vec<Key> = self.clients.iter().map(|(key, _)| key).collect();
+        let keys: Vec<ClientId> = self.clients.iter().map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.seat(key));
     }
 }
@@ -114,7 +115,7 @@ mod tests {
                 settings: &settings,
                 clients: &clients,
             };
-            let key = Key::from_parts(1, 1);
+            let key = ClientId::from_parts(1, 1);
             let seat = seating.admit(|_| address()).unwrap();
             seating.sit(key, seat);
             assert_eq!(seating.admit(|_| address()).is_err(), limited, "{text}");

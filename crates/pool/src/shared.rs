@@ -30,13 +30,14 @@ use crate::queue::running_limit::{Oversubscribe, RunningLimit};
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
 use crate::telemetry::Telemetry;
+use crate::tokens::ClientId;
 use crate::watched::bell::Bell;
 use crate::watched::code_catalogue::CodeCatalogue;
 use crate::watched::global_values::Watch;
 use crate::watched::privileges::Privileges;
 use crate::watched::schemas_defined::SchemasDefined;
+use reactor::Sender;
 use reactor::handover::Peer;
-use reactor::{Key, Sender};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -355,13 +356,13 @@ pub enum Order {
     /// A client of another group kills one of this.
     Kill(Box<KillAsk>),
     /// End of the KILL of a client of this group.
-    Killed(Key, KillEnd),
+    Killed(ClientId, KillEnd),
     /// A worker has checked what this client sent for its password.
-    PasswordChecked(Key, Checked),
+    PasswordChecked(ClientId, Checked),
     /// A reader has read the long text of this client's command.
-    TextRead(Key, Box<TextRead>),
+    TextRead(ClientId, Box<TextRead>),
     /// Results of blocks of these clients' replies that were to be written or read.
-    Spool(Vec<(Key, SpoolDone)>),
+    Spool(Vec<(ClientId, SpoolDone)>),
     /// Another group lacks backends, or gave some back, or the server is back, or elsewhere: the
     /// turn that follows looks at that.
     Look,

@@ -44,7 +44,8 @@ use crate::config::Settings;
 use crate::queue::collecting::Collecting;
 use crate::queue::long_texts::LongTexts;
 use crate::shared::Shared;
-use reactor::{Key, Slots, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Slots, Time};
 use session::meter::Meter;
 use session::shapes::REPLY_MAX;
 use std::collections::BTreeMap;
@@ -68,8 +69,8 @@ pub(crate) const NO_ROOM: &str = "the spool (spool_bytes_max) has no room and ot
 struct Reader {
     /// When it took bytes last.
     since: Time,
-    client: Key,
-    lease: Key,
+    client: ClientId,
+    lease: BackendId,
     user: u16,
     /// Statements of others were sent behind its own.
     has_riders: bool,
@@ -99,17 +100,17 @@ pub(crate) enum NextOfSpool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relief {
     /// This backend is read on: its client takes more, or its reply goes on into the spool.
-    ReadOn(Key),
+    ReadOn(BackendId),
     /// The reply of this backend goes to the spool from now on.
-    TakeOff(Key),
+    TakeOff(BackendId),
     /// This client is closed, for this reason.
-    End(Key, &'static str),
+    End(ClientId, &'static str),
 }
 
 /// Those of whom readers are slow, as they are at this moment.
 pub(crate) struct Crowd<'a, S> {
-    pub(crate) clients: &'a mut Slots<Client<S>>,
-    pub(crate) backends: &'a Slots<Backend<S>>,
+    pub(crate) clients: &'a mut Slots<Client<S>, ClientId>,
+    pub(crate) backends: &'a Slots<Backend<S>, BackendId>,
     pub(crate) settings: &'a Settings,
     pub(crate) shared: &'a Shared,
     /// The group's number.
@@ -121,8 +122,8 @@ pub(crate) struct Crowd<'a, S> {
 /// become slow.
 #[derive(Clone, Copy, Debug)]
 struct Long {
-    backend: Key,
-    client: Key,
+    backend: BackendId,
+    client: ClientId,
     is_slow: bool,
 }
 
@@ -139,9 +140,9 @@ pub(crate) struct Demand {
 #[derive(Debug)]
 pub(crate) struct SlowReaders {
     /// Backends that are, or have been, held up by the clients of the replies in front.
-    held_up: Vec<Key>,
+    held_up: Vec<BackendId>,
     /// Clients whose replies were taken off their backends.
-    spooled: Vec<Key>,
+    spooled: Vec<ClientId>,
     /// Which of those is taken off its backend now.
     collecting: Collecting,
     /// Backends that run statements which count in the share.
@@ -211,7 +212,7 @@ impl SlowReaders {
     /// Keeps what a client cannot be sent now, at the end of what it is still to be sent.
     pub(crate) fn keep<S>(
         &mut self,
-        (key, client): (Key, &mut Client<S>),
+        (key, client): (ClientId, &mut Client<S>),
         bytes: &[u8],
         keeps: Keeps<'_>,
         now: Time,
@@ -239,7 +240,7 @@ impl SlowReaders {
     /// hand, asked for if it is in the file.
     pub(crate) fn next(
         &mut self,
-        (key, output): (Key, &mut Output),
+        (key, output): (ClientId, &mut Output),
         Keeps { shared, outputs }: Keeps<'_>,
     ) -> NextOfSpool {
         (output.bytes, output.sent) = (Vec::new(), 0);
@@ -262,7 +263,7 @@ impl SlowReaders {
     }
 
     /// A block of a client's reply is written: it may be the one that it waits for.
-    pub(crate) fn stored(&mut self, key: Key, output: Option<&mut Output>, shared: &Shared) {
+    pub(crate) fn stored(&mut self, key: ClientId, output: Option<&mut Output>, shared: &Shared) {
         self.spool.has_dealt();
         let Some(output) = output else { return };
         let is_next = output.waits_for_spool();
@@ -300,7 +301,7 @@ impl SlowReaders {
     }
 
     /// Notes that a backend is not read because its client has not taken the last bytes.
-    pub(crate) fn note_held_up<S>(&mut self, key: Key, backend: &mut Backend<S>, now: Time) {
+    pub(crate) fn note_held_up<S>(&mut self, key: BackendId, backend: &mut Backend<S>, now: Time) {
         backend.held_up_since.get_or_insert(now);
         if !self.held_up.contains(&key) {
             self.held_up.push(key);
@@ -308,7 +309,7 @@ impl SlowReaders {
     }
 
     /// True if more of this client's reply can be taken off its backend now.
-    pub(crate) fn collects(&self, client: Key, shared: &Shared, now: Time) -> bool {
+    pub(crate) fn collects(&self, client: ClientId, shared: &Shared, now: Time) -> bool {
         self.collecting.takes(client) && self.spool.takes_more(&shared.spool, now)
     }
 
@@ -333,7 +334,7 @@ impl SlowReaders {
     }
 
     /// A statement that is known to be long is started on this backend.
-    pub(crate) fn start_long(&mut self, backend: Key, client: Key) {
+    pub(crate) fn start_long(&mut self, backend: BackendId, client: ClientId) {
         self.lease_ended(backend);
         self.long.push(Long {
             backend,
@@ -343,12 +344,12 @@ impl SlowReaders {
     }
 
     /// A client's lease of this backend has ended: whoever waits may have it.
-    pub(crate) fn lease_ended(&mut self, backend: Key) {
+    pub(crate) fn lease_ended(&mut self, backend: BackendId) {
         self.long.retain(|long| long.backend != backend);
     }
 
     /// A statement with a text of this digest has ended on this backend.
-    pub(crate) fn statement_ended(&mut self, backend: Key, digest: u64) {
+    pub(crate) fn statement_ended(&mut self, backend: BackendId, digest: u64) {
         if self.texts.is_empty() && self.long.is_empty() {
             return;
         }
@@ -388,7 +389,7 @@ impl SlowReaders {
         let line = self.under_way(crowd);
         self.publish_slow(&slow, crowd.settings);
         self.choose_collected(&line, crowd);
-        let read_on = |lease: &&Key| {
+        let read_on = |lease: &&BackendId| {
             let backend = crowd.backends.get(**lease);
             backend.is_some_and(|backend| {
                 self.may_read(backend, crowd.clients, crowd.shared, crowd.now)
@@ -434,7 +435,7 @@ impl SlowReaders {
     pub(crate) fn may_read<S>(
         &self,
         backend: &Backend<S>,
-        clients: &Slots<Client<S>>,
+        clients: &Slots<Client<S>, ClientId>,
         shared: &Shared,
         now: Time,
     ) -> bool {
@@ -444,9 +445,9 @@ impl SlowReaders {
             Some(command) => command.owner.or(backend.lease()),
             None => backend.lease(),
         };
-        let waiting = |owner: Key| Some((owner, clients.get(owner)?.output.as_deref()?));
+        let waiting = |owner: ClientId| Some((owner, clients.get(owner)?.output.as_deref()?));
         let in_flight = backend.flight().len();
-        let takes = |(owner, output): (Key, &Output)| match output.rest {
+        let takes = |(owner, output): (ClientId, &Output)| match output.rest {
             Rest::OnBackend => has_room(output.bytes.len(), in_flight),
             Rest::Spooled(_) => self.collects(owner, shared, now),
         };
@@ -489,8 +490,8 @@ impl SlowReaders {
     }
 
     /// Clients whose replies are not at their ends and go to the spool, in line for that.
-    fn under_way<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Key> {
-        let under_way = |key: &Key| {
+    fn under_way<S>(&self, crowd: &Crowd<'_, S>) -> Vec<ClientId> {
+        let under_way = |key: &ClientId| {
             let client = crowd.clients.get(*key);
             client.is_some_and(|client| {
                 let waits = client.spooled().is_some() && !client.is_closing();
@@ -501,7 +502,7 @@ impl SlowReaders {
     }
 
     /// Chooses whose reply of those in line is taken off its backend now.
-    fn choose_collected<S>(&mut self, line: &[Key], crowd: &Crowd<'_, S>) {
+    fn choose_collected<S>(&mut self, line: &[ClientId], crowd: &Crowd<'_, S>) {
         let key = self.collecting.client();
         let client = key.and_then(|key| crowd.clients.get(key));
         let lease = client.and_then(Client::lease);
@@ -625,7 +626,7 @@ impl SlowReaders {
     }
 
     /// The reader that has taken nothing for longest and has room of the spool, or wants some.
-    fn longest<S>(&self, crowd: &Crowd<'_, S>) -> Option<(Time, Key)> {
+    fn longest<S>(&self, crowd: &Crowd<'_, S>) -> Option<(Time, ClientId)> {
         let spooled = self.spooled.iter();
         let spooled = spooled.filter_map(|key| Some((*key, crowd.clients.get(*key)?)));
         let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
@@ -645,7 +646,7 @@ impl SlowReaders {
     }
 
     /// Where the spool has no room: the reader that has taken nothing for longest, and has to go.
-    pub(crate) fn longest_to_end<S>(&mut self, crowd: &Crowd<'_, S>) -> Option<Key> {
+    pub(crate) fn longest_to_end<S>(&mut self, crowd: &Crowd<'_, S>) -> Option<ClientId> {
         if self.spooled.is_empty() && self.held_up.is_empty() {
             return None;
         }
@@ -670,7 +671,7 @@ impl SlowReaders {
     /// When the next reader becomes slow, while others wait (`others_wait`).
     pub(crate) fn next_relief<S>(
         &self,
-        backends: &Slots<Backend<S>>,
+        backends: &Slots<Backend<S>, BackendId>,
         others_wait: bool,
         now: Time,
     ) -> Time {
@@ -692,16 +693,16 @@ impl SlowReaders {
     /// of the spool that those have.
     pub(crate) fn count<S>(
         &self,
-        clients: &Slots<Client<S>>,
-        backends: &Slots<Backend<S>>,
+        clients: &Slots<Client<S>, ClientId>,
+        backends: &Slots<Backend<S>, BackendId>,
     ) -> (usize, usize, usize) {
-        let waits = |key: &&Key| {
+        let waits = |key: &&BackendId| {
             let lease = backends.get(**key).and_then(Backend::lease);
             let client = lease.and_then(|lease| clients.get(lease));
             client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
         };
         let slow = self.held_up.iter().filter(waits).count();
-        let spooled = |key: &&Key| clients.get(**key).is_some_and(|c| c.spooled().is_some());
+        let spooled = |key: &&ClientId| clients.get(**key).is_some_and(|c| c.spooled().is_some());
         let spooled = self.spooled.iter().filter(spooled).count();
         (slow, spooled, self.spool.used())
     }
@@ -714,7 +715,7 @@ impl SlowReaders {
 
 /// A reader whose reply is on its way into a spool that has no room. One that waits for what is in
 /// the spool is none: it can take nothing.
-fn stuck<S>(key: Key, crowd: &Crowd<'_, S>) -> Option<Reader> {
+fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
     let client = crowd.clients.get(key)?;
     (!client.waits_for_spool()).then_some(Reader {
         since: client.since,

@@ -16,7 +16,7 @@ use crate::errors::reasons::{Refusal, Unprepared};
 use crate::kept::Kept;
 use crate::pair::prepared::head_of;
 use crate::server::server_facts::ServerFacts;
-use reactor::Key;
+use crate::tokens::BackendId;
 use session::beforehand::area_of;
 use session::found::Found;
 use session::prepared::{Definition, Definitions, UnderWay};
@@ -211,7 +211,7 @@ impl<S> StatementCommands<'_, S> {
 
     /// COM_STMT_CLOSE: an unknown id is nothing to a server either. Where a cursor of the statement
     /// is open, its backend and what it is open on there.
-    pub(crate) fn close(&mut self, payload: &[u8]) -> Option<(Key, Rc<Definition>, u32)> {
+    pub(crate) fn close(&mut self, payload: &[u8]) -> Option<(BackendId, Rc<Definition>, u32)> {
         let client = &mut *self.client;
         let mysql = self.server.flavour.is_mysql();
         let id = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))?;

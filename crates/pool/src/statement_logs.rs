@@ -22,7 +22,8 @@ use crate::log::line_limit::LineLimit;
 use crate::log::statement::{StatementFacts, StatementLog, may_hold_secret};
 use crate::log::{Event, Facts, Peer, note_of};
 use crate::shared::Shared;
-use reactor::{Address, Key, Net, Slots, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Address, Net, Slots, Time};
 use session::reply_summary::ReplySummary;
 use sql::lex::LexMode;
 use std::collections::HashMap;
@@ -65,9 +66,9 @@ struct End<'a> {
 /// What a group knows of statements that may be logged.
 #[derive(Debug, Default)]
 pub(crate) struct StatementLogs {
-    notes: HashMap<Key, Note>,
+    notes: HashMap<ClientId, Note>,
     /// The last error of the pool's own while all statements are logged.
-    own_error: Option<(Key, u16)>,
+    own_error: Option<(ClientId, u16)>,
     pub(crate) slow_lines: LineLimit,
     pub(crate) lines: LineLimit,
 }
@@ -90,7 +91,7 @@ pub(crate) struct Logging<'a, N: Net> {
     pub(crate) shared: &'a Shared,
     pub(crate) settings: &'a Settings,
     pub(crate) clients: &'a Clients<N::Sock>,
-    pub(crate) backends: &'a Slots<Backend<N::Sock>>,
+    pub(crate) backends: &'a Slots<Backend<N::Sock>, BackendId>,
     pub(crate) pools: &'a BackendPools,
     pub(crate) digests: &'a Digests,
     pub(crate) logs: &'a mut StatementLogs,
@@ -117,7 +118,12 @@ fn shown(sql: &[u8], mode: LexMode, with_values: bool) -> Box<str> {
 impl<N: Net> Logging<'_, N> {
     /// A client's statement is sent, having waited for so long. Only where the settings want one of
     /// the logs.
-    pub(crate) fn note(&mut self, (key, lease): (Key, Key), message: &[u8], waited: Duration) {
+    pub(crate) fn note(
+        &mut self,
+        (key, lease): (ClientId, BackendId),
+        message: &[u8],
+        waited: Duration,
+    ) {
         let again = self.logs.notes.remove(&key);
         // One that is sent once more is the same statement.
         let omitted = match again.and_then(|note| note.logged) {
@@ -151,7 +157,7 @@ impl<N: Net> Logging<'_, N> {
 
     /// True if a client's statement stands in the log of all, and then how many were left out
     /// before it.
-    fn admit(&mut self, key: Key) -> Option<u64> {
+    fn admit(&mut self, key: ClientId) -> Option<u64> {
         if self.settings.statement_log == StatementLog::Off {
             return None;
         }
@@ -213,7 +219,7 @@ impl<N: Net> Logging<'_, N> {
     /// The reply to a client's statement has come whole. It may have been noted, or not.
     pub(crate) fn ended(
         &mut self,
-        key: Key,
+        key: ClientId,
         command: &InFlight,
         service: Duration,
         summary: &ReplySummary,
@@ -228,7 +234,7 @@ impl<N: Net> Logging<'_, N> {
     }
 
     /// The pool answers a client with an error: that ends its statement, if one runs.
-    pub(crate) fn own_error(&mut self, key: Key, number: u16) {
+    pub(crate) fn own_error(&mut self, key: ClientId, number: u16) {
         if !self.settings.logs_statements() {
             return;
         }
@@ -239,14 +245,14 @@ impl<N: Net> Logging<'_, N> {
     }
 
     /// A client is closed.
-    pub(crate) fn closed(&mut self, key: Key) {
+    pub(crate) fn closed(&mut self, key: ClientId) {
         if !self.logs.notes.is_empty() {
             self.cut(key, None, "client-closed");
         }
     }
 
     /// A statement has no reply of the server's, or nobody to take it.
-    fn cut(&mut self, key: Key, error: Option<u16>, reason: &str) {
+    fn cut(&mut self, key: ClientId, error: Option<u16>, reason: &str) {
         let Some(note) = self.logs.notes.get(&key) else {
             return;
         };
@@ -259,7 +265,7 @@ impl<N: Net> Logging<'_, N> {
         self.end(key, &end);
     }
 
-    fn end(&mut self, key: Key, end: &End<'_>) {
+    fn end(&mut self, key: ClientId, end: &End<'_>) {
         let Some(note) = self.logs.notes.remove(&key) else {
             return;
         };
@@ -292,7 +298,7 @@ impl<N: Net> Logging<'_, N> {
         self.line(Event::SlowStatement, key, &said);
     }
 
-    fn line(&self, event: Event, key: Key, said: &Said<'_>) {
+    fn line(&self, event: Event, key: ClientId, said: &Said<'_>) {
         let Said {
             omitted,
             note,
@@ -328,7 +334,7 @@ impl<N: Net> Logging<'_, N> {
     }
 
     /// A client's command has been handled, and may have been answered without the server.
-    pub(crate) fn answered_here(&mut self, key: Key, message: &[u8]) {
+    pub(crate) fn answered_here(&mut self, key: ClientId, message: &[u8]) {
         let error = self.logs.own_error.take();
         let command = command_of(message);
         let is_text = matches!(
@@ -399,14 +405,14 @@ mod tests {
         shared: Shared,
         settings: Arc<Settings>,
         clients: Clients<()>,
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
         pools: BackendPools,
         digests: Digests,
         logs: StatementLogs,
     }
 
     impl Bench {
-        fn new(settings: &str) -> (Bench, Key) {
+        fn new(settings: &str) -> (Bench, ClientId) {
             let mut clients = Clients::default();
             let mut session = Session::default();
             session.put(b"character_set_client", b"utf8mb4");
@@ -440,14 +446,14 @@ mod tests {
             }
         }
 
-        fn sends(&mut self, key: Key, sql: &str) {
+        fn sends(&mut self, key: ClientId, sql: &str) {
             let len = u8::try_from(sql.len() + 1).unwrap();
             let message = [&[len, 0, 0, 0, 3], sql.as_bytes()].concat();
-            let lease = Key::from_parts(9, 0);
+            let lease = BackendId::from_parts(9, 0);
             (self.logging()).note((key, lease), &message, Duration::ZERO);
         }
 
-        fn text(&self, key: Key) -> Option<&str> {
+        fn text(&self, key: ClientId) -> Option<&str> {
             let note = self.logs.notes.get(&key)?;
             note.logged.as_ref().map(|(_, text)| &**text)
         }
@@ -468,7 +474,7 @@ mod tests {
     #[test]
     fn a_note_ends_with_its_statement_however_that_ends() {
         let (mut bench, key) = Bench::new("statement_log = \"masked\"");
-        let ends: [fn(&mut Logging<'_, Scripted>, Key); 3] = [
+        let ends: [fn(&mut Logging<'_, Scripted>, ClientId); 3] = [
             |logging, key| {
                 let command = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results);
                 logging.ended(key, &command, Duration::ZERO, &ReplySummary::default());

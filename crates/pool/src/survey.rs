@@ -26,7 +26,8 @@ use crate::pair::view::ClientView;
 use crate::queue::bulk::Bulk;
 use crate::shared::Shared;
 use crate::slow_readers::SlowReaders;
-use reactor::{Address, Key, Net, Slots, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Address, Net, Slots, Time};
 use session::last_gtid::LastGtid;
 use session::prepared::Definitions;
 use session::state::Interner;
@@ -45,7 +46,7 @@ pub struct Survey<'a, N: Net> {
     pub(crate) settings: &'a Settings,
     pub(crate) index: usize,
     pub(crate) clients: &'a Clients<N::Sock>,
-    pub(crate) backends: &'a Slots<Backend<N::Sock>>,
+    pub(crate) backends: &'a Slots<Backend<N::Sock>, BackendId>,
     pub(crate) pools: &'a BackendPools,
     pub(crate) line: &'a Line,
     pub(crate) inputs: &'a Inputs,
@@ -53,7 +54,7 @@ pub struct Survey<'a, N: Net> {
     pub(crate) kept: &'a Kept,
     pub(crate) definitions: &'a Definitions,
     pub(crate) sessions: &'a Interner,
-    pub(crate) gtids: &'a BTreeMap<Key, LastGtid>,
+    pub(crate) gtids: &'a BTreeMap<ClientId, LastGtid>,
     pub(crate) counts: &'a Counts,
     pub(crate) figures: &'a Figures,
     /// What goes on in later turns.
@@ -114,12 +115,12 @@ impl<'a, N: Net> Survey<'a, N> {
     }
 
     /// A client and the backend that it has, if it has one.
-    fn client_view(&self, key: Key) -> Option<ClientView<'a, N::Sock>> {
+    fn client_view(&self, key: ClientId) -> Option<ClientView<'a, N::Sock>> {
         ClientView::of(key, self.clients, self.backends)
     }
 
     /// What is kept of a client's statement before.
-    pub(crate) fn before(&self, key: Key) -> Option<Before<'a, N::Sock>> {
+    pub(crate) fn before(&self, key: ClientId) -> Option<Before<'a, N::Sock>> {
         Some(Before {
             view: self.client_view(key)?,
             gtid: self.gtids.get(&key),
@@ -154,7 +155,7 @@ impl<'a, N: Net> Survey<'a, N> {
         let tls = self.clients.iter().map(|(_, c)| c.transport.tls_bytes());
         let tls: usize = tls.sum();
         let nobody = self.clients.is_empty();
-        let gone = |key: &&Key| self.clients.get(**key).is_none();
+        let gone = |key: &&ClientId| self.clients.get(**key).is_none();
         let counts = [
             (
                 "last_gtid of who has left",
@@ -207,7 +208,7 @@ impl<'a, N: Net> Survey<'a, N> {
     /// For tests: the longest part of a reply that is kept for a client while the rest is on its
     /// backend, and whether others' statements are in flight behind it.
     pub fn longest_untaken(&self) -> (usize, bool) {
-        let untaken = |(_, client): (Key, &Client<N::Sock>)| {
+        let untaken = |(_, client): (ClientId, &Client<N::Sock>)| {
             let output = client.output.as_ref()?;
             let backend = self.backends.get(client.lease()?)?;
             let len = output.bytes.len();

@@ -55,7 +55,8 @@ use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::server::server_facts::ServerFacts;
 use crate::server::server_facts::seconds;
-use reactor::{Key, Net, Slots, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Net, Slots, Time};
 use std::time::Duration;
 
 /// How long the spool's disk may take for what a client waits for. Far above what a disk that is
@@ -104,7 +105,7 @@ impl<S> Client<S> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OverTime {
     /// A client's statement or transaction, as it is told.
-    Clients(Key, Refusal),
+    Clients(ClientId, Refusal),
     /// A statement whose client has left; those who ride behind it are of the same account.
     Nobodys,
 }
@@ -191,13 +192,13 @@ pub(crate) struct TimeLimits<'a, N: Net> {
     pub(crate) net: &'a N,
     pub(crate) limits: Limits<'a>,
     pub(crate) clients: &'a Clients<N::Sock>,
-    pub(crate) backends: &'a mut Slots<Backend<N::Sock>>,
+    pub(crate) backends: &'a mut Slots<Backend<N::Sock>, BackendId>,
     pub(crate) inputs: &'a Inputs,
 }
 
 impl<N: Net> TimeLimits<'_, N> {
     /// Clients that have taken too long, and with what.
-    pub(crate) fn late_clients(&self) -> Vec<(Key, Late)> {
+    pub(crate) fn late_clients(&self) -> Vec<(ClientId, Late)> {
         let now = self.net.now();
         let all = self.clients.iter();
         all.filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
@@ -209,7 +210,7 @@ impl<N: Net> TimeLimits<'_, N> {
     }
 
     /// Clients that acknowledge nothing; `sweep`: how many sweeps there have been.
-    pub(crate) fn silent_clients(&self, sweep: u32) -> Vec<Key> {
+    pub(crate) fn silent_clients(&self, sweep: u32) -> Vec<ClientId> {
         let Some(max) = self.limits.settings.client_silence_max else {
             return Vec::new();
         };
@@ -222,7 +223,7 @@ impl<N: Net> TimeLimits<'_, N> {
     }
 
     /// Whose time on this backend is over.
-    pub(crate) fn overdue(&mut self, lease: Key) -> Option<OverTime> {
+    pub(crate) fn overdue(&mut self, lease: BackendId) -> Option<OverTime> {
         let now = self.net.now();
         let backend = self.backends.get_mut(lease)?;
         let number = backend.transaction.number();
@@ -286,7 +287,7 @@ mod tests {
         settings: Settings,
         server: ServerFacts,
         clients: Clients<()>,
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
         inputs: Inputs,
     }
 
@@ -310,7 +311,7 @@ mod tests {
         }
 
         /// A client that has stood in this state since now.
-        fn client(&mut self, states: &[ClientState]) -> Key {
+        fn client(&mut self, states: &[ClientState]) -> ClientId {
             let mut client = Client::of_tests(NOW, Rc::default());
             for state in states {
                 assert!(client.change_state(*state, NOW));
@@ -319,7 +320,7 @@ mod tests {
         }
 
         /// A client whose statement has run on a backend since now.
-        fn running(&mut self) -> (Key, Key) {
+        fn running(&mut self) -> (ClientId, BackendId) {
             let key = self.client(&[ClientState::Idle, ClientState::Running]);
             let mut backend = Backend::of_tests(NOW, Rc::default());
             for state in [

@@ -12,7 +12,8 @@ use crate::buffers::outgoing::FED_MAX;
 use crate::buffers::received::Handling;
 use crate::queue::bulk::{Bulk, Piece};
 use crate::running::Running;
-use reactor::{Key, Net, Slots, Write};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Net, Slots, Write};
 use session::meter::Meter;
 use std::io;
 
@@ -22,10 +23,10 @@ const WRITE_TURN_BYTES: usize = 256 * 1024;
 /// The backends of a group, and those among them that are to be written to.
 pub(crate) struct ToBackend<'a, N: Net> {
     pub(crate) net: &'a mut N,
-    pub(crate) backends: &'a mut Slots<Backend<N::Sock>>,
+    pub(crate) backends: &'a mut Slots<Backend<N::Sock>, BackendId>,
     pub(crate) running: &'a mut Running,
     /// Those that something is to be written to at the end of the turn.
-    pub(crate) dirty: &'a mut Vec<Key>,
+    pub(crate) dirty: &'a mut Vec<BackendId>,
     /// What goes on in later turns.
     pub(crate) bulk: &'a mut Bulk,
     /// What they keep.
@@ -42,12 +43,12 @@ pub(crate) struct Written {
     /// Its connection cannot be written any more.
     pub(crate) broken: Option<io::Error>,
     /// The client whose file it has taken most of: that is read again.
-    pub(crate) fed: Option<Key>,
+    pub(crate) fed: Option<ClientId>,
 }
 
 impl<N: Net> ToBackend<'_, N> {
     /// Puts `bytes` in line for a backend.
-    pub(crate) fn send(&mut self, key: Key, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, key: BackendId, bytes: &[u8]) {
         if let Some(backend) = self.backends.get_mut(key) {
             backend.output.last().extend_from_slice(bytes);
             self.note(key);
@@ -55,7 +56,7 @@ impl<N: Net> ToBackend<'_, N> {
     }
 
     /// The same of commands of the pool's own: the backend runs something from now on.
-    pub(crate) fn ask(&mut self, key: Key, bytes: &[u8]) {
+    pub(crate) fn ask(&mut self, key: BackendId, bytes: &[u8]) {
         self.send(key, bytes);
         if let Some(backend) = self.backends.get_mut(key) {
             self.running.begins(backend, self.net.now());
@@ -64,7 +65,7 @@ impl<N: Net> ToBackend<'_, N> {
 
     /// The same of a client's command, which is not copied if it is long and lies in the buffer of
     /// what the client has sent.
-    pub(crate) fn send_message(&mut self, key: Key, message: &[u8]) {
+    pub(crate) fn send_message(&mut self, key: BackendId, message: &[u8]) {
         let is_long = message.len() > self.copied_max;
         match self.in_hand.buffer_of(message).filter(|_| is_long) {
             Some((bytes, range)) => {
@@ -78,7 +79,7 @@ impl<N: Net> ToBackend<'_, N> {
     }
 
     /// Something is to be written to it at the end of the turn.
-    fn note(&mut self, key: Key) {
+    fn note(&mut self, key: BackendId) {
         if let Some(backend) = self.backends.get_mut(key)
             && !backend.dirty
         {
@@ -88,7 +89,7 @@ impl<N: Net> ToBackend<'_, N> {
     }
 
     /// Goes on writing to a backend whose turn in a line has come.
-    pub(crate) fn write_on(&mut self, key: Key) -> Written {
+    pub(crate) fn write_on(&mut self, key: BackendId) -> Written {
         let Some(backend) = self.backends.get_mut(key) else {
             return Written::default();
         };
@@ -101,7 +102,7 @@ impl<N: Net> ToBackend<'_, N> {
     }
 
     /// Writes what is in line for a backend, as far as there is room, and a turn's share at most.
-    pub(crate) fn write(&mut self, key: Key) -> Written {
+    pub(crate) fn write(&mut self, key: BackendId) -> Written {
         let mut written = Written::default();
         let Some(backend) = self.backends.get_mut(key) else {
             return written;
@@ -153,16 +154,16 @@ mod tests {
 
     struct Bench {
         net: Scripted,
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
         running: Running,
-        dirty: Vec<Key>,
+        dirty: Vec<BackendId>,
         bulk: Bulk,
         in_transit: Meter,
         in_hand: Handling,
     }
 
     impl Bench {
-        fn new() -> (Bench, Key) {
+        fn new() -> (Bench, BackendId) {
             let mut backends = Slots::default();
             let key = backends.insert(Backend::of_tests(Time(1), Rc::default()));
             let bench = Bench {

@@ -15,7 +15,8 @@ use crate::client::{ClientState, Output};
 use crate::queue::bulk::{Bulk, Piece};
 use crate::shared::Shared;
 use crate::slow_readers::{Keeps, NextOfSpool, SlowReaders};
-use reactor::{Key, Net, Write};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Net, Write};
 use session::meter::Meter;
 
 /// The clients of a group, and what is kept of that which they have not taken.
@@ -34,7 +35,7 @@ pub(crate) struct ToClient<'a, N: Net> {
 
 impl<N: Net> ToClient<'_, N> {
     /// Sends `bytes` to a client, or keeps what does not fit.
-    pub(crate) fn send(&mut self, key: Key, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, key: ClientId, bytes: &[u8]) {
         match self.clients.get(key) {
             Some(client) if client.compresses() => self.send_frames(key, bytes),
             _ => self.send_bytes(key, bytes),
@@ -42,7 +43,7 @@ impl<N: Net> ToClient<'_, N> {
     }
 
     /// Sends what goes over the socket as it is.
-    fn send_bytes(&mut self, key: Key, bytes: &[u8]) {
+    fn send_bytes(&mut self, key: ClientId, bytes: &[u8]) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -67,7 +68,7 @@ impl<N: Net> ToClient<'_, N> {
     }
 
     /// Sends `bytes` to a client in frames.
-    fn send_frames(&mut self, key: Key, bytes: &[u8]) {
+    fn send_frames(&mut self, key: ClientId, bytes: &[u8]) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -85,7 +86,7 @@ impl<N: Net> ToClient<'_, N> {
 
     /// Sends what was kept; when all of it is gone, says which backend is to be read
     /// on.
-    pub(crate) fn flush(&mut self, key: Key) -> Option<Key> {
+    pub(crate) fn flush(&mut self, key: ClientId) -> Option<BackendId> {
         let client = self.clients.get_mut(key)?;
         let unsent = client.transport.unsent_len();
         let flushed = client.transport.flush(self.net);
@@ -133,7 +134,7 @@ impl<N: Net> ToClient<'_, N> {
     }
 
     /// Its connection is broken: no backend is read for it.
-    fn give_up(&mut self, key: Key) -> Option<Key> {
+    fn give_up(&mut self, key: ClientId) -> Option<BackendId> {
         self.clients.close_later(key);
         None
     }
@@ -161,7 +162,7 @@ mod tests {
     }
 
     impl Bench {
-        fn new() -> (Bench, Key) {
+        fn new() -> (Bench, ClientId) {
             let client = Client::of_tests(Time(1), Rc::default());
             let mut clients = Clients::default();
             let key = clients.insert(client);

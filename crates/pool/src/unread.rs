@@ -15,7 +15,8 @@ use crate::queue::bulk::{Bulk, Piece};
 use crate::shared::Shared;
 use crate::slow_readers::{Crowd, Demand, NO_ROOM, Relief, SlowReaders};
 use crate::time_limits::DISK_MAX;
-use reactor::{Key, Net, Slots};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Net, Slots};
 use session::meter::Meter;
 
 /// The clients of a group, and those of them that do not read.
@@ -26,7 +27,7 @@ pub(crate) struct Unread<'a, N: Net> {
     /// The group's number.
     pub(crate) index: usize,
     pub(crate) clients: &'a mut Clients<N::Sock>,
-    pub(crate) backends: &'a Slots<Backend<N::Sock>>,
+    pub(crate) backends: &'a Slots<Backend<N::Sock>, BackendId>,
     pub(crate) pools: &'a BackendPools,
     pub(crate) slow: &'a mut SlowReaders,
     /// What clients have not taken.
@@ -38,7 +39,7 @@ pub(crate) struct Unread<'a, N: Net> {
 
 impl<N: Net> Unread<'_, N> {
     /// The spool's threads have dealt with blocks of clients.
-    pub(crate) fn spooled(&mut self, done: Vec<(Key, SpoolDone)>) {
+    pub(crate) fn spooled(&mut self, done: Vec<(ClientId, SpoolDone)>) {
         for (key, done) in done {
             let now = self.net.now();
             let client = self.clients.get_mut(key);
@@ -76,7 +77,7 @@ impl<N: Net> Unread<'_, N> {
 
     /// Closes a client whose reply has not come out of the spool in so much time, in which it could
     /// take nothing. Nobody else's goes there for a while.
-    pub(crate) fn end_spooled(&mut self, key: Key) {
+    pub(crate) fn end_spooled(&mut self, key: ClientId) {
         let folder = self.settings.spool_folder.display();
         let ms = DISK_MAX.as_millis();
         let why = format!("the disk of the spool in {folder} has not answered for {ms} ms");
@@ -94,7 +95,7 @@ impl<N: Net> Unread<'_, N> {
 
     /// Takes replies off their backends while others wait for those; the backends that are to be
     /// read on are returned.
-    pub(crate) fn relieve(&mut self, demand: Demand) -> Vec<Key> {
+    pub(crate) fn relieve(&mut self, demand: Demand) -> Vec<BackendId> {
         let (slow, mut crowd) = self.crowd();
         let mut read_on = Vec::new();
         for relief in slow.relieve(&mut crowd, demand) {
@@ -123,7 +124,7 @@ impl<N: Net> Unread<'_, N> {
     }
 
     /// Closes a client that does not read.
-    fn end(&mut self, key: Key, why: &str) {
+    fn end(&mut self, key: ClientId, why: &str) {
         let client = self.clients.get(key).filter(|client| !client.is_closing());
         let Some(client) = client else {
             return;
@@ -167,7 +168,7 @@ mod tests {
         shared: Shared,
         settings: Arc<Settings>,
         clients: Clients<()>,
-        backends: Slots<Backend<()>>,
+        backends: Slots<Backend<()>, BackendId>,
         pools: BackendPools,
         slow: SlowReaders,
         outputs: Meter,
@@ -176,7 +177,7 @@ mod tests {
     }
 
     impl Bench {
-        fn new() -> (Bench, Key) {
+        fn new() -> (Bench, ClientId) {
             let mut clients = Clients::default();
             let client = Client::of_tests(Time(1), Rc::default());
             let key = clients.insert(client);

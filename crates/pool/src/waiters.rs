@@ -25,7 +25,8 @@ use crate::line::Line;
 use crate::matching::turns::stands;
 use crate::queue::lane::{LaneName, Waiting};
 use crate::queue::priority::{Asked, Mode, Priority};
-use reactor::{Key, Time, prefetch};
+use crate::tokens::ClientId;
+use reactor::{Time, prefetch};
 
 /// Bytes of a statement that are fetched from memory before its turn comes: of most all, and the
 /// processor fetches on from there by itself.
@@ -82,7 +83,7 @@ impl<S> Client<S> {
 impl<S> Waiters<'_, S> {
     /// Puts a client whose command of `len` bytes is at the front of its input in its lane: at the
     /// end, or where it has a place already.
-    pub(crate) fn enter(&mut self, key: Key, len: usize, goes_before_slow: bool) -> Entered {
+    pub(crate) fn enter(&mut self, key: ClientId, len: usize, goes_before_slow: bool) -> Entered {
         let Some(client) = self.clients.get_mut(key) else {
             return Entered::Gone;
         };
@@ -105,7 +106,7 @@ impl<S> Waiters<'_, S> {
         Entered::Waits
     }
 
-    fn put(&mut self, key: Key, lane: LaneName, len: usize) {
+    fn put(&mut self, key: ClientId, lane: LaneName, len: usize) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -120,7 +121,7 @@ impl<S> Waiters<'_, S> {
     }
 
     /// Takes a client out of its lane; its entry is passed over later.
-    pub(crate) fn forget(&mut self, key: Key) {
+    pub(crate) fn forget(&mut self, key: ClientId) {
         let Some(client) = self
             .clients
             .get_mut(key)
@@ -174,7 +175,7 @@ impl<S> Waiters<'_, S> {
 
     /// A client whose statement was not sent yet goes back to its place in its lane: the front, if
     /// it has waited there.
-    pub(crate) fn wait_again(&mut self, key: Key) {
+    pub(crate) fn wait_again(&mut self, key: ClientId) {
         let now = self.now;
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -201,7 +202,7 @@ impl<S> Waiters<'_, S> {
     ///
     /// # Errors
     /// There is no such priority.
-    pub(crate) fn ask_priority(&mut self, key: Key, asked: Asked) -> Result<(), Refusal> {
+    pub(crate) fn ask_priority(&mut self, key: ClientId, asked: Asked) -> Result<(), Refusal> {
         match (asked, self.clients.get_mut(key)) {
             (Asked::Priority(priority), Some(client)) => {
                 let limits = &self.settings.users[client.user as usize].limits;
@@ -227,7 +228,7 @@ impl<S> Waiters<'_, S> {
     /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it
     /// goes to the lane, to its place there. Nobody passes those who wait because its lease has not
     /// ended yet.
-    pub(crate) fn wait_outside(&mut self, key: Key) -> Handled {
+    pub(crate) fn wait_outside(&mut self, key: ClientId) -> Handled {
         if let Some(client) = self.clients.get_mut(key) {
             self.line.place_of(client, self.now);
             if !client.change_state(ClientState::Waiting, self.now) {
@@ -289,14 +290,14 @@ mod tests {
         }
 
         /// A client between two statements.
-        fn idle(&mut self) -> Key {
+        fn idle(&mut self) -> ClientId {
             let mut client = Client::of_tests(MOMENT, Rc::default());
             client.login = None;
             assert!(client.change_state(ClientState::Idle, MOMENT));
             self.clients.insert(client)
         }
 
-        fn front(&mut self, lane: LaneName) -> Option<Key> {
+        fn front(&mut self, lane: LaneName) -> Option<ClientId> {
             let clients = &self.clients;
             let front = (self.pools).front_in(0, lane, |waiting| stands(clients, waiting));
             front.map(|waiting| waiting.client)

@@ -48,5 +48,5 @@ pub use prefetch::prefetch;
 pub use real::{RealNet, random_bytes};
 pub use right::Right;
 pub use scratch::Scratch;
-pub use slots::{Key, Slots};
+pub use slots::{Key, SlotKey, Slots};
 pub use tls::Tls;

@@ -7,6 +7,7 @@
 //! 2^28 times, after which its keys repeat).
 
 use crate::prefetch::prefetch;
+use std::marker::PhantomData;
 
 /// Names one object in a [`Slots`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,7 +22,7 @@ const GENERATION_MASK: u32 = (1 << 28) - 1;
 impl Key {
     /// The slot's index and generation as they travel in a token.
     #[must_use]
-    pub fn parts(self) -> (u32, u32) {
+    pub const fn parts(self) -> (u32, u32) {
         (self.index, self.generation)
     }
 
@@ -35,35 +36,79 @@ impl Key {
     }
 }
 
+/// Defines a type around [`Key`] for the keys of one table, which no other table takes.
+#[macro_export]
+macro_rules! slot_key {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name($crate::Key);
+
+        impl $name {
+            /// The key of the slot with this index and generation.
+            #[must_use]
+            pub const fn from_parts(index: u32, generation: u32) -> $name {
+                $name($crate::Key::from_parts(index, generation))
+            }
+
+            /// The slot's index and generation.
+            #[must_use]
+            pub const fn parts(self) -> (u32, u32) {
+                self.0.parts()
+            }
+        }
+
+        impl From<$crate::Key> for $name {
+            fn from(key: $crate::Key) -> $name {
+                $name(key)
+            }
+        }
+
+        impl From<$name> for $crate::Key {
+            fn from(key: $name) -> $crate::Key {
+                key.0
+            }
+        }
+    };
+}
+
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
     value: Option<T>,
 }
 
+/// Type of the keys of one table: [`Key`] itself, or a type of [`slot_key!`](crate::slot_key).
+pub trait SlotKey: Copy + From<Key> + Into<Key> {}
+
+impl<K: Copy + From<Key> + Into<Key>> SlotKey for K {}
+
 /// Objects by key.
 #[derive(Debug)]
-pub struct Slots<T> {
+pub struct Slots<T, K = Key> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
+    keys: PhantomData<K>,
 }
 
-impl<T> Default for Slots<T> {
+impl<T, K> Default for Slots<T, K> {
     fn default() -> Self {
         Slots {
             slots: Vec::new(),
             free: Vec::new(),
+            keys: PhantomData,
         }
     }
 }
 
-impl<T> Slots<T> {
+impl<T, K: SlotKey> Slots<T, K> {
     /// No objects, with room for `capacity` of them, so that a known number costs no growing.
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Slots<T> {
+    pub fn with_capacity(capacity: usize) -> Slots<T, K> {
         Slots {
             slots: Vec::with_capacity(capacity),
             free: Vec::new(),
+            keys: PhantomData,
         }
     }
 
@@ -83,28 +128,25 @@ impl<T> Slots<T> {
     ///
     /// # Panics
     /// When 2^32 objects are present, which no descriptor table allows.
-    pub fn insert(&mut self, value: T) -> Key {
+    pub fn insert(&mut self, value: T) -> K {
         if let Some(index) = self.free.pop() {
             let slot = &mut self.slots[index as usize];
             slot.value = Some(value);
-            return Key {
-                index,
-                generation: slot.generation,
-            };
+            let generation = slot.generation;
+            return Key { index, generation }.into();
         }
         let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 objects");
         self.slots.push(Slot {
             generation: 0,
             value: Some(value),
         });
-        Key {
-            index,
-            generation: 0,
-        }
+        let generation = 0;
+        Key { index, generation }.into()
     }
 
     /// Takes the object out; its key finds nothing from now on.
-    pub fn remove(&mut self, key: Key) -> Option<T> {
+    pub fn remove(&mut self, key: K) -> Option<T> {
+        let key: Key = key.into();
         let slot = self.slots.get_mut(key.index as usize)?;
         if slot.generation != key.generation {
             return None;
@@ -117,7 +159,8 @@ impl<T> Slots<T> {
 
     /// The object of this key, if it is still there.
     #[must_use]
-    pub fn get(&self, key: Key) -> Option<&T> {
+    pub fn get(&self, key: K) -> Option<&T> {
+        let key: Key = key.into();
         let slot = self.slots.get(key.index as usize)?;
         if slot.generation == key.generation {
             slot.value.as_ref()
@@ -127,7 +170,8 @@ impl<T> Slots<T> {
     }
 
     /// The object of this key, to change it.
-    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+    pub fn get_mut(&mut self, key: K) -> Option<&mut T> {
+        let key: Key = key.into();
         let slot = self.slots.get_mut(key.index as usize)?;
         if slot.generation == key.generation {
             slot.value.as_mut()
@@ -139,26 +183,27 @@ impl<T> Slots<T> {
     /// Asks the processor to fetch the object of this key, which is looked at soon: with thousands
     /// of objects each one that comes up lies far from the processor, and fetching it overlaps with
     /// other work. Says nothing of whether there is one.
-    pub fn prefetch(&self, key: Key) {
+    pub fn prefetch(&self, key: K) {
+        let key: Key = key.into();
         if let Some(slot) = self.slots.get(key.index as usize) {
             prefetch(slot);
         }
     }
 
     /// All objects with their keys, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| {
             let key = Key {
                 index: u32::try_from(index).ok()?,
                 generation: slot.generation,
             };
-            slot.value.as_ref().map(|value| (key, value))
+            slot.value.as_ref().map(|value| (key.into(), value))
         })
     }
 
     /// The keys of the objects of which this is so.
     #[must_use]
-    pub fn keys_of(&self, which: impl Fn(&T) -> bool) -> Vec<Key> {
+    pub fn keys_of(&self, which: impl Fn(&T) -> bool) -> Vec<K> {
         let found = self.iter().filter(|(_, value)| which(value));
         found.map(|(key, _)| key).collect()
     }
@@ -170,7 +215,7 @@ impl<T> Slots<T> {
 
     /// The keys of all objects present, for a loop that changes them.
     #[must_use]
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<K> {
         self.iter().map(|(key, _)| key).collect()
     }
 }
@@ -181,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_stale_key_finds_nothing() {
-        let mut slots = Slots::default();
+        let mut slots: Slots<_> = Slots::default();
         let a = slots.insert("a");
         let b = slots.insert("b");
         assert_eq!(slots.len(), 2);
@@ -201,7 +246,7 @@ mod tests {
 
     #[test]
     fn keys_are_found_by_their_values() {
-        let mut slots = Slots::default();
+        let mut slots: Slots<_> = Slots::default();
         let keys: Vec<Key> = (0..4).map(|number| slots.insert(number)).collect();
         slots.remove(keys[2]);
         assert_eq!(slots.keys_of(|number| number % 2 == 0), [keys[0]]);
@@ -211,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_key_survives_its_parts() {
-        let mut slots = Slots::default();
+        let mut slots: Slots<_> = Slots::default();
         let key = slots.insert(1);
         let (index, generation) = key.parts();
         assert_eq!(Key::from_parts(index, generation), key);

@@ -31,7 +31,8 @@ fn plain_texts_alone_are_edges() {
 
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::Company;
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use session::state::Session;
 use sql::lex::Server;
 use std::rc::Rc;
@@ -64,7 +65,7 @@ impl Bench {
     fn alone<'a>(&'a self, backend: Option<&'a Backend<()>>) -> Alone<'a, ()> {
         Alone {
             view: ClientView {
-                key: Key::from_parts(1, 0),
+                key: ClientId::from_parts(1, 0),
                 client: &self.client,
                 backend,
             },

@@ -9,7 +9,8 @@
 //! Invariant: at most [`DELAYED_MAX`] failed logins of a group wait; what comes on top of them is
 //! told at once. Changes of user that wait are bounded by the group's clients.
 
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use std::collections::BTreeMap;
 use wire::errors::ErrorCode;
 
@@ -28,7 +29,7 @@ pub(crate) enum After {
 /// A client that waits for the word that its authentication failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Delayed {
-    pub(crate) key: Key,
+    pub(crate) key: ClientId,
     pub(crate) after: After,
     pub(crate) error: ErrorCode,
     pub(crate) text: Box<str>,
@@ -75,7 +76,7 @@ mod tests {
 
     fn delayed(number: u32) -> Delayed {
         Delayed {
-            key: Key::from_parts(number, 0),
+            key: ClientId::from_parts(number, 0),
             after: After::End,
             error: wire::errors::ACCESS_DENIED,
             text: "no".into(),

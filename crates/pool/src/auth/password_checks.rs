@@ -18,7 +18,7 @@
 
 use crate::auth::account::Account;
 use crate::auth::accounts::{Learn, LoginContext, Proof, Sent};
-use reactor::Key;
+use crate::tokens::ClientId;
 use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -58,7 +58,7 @@ pub(crate) struct Waits(Arc<()>);
 pub(crate) struct Attempt {
     /// Its group and its key there.
     pub(crate) group: usize,
-    pub(crate) client: Key,
+    pub(crate) client: ClientId,
     pub(crate) proof: Proof,
     waits: Weak<()>,
 }
@@ -86,7 +86,7 @@ pub enum Checked {
 pub(crate) struct Verdict {
     /// Its group, and its key there.
     pub(crate) group: usize,
-    pub(crate) client: Key,
+    pub(crate) client: ClientId,
     pub(crate) checked: Checked,
 }
 
@@ -147,7 +147,7 @@ impl PasswordChecks {
         &self,
         line: Line,
         answer: &[u8],
-        (group, client): (usize, Key),
+        (group, client): (usize, ClientId),
         proof: Proof,
     ) -> Result<Waits, Full> {
         let waits = Waits::default();

@@ -20,7 +20,8 @@ use crate::queue::account_slots::AccountSlots;
 use crate::queue::lane::{LaneName, Lanes, Waiting};
 use crate::server::begins::Begins;
 use crate::server::server_facts::ServerFacts;
-use reactor::{Key, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Time;
 use session::state::Session;
 use session::text::Text;
 use std::net::IpAddr;
@@ -129,7 +130,7 @@ pub(crate) struct BackendPool {
     /// Key by which they log in.
     pub key: PoolKey,
     /// Free ones, the last used at the end.
-    pub idle: Vec<Key>,
+    pub idle: Vec<BackendId>,
     /// All of them, dialling ones included.
     pub count: usize,
     /// Those being dialled.
@@ -336,7 +337,7 @@ impl BackendPools {
         pool: usize,
         lanes: &[LaneName],
         stands: impl Fn(&Waiting) -> bool,
-    ) -> Option<Key> {
+    ) -> Option<ClientId> {
         lanes.iter().find_map(|&lane| {
             let front = self.front_in(pool, lane, &stands)?;
             self.pools[pool].lanes.pop(lane);
@@ -368,7 +369,7 @@ impl BackendPools {
     }
 
     /// Takes a backend off the books.
-    pub(crate) fn leaves(&mut self, pool: usize, key: Key) {
+    pub(crate) fn leaves(&mut self, pool: usize, key: BackendId) {
         self.count -= 1;
         self.pools[pool].count -= 1;
         self.pools[pool].slots.count(-1, 0);
@@ -435,7 +436,7 @@ mod tests {
         pools.dial_begins(a);
         assert_eq!(pools.add(key(0, "app", 2), |index| index == c), b);
         pools.dial_ends(a);
-        pools.leaves(a, Key::from_parts(1, 1));
+        pools.leaves(a, BackendId::from_parts(1, 1));
         assert_eq!(pools.add(key(2, "app", 2), |index| index == c), a);
         assert_eq!(pools.pools.len(), 3);
     }
@@ -454,7 +455,7 @@ mod tests {
         pools.dial_begins(a);
         assert!(!is_dead(&pools), "it has a backend");
         pools.dial_ends(a);
-        pools.leaves(a, Key::from_parts(1, 1));
+        pools.leaves(a, BackendId::from_parts(1, 1));
         assert!(is_dead(&pools));
         pools.pools[a].dial_succeeded(Time(0));
         assert!(!is_dead(&pools));

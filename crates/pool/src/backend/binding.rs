@@ -9,47 +9,61 @@
 //!
 //! Invariant: the client that a backend names has that backend, or is gone.
 
-use reactor::Key;
+use crate::tokens::{BackendId, ClientId};
 
 /// The other side, if there is one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Binding(Option<Key>);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Binding<I>(Option<I>);
 
-impl Binding {
-    /// Key of the backend.
-    pub(crate) fn key(self) -> Option<Key> {
+impl<I> Default for Binding<I> {
+    fn default() -> Binding<I> {
+        Binding(None)
+    }
+}
+
+impl<I: Copy> Binding<I> {
+    /// Id of the other side.
+    pub(crate) fn id(self) -> Option<I> {
         self.0
     }
+}
 
+impl Binding<BackendId> {
     /// A client's: it and an idle backend get each other.
-    pub(crate) fn bind(&mut self, backend: &mut Binding, (client, lease): (Key, Key)) {
+    pub(crate) fn bind(
+        &mut self,
+        backend: &mut Binding<ClientId>,
+        (client, lease): (ClientId, BackendId),
+    ) {
         *self = Binding(Some(lease));
         *backend = Binding(Some(client));
     }
 
     /// A client's: its statement goes out behind those that are in flight on this backend.
-    pub(crate) fn join(&mut self, lease: Key) {
+    pub(crate) fn join(&mut self, lease: BackendId) {
         *self = Binding(Some(lease));
     }
 
     /// A client's: it has no backend any more. The backend, if it is still there, is nobody's, or
     /// that of the clients behind this one.
-    pub(crate) fn unbind(&mut self, client: Key, backend: Option<&mut Binding>) {
+    pub(crate) fn unbind(&mut self, client: ClientId, backend: Option<&mut Binding<ClientId>>) {
         *self = Binding(None);
         if let Some(backend) = backend {
             backend.forget(client);
         }
     }
+}
 
+impl Binding<ClientId> {
     /// A backend's: this client is gone.
-    pub(crate) fn forget(&mut self, client: Key) {
+    pub(crate) fn forget(&mut self, client: ClientId) {
         if self.0 == Some(client) {
             *self = Binding(None);
         }
     }
 
     /// A backend's: its next reply is for this client, whose statement is in flight there.
-    pub(crate) fn hand_over(&mut self, owner: Option<Key>) {
+    pub(crate) fn hand_over(&mut self, owner: Option<ClientId>) {
         *self = Binding(owner);
     }
 }
@@ -57,33 +71,35 @@ impl Binding {
 #[cfg(test)]
 mod tests {
     use super::Binding;
-    use reactor::Key;
+    use crate::tokens::{BackendId, ClientId};
 
-    fn key(index: u32) -> Key {
-        Key::from_parts(index, 0)
+    const BACKEND: BackendId = BackendId::from_parts(7, 0);
+
+    fn id(index: u32) -> ClientId {
+        ClientId::from_parts(index, 0)
     }
 
     #[test]
     fn both_sides_are_bound_and_parted_together() {
         let (mut client, mut backend) = (Binding::default(), Binding::default());
-        client.bind(&mut backend, (key(1), key(7)));
-        assert_eq!((client.key(), backend.key()), (Some(key(7)), Some(key(1))));
-        client.unbind(key(1), Some(&mut backend));
-        assert_eq!((client.key(), backend.key()), (None, None));
+        client.bind(&mut backend, (id(1), BACKEND));
+        assert_eq!((client.id(), backend.id()), (Some(BACKEND), Some(id(1))));
+        client.unbind(id(1), Some(&mut backend));
+        assert_eq!((client.id(), backend.id()), (None, None));
     }
 
     #[test]
     fn a_backend_stays_with_those_behind_a_client() {
-        let (mut one, mut two, mut backend) = <(Binding, Binding, Binding)>::default();
-        one.bind(&mut backend, (key(1), key(7)));
-        two.join(key(7));
-        assert_eq!(backend.key(), Some(key(1)), "its reply comes first");
-        backend.hand_over(Some(key(2)));
-        one.unbind(key(1), Some(&mut backend));
-        assert_eq!((two.key(), backend.key()), (Some(key(7)), Some(key(2))));
-        backend.forget(key(1));
-        assert_eq!(backend.key(), Some(key(2)));
-        backend.forget(key(2));
-        assert_eq!(backend.key(), None);
+        let (mut one, mut two, mut backend) = <(Binding<_>, Binding<_>, Binding<_>)>::default();
+        one.bind(&mut backend, (id(1), BACKEND));
+        two.join(BACKEND);
+        assert_eq!(backend.id(), Some(id(1)), "its reply comes first");
+        backend.hand_over(Some(id(2)));
+        one.unbind(id(1), Some(&mut backend));
+        assert_eq!((two.id(), backend.id()), (Some(BACKEND), Some(id(2))));
+        backend.forget(id(1));
+        assert_eq!(backend.id(), Some(id(2)));
+        backend.forget(id(2));
+        assert_eq!(backend.id(), None);
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! Invariant: [`Threads`] has the server's numbers of all backends of the pool, and no others.
 
+use crate::tokens::{BackendId, ClientId};
 use reactor::Address;
-use reactor::Key;
 use reactor::Time;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -54,16 +54,16 @@ pub(crate) struct Asker {
     /// Its group's number.
     pub(crate) group: usize,
     /// The client, in that group.
-    pub(crate) killer: Key,
+    pub(crate) killer: ClientId,
 }
 
 /// The statement that is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Aim {
     /// The backend that runs it.
-    pub(crate) lease: Key,
+    pub(crate) lease: BackendId,
     /// Key of the victim.
-    pub(crate) victim: Key,
+    pub(crate) victim: ClientId,
     /// When it was sent.
     pub(crate) sent: Time,
 }

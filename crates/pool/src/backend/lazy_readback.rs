@@ -3,14 +3,14 @@
 //! [`crate::group::session_state::lazy_readback`] decides when it is asked; the backend holds
 //! [`LazyReadback`] while the answers are on their way.
 
-use reactor::Key;
+use crate::tokens::ClientId;
 use session::last_statement::Questions;
 
 /// The client that a backend has served last. Once that has sent another statement elsewhere, the
 /// backend knows nothing of it that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LastClient {
-    pub(crate) client: Key,
+    pub(crate) client: ClientId,
     /// Number of statements that it had sent.
     pub(crate) sent: u32,
 }
@@ -18,7 +18,7 @@ pub(crate) struct LastClient {
 /// Read-back from a backend, with the client that it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LazyReadback {
-    pub(crate) client: Key,
+    pub(crate) client: ClientId,
     /// Number of statements that the client had sent.
     pub(crate) sent: u32,
     pub(crate) questions: Questions,

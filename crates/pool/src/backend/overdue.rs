@@ -19,7 +19,8 @@
 use crate::backend::{Backend, BackendState, Purpose};
 use crate::config::Settings;
 use crate::server::server_facts::ServerTimeouts;
-use reactor::{Key, Time};
+use crate::tokens::BackendId;
+use reactor::Time;
 use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
@@ -73,7 +74,7 @@ impl<S> Backend<S> {
     /// has acknowledged nothing.
     pub(crate) fn overdue(
         &self,
-        key: Key,
+        key: BackendId,
         unanswered: impl FnOnce() -> Option<Duration>,
         limits: &TimeLimits<'_>,
     ) -> Option<Overdue> {
@@ -148,7 +149,7 @@ impl<S> Backend<S> {
 
 /// Life of one backend: `life_max`, shortened by up to a tenth. Backends that were dialled together
 /// must not be replaced together, so the share differs by key and birth.
-fn life_of(key: Key, born: Time, life_max: Duration) -> Duration {
+fn life_of(key: BackendId, born: Time, life_max: Duration) -> Duration {
     let mixed = (born.0 ^ u64::from(key.parts().0)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let permille = u32::try_from(mixed >> 32).unwrap_or(0) % 100;
     life_max - life_max / 1000 * permille

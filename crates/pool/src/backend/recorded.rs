@@ -14,7 +14,8 @@
 use super::{Backend, BackendState, Endpoint, Load, Reports, SchemaThere};
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use session::prepared::OnBackendRecord;
 use session::record::{
     Read, put_age, put_bool, put_one_of, put_option, read_age, read_bool, read_number, read_one_of,
@@ -54,7 +55,7 @@ pub(crate) struct BackendRecord {
 
 impl<S> Backend<S> {
     /// True if it can go to another process together with this client, which has it.
-    pub(crate) fn goes_with(&self, client: Key) -> bool {
+    pub(crate) fn goes_with(&self, client: ClientId) -> bool {
         let is_plain = !self.transport.is_tls() && self.transport.compression().is_none();
         let is_quiet = self.flight.is_empty()
             && self.input.is_empty()
@@ -69,7 +70,7 @@ impl<S> Backend<S> {
             && self.schema == SchemaThere::Clients
             && self.conditions_of.is_none_or(|of| of == client);
         self.state == BackendState::Leased
-            && self.binding.key() == Some(client)
+            && self.binding.id() == Some(client)
             && is_plain
             && is_quiet
             && is_known
@@ -191,7 +192,7 @@ impl<S> Backend<S> {
     pub(crate) fn arrived(
         from: Endpoint<S>,
         record: &BackendRecord,
-        of: Key,
+        of: ClientId,
         now: Time,
         session: std::rc::Rc<Session>,
     ) -> Backend<S> {

@@ -60,7 +60,8 @@ impl Riders {
 mod tests {
     use super::*;
     use crate::backend::{Backend, InFlight, Parted, Purpose};
-    use reactor::{Key, Slots, Time};
+    use crate::tokens::ClientId;
+    use reactor::{Slots, Time};
     use std::rc::Rc;
     use wire::command::ReplyShape;
 
@@ -68,12 +69,12 @@ mod tests {
         Backend::of_tests(Time(1), Rc::default())
     }
 
-    fn keys() -> Vec<Key> {
+    fn keys() -> Vec<ClientId> {
         let mut slots = Slots::default();
         (0..4).map(|number| slots.insert(number)).collect()
     }
 
-    fn sends(backend: &mut Backend<()>, owner: Key, command: &[u8]) {
+    fn sends(backend: &mut Backend<()>, owner: ClientId, command: &[u8]) {
         let kept = backend.riders.keep(command);
         let statement = InFlight::own(Some(owner), Purpose::Statement, ReplyShape::Results);
         backend.expect(InFlight { kept, ..statement });

@@ -13,7 +13,8 @@
 //! then the connection ends.
 
 use crate::backend::{Backend, InFlight, Purpose, Reports};
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use session::reply_summary::ReplySummary;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
@@ -25,7 +26,7 @@ pub(crate) const ROLLBACK: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
 impl<S> Backend<S> {
     /// Command that it is sent behind its client, which has left without a pin; `None` where more
     /// than its transaction keeps it from others.
-    pub(crate) fn roll_back(&mut self, client: Key, now: Time) -> Option<Vec<u8>> {
+    pub(crate) fn roll_back(&mut self, client: ClientId, now: Time) -> Option<Vec<u8>> {
         let is_all = self.in_transaction()
             && self.flight().is_empty()
             && self.reports == Reports::Complete
@@ -79,10 +80,11 @@ mod tests {
     use crate::group::Group;
     use crate::group::tests::{NOW, group, leased};
     use crate::scripted::Scripted;
+    use crate::tokens::BackendId;
     use wire::status::{AUTOCOMMIT, IN_TRANS};
 
     /// A client's backend within a transaction, behind the OK of a statement.
-    fn within() -> (Group<Scripted>, Key, Key) {
+    fn within() -> (Group<Scripted>, ClientId, BackendId) {
         let mut group = group();
         let (key, lease) = leased(&mut group);
         let backend = group.backends.get_mut(lease).unwrap();
@@ -91,7 +93,7 @@ mod tests {
     }
 
     /// An OK of these flags comes, with these reports.
-    fn ok(group: &mut Group<Scripted>, lease: Key, flags: u16, reports: &[u8]) {
+    fn ok(group: &mut Group<Scripted>, lease: BackendId, flags: u16, reports: &[u8]) {
         let backend = group.backends.get_mut(lease).unwrap();
         backend.summary = ReplySummary {
             status: Some(flags),
@@ -101,7 +103,7 @@ mod tests {
         group.finish(lease);
     }
 
-    fn asked(group: &Group<Scripted>, lease: Key) -> Option<Purpose> {
+    fn asked(group: &Group<Scripted>, lease: BackendId) -> Option<Purpose> {
         let command = *group.backends.get(lease)?.flight().front()?;
         Some(command.purpose)
     }
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn where_more_than_a_transaction_is_left_the_backend_is_closed() {
-        let keeps: [fn(&mut Group<Scripted>, Key, Key); 4] = [
+        let keeps: [fn(&mut Group<Scripted>, ClientId, BackendId); 4] = [
             |group, key, _| {
                 let client = group.clients.get_mut(key).unwrap();
                 client.pins.add(PinReason::FailedCode, None, NOW.0);

@@ -4,7 +4,8 @@
 //! shared by all groups, [`Inputs`] is a group's own. Invariant: nobody here knows a client, only
 //! its key and its id.
 
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -115,13 +116,13 @@ pub(crate) struct Inputs {
     /// Bytes of that which the other groups know of.
     pub(crate) published: usize,
     /// Those who hold more than `HOLDER_MIN`.
-    pub(crate) holders: BTreeMap<Key, Holder>,
+    pub(crate) holders: BTreeMap<ClientId, Holder>,
     /// Clients that are served once in a turn.
-    pub(crate) line: VecDeque<Key>,
+    pub(crate) line: VecDeque<ClientId>,
     /// Clients that wait for room, the first to come in front.
-    pub(crate) no_room: VecDeque<Key>,
+    pub(crate) no_room: VecDeque<ClientId>,
     /// Clients whose long command waits for others' to end, the first to come in front.
-    pub(crate) behind_long: VecDeque<Key>,
+    pub(crate) behind_long: VecDeque<ClientId>,
 }
 
 impl Inputs {
@@ -137,7 +138,7 @@ impl Inputs {
     }
 
     /// True if a client's bytes are not read though they are wanted.
-    pub(crate) fn holds_up(&self, key: Key) -> bool {
+    pub(crate) fn holds_up(&self, key: ClientId) -> bool {
         let standing = self.holders.get(&key).map(|holder| holder.standing);
         matches!(
             standing,
@@ -146,7 +147,7 @@ impl Inputs {
     }
 
     /// True if a client waits until fewer long commands are at the server.
-    pub(crate) fn is_behind_long(&self, key: Key) -> bool {
+    pub(crate) fn is_behind_long(&self, key: ClientId) -> bool {
         let standing = self.holders.get(&key).map(|holder| holder.standing);
         matches!(standing, Some(Standing::BehindLong(_)))
     }
@@ -169,7 +170,7 @@ impl Inputs {
         }
     }
 
-    pub(crate) fn stand(&mut self, key: Key, standing: Standing) {
+    pub(crate) fn stand(&mut self, key: ClientId, standing: Standing) {
         self.holders.entry(key).or_default().standing = standing;
     }
 }

@@ -19,7 +19,8 @@
 //! writer has said that it is written; a reply has one block at most on its way back.
 
 use crate::buffers::spool_jobs::{SpoolJobs, SpoolRead, SpoolWrite};
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -195,7 +196,7 @@ impl Spool {
         &mut self,
         tail: &mut Tail,
         mut bytes: &[u8],
-        client: Key,
+        client: ClientId,
         (all, jobs): OfAll<'_>,
     ) {
         tail.block = self.block;
@@ -236,7 +237,7 @@ impl Spool {
     }
 
     /// Asks for the first block of a client's reply, if it is written and nobody has asked.
-    pub(crate) fn fetch(&mut self, tail: &mut Tail, client: Key, jobs: &SpoolJobs) {
+    pub(crate) fn fetch(&mut self, tail: &mut Tail, client: ClientId, jobs: &SpoolJobs) {
         if tail.fetch == Fetch::Asked || tail.blocks.len() <= tail.unwritten {
             return;
         }
@@ -348,8 +349,8 @@ mod tests {
         tails: [Tail; 2],
     }
 
-    fn client(which: usize) -> Key {
-        Key::from_parts(u32::try_from(which).unwrap(), 0)
+    fn client(which: usize) -> ClientId {
+        ClientId::from_parts(u32::try_from(which).unwrap(), 0)
     }
 
     impl Bench {

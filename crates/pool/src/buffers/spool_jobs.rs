@@ -17,7 +17,8 @@
 //!
 //! [`QUEUED_MAX`]: crate::buffers::spool::QUEUED_MAX
 
-use reactor::{Key, Scratch};
+use crate::tokens::ClientId;
+use reactor::Scratch;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,7 +32,7 @@ pub(crate) enum SpoolWrite {
     /// A block of a client's reply.
     Block {
         group: usize,
-        client: Key,
+        client: ClientId,
         at: u64,
         bytes: Vec<u8>,
     },
@@ -51,7 +52,7 @@ impl SpoolWrite {
 #[derive(Debug)]
 pub(crate) struct SpoolRead {
     pub(crate) group: usize,
-    pub(crate) client: Key,
+    pub(crate) client: ClientId,
     pub(crate) at: u64,
     pub(crate) len: usize,
 }
@@ -196,7 +197,7 @@ impl<F: Scratch> SpoolFiles<F> {
     }
 
     /// Does writes of one group, and says to which group's clients that was.
-    pub(crate) fn write(&self, batch: Vec<SpoolWrite>) -> (usize, Vec<(Key, SpoolDone)>) {
+    pub(crate) fn write(&self, batch: Vec<SpoolWrite>) -> (usize, Vec<(ClientId, SpoolDone)>) {
         let group = batch.first().map_or(0, SpoolWrite::group);
         let mut done = Vec::with_capacity(batch.len());
         for write in batch {
@@ -221,7 +222,7 @@ impl<F: Scratch> SpoolFiles<F> {
     }
 
     /// Does a read.
-    pub(crate) fn read(&self, read: &SpoolRead) -> (usize, Key, SpoolDone) {
+    pub(crate) fn read(&self, read: &SpoolRead) -> (usize, ClientId, SpoolDone) {
         let mut bytes = vec![0; read.len];
         let file = self.file(read.group).ok_or(io::ErrorKind::NotFound.into());
         let taken = file.and_then(|file| file.read_at(&mut bytes, read.at));

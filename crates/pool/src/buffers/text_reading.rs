@@ -14,7 +14,7 @@
 //! client, which is counted as the client's (`input_bytes_max`), and [`TEXTS_MAX`] texts at most;
 //! the group reads one more by itself.
 
-use reactor::Key;
+use crate::tokens::ClientId;
 use sql::lex::LexMode;
 use sql::text::Seen;
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ pub(crate) const TEXTS_MAX: usize = 1024;
 pub(crate) struct TextJob {
     /// Its client's group, and its key there.
     pub(crate) group: usize,
-    pub(crate) client: Key,
+    pub(crate) client: ClientId,
     /// Bytes of the client, and the length of the command with the text.
     pub(crate) bytes: Weak<Vec<u8>>,
     pub(crate) message_len: usize,
@@ -112,7 +112,7 @@ impl TextJob {
     }
 
     /// Reads the text; `None` when its client has left.
-    pub(crate) fn run(self) -> Option<(usize, Key, Box<TextRead>)> {
+    pub(crate) fn run(self) -> Option<(usize, ClientId, Box<TextRead>)> {
         let bytes = self.bytes.upgrade()?;
         let message = &bytes[..self.message_len];
         let joined = (message.len() >= HEADER_LEN + PAYLOAD_MAX).then(|| {
@@ -200,7 +200,7 @@ mod tests {
     fn job(bytes: &Arc<Vec<u8>>, message_len: usize) -> TextJob {
         TextJob {
             group: 3,
-            client: Key::from_parts(1, 0),
+            client: ClientId::from_parts(1, 0),
             bytes: Arc::downgrade(bytes),
             message_len,
             form: Some(Form::Plain),

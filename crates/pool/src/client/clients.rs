@@ -13,7 +13,8 @@
 
 use crate::backend::Backend;
 use crate::client::{Client, ClientState};
-use reactor::{Key, Slots};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Slots;
 use std::ops::{Deref, DerefMut};
 
 /// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
@@ -22,9 +23,9 @@ pub(crate) const FIRST_ID: u32 = 1 << 30;
 /// The clients of a group.
 #[derive(Debug)]
 pub(crate) struct Clients<S> {
-    slots: Slots<Client<S>>,
+    slots: Slots<Client<S>, ClientId>,
     /// Clients to be closed at the end of the turn.
-    closing: Vec<Key>,
+    closing: Vec<ClientId>,
     /// The last id that was given out, counted in this group, and whether it has begun again.
     counted: (u32, bool),
 }
@@ -41,29 +42,29 @@ impl<S> Default for Clients<S> {
 
 /// Their slots.
 impl<S> Deref for Clients<S> {
-    type Target = Slots<Client<S>>;
+    type Target = Slots<Client<S>, ClientId>;
 
-    fn deref(&self) -> &Slots<Client<S>> {
+    fn deref(&self) -> &Slots<Client<S>, ClientId> {
         &self.slots
     }
 }
 
 impl<S> DerefMut for Clients<S> {
-    fn deref_mut(&mut self) -> &mut Slots<Client<S>> {
+    fn deref_mut(&mut self) -> &mut Slots<Client<S>, ClientId> {
         &mut self.slots
     }
 }
 
 impl<S> Clients<S> {
     /// Forgets a client's command about a statement by name, which is not sent.
-    pub(crate) fn forget_command(&mut self, key: Key) {
+    pub(crate) fn forget_command(&mut self, key: ClientId) {
         if let Some(client) = self.slots.get_mut(key) {
             client.forget_command();
         }
     }
 
     /// Notes that a client must go at the end of this turn.
-    pub(crate) fn close_later(&mut self, key: Key) {
+    pub(crate) fn close_later(&mut self, key: ClientId) {
         if let Some(client) = self.slots.get_mut(key)
             && !client.is_closing()
             && client.state() != ClientState::Moving
@@ -75,7 +76,11 @@ impl<S> Clients<S> {
 
     /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
     /// that of those behind the client.
-    pub(crate) fn unbind(&mut self, key: Key, backends: &mut Slots<Backend<S>>) -> Option<Key> {
+    pub(crate) fn unbind(
+        &mut self,
+        key: ClientId,
+        backends: &mut Slots<Backend<S>, BackendId>,
+    ) -> Option<BackendId> {
         let client = self.slots.get_mut(key)?;
         let lease = client.lease()?;
         let backend = backends.get_mut(lease);
@@ -85,7 +90,7 @@ impl<S> Clients<S> {
 
     /// During a drain: a client that keeps nothing on a backend may go, unless it `departs` to
     /// another process.
-    pub(crate) fn leave_if_idle(&mut self, key: Key, departs: bool) {
+    pub(crate) fn leave_if_idle(&mut self, key: ClientId, departs: bool) {
         let Some(client) = self.slots.get(key) else {
             return;
         };
@@ -101,7 +106,7 @@ impl<S> Clients<S> {
     }
 
     /// Takes one of those who must go.
-    pub(crate) fn next_to_close(&mut self) -> Option<Key> {
+    pub(crate) fn next_to_close(&mut self) -> Option<ClientId> {
         self.closing.pop()
     }
 
@@ -139,7 +144,7 @@ impl<S> Clients<S> {
     }
 
     /// The client with this id. It is asked for KILL, which is rare, so this looks at all of them.
-    pub(crate) fn with_id(&self, id: u32) -> Option<Key> {
+    pub(crate) fn with_id(&self, id: u32) -> Option<ClientId> {
         let is_here =
             |client: &Client<_>| !client.is_closing() && client.state() != ClientState::Moving;
         let mut clients = self.slots.iter();

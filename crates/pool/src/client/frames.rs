@@ -196,7 +196,8 @@ mod tests {
     use super::*;
     use crate::buffers::packing::Compression;
     use crate::scripted::{Scripted, shared};
-    use reactor::{Event, Key, Time, Token};
+    use crate::tokens::ClientId;
+    use reactor::{Event, Time};
     use std::rc::Rc;
     use wire::compressed::Algorithm;
 
@@ -294,7 +295,7 @@ mod tests {
     #[test]
     fn no_more_is_read_than_what_a_frame_needs_and_a_step() {
         let mut client = client(b"");
-        let token = Token::new(crate::tokens::CLIENT, Key::from_parts(1, 0));
+        let token = ClientId::from_parts(1, 0).token();
         client.transport.note(Event {
             token,
             readable: true,

@@ -28,7 +28,8 @@ use crate::pair::passing::Passing;
 use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
 use crate::to_backend::Written;
-use reactor::{Event, Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Event, Net};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
 use std::io::{self, ErrorKind};
@@ -39,7 +40,7 @@ use wire::packet::{Frame, HEADER_LEN, Header, frame};
 
 impl<N: Net> Group<N> {
     /// Handles an event of a backend's socket.
-    pub(crate) fn on_backend(&mut self, lease: Key, event: Event) {
+    pub(crate) fn on_backend(&mut self, lease: BackendId, event: Event) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -56,7 +57,7 @@ impl<N: Net> Group<N> {
 
     /// A backend that is being dialled has got on: says for whom it is dialled, in front of its
     /// login. `false` where the server cannot be reached.
-    fn is_reached(&mut self, lease: Key) -> bool {
+    fn is_reached(&mut self, lease: BackendId) -> bool {
         let Some(backend) = self.backends.get_mut(lease) else {
             return false;
         };
@@ -74,7 +75,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Reads what a backend has sent; a long reply waits for the group's bulk work.
-    pub(crate) fn read_or_line_up(&mut self, lease: Key) {
+    pub(crate) fn read_or_line_up(&mut self, lease: BackendId) {
         match self.backend_reader().is_long(lease) {
             true => self.bulk.push(Piece::Reply(lease)),
             false => self.read_backend(lease),
@@ -82,7 +83,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Reads what a backend has sent, as long as its client takes it, and a share of it at most.
-    pub(crate) fn read_backend(&mut self, lease: Key) {
+    pub(crate) fn read_backend(&mut self, lease: BackendId) {
         if !self.backend_reader().takes_handshake(lease) {
             return;
         }
@@ -125,13 +126,13 @@ impl<N: Net> Group<N> {
     }
 
     /// Goes on writing to a backend that has had its share of an earlier turn.
-    pub(crate) fn write_on(&mut self, key: Key) {
+    pub(crate) fn write_on(&mut self, key: BackendId) {
         let written = self.backend_writer().write_on(key);
         self.written(key, written);
     }
 
     /// A backend has been written to.
-    fn written(&mut self, key: Key, written: Written) {
+    fn written(&mut self, key: BackendId, written: Written) {
         if let Some(error) = written.broken {
             self.backend_broken(key, &error);
         }
@@ -146,7 +147,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend's connection cannot be read or written any more.
-    pub(crate) fn backend_broken(&mut self, lease: Key, error: &io::Error) {
+    pub(crate) fn backend_broken(&mut self, lease: BackendId, error: &io::Error) {
         let state = self.backends.get(lease).map(Backend::state);
         match words_of(error) {
             // Another attempt finds the same certificate, until somebody changes something.
@@ -165,7 +166,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Uses up what has arrived; returns how many bytes were used.
-    fn digest(&mut self, lease: Key, input: &[u8]) -> usize {
+    fn digest(&mut self, lease: BackendId, input: &[u8]) -> usize {
         let mut at = 0;
         while at < input.len() {
             let Some(backend) = self.backends.get_mut(lease) else {
@@ -190,7 +191,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Goes on with the login of a backend.
-    fn login_step(&mut self, lease: Key, step: LoginStep) {
+    fn login_step(&mut self, lease: BackendId, step: LoginStep) {
         match step {
             LoginStep::Wait => {}
             LoginStep::Send(out) => self.backend_writer().send(lease, &out),
@@ -212,7 +213,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Passes on what has come of the oldest reply; returns the bytes used.
-    fn digest_reply(&mut self, lease: Key, input: &[u8]) -> usize {
+    fn digest_reply(&mut self, lease: BackendId, input: &[u8]) -> usize {
         let Some(backend) = self.backends.get_mut(lease) else {
             return 0;
         };
@@ -272,7 +273,7 @@ impl<N: Net> Group<N> {
         used
     }
 
-    fn ask_for_file(&mut self, lease: Key) {
+    fn ask_for_file(&mut self, lease: BackendId) {
         let now = self.net.now();
         let owner = self.backends.get(lease).and_then(|backend| backend.lease());
         match owner.and_then(|owner| self.clients.get_mut(owner).map(|client| (owner, client))) {
@@ -293,7 +294,7 @@ impl<N: Net> Group<N> {
 
     /// A payload of the client's local file goes to the server; an empty one is the file's end. One
     /// of several packets is a single payload here as it is on the server.
-    pub(crate) fn on_file_packet(&mut self, key: Key, message: &[u8]) {
+    pub(crate) fn on_file_packet(&mut self, key: ClientId, message: &[u8]) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -307,7 +308,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The oldest command's reply is complete.
-    pub(crate) fn finish(&mut self, lease: Key) {
+    pub(crate) fn finish(&mut self, lease: BackendId) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -405,7 +406,7 @@ impl<N: Net> Group<N> {
     /// A command of the pool's own was answered: does with its client and the backend what follows.
     fn own_answered(
         &mut self,
-        lease: Key,
+        lease: BackendId,
         command: &InFlight,
         summary: &ReplySummary,
         collected: Vec<u8>,
@@ -459,7 +460,7 @@ impl<N: Net> Group<N> {
 
     /// A client's backend stands in its session: lets the client in if it waits for that. `false`
     /// when the client is gone.
-    fn stands_restored(&mut self, owner: Key) -> bool {
+    fn stands_restored(&mut self, owner: ClientId) -> bool {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return false;
@@ -482,7 +483,7 @@ impl<N: Net> Group<N> {
     /// `true` when it stands there already: the client is let in, and what it has said behind its
     /// login is the caller's to see to.
     #[must_use]
-    pub(crate) fn open_on(&mut self, key: Key, lease: Key) -> bool {
+    pub(crate) fn open_on(&mut self, key: ClientId, lease: BackendId) -> bool {
         let now = self.net.now();
         let late = self
             .clients

@@ -28,8 +28,8 @@ use crate::from_client::Got;
 use crate::group::Group;
 use crate::queue::client_turn::ClientTurn;
 use crate::server::server_facts::ServerFacts;
-use crate::tokens::CLIENT;
-use reactor::{Address, Event, Key, Net, Token};
+use crate::tokens::ClientId;
+use reactor::{Address, Event, Net};
 use session::own_commands::OwnCommands;
 use session::state::Session;
 use std::sync::atomic::Ordering;
@@ -111,9 +111,7 @@ impl<N: Net> Group<N> {
         self.seating().sit(key, seat);
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
         let watched = match self.clients.get(key) {
-            Some(client) => self
-                .net
-                .watch(client.transport.sock(), Token::new(CLIENT, key)),
+            Some(client) => self.net.watch(client.transport.sock(), key.token()),
             None => return,
         };
         if watched.is_err() {
@@ -127,7 +125,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Handles an event of a client's socket.
-    pub(crate) fn on_client(&mut self, key: Key, event: Event) {
+    pub(crate) fn on_client(&mut self, key: ClientId, event: Event) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -146,14 +144,14 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends what was kept; goes on reading the client's backend when all of it is gone.
-    pub(crate) fn flush_client(&mut self, key: Key) {
+    pub(crate) fn flush_client(&mut self, key: ClientId) {
         if let Some(backend) = self.client_writer().flush(key) {
             self.bulk.read_at_once(backend);
         }
     }
 
     /// Serves a client for as long as it has bytes and may be served, and its turn lasts.
-    pub(crate) fn pump(&mut self, key: Key) {
+    pub(crate) fn pump(&mut self, key: ClientId) {
         self.pump_uncounted(key);
         let held = self.clients.get(key).map_or(0, Client::held);
         if self.inputs.counts(held) {
@@ -161,7 +159,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    fn pump_uncounted(&mut self, key: Key) {
+    fn pump_uncounted(&mut self, key: ClientId) {
         let mut turn = ClientTurn::default();
         while turn.takes_read(|| self.net.clock()) {
             let Some(client) = self.clients.get_mut(key) else {
@@ -212,7 +210,7 @@ impl<N: Net> Group<N> {
 
     /// True if a client is not read now: what it has sent of a file is enough for the server, or it
     /// goes to another process.
-    fn is_left_unread(&mut self, key: Key) -> bool {
+    fn is_left_unread(&mut self, key: ClientId) -> bool {
         let feeds = |client: &&Client<N::Sock>| client.state() == ClientState::Feeding;
         let fed = (self.clients.get(key)).filter(feeds).is_some_and(|client| {
             client.has_fed_enough(client.lease().and_then(|lease| self.backends.get(lease)))
@@ -221,7 +219,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Reads more bytes; `false` when there are none now.
-    fn fill(&mut self, key: Key, turn: &mut ClientTurn) -> bool {
+    fn fill(&mut self, key: ClientId, turn: &mut ClientTurn) -> bool {
         match self.client_reader().read(key) {
             Got::Nothing => return false,
             Got::More => return true,
@@ -244,7 +242,7 @@ impl<N: Net> Group<N> {
 
     /// Handles the whole messages at the front of `bytes`, as far as its turn goes; returns how
     /// many bytes were used.
-    pub(crate) fn consume(&mut self, key: Key, bytes: &[u8], turn: &mut ClientTurn) -> usize {
+    pub(crate) fn consume(&mut self, key: ClientId, bytes: &[u8], turn: &mut ClientTurn) -> usize {
         let mut at = 0;
         loop {
             let Some(client) = self.clients.get_mut(key) else {
@@ -318,7 +316,13 @@ impl<N: Net> Group<N> {
         }
     }
 
-    fn handle(&mut self, key: Key, state: ClientState, message: &[u8], last_seq: u8) -> Handled {
+    fn handle(
+        &mut self,
+        key: ClientId,
+        state: ClientState,
+        message: &[u8],
+        last_seq: u8,
+    ) -> Handled {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -341,7 +345,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends an error and closes once it is sent.
-    pub(crate) fn refuse_and_leave(&mut self, key: Key, refusal: &Refusal) {
+    pub(crate) fn refuse_and_leave(&mut self, key: ClientId, refusal: &Refusal) {
         self.counts.refused += 1;
         if self
             .clients
@@ -355,7 +359,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Closes a client once its last bytes are sent.
-    pub(crate) fn leave(&mut self, key: Key) {
+    pub(crate) fn leave(&mut self, key: ClientId) {
         self.leave_amid_file(key);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
@@ -373,7 +377,7 @@ impl<N: Net> Group<N> {
 
     /// A client that goes in the middle of its local file takes its backend along. The server
     /// would wait for the rest of the file, with the transaction and the locks of what it has.
-    fn leave_amid_file(&mut self, key: Key) {
+    fn leave_amid_file(&mut self, key: ClientId) {
         let feeds = self
             .clients
             .get(key)
@@ -386,7 +390,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Removes a client; its backend is freed, or closed when it may hold something of its.
-    pub(crate) fn close(&mut self, key: Key) {
+    pub(crate) fn close(&mut self, key: ClientId) {
         self.failed_logins().note_gone(key);
         self.gtids.remove(&key);
         self.seating().leave(key);

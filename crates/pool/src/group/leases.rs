@@ -22,14 +22,14 @@ use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::queue::priority::Priority;
-use crate::tokens::BACKEND;
-use reactor::{Key, Net, Token};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::standing::Front;
 use session::state::Session;
 
 impl<N: Net> Group<N> {
     /// Binds an idle backend to a client that wants to run something now.
-    pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
+    pub(crate) fn acquire(&mut self, key: ClientId) -> Option<BackendId> {
         let client = self.clients.get(key)?;
         let (mut pool, user) = (client.pool as usize, client.user);
         let priority = client.place.priority;
@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
-    pub(crate) fn bind(&mut self, key: Key, lease: Key) -> bool {
+    pub(crate) fn bind(&mut self, key: ClientId, lease: BackendId) -> bool {
         let now = self.net.now();
         let is_long = self.matching().is_long(key);
         let Some(backend) = self.backends.get_mut(lease) else {
@@ -109,7 +109,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client logs in with a schema that no backend has accepted yet.
-    pub(crate) fn open(&mut self, key: Key) {
+    pub(crate) fn open(&mut self, key: ClientId) {
         match self.acquire(key) {
             // What follows the login is handled by whoever handles that: read on from here, later
             // bytes would go before it.
@@ -127,7 +127,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Ends the lease of a client that holds nothing on its backend, and serves the next.
-    pub(crate) fn release(&mut self, lease: Key) {
+    pub(crate) fn release(&mut self, lease: BackendId) {
         let now = self.net.now();
         self.slow_readers.lease_ended(lease);
         let Some(backend) = self.backends.get_mut(lease) else {
@@ -167,7 +167,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Puts an idle backend at the disposal of those who wait.
-    pub(crate) fn offer(&mut self, lease: Key) {
+    pub(crate) fn offer(&mut self, lease: BackendId) {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
@@ -252,7 +252,7 @@ impl<N: Net> Group<N> {
 
     /// Lets those at the front of the lane ride, as long as they may: on a backend that has begun
     /// or ended a statement, or behind those of their own session.
-    pub(crate) fn take_riders(&mut self, lease: Key) {
+    pub(crate) fn take_riders(&mut self, lease: BackendId) {
         while !self.line.is_empty()
             && let Some(backend) = self.backends.get(lease)
             && backend.takes_riders()
@@ -292,7 +292,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A waiting client's turn has come.
-    fn grant(&mut self, key: Key, lease: Key) {
+    fn grant(&mut self, key: ClientId, lease: BackendId) {
         self.waiters().forget(key);
         if !self.bind(key, lease) {
             return self.retire(lease);
@@ -432,7 +432,7 @@ impl<N: Net> Group<N> {
         let watched = match self.backends.get(key) {
             Some(backend) => {
                 let sock = backend.transport.sock();
-                self.net.watch(sock, Token::new(BACKEND, key))
+                self.net.watch(sock, key.token())
             }
             None => return,
         };
@@ -443,7 +443,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Closes a backend that is of no more use.
-    pub(crate) fn retire(&mut self, lease: Key) {
+    pub(crate) fn retire(&mut self, lease: BackendId) {
         let Some(mut backend) = self.backends.remove(lease) else {
             return;
         };
@@ -472,7 +472,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client has gone (or reset its session) and left its backend behind.
-    pub(crate) fn orphan(&mut self, key: Key, lease: Key, pinned: bool) {
+    pub(crate) fn orphan(&mut self, key: ClientId, lease: BackendId, pinned: bool) {
         let now = self.net.now();
         let Some(backend) = self.backends.get_mut(lease) else {
             return;

@@ -26,9 +26,10 @@ use crate::survey::Survey;
 use crate::time_limits::{Limits, TimeLimits};
 use crate::to_backend::ToBackend;
 use crate::to_client::ToClient;
+use crate::tokens::{BackendId, ClientId};
 use crate::unread::Unread;
 use crate::waiters::Waiters;
-use reactor::{Key, Net};
+use reactor::Net;
 use wire::capabilities::NO_SCHEMA;
 
 impl<N: Net> Group<N> {
@@ -69,7 +70,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client and a backend, to be changed together; `None` where one of them is gone.
-    pub(crate) fn pair(&mut self, owner: Key, lease: Key) -> Option<Pair<'_, N::Sock>> {
+    pub(crate) fn pair(&mut self, owner: ClientId, lease: BackendId) -> Option<Pair<'_, N::Sock>> {
         let now = self.net.now();
         Some(Pair {
             owner,
@@ -92,7 +93,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client and the backend that it has, if it has one, to be looked at.
-    pub(crate) fn client_view(&self, key: Key) -> Option<ClientView<'_, N::Sock>> {
+    pub(crate) fn client_view(&self, key: ClientId) -> Option<ClientView<'_, N::Sock>> {
         ClientView::of(key, &self.clients, &self.backends)
     }
 
@@ -214,7 +215,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client's text that is about to be sent, to be judged.
-    pub(crate) fn planning(&mut self, key: Key) -> Option<Planning<'_, N::Sock>> {
+    pub(crate) fn planning(&mut self, key: ClientId) -> Option<Planning<'_, N::Sock>> {
         Some(Planning {
             client: self.clients.get_mut(key)?,
             code: CodeSeen {
@@ -228,7 +229,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client as one that may be answered without the server.
-    pub(crate) fn alone(&self, key: Key) -> Option<Alone<'_, N::Sock>> {
+    pub(crate) fn alone(&self, key: ClientId) -> Option<Alone<'_, N::Sock>> {
         let view = self.client_view(key)?;
         let server = &self.shared.server;
         // MySQL's answer to each of its statements counts a warning of the capability.
@@ -241,7 +242,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client with what it has prepared by name.
-    pub(crate) fn naming(&mut self, key: Key) -> Option<Naming<'_, N::Sock>> {
+    pub(crate) fn naming(&mut self, key: ClientId) -> Option<Naming<'_, N::Sock>> {
         let client = self.clients.get_mut(key)?;
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
         Some(Naming {
@@ -258,7 +259,7 @@ impl<N: Net> Group<N> {
     /// A client with what it has prepared by number.
     pub(crate) fn statement_commands(
         &mut self,
-        key: Key,
+        key: ClientId,
     ) -> Option<StatementCommands<'_, N::Sock>> {
         let client = self.clients.get_mut(key)?;
         let backend = client.lease().and_then(|lease| self.backends.get(lease));

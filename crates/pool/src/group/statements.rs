@@ -22,7 +22,8 @@ use crate::group::clients::long_commands::LONG_COMMAND;
 use crate::kill_meaning::kill_of_command;
 use crate::log::statement::StatementLog;
 use crate::own_ok::OwnOk;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::beforehand::statement_without_text;
 use session::read_back::Properties;
 use session::standing::Front;
@@ -45,7 +46,7 @@ fn is_uncounted<S>(client: &Client<S>) -> bool {
 
 impl<N: Net> Group<N> {
     /// Handles a command of a client that is idle.
-    pub(crate) fn on_command(&mut self, key: Key, message: &[u8]) -> Handled {
+    pub(crate) fn on_command(&mut self, key: ClientId, message: &[u8]) -> Handled {
         if self.settings.statement_log == StatementLog::Off {
             return self.carry_out(key, message);
         }
@@ -57,7 +58,7 @@ impl<N: Net> Group<N> {
         handled
     }
 
-    fn carry_out(&mut self, key: Key, message: &[u8]) -> Handled {
+    fn carry_out(&mut self, key: ClientId, message: &[u8]) -> Handled {
         if message[3] != 0 {
             let refusal = Refusal::OutOfOrder {
                 expected: 0,
@@ -99,7 +100,7 @@ impl<N: Net> Group<N> {
     /// Handles a command that is no text.
     fn on_other(
         &mut self,
-        key: Key,
+        key: ClientId,
         command: Command,
         message: &[u8],
         arguments: &[u8],
@@ -147,7 +148,7 @@ impl<N: Net> Group<N> {
 
     /// The reason why a client can run no statement any more. Who asks by COM_PING whether its
     /// connection serves, as applications' pools do, is not told that it does.
-    fn dead_end(&mut self, key: Key) -> Option<String> {
+    fn dead_end(&mut self, key: ClientId) -> Option<String> {
         let client = self.clients.get(key).filter(|c| c.lease().is_none())?;
         let pool = client.pool as usize;
         // Its next statement moves it on.
@@ -162,7 +163,7 @@ impl<N: Net> Group<N> {
     }
 
     /// True if the pool cannot carry out a command before it knows what it asks just now.
-    fn needs_read_back(&mut self, key: Key, command: Command) -> bool {
+    fn needs_read_back(&mut self, key: ClientId, command: Command) -> bool {
         let starts_over = matches!(command, Command::ResetConnection | Command::ChangeUser);
         if (starts_over || is_answered_here(command))
             && let Some(view) = self.client_view(key)
@@ -187,7 +188,7 @@ impl<N: Net> Group<N> {
     /// now: where its backend alone has them, and they are `wanted` of such a client.
     pub(crate) fn awaits_conditions(
         &mut self,
-        key: Key,
+        key: ClientId,
         wanted: impl Fn(&Client<N::Sock>) -> bool,
     ) -> bool {
         let Some(view) = self.client_view(key) else {
@@ -208,7 +209,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Runs a command on the client's backend, on another one, or later.
-    pub(crate) fn start(&mut self, key: Key, message: &[u8], statement: Statement) -> Handled {
+    pub(crate) fn start(&mut self, key: ClientId, message: &[u8], statement: Statement) -> Handled {
         let silent_for = self.silent_for();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -251,7 +252,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends a command to the client's backend, once that stands in the client's session state.
-    pub(crate) fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
+    pub(crate) fn begin(&mut self, key: ClientId, lease: BackendId, message: &[u8]) -> Handled {
         let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
         else {
             return Handled::Used;
@@ -284,7 +285,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends what its command is to stand behind, and keeps that until it is answered.
-    pub(crate) fn send_restore(&mut self, key: Key, lease: Key, out: &[u8]) -> Handled {
+    pub(crate) fn send_restore(&mut self, key: ClientId, lease: BackendId, out: &[u8]) -> Handled {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -299,7 +300,13 @@ impl<N: Net> Group<N> {
 
     /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
     /// brings the backend into the client's session.
-    pub(crate) fn send_statement(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
+    pub(crate) fn send_statement(
+        &mut self,
+        key: ClientId,
+        lease: BackendId,
+        message: &[u8],
+        front: &Front,
+    ) {
         // Who rides was chosen by the present names of code (`matching/riding.rs`).
         let rides = self
             .backends
@@ -363,7 +370,7 @@ impl<N: Net> Group<N> {
     /// in flight, and how long it has waited; `None` where it does not go out.
     fn note_sent(
         &mut self,
-        (key, lease): (Key, Key),
+        (key, lease): (ClientId, BackendId),
         message: &[u8],
         runs: bool,
     ) -> Option<(InFlight, Duration)> {
@@ -418,7 +425,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends a client's command to its backend, in the words that the backend knows.
-    pub(crate) fn send_command(&mut self, key: Key, lease: Key, message: &[u8]) {
+    pub(crate) fn send_command(&mut self, key: ClientId, lease: BackendId, message: &[u8]) {
         let prepared = (self.clients.get_mut(key)).and_then(|client| client.prepared.as_mut());
         let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.take()) else {
             return self.backend_writer().send_message(lease, message);

@@ -5,7 +5,8 @@ use crate::backend::{Backend, BackendState};
 use crate::client::{Client, ClientState, Proof};
 use crate::group::Group;
 use crate::scripted::{Scripted, shared};
-use reactor::{Key, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Time;
 use session::state::Session;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub(crate) fn group_with(settings: &str) -> Group<Scripted> {
 }
 
 /// A client between two statements.
-pub(crate) fn client(group: &mut Group<Scripted>) -> Key {
+pub(crate) fn client(group: &mut Group<Scripted>) -> ClientId {
     let session = group.sessions.intern(Session::default());
     let mut client = Client::of_tests(NOW, session);
     (client.login, client.proof) = (None, Proof::Given);
@@ -33,7 +34,7 @@ pub(crate) fn client(group: &mut Group<Scripted>) -> Key {
 }
 
 /// An idle backend in a new session.
-pub(crate) fn backend(group: &mut Group<Scripted>) -> Key {
+pub(crate) fn backend(group: &mut Group<Scripted>) -> BackendId {
     let session = group.sessions.intern(Session::default());
     let mut backend = Backend::of_tests(NOW, session);
     for state in [BackendState::Preparing, BackendState::Idle] {
@@ -48,7 +49,7 @@ pub(crate) fn backend(group: &mut Group<Scripted>) -> Key {
 }
 
 /// A client that has a backend, between two statements.
-pub(crate) fn leased(group: &mut Group<Scripted>) -> (Key, Key) {
+pub(crate) fn leased(group: &mut Group<Scripted>) -> (ClientId, BackendId) {
     let (key, lease) = (client(group), backend(group));
     assert!(group.bind(key, lease));
     (key, lease)

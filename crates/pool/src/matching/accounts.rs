@@ -137,10 +137,10 @@ fn fewer(best: Option<(usize, usize)>, count: usize, pool: usize) -> Option<(usi
 mod tests {
     use crate::matching::tests::{Bench, NOW};
     use crate::queue::lane::LaneName;
-    use reactor::Key;
+    use crate::tokens::{BackendId, ClientId};
 
-    /// Clients of a pool's account that use backends.
-    fn uses(bench: &mut Bench, pool: u32, count: usize) -> Vec<Key> {
+    /// Backends that clients of a pool's account use.
+    fn uses(bench: &mut Bench, pool: u32, count: usize) -> Vec<BackendId> {
         let used = (0..count).map(|_| {
             let client = bench.client(pool, None);
             let backend = bench.idle(pool as usize, None);
@@ -151,7 +151,7 @@ mod tests {
         used.collect()
     }
 
-    fn waits(bench: &mut Bench, pool: u32) -> Key {
+    fn waits(bench: &mut Bench, pool: u32) -> ClientId {
         let client = bench.client(pool, None);
         bench.waits(client, LaneName::Low, 5);
         client

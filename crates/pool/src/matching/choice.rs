@@ -10,7 +10,7 @@ use crate::backend::lazy_readback::LastClient;
 use crate::backend::{Backend, BackendState};
 use crate::client::{Client, ClientState};
 use crate::matching::Matching;
-use reactor::Key;
+use crate::tokens::{BackendId, ClientId};
 use session::beforehand::area_of;
 use session::diagnostics::Area;
 use session::found::Found;
@@ -64,7 +64,7 @@ impl<S> Matching<'_, S> {
     /// else the one used last that can be brought there. Those about whose last statement a client
     /// may ask next go to others when there is no other: those that stand in its state first, and
     /// of these the one left longest ago. None suits while the server is silent.
-    pub(crate) fn pick_idle(&self, pool: usize, key: Key) -> Option<Key> {
+    pub(crate) fn pick_idle(&self, pool: usize, key: ClientId) -> Option<BackendId> {
         if self.shared.upstream.is_silent() {
             return None;
         }
@@ -80,7 +80,7 @@ impl<S> Matching<'_, S> {
             client: key,
             sent: client.last.number,
         });
-        let alive = |lease: Key| {
+        let alive = |lease: BackendId| {
             let backend = self.backends.get(lease).filter(|b| self.lives_on(b))?;
             Some((lease, backend))
         };
@@ -128,7 +128,7 @@ impl<S> Matching<'_, S> {
     }
 
     /// True if a client's command can be run on a backend once that is in the client's state.
-    fn can_run(&self, key: Key, client: &Client<S>, backend: &Backend<S>) -> bool {
+    fn can_run(&self, key: ClientId, client: &Client<S>, backend: &Backend<S>) -> bool {
         client.can_run_on(backend, key, (self.begun, &self.shared.server))
     }
 
@@ -152,13 +152,13 @@ impl<S> Matching<'_, S> {
     }
 
     /// The backend of a client's last statement, if it is idle and nobody's since.
-    pub(crate) fn last_backend_of(&self, key: Key) -> Option<Key> {
+    pub(crate) fn last_backend_of(&self, key: ClientId) -> Option<BackendId> {
         self.last_backends_of(key).next().map(|(lease, _)| lease)
     }
 
     /// The client that an idle backend served last, if the backend alone knows something of it, and
     /// the two can be bound to have that asked.
-    pub(crate) fn client_to_ask_about(&self, lease: Key) -> Option<Key> {
+    pub(crate) fn client_to_ask_about(&self, lease: BackendId) -> Option<ClientId> {
         let backend = self.backends.get(lease);
         let idle = backend.filter(|backend| backend.state() == BackendState::Idle);
         let last = idle?.last_client?;
@@ -176,9 +176,9 @@ impl<S> Matching<'_, S> {
     /// gone.
     pub(crate) fn last_backend_for_text(
         &self,
-        key: Key,
+        key: ClientId,
         class: &classify::Statement,
-    ) -> Option<Key> {
+    ) -> Option<BackendId> {
         let asks = Reads::ROW_COUNT
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)
@@ -190,13 +190,13 @@ impl<S> Matching<'_, S> {
     }
 
     /// Backend of the last statement for a text that is known to read, or runs code that may.
-    pub(crate) fn last_backend_to_ask(&self, key: Key) -> Option<Key> {
+    pub(crate) fn last_backend_to_ask(&self, key: ClientId) -> Option<BackendId> {
         let free = self.clients.get(key)?.lease().is_none() && !self.drains;
         free.then(|| self.last_backend_to_use(key))?
     }
 
     /// Backend of the last statement, if it can be used for another one.
-    pub(super) fn last_backend_to_use(&self, key: Key) -> Option<Key> {
+    pub(super) fn last_backend_to_use(&self, key: ClientId) -> Option<BackendId> {
         let client = self.clients.get(key)?;
         let suits = |backend: &Backend<S>| {
             self.lives_on(backend)
@@ -209,7 +209,7 @@ impl<S> Matching<'_, S> {
 
     /// An idle backend for a client without one, on which FOUND_ROWS() is what it is for the
     /// client, and about which nobody else may have to ask: the one used last of several.
-    pub(crate) fn found_alike(&self, key: Key) -> Option<Key> {
+    pub(crate) fn found_alike(&self, key: ClientId) -> Option<BackendId> {
         let client = self.clients.get(key)?;
         if client.lease().is_some() || self.drains {
             return None;
@@ -223,11 +223,14 @@ impl<S> Matching<'_, S> {
                 && can_restore(&backend.session, &client.session)
         };
         let idle = &self.pools.pools[client.pool as usize].idle;
-        let suiting = |lease: &&Key| self.backends.get(**lease).is_some_and(suits);
+        let suiting = |lease: &&BackendId| self.backends.get(**lease).is_some_and(suits);
         idle.iter().rev().find(suiting).copied()
     }
 
-    fn last_backends_of(&self, key: Key) -> impl DoubleEndedIterator<Item = (Key, &Backend<S>)> {
+    fn last_backends_of(
+        &self,
+        key: ClientId,
+    ) -> impl DoubleEndedIterator<Item = (BackendId, &Backend<S>)> {
         let client = self.clients.get(key);
         let own = client.map(|client| LastClient {
             client: key,

@@ -9,7 +9,8 @@ use crate::backend::{Backend, BackendState};
 use crate::matching::Matching;
 use crate::matching::choice::Affinity;
 use crate::queue::budget::Owed;
-use reactor::{Key, Time};
+use crate::tokens::BackendId;
+use reactor::Time;
 use std::time::Duration;
 
 /// A backend that has been idle for so long is lent: a dial costs about a millisecond, and who
@@ -75,7 +76,7 @@ impl<S> Matching<'_, S> {
     }
 
     /// The idle backend that is closed next for another pool of its account, and when.
-    fn next_for_account(&self) -> Option<(Time, Key)> {
+    fn next_for_account(&self) -> Option<(Time, BackendId)> {
         let pools = self.pools.pools.iter().enumerate();
         let owed = pools.filter_map(|(pool, entry)| {
             let idle = *entry.idle.first()?;
@@ -136,13 +137,13 @@ impl<S> Matching<'_, S> {
     }
 
     /// Idle backend that is to be lent next, and the time.
-    pub(crate) fn next_lent(&self) -> Option<(Time, Key)> {
+    pub(crate) fn next_lent(&self) -> Option<(Time, BackendId)> {
         let for_account = self.next_for_account().into_iter();
         for_account.chain(self.next_for_groups()).min()
     }
 
     /// The idle backend that is closed next for a slot of the budget, and when.
-    fn next_for_groups(&self) -> Option<(Time, Key)> {
+    fn next_for_groups(&self) -> Option<(Time, BackendId)> {
         let budget = &self.shared.budget;
         if self.pools.unused() <= budget.reserved(self.index) {
             return None;
@@ -154,7 +155,7 @@ impl<S> Matching<'_, S> {
         }
     }
 
-    fn longest_idle(&self) -> Option<(Time, Key)> {
+    fn longest_idle(&self) -> Option<(Time, BackendId)> {
         let idle = self.pools.pools.iter().flat_map(|pool| &pool.idle);
         let since = idle.filter_map(|key| Some((self.backends.get(*key)?.since, *key)));
         since.min()
@@ -162,7 +163,7 @@ impl<S> Matching<'_, S> {
 
     /// The idle backend that is closed when the budget is used up: it is of another pool that
     /// nobody waits for, or cannot be brought into the waiting client's state.
-    pub(crate) fn least_needed(&self) -> Option<Key> {
+    pub(crate) fn least_needed(&self) -> Option<BackendId> {
         // The last one of an older version of the privileges cannot be dialled again.
         let now = self.shared.privileges.version();
         let is_last = |pool: &BackendPool| pool.key.privileges != now && pool.count == 1;
@@ -197,7 +198,7 @@ impl<S> Matching<'_, S> {
             true => Affinity::Counts,
             false => Affinity::Only,
         };
-        let is_kept = |lease: &Key| {
+        let is_kept = |lease: &BackendId| {
             let backend = self.backends.get(*lease);
             backend.is_some_and(|b| self.affinity(b) >= kept_for)
         };

@@ -7,14 +7,14 @@ use crate::backend::Backend;
 use crate::backend::riders::Riders;
 use crate::client::{Client, ClientState};
 use crate::matching::Matching;
-use reactor::Key;
+use crate::tokens::{BackendId, ClientId};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<S> Matching<'_, S> {
     /// A backend on which a client's statement that has just come may ride now, if nobody waits
     /// who came before.
-    pub(crate) fn place_to_ride(&mut self, key: Key, message: &[u8]) -> Option<Key> {
+    pub(crate) fn place_to_ride(&mut self, key: ClientId, message: &[u8]) -> Option<BackendId> {
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
         if !self.may_ride(client, message)
@@ -30,7 +30,7 @@ impl<S> Matching<'_, S> {
     /// The backend with the fewest in flight that takes the statement of a client, which may ride,
     /// behind them; a group has few backends. One that has more than another that takes it is not
     /// asked for what it has prepared: each backend's table is memory of its own.
-    fn place_for(&self, rider: (Key, &Client<S>), message: &[u8]) -> Option<Key> {
+    fn place_for(&self, rider: (ClientId, &Client<S>), message: &[u8]) -> Option<BackendId> {
         let mut best = None;
         for (lease, backend) in self.backends.iter() {
             let rank = (backend.flight().len(), lease);
@@ -54,7 +54,7 @@ impl<S> Matching<'_, S> {
     /// this backend.
     fn takes_rider(
         &self,
-        (key, client): (Key, &Client<S>),
+        (key, client): (ClientId, &Client<S>),
         backend: &Backend<S>,
         message: &[u8],
     ) -> bool {
@@ -70,7 +70,7 @@ impl<S> Matching<'_, S> {
     /// Where a client whose command waits in its input may ride: on this backend, which has room,
     /// or, if that stands in another session's state, on any other. Or the clients of one session
     /// would hold up those of another, with places free for both.
-    pub(crate) fn place_for_waiting(&self, key: Key, lease: Key) -> Option<Key> {
+    pub(crate) fn place_for_waiting(&self, key: ClientId, lease: BackendId) -> Option<BackendId> {
         let client = self.clients.get(key)?;
         // What stands behind a login that waits is no statement yet.
         let waits = client.state() == ClientState::Waiting;

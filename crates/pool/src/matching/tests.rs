@@ -12,7 +12,8 @@ use crate::config::test_settings;
 use crate::queue::lane::{LaneName, Waiting};
 use crate::server::server_facts::ServerFacts;
 use crate::shared::Sizes;
-use reactor::{Address, Key};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Address;
 use session::state::{Interner, Session};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,8 +36,8 @@ pub(super) const FOUR: &str = "backends_max = 4";
 
 /// A group's things, with two pools.
 pub(super) struct Bench {
-    clients: Slots<Client<()>>,
-    backends: Slots<Backend<()>>,
+    clients: Slots<Client<()>, ClientId>,
+    backends: Slots<Backend<()>, BackendId>,
     pools: BackendPools,
     line: Line,
     running: Running,
@@ -111,7 +112,7 @@ impl Bench {
     }
 
     /// A client of a pool, between statements.
-    pub(super) fn client(&mut self, pool: u32, schema: Option<&str>) -> Key {
+    pub(super) fn client(&mut self, pool: u32, schema: Option<&str>) -> ClientId {
         let session = self.session(schema);
         let mut client = Client::of_tests(NOW, session);
         client.pool = pool;
@@ -120,7 +121,7 @@ impl Bench {
     }
 
     /// A client waits in a lane since so many nanoseconds before now.
-    pub(super) fn waits(&mut self, key: Key, lane: LaneName, since: u64) {
+    pub(super) fn waits(&mut self, key: ClientId, lane: LaneName, since: u64) {
         let since = Time(NOW.0 - since);
         let client = self.clients.get_mut(key).unwrap();
         self.line.enter(client, (lane, since, 10), &self.settings);
@@ -133,13 +134,13 @@ impl Bench {
     }
 
     /// It does not any more.
-    pub(super) fn forgets(&mut self, key: Key) {
+    pub(super) fn forgets(&mut self, key: ClientId) {
         let client = self.clients.get_mut(key).unwrap();
         self.line.leave(client, &self.settings);
     }
 
     /// An idle backend of a pool, its slot taken.
-    pub(super) fn idle(&mut self, pool: usize, schema: Option<&str>) -> Key {
+    pub(super) fn idle(&mut self, pool: usize, schema: Option<&str>) -> BackendId {
         assert!(self.shared.budget.take(0));
         let session = self.session(schema);
         let at = Arc::new(Address::Unix("/s".into()));
@@ -161,13 +162,13 @@ impl Bench {
     }
 
     /// Loss of the last client of a backend.
-    fn affinity_of(&mut self, lease: Key) -> Affinity {
+    fn affinity_of(&mut self, lease: BackendId) -> Affinity {
         let matching = self.matching();
         matching.affinity(matching.backends.get(lease).unwrap())
     }
 
     /// An idle backend is a client's from now on.
-    pub(super) fn lease(&mut self, client: Key, lease: Key) {
+    pub(super) fn lease(&mut self, client: ClientId, lease: BackendId) {
         let backend = self.backends.get_mut(lease).unwrap();
         assert!(backend.change_state(BackendState::Leased, NOW));
         self.pools.pools[backend.pool]
@@ -179,7 +180,7 @@ impl Bench {
     }
 
     /// A statement of a client is in flight on a backend.
-    pub(super) fn runs(&mut self, client: Key, lease: Key) {
+    pub(super) fn runs(&mut self, client: ClientId, lease: BackendId) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
         self.backends.get_mut(lease).unwrap().expect(command);
     }
@@ -300,7 +301,7 @@ fn a_pool_without_backends_is_starved_when_its_front_waits_for_longest() {
 
 /// A client whose statement may ride once its shape is trusted, and two backends that take riders,
 /// each with one statement in flight.
-fn rider_and_two(bench: &mut Bench) -> (Key, [Key; 2]) {
+fn rider_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
     let rider = bench.client(0, None);
     let leases = [(); 2].map(|()| {
         let (client, lease) = (bench.client(0, None), bench.idle(0, None));
@@ -316,7 +317,7 @@ fn rider_and_two(bench: &mut Bench) -> (Key, [Key; 2]) {
 }
 
 /// The shape of this client's statement has been seen to be short, often enough.
-fn trust_shape_of(bench: &mut Bench, rider: Key) {
+fn trust_shape_of(bench: &mut Bench, rider: ClientId) {
     let shape = bench.clients.get(rider).unwrap().shape();
     while !bench.shapes.trusts(shape) {
         let ending = session::shapes::Ending {
@@ -499,7 +500,10 @@ fn beside_slow_readers_at_their_share_the_low_lane_has_the_reserve() {
     }
     assert!(bench.matching().is_reserve_reached(0));
     for n in 0..4 {
-        let (backend, client) = (Key::from_parts(90 + n, 0), Key::from_parts(80 + n, 0));
+        let (backend, client) = (
+            BackendId::from_parts(90 + n, 0),
+            ClientId::from_parts(80 + n, 0),
+        );
         assert!(bench.matching().is_reserve_reached(0), "{n}");
         bench.slow_readers.start_long(backend, client);
     }

@@ -9,7 +9,8 @@ use crate::client::ClientState;
 use crate::matching::Matching;
 use crate::queue::lane::{LaneName, Waiting};
 use crate::queue::priority::{Mode, Priority};
-use reactor::{Key, Slots, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Slots, Time};
 use session::state::can_restore;
 
 /// Lanes of those who wait for a backend, and may be refused one.
@@ -30,7 +31,10 @@ const ALL: [LaneName; 5] = [
 ];
 
 /// True if a lane's entry still stands: its client is there and has not been served since.
-pub(crate) fn stands<S>(clients: &Slots<crate::client::Client<S>>, waiting: &Waiting) -> bool {
+pub(crate) fn stands<S>(
+    clients: &Slots<crate::client::Client<S>, ClientId>,
+    waiting: &Waiting,
+) -> bool {
     clients
         .get(waiting.client)
         .is_some_and(|client| client.place.stands_since(waiting.since))
@@ -96,7 +100,7 @@ impl<S> Matching<'_, S> {
     }
 
     /// Takes out of its lane a client of a pool that waits for a backend and may be refused one.
-    pub(crate) fn take_refusable(&mut self, pool: usize) -> Option<Key> {
+    pub(crate) fn take_refusable(&mut self, pool: usize) -> Option<ClientId> {
         let clients = self.clients;
         (self.pools).take_waiting(pool, &REFUSABLE, |waiting| stands(clients, waiting))
     }
@@ -114,7 +118,7 @@ impl<S> Matching<'_, S> {
 
     /// Client of a pool that gets on now, with its idle backend; `None` for one that has had a
     /// backend all the while.
-    pub(crate) fn next_to_serve(&mut self, pool: usize) -> Option<(Waiting, Option<Key>)> {
+    pub(crate) fn next_to_serve(&mut self, pool: usize) -> Option<(Waiting, Option<BackendId>)> {
         let waiting = self.front_to_serve(pool)?;
         let client = self.clients.get(waiting.client)?;
         let idle = match client.lease() {
@@ -158,7 +162,7 @@ impl<S> Matching<'_, S> {
     }
 
     /// True if the reply to a client's statement is known to hold up its backend.
-    pub(crate) fn is_long(&self, key: Key) -> bool {
+    pub(crate) fn is_long(&self, key: ClientId) -> bool {
         let client = self.clients.get(key);
         client.is_some_and(|client| {
             (self.slow_readers).is_long(client.statement.digest)
@@ -167,7 +171,7 @@ impl<S> Matching<'_, S> {
     }
 
     /// True if a client's statement is known to be long, and the share for those is used up.
-    pub(crate) fn is_held_back(&self, key: Key) -> bool {
+    pub(crate) fn is_held_back(&self, key: ClientId) -> bool {
         self.is_squeezed() && self.is_long(key)
     }
 
@@ -191,7 +195,7 @@ impl<S> Matching<'_, S> {
 
     /// True if a client's statement goes to the high lane because it is known to be short, and slow
     /// readers keep more than they may.
-    pub(crate) fn goes_before_slow(&self, key: Key) -> bool {
+    pub(crate) fn goes_before_slow(&self, key: ClientId) -> bool {
         self.is_over_share()
             && self.clients.get(key).is_some_and(|client| {
                 let limits = &self.settings.users[client.user as usize].limits;
@@ -203,7 +207,7 @@ impl<S> Matching<'_, S> {
     /// Puts those into the high lane that are known to be short and came when slow readers did not
     /// keep so much from others: what is in front of them in the low lane may wait for long. Who
     /// has been moved is returned.
-    pub(crate) fn put_short_first(&mut self) -> Vec<Key> {
+    pub(crate) fn put_short_first(&mut self) -> Vec<ClientId> {
         let mut moved = Vec::new();
         for pool in 0..self.pools.pools.len() {
             let mut lanes = std::mem::take(&mut self.pools.pools[pool].lanes);
@@ -222,7 +226,7 @@ impl<S> Matching<'_, S> {
     /// its end, so that this one must not go before theirs. Nor must one go out while what is read
     /// back comes from a backend that stands in a schema that is not its client's, or while the
     /// server reports its session: what is sent behind that may already stand in another one.
-    pub(crate) fn waits_for_read_back(&mut self, key: Key, lease: Key) -> bool {
+    pub(crate) fn waits_for_read_back(&mut self, key: ClientId, lease: BackendId) -> bool {
         let Some(backend) = self.backends.get(lease) else {
             return false;
         };
@@ -244,7 +248,7 @@ impl<S> Matching<'_, S> {
 
     /// True if a statement of a client that has this backend waits for its turn as well, because as
     /// many statements run as may: under `high_prio_mode = "none"`.
-    pub(crate) fn waits_with_lease(&self, key: Key, lease: Key) -> bool {
+    pub(crate) fn waits_with_lease(&self, key: ClientId, lease: BackendId) -> bool {
         let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
         else {
             return false;

@@ -11,7 +11,8 @@
 
 use crate::buffers::spool_jobs::{SpoolDone, SpoolFiles};
 use crate::shared::{Order, Shared};
-use reactor::{Key, Scratch, Sender, Time};
+use crate::tokens::ClientId;
+use reactor::{Scratch, Sender, Time};
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,6 +101,6 @@ fn read(shared: &Shared, files: &SpoolFiles<File>, groups: &[Sender<Order>]) {
 }
 
 /// A message to the group of a client whose block was read.
-fn message((group, client, done): (usize, Key, SpoolDone)) -> (usize, Order) {
+fn message((group, client, done): (usize, ClientId, SpoolDone)) -> (usize, Order) {
     (group, Order::Spool(vec![(client, done)]))
 }

@@ -5,7 +5,8 @@
 
 use crate::buffers::text_reading::TextRead;
 use crate::shared::{Order, Shared};
-use reactor::{Key, Sender};
+use crate::tokens::ClientId;
+use reactor::Sender;
 use std::sync::Arc;
 
 /// Readers: one for two cores, within these bounds.
@@ -52,6 +53,6 @@ pub(crate) fn start_readers(
 }
 
 /// A message to the group of a text's client.
-fn message((group, client, read): (usize, Key, Box<TextRead>)) -> (usize, Order) {
+fn message((group, client, read): (usize, ClientId, Box<TextRead>)) -> (usize, Order) {
     (group, Order::TextRead(client, read))
 }

@@ -35,7 +35,7 @@ use crate::client::{Client, Company};
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
 use crate::server::server_facts::ServerFacts;
-use reactor::Key;
+use crate::tokens::ClientId;
 use session::diagnostics::Area;
 use session::last_gtid::doubt;
 use session::last_statement::COUNTS;
@@ -62,7 +62,7 @@ const CLEARS_MYSQL: &str = "DO 0";
 pub(super) const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
 
 /// Owner of the conditions of a statement for which nobody waits.
-const NOBODY: Key = Key::from_parts(u32::MAX, 0);
+const NOBODY: ClientId = ClientId::from_parts(u32::MAX, 0);
 
 impl<S> Pair<'_, S> {
     /// Notes what the client's statement has left; `alone`: nothing of others stands behind it on
@@ -208,7 +208,7 @@ impl<S> Backend<S> {
 
     /// The pool asks it for FOUND_ROWS() on behalf of a client: on MySQL that leaves a warning,
     /// which is no client's.
-    pub(crate) fn note_deprecation(&mut self, client: Key, server: Server) {
+    pub(crate) fn note_deprecation(&mut self, client: ClientId, server: Server) {
         if server.is_mysql() {
             self.conditions_of = Some(client);
         }

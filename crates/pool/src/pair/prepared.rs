@@ -16,7 +16,7 @@ use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
 use crate::pair::names::put_deallocate;
 use crate::server::server_facts::ServerFacts;
-use reactor::Key;
+use crate::tokens::ClientId;
 use session::prepared::names::Named;
 use session::prepared::{Definition, Definitions, Held, How, Statements, UnderWay, Wanted};
 use session::read_back::Properties;
@@ -286,7 +286,7 @@ impl<S> Backend<S> {
 
     /// Notes commands that were written in front of one whose place in the queue is `before` from
     /// its end.
-    pub(super) fn note_deallocations(&mut self, owner: Key, count: usize, before: usize) {
+    pub(super) fn note_deallocations(&mut self, owner: ClientId, count: usize, before: usize) {
         for _ in 0..count {
             let command = InFlight::own(Some(owner), Purpose::Restore(false), ReplyShape::Status);
             self.expect_before(before, command);

@@ -302,7 +302,8 @@ impl<'a, S> Before<'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reactor::{Key, Time};
+    use crate::tokens::ClientId;
+    use reactor::Time;
     use session::last_statement::RowCount;
     use sql::classify::classify;
     use std::rc::Rc;
@@ -322,7 +323,7 @@ mod tests {
     fn previous(client: &Client<()>, sql: &str) -> Previous {
         let server = ServerFacts::of_tests();
         let view = ClientView {
-            key: Key::from_parts(1, 0),
+            key: ClientId::from_parts(1, 0),
             client,
             backend: None,
         };

@@ -32,7 +32,7 @@ use crate::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Company};
 use crate::pair::{Broken, Context, Pair};
 use crate::server::server_facts::ServerFacts;
-use reactor::Key;
+use crate::tokens::ClientId;
 use session::known_good::is_known_good;
 use session::last_statement::RowCount;
 use session::reply_summary::ReplySummary;
@@ -74,7 +74,7 @@ impl<S> Backend<S> {
     }
 
     /// Notes the answers that come for statements of the pool's own, in front of a client's.
-    pub(crate) fn expect_joined(&mut self, owner: Key, joined: &Joined) {
+    pub(crate) fn expect_joined(&mut self, owner: ClientId, joined: &Joined) {
         for i in 1..=joined.statements {
             let purpose = Purpose::Joined(i == joined.statements);
             let mut command = InFlight::own(Some(owner), purpose, ReplyShape::Status);

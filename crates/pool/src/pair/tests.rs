@@ -4,6 +4,7 @@ use super::*;
 use crate::backend::{BackendState, InFlight, Purpose, SchemaThere};
 use crate::client::{ClientState, Company};
 use crate::pair::view::ClientView;
+use crate::tokens::{BackendId, ClientId};
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
 use session::standing::Front;
@@ -23,18 +24,18 @@ pub(super) struct Parts {
     pub(super) server: ServerFacts,
     sessions: Interner,
     schemas: Schemas,
-    gtids: BTreeMap<Key, LastGtid>,
+    gtids: BTreeMap<ClientId, LastGtid>,
     pub(super) counts: Counts,
     meters: [Meter; 3],
     pub(super) long_data: usize,
 }
 
-pub(super) fn owner() -> Key {
-    Key::from_parts(1, 0)
+pub(super) fn owner() -> ClientId {
+    ClientId::from_parts(1, 0)
 }
 
-fn other() -> Key {
-    Key::from_parts(2, 0)
+fn other() -> ClientId {
+    ClientId::from_parts(2, 0)
 }
 
 impl Parts {
@@ -67,7 +68,7 @@ impl Parts {
         ] {
             assert!(backend.change_state(state, NOW));
         }
-        let keys = (owner(), Key::from_parts(7, 0));
+        let keys = (owner(), BackendId::from_parts(7, 0));
         client.binding.bind(&mut backend.binding, keys);
         parts
     }

@@ -9,7 +9,7 @@
 use crate::backend::{Backend, Typed};
 use crate::client::Client;
 use crate::server::server_facts::ServerFacts;
-use reactor::Key;
+use crate::tokens::ClientId;
 use session::begun::Begun;
 use session::standing::Standing;
 use session::state::can_restore;
@@ -144,7 +144,7 @@ impl<S> Client<S> {
     pub(crate) fn can_run_on(
         &self,
         backend: &Backend<S>,
-        key: Key,
+        key: ClientId,
         (begun, server): (&Begun, &ServerFacts),
     ) -> bool {
         let fits = self.may_choose_schema() || can_restore(&backend.session, &self.session);
@@ -172,7 +172,7 @@ impl<S> Client<S> {
     pub(crate) fn needs_renewal(
         &self,
         backend: &Backend<S>,
-        key: Key,
+        key: ClientId,
         (begun, facts): (&Begun, &ServerFacts),
     ) -> bool {
         let lacks = backend.was_reset && self.is_harmed_by_reset(begun, facts);
@@ -200,7 +200,7 @@ impl<S> Client<S> {
 
     /// True if stored code may have types there that it would not have in its session, and that it
     /// has not itself given it. `key`: the client's own.
-    pub(crate) fn finds_types_of_others(&self, backend: &Backend<S>, key: Key) -> bool {
+    pub(crate) fn finds_types_of_others(&self, backend: &Backend<S>, key: ClientId) -> bool {
         let others = |typed: &&Typed| typed.by != Some(key);
         let typed = backend.typed.as_ref().filter(others);
         typed.is_some_and(|typed| Some(&*typed.typing) != self.session.typing())

@@ -6,7 +6,8 @@
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
-use reactor::{Key, Slots};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Slots;
 use session::begun::Begun;
 use session::read_back::Properties;
 use sql::classify::Reads;
@@ -16,7 +17,7 @@ use wire::status;
 /// A client, with the backend that it has, if it has one.
 pub(crate) struct ClientView<'a, S> {
     /// The client's key.
-    pub(crate) key: Key,
+    pub(crate) key: ClientId,
     pub(crate) client: &'a Client<S>,
     pub(crate) backend: Option<&'a Backend<S>>,
 }
@@ -24,9 +25,9 @@ pub(crate) struct ClientView<'a, S> {
 impl<'a, S> ClientView<'a, S> {
     /// The client with this key, with the backend that it has.
     pub(crate) fn of(
-        key: Key,
+        key: ClientId,
         clients: &'a Clients<S>,
-        backends: &'a Slots<Backend<S>>,
+        backends: &'a Slots<Backend<S>, BackendId>,
     ) -> Option<ClientView<'a, S>> {
         let client = clients.get(key)?;
         let backend = client.lease().and_then(|lease| backends.get(lease));

@@ -27,7 +27,8 @@
 //! Invariant: who stands in the line is served in a later turn, however many stand there; a group
 //! with a line has a deadline.
 
-use reactor::{Key, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -48,11 +49,11 @@ const OTHERS_WITHIN: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// A backend that sends a long reply.
-    Reply(Key),
+    Reply(BackendId),
     /// A client that takes its reply from the spool, or sends a file.
-    Client(Key),
+    Client(ClientId),
     /// A backend that is sent a long command.
-    Command(Key),
+    Command(BackendId),
 }
 
 /// The bulk work of a group.
@@ -60,7 +61,7 @@ pub(crate) enum Piece {
 pub(crate) struct Bulk {
     line: VecDeque<Piece>,
     /// Backends that are read in the next turn, which comes at once.
-    at_once: Vec<Key>,
+    at_once: Vec<BackendId>,
     /// Nothing is done before.
     rests_until: Time,
     /// When a short statement was answered last.
@@ -79,14 +80,14 @@ impl Bulk {
 
     /// Has a backend read in the next turn, which comes at once. One that stands in the line is
     /// read when that is served: until then the group may sleep.
-    pub(crate) fn read_at_once(&mut self, lease: Key) {
+    pub(crate) fn read_at_once(&mut self, lease: BackendId) {
         if !self.has_reply_of(lease) && !self.at_once.contains(&lease) {
             self.at_once.push(lease);
         }
     }
 
     /// Takes the backends that are to be read in this turn.
-    pub(crate) fn take_at_once(&mut self) -> Vec<Key> {
+    pub(crate) fn take_at_once(&mut self) -> Vec<BackendId> {
         std::mem::take(&mut self.at_once)
     }
 
@@ -96,12 +97,12 @@ impl Bulk {
     }
 
     /// True if a backend is read in the next turn.
-    pub(crate) fn reads_at_once(&self, lease: Key) -> bool {
+    pub(crate) fn reads_at_once(&self, lease: BackendId) -> bool {
         self.at_once.contains(&lease)
     }
 
     /// True if a backend's long reply goes on in a later turn.
-    pub(crate) fn has_reply_of(&self, lease: Key) -> bool {
+    pub(crate) fn has_reply_of(&self, lease: BackendId) -> bool {
         self.line.contains(&Piece::Reply(lease))
     }
 
@@ -149,7 +150,7 @@ mod tests {
     /// When the group does bulk work again that has spent so much beside so many others.
     fn after_work(spent: Duration, others_at: Time, others: u32) -> Time {
         let mut bulk = Bulk::default();
-        bulk.push(Piece::Reply(Key::from_parts(1, 0)));
+        bulk.push(Piece::Reply(BackendId::from_parts(1, 0)));
         bulk.note_others(others_at);
         bulk.rest(others_at, others_at, others_at);
         (0..others).for_each(|_| bulk.note_others(others_at));
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_backend_is_read_at_once_or_when_the_line_is_served() {
-        let lease = Key::from_parts(1, 0);
+        let lease = BackendId::from_parts(1, 0);
         let mut bulk = Bulk::default();
         bulk.read_at_once(lease);
         bulk.read_at_once(lease);
@@ -195,8 +196,8 @@ mod tests {
         let mut bulk = Bulk::default();
         assert_eq!(bulk.next(false), Time::NEVER);
         for _ in 0..3 {
-            bulk.push(Piece::Reply(Key::from_parts(1, 0)));
-            bulk.push(Piece::Command(Key::from_parts(1, 0)));
+            bulk.push(Piece::Reply(BackendId::from_parts(1, 0)));
+            bulk.push(Piece::Command(BackendId::from_parts(1, 0)));
         }
         assert_eq!(bulk.line.len(), 2);
         assert_eq!(bulk.next(false), Time(0));

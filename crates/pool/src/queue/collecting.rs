@@ -17,7 +17,8 @@
 //! the groups that have a turn are at most as many as [`CollectingGroups`] allows, and one that has
 //! no reply in line has none.
 
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -73,7 +74,7 @@ impl CollectingGroups {
 /// Whose turn it is in a group.
 #[derive(Debug, Default)]
 pub(crate) struct Collecting {
-    client: Option<Key>,
+    client: Option<ClientId>,
     /// When its turn began, and that of the group.
     began: Time,
     group_began: Time,
@@ -88,7 +89,7 @@ pub(crate) struct Collecting {
 
 impl Collecting {
     /// True if the reply of this client is taken off its backend now.
-    pub(crate) fn takes(&self, client: Key) -> bool {
+    pub(crate) fn takes(&self, client: ClientId) -> bool {
         self.client == Some(client)
     }
 
@@ -98,12 +99,12 @@ impl Collecting {
     }
 
     /// Whose reply that is.
-    pub(crate) fn client(&self) -> Option<Key> {
+    pub(crate) fn client(&self) -> Option<ClientId> {
         self.client
     }
 
     /// Something of a client's reply has come.
-    pub(crate) fn heard(&mut self, client: Key, now: Time) {
+    pub(crate) fn heard(&mut self, client: ClientId, now: Time) {
         if self.takes(client) {
             self.heard_at = now;
         }
@@ -113,11 +114,11 @@ impl Collecting {
     /// has its turn wait to be read. Returns who has had a turn and goes behind the others.
     pub(crate) fn choose(
         &mut self,
-        line: &[Key],
+        line: &[ClientId],
         has_more: bool,
         now: Time,
         all: &CollectingGroups,
-    ) -> Option<Key> {
+    ) -> Option<ClientId> {
         let had = self.client;
         let before = had.filter(|client| line.contains(client));
         let others = u32::try_from(line.len()).unwrap_or(u32::MAX);
@@ -176,11 +177,11 @@ mod tests {
 
     const BEGAN: Time = Time(5_000_000_000);
 
-    fn client(which: u32) -> Key {
-        Key::from_parts(which, 0)
+    fn client(which: u32) -> ClientId {
+        ClientId::from_parts(which, 0)
     }
 
-    fn line(count: u32) -> Vec<Key> {
+    fn line(count: u32) -> Vec<ClientId> {
         (0..count).map(client).collect()
     }
 
@@ -190,7 +191,7 @@ mod tests {
     }
 
     /// One whose turn it is in a line.
-    fn first_of(line: &[Key], all: &CollectingGroups) -> Collecting {
+    fn first_of(line: &[ClientId], all: &CollectingGroups) -> Collecting {
         let mut collecting = Collecting::default();
         assert_eq!(collecting.choose(line, false, BEGAN, all), None);
         assert_eq!(collecting.client(), line.first().copied());

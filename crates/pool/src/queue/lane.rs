@@ -23,7 +23,8 @@
 //!
 //! Invariant: entries of a lane are in the order of their arrival, so the front is its oldest.
 
-use reactor::{Key, Time};
+use crate::tokens::ClientId;
+use reactor::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -74,7 +75,7 @@ impl LaneName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     /// The client.
-    pub client: Key,
+    pub client: ClientId,
     /// Since when; no other has the same.
     pub since: Time,
     /// Queue of the place.
@@ -186,7 +187,7 @@ impl Lanes {
 
     /// The client of a lane before whom so many others stand, whether or not its entry still does.
     #[must_use]
-    pub(crate) fn behind(&self, lane: LaneName, others: usize) -> Option<Key> {
+    pub(crate) fn behind(&self, lane: LaneName, others: usize) -> Option<ClientId> {
         let entry = self.lanes[lane as usize].line.get(others)?;
         Some(entry.client)
     }
@@ -227,7 +228,7 @@ impl Lanes {
     }
 
     /// True if a client that waits since this moment has an entry.
-    pub(crate) fn has(&self, client: Key, since: Time) -> bool {
+    pub(crate) fn has(&self, client: ClientId, since: Time) -> bool {
         let mut all = self.lanes.iter().flat_map(|lane| &lane.line);
         all.any(|entry| entry.client == client && entry.since == since)
     }
@@ -269,7 +270,7 @@ mod tests {
 
     fn waiting(lane: LaneName, n: u32) -> Waiting {
         Waiting {
-            client: Key::from_parts(n, 0),
+            client: ClientId::from_parts(n, 0),
             since: Time(u64::from(n)),
             lane,
         }

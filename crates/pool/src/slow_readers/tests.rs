@@ -3,6 +3,7 @@
 use super::*;
 use crate::backend::{BackendState, InFlight};
 use crate::scripted::shared;
+use crate::tokens::{BackendId, ClientId};
 use std::rc::Rc;
 use wire::command::ReplyShape;
 
@@ -13,7 +14,7 @@ fn client() -> Client<()> {
 }
 
 /// A backend on which statements of these clients are in flight.
-fn backend(owners: &[Option<Key>]) -> Backend<()> {
+fn backend(owners: &[Option<ClientId>]) -> Backend<()> {
     let mut backend = Backend::of_tests(NOW, Rc::default());
     for owner in owners {
         backend.expect(InFlight::own(
@@ -25,8 +26,8 @@ fn backend(owners: &[Option<Key>]) -> Backend<()> {
     backend
 }
 
-fn key(number: u32) -> Key {
-    Key::from_parts(number, 0)
+fn key(number: u32) -> ClientId {
+    ClientId::from_parts(number, 0)
 }
 
 fn readers() -> SlowReaders {
@@ -59,7 +60,7 @@ fn a_backend_that_is_held_up_is_looked_at_when_its_reader_is_slow() {
     let mut readers = readers();
     let mut backends = Slots::default();
     let lease = backends.insert(backend(&[Some(key(1))]));
-    let next = |readers: &SlowReaders, backends: &Slots<_>, wait, now| {
+    let next = |readers: &SlowReaders, backends: &Slots<_, _>, wait, now| {
         readers.next_relief(backends, wait, now)
     };
     assert_eq!(next(&readers, &backends, true, NOW), Time::NEVER);
@@ -127,12 +128,12 @@ fn the_report_says_what_a_client_has_not_taken() {
 
 /// A group with one reader on each of so many backends; each has taken nothing since `NOW`.
 struct Bench {
-    clients: Slots<Client<()>>,
-    backends: Slots<Backend<()>>,
+    clients: Slots<Client<()>, ClientId>,
+    backends: Slots<Backend<()>, BackendId>,
     shared: Shared,
     readers: SlowReaders,
-    leases: Vec<Key>,
-    owners: Vec<Key>,
+    leases: Vec<BackendId>,
+    owners: Vec<ClientId>,
 }
 
 /// The digest of what they ask for.
@@ -161,7 +162,7 @@ impl Bench {
     }
 
     /// A client's statement is in flight on a backend of its own.
-    fn starts(&mut self) -> (Key, Key) {
+    fn starts(&mut self) -> (ClientId, BackendId) {
         let mut asks = client();
         asks.statement.digest = DIGEST;
         let owner = self.clients.insert(asks);
@@ -219,10 +220,14 @@ fn a_text_is_long_from_the_moment_at_which_its_reader_is_slow() {
     // One run counts once, and as slow when it ends.
     bench.readers.statement_ended(bench.leases[0], DIGEST);
     for lease in 1..=3 {
-        bench.readers.statement_ended(key(90 + lease), DIGEST);
+        bench
+            .readers
+            .statement_ended(BackendId::from_parts(90 + lease, 0), DIGEST);
     }
     assert!(bench.readers.is_long(DIGEST));
-    bench.readers.statement_ended(key(99), DIGEST);
+    bench
+        .readers
+        .statement_ended(BackendId::from_parts(99, 0), DIGEST);
     assert!(!bench.readers.is_long(DIGEST));
 }
 

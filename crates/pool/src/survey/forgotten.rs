@@ -11,7 +11,8 @@
 use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::survey::Survey;
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use wire::packet::{Frame, frame};
 
 impl<N: Net> Survey<'_, N> {
@@ -43,7 +44,7 @@ impl<N: Net> Survey<'_, N> {
         (self.slow_readers).may_read(backend, self.clients, self.shared, now)
     }
 
-    fn why_forgotten(&self, key: Key, client: &Client<N::Sock>) -> Option<&'static str> {
+    fn why_forgotten(&self, key: ClientId, client: &Client<N::Sock>) -> Option<&'static str> {
         if client.is_closing() {
             return None;
         }
@@ -73,7 +74,7 @@ impl<N: Net> Survey<'_, N> {
     }
 
     /// What a client whose bytes are wanted has, though it stands in no line.
-    fn why_unread(&self, key: Key, client: &Client<N::Sock>) -> Option<&'static str> {
+    fn why_unread(&self, key: ClientId, client: &Client<N::Sock>) -> Option<&'static str> {
         if self.inputs.holds_up(key)
             || client.has_fed_enough(client.lease().and_then(|lease| self.backends.get(lease)))
         {

@@ -4,16 +4,17 @@
 //! than the other process takes stays here.
 
 use crate::survey::Survey;
+use crate::tokens::ClientId;
 use crate::upgrade::frames::ClientRecords;
 use crate::upgrade::record::{self, AccountThere, Beside, RECORD_BYTES_MAX, Stays};
-use reactor::{Key, Net};
+use reactor::Net;
 
 impl<N: Net> Survey<'_, N> {
     /// A client that may go, as a record.
     ///
     /// # Errors
     /// It would be too long.
-    pub(crate) fn packed(&self, key: Key) -> Result<ClientRecords, Stays> {
+    pub(crate) fn packed(&self, key: ClientId) -> Result<ClientRecords, Stays> {
         let client = self.clients.get(key).ok_or(Stays::Busy)?;
         let pool = &self.pools.pools[client.pool as usize].key;
         let account = pool.account.as_ref().map(|counted| AccountThere {

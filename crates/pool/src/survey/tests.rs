@@ -10,9 +10,9 @@ use crate::figures::digests::Digests;
 use crate::listing::{PAGE, Said};
 use crate::queue::lane::LaneName;
 use crate::scripted::{Scripted, shared};
-use crate::tokens::CLIENT;
+use crate::tokens::{BackendId, ClientId};
 use crate::upgrade::record::Stays;
-use reactor::{Event, Token};
+use reactor::Event;
 use session::state::Session;
 use std::rc::Rc;
 use wire::command::ReplyShape;
@@ -25,7 +25,7 @@ struct Bench {
     shared: Shared,
     settings: Arc<Settings>,
     clients: Clients<()>,
-    backends: Slots<Backend<()>>,
+    backends: Slots<Backend<()>, BackendId>,
     pools: BackendPools,
     line: Line,
     inputs: Inputs,
@@ -33,7 +33,7 @@ struct Bench {
     kept: Kept,
     definitions: Definitions,
     sessions: Interner,
-    gtids: BTreeMap<Key, LastGtid>,
+    gtids: BTreeMap<ClientId, LastGtid>,
     counts: Counts,
     figures: Figures,
     bulk: Bulk,
@@ -92,7 +92,7 @@ impl Bench {
     }
 
     /// A client that is logged in, between two statements.
-    fn client(&mut self) -> Key {
+    fn client(&mut self) -> ClientId {
         let mut client = Client::of_tests(NOW, Rc::default());
         client.login = None;
         client.proof = Proof::Given;
@@ -102,7 +102,7 @@ impl Bench {
     }
 
     /// An idle backend.
-    fn backend(&mut self) -> Key {
+    fn backend(&mut self) -> BackendId {
         let mut backend = Backend::of_tests(NOW, Rc::default());
         assert!(backend.change_state(BackendState::Preparing, NOW));
         assert!(backend.change_state(BackendState::Idle, NOW));
@@ -111,7 +111,7 @@ impl Bench {
     }
 
     /// A client has a backend.
-    fn lease(&mut self, client: Key, lease: Key) {
+    fn lease(&mut self, client: ClientId, lease: BackendId) {
         let backend = self.backends.get_mut(lease).unwrap();
         assert!(backend.change_state(BackendState::Leased, NOW));
         let keys = (client, lease);
@@ -120,20 +120,20 @@ impl Bench {
     }
 
     /// A statement of a client is in flight on a backend.
-    fn runs(&mut self, client: Key, lease: Key) {
+    fn runs(&mut self, client: ClientId, lease: BackendId) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
         self.backends.get_mut(lease).unwrap().expect(command);
         let client = self.clients.get_mut(client).unwrap();
         assert!(client.change_state(ClientState::Running, NOW));
     }
 
-    fn pin(&mut self, client: Key) {
+    fn pin(&mut self, client: ClientId) {
         let pins = &mut self.clients.get_mut(client).unwrap().pins;
         pins.add(PinReason::FailedCode, None, NOW.0 - 3_000_000_000);
     }
 
     /// So many bytes of a client's reply are kept for it, and have not been counted.
-    fn has_untaken(&mut self, client: Key, len: usize) {
+    fn has_untaken(&mut self, client: ClientId, len: usize) {
         let output = self
             .clients
             .get_mut(client)
@@ -233,7 +233,7 @@ fn whoever_stands_in_no_line_is_named() {
     let (client, lease) = (bench.client(), bench.backend());
     assert_eq!(bench.survey().forgotten(), None);
     let readable = Event {
-        token: Token::new(CLIENT, client),
+        token: client.token(),
         readable: true,
         writable: false,
         closed: false,

@@ -8,12 +8,13 @@
 
 use crate::backend::Backend;
 use crate::client::clients::Clients;
-use reactor::{Key, Slots};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Slots;
 use std::collections::BTreeMap;
 
 /// Backends by their clients, and what each was called in its group.
 #[derive(Debug)]
-pub(crate) struct Aside<S>(BTreeMap<Key, (Key, Backend<S>)>);
+pub(crate) struct Aside<S>(BTreeMap<ClientId, (BackendId, Backend<S>)>);
 
 impl<S> Default for Aside<S> {
     fn default() -> Aside<S> {
@@ -25,9 +26,9 @@ impl<S> Aside<S> {
     /// Takes a client's backend out of the books, if it has one.
     pub(crate) fn put(
         &mut self,
-        key: Key,
+        key: ClientId,
         clients: &mut Clients<S>,
-        backends: &mut Slots<Backend<S>>,
+        backends: &mut Slots<Backend<S>, BackendId>,
     ) {
         if let Some(lease) = clients.unbind(key, backends)
             && let Some(backend) = backends.remove(lease)
@@ -39,9 +40,9 @@ impl<S> Aside<S> {
     /// A client has its backend again, if it had one.
     pub(crate) fn take_back(
         &mut self,
-        key: Key,
+        key: ClientId,
         clients: &mut Clients<S>,
-        backends: &mut Slots<Backend<S>>,
+        backends: &mut Slots<Backend<S>, BackendId>,
     ) {
         if let Some((_, backend)) = self.0.remove(&key) {
             Self::bind(key, backend, clients, backends);
@@ -50,10 +51,10 @@ impl<S> Aside<S> {
 
     /// A client that has come from another process has this backend.
     pub(crate) fn bind(
-        key: Key,
+        key: ClientId,
         backend: Backend<S>,
         clients: &mut Clients<S>,
-        backends: &mut Slots<Backend<S>>,
+        backends: &mut Slots<Backend<S>, BackendId>,
     ) {
         let lease = backends.insert(backend);
         if let (Some(client), Some(backend)) = (clients.get_mut(key), backends.get_mut(lease)) {
@@ -63,19 +64,19 @@ impl<S> Aside<S> {
 
     /// The other process has a client's backend: it is forgotten here. What it was called comes
     /// with it.
-    pub(crate) fn forget(&mut self, key: Key) -> Option<(Key, Backend<S>)> {
+    pub(crate) fn forget(&mut self, key: ClientId) -> Option<(BackendId, Backend<S>)> {
         self.0.remove(&key)
     }
 
     /// True if a client's backend is here.
-    pub(crate) fn has(&self, key: Key) -> bool {
+    pub(crate) fn has(&self, key: ClientId) -> bool {
         self.0.contains_key(&key)
     }
 
     /// The sockets of a client that is on its way: its own, and that of its backend.
     pub(crate) fn sockets<'a>(
         &'a self,
-        key: Key,
+        key: ClientId,
         clients: &'a Clients<S>,
     ) -> impl Iterator<Item = &'a S> {
         let client = clients.get(key).map(|client| &client.transport);
@@ -99,12 +100,12 @@ mod tests {
     struct Bench {
         aside: Aside<u8>,
         clients: Clients<u8>,
-        backends: Slots<Backend<u8>>,
+        backends: Slots<Backend<u8>, BackendId>,
     }
 
     impl Bench {
         /// A client whose socket is 1, with a backend whose socket is 2.
-        fn new() -> (Bench, Key) {
+        fn new() -> (Bench, ClientId) {
             let login = Login::new([0; NONCE_LEN], false);
             let transport = Transport::plain(1, true);
             let client = Client::greeted(transport, Time(1), Rc::default(), login);
@@ -121,12 +122,12 @@ mod tests {
             (bench, key)
         }
 
-        fn sockets(&self, key: Key) -> Vec<u8> {
+        fn sockets(&self, key: ClientId) -> Vec<u8> {
             self.aside.sockets(key, &self.clients).copied().collect()
         }
 
         /// The client's lease, and whether that names the client.
-        fn lease(&self, key: Key) -> Option<bool> {
+        fn lease(&self, key: ClientId) -> Option<bool> {
             let lease = self.clients.get(key)?.lease()?;
             Some(self.backends.get(lease)?.lease() == Some(key))
         }

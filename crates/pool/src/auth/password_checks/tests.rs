@@ -3,6 +3,7 @@ use super::*;
 use crate::auth::accounts::{Accounts, Identity, Sent};
 use crate::auth::host_pattern::ClientHost;
 use crate::config::accounts_of;
+use crate::tokens::ClientId;
 use std::sync::LazyLock;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::{KeyPair, encrypt};
@@ -48,8 +49,8 @@ fn proof(user: Option<usize>, nonce: Nonce) -> Proof {
     }
 }
 
-fn client(number: u32) -> (usize, Key) {
-    (0, Key::from_parts(number, 0))
+fn client(number: u32) -> (usize, ClientId) {
+    (0, ClientId::from_parts(number, 0))
 }
 
 fn verdict(number: u32, right: bool) -> Verdict {

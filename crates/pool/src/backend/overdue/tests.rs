@@ -4,7 +4,7 @@ use super::*;
 use crate::backend::binding::Binding;
 use crate::backend::{InFlight, Left};
 use crate::config::test_settings;
-use reactor::Slots;
+use crate::tokens::{BackendId, ClientId};
 use std::rc::Rc;
 use wire::command::ReplyShape;
 use wire::status::{AUTOCOMMIT, IN_TRANS};
@@ -64,7 +64,7 @@ fn a_reply_counts_from_when_its_own_client_left() {
 #[test]
 fn lives_differ_by_a_tenth_and_are_never_longer() {
     let life = Duration::from_secs(1000);
-    let lives = (0..200).map(|n| life_of(Key::from_parts(n, 0), Time(77), life));
+    let lives = (0..200).map(|n| life_of(BackendId::from_parts(n, 0), Time(77), life));
     let lives: Vec<Duration> = lives.collect();
     assert!(lives.iter().all(|l| *l <= life && *l > life * 9 / 10));
     let spread = *lives.iter().max().unwrap() - *lives.iter().min().unwrap();
@@ -84,7 +84,7 @@ fn after(
         has_spare: true,
         now: Time(0) + passed,
     };
-    backend.overdue(Key::from_parts(0, 0), || silent, &limits)
+    backend.overdue(BackendId::from_parts(0, 0), || silent, &limits)
 }
 
 fn dialled() -> Backend<()> {
@@ -155,7 +155,11 @@ fn a_rollback_behind_a_client_that_left_is_bounded_from_when_it_was_sent() {
     let mut backend = standing(BackendState::Leased);
     backend.transaction.note_status(AUTOCOMMIT | IN_TRANS);
     let sent = Time(0) + Duration::from_secs(7);
-    assert!(backend.roll_back(Key::from_parts(1, 1), sent).is_some());
+    assert!(
+        backend
+            .roll_back(ClientId::from_parts(1, 1), sent)
+            .is_some()
+    );
     let at = |ms| after(&backend, &settings, (Duration::from_millis(ms), None));
     assert_eq!(at(7500), None);
     assert!(matches!(at(7501), Some(Overdue::Lost(why)) if why.ends_with("within 500 ms")));
@@ -174,8 +178,7 @@ fn what_lies_idle_is_closed_where_others_are_kept() {
 
 #[test]
 fn a_reply_in_front_of_what_its_client_waits_for_is_read_to_its_end() {
-    let mut slots = Slots::default();
-    let (client, lease) = (slots.insert(()), slots.insert(()));
+    let (client, lease) = (ClientId::from_parts(1, 0), BackendId::from_parts(1, 0));
     let mut backend = backend(0, UNREAD_BYTES_MAX + 1);
     assert!(backend.is_read_in_vain(Time(7)));
     Binding::default().bind(&mut backend.binding, (client, lease));

@@ -15,13 +15,14 @@
 
 use crate::backend::kill_jobs::Job;
 use crate::group::Group;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 
 impl<N: Net> Group<N> {
     /// Closes a backend whose statement is of no more use, and has a KILL end that on the server:
     /// enough of a reply that nobody waits for has been thrown away, or that of `owner` has taken
     /// too long. The statements of others that ride behind it run again.
-    pub(crate) fn abandon(&mut self, lease: Key, owner: Option<Key>) {
+    pub(crate) fn abandon(&mut self, lease: BackendId, owner: Option<ClientId>) {
         self.counts.abandoned += u64::from(owner.is_none());
         let Some(backend) = self.backends.get(lease) else {
             return;

@@ -16,7 +16,8 @@ use crate::failed_logins::Denial;
 use crate::group::Group;
 use crate::log::{Event, note};
 use crate::time_limits::Limits;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::last_statement::Owed;
 use session::own_commands::OWN_COMMANDS_MAX;
 use session::standing::Behind;
@@ -65,7 +66,7 @@ impl Loss<'_> {
 
 impl<N: Net> Group<N> {
     /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
-    pub(crate) fn dial_failed(&mut self, lease: Key, why: &str, end: DialEnd) {
+    pub(crate) fn dial_failed(&mut self, lease: BackendId, why: &str, end: DialEnd) {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
@@ -134,8 +135,8 @@ impl<N: Net> Group<N> {
     /// The server would not take the client's state: the client hears why, in the server's words.
     pub(crate) fn restore_failed(
         &mut self,
-        owner: Key,
-        lease: Key,
+        owner: ClientId,
+        lease: BackendId,
         behind: Behind,
         (code, text): (u16, &str),
     ) {
@@ -188,22 +189,22 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend is gone, or of no use any more.
-    pub(crate) fn lose(&mut self, lease: Key, why: &str) {
+    pub(crate) fn lose(&mut self, lease: BackendId, why: &str) {
         self.lose_as(lease, why, LossCause::Ended);
     }
 
     /// The server has reset a backend.
-    pub(crate) fn lose_reset(&mut self, lease: Key, why: &str) {
+    pub(crate) fn lose_reset(&mut self, lease: BackendId, why: &str) {
         self.lose_as(lease, why, LossCause::Reset);
     }
 
     /// The server broke the protocol on a backend.
-    pub(crate) fn lose_by_breach(&mut self, backend: Key, breach: &Breach) {
+    pub(crate) fn lose_by_breach(&mut self, backend: BackendId, breach: &Breach) {
         let why = format!("the server broke the protocol: {breach}");
         self.lose_as(backend, &why, LossCause::Breach);
     }
 
-    fn lose_as(&mut self, lease: Key, why: &str, cause: LossCause) {
+    fn lose_as(&mut self, lease: BackendId, why: &str, cause: LossCause) {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
@@ -229,7 +230,7 @@ impl<N: Net> Group<N> {
         let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
         let asked = |command: &&InFlight| command.purpose == Purpose::Warnings;
         let unread = backend.flight().iter().find(asked).and_then(|c| c.owner);
-        let mut owners: Vec<Key> = backend.flight().iter().filter_map(|c| c.owner).collect();
+        let mut owners: Vec<ClientId> = backend.flight().iter().filter_map(|c| c.owner).collect();
         owners.dedup();
         // A lease that lasts only until something of an earlier client is read back.
         let lent = owners.is_empty() && backend.reports == Reports::Complete;
@@ -263,7 +264,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client's backend is gone.
-    pub(crate) fn backend_lost(&mut self, owner: Key, loss: Loss<'_>) {
+    pub(crate) fn backend_lost(&mut self, owner: ClientId, loss: Loss<'_>) {
         let Loss {
             in_transaction,
             served,
@@ -330,7 +331,7 @@ impl<N: Net> Group<N> {
     /// A backend has answered a command. `false` when it was one of the pool's own too many, and
     /// backend and client are closed.
     #[must_use]
-    pub(crate) fn may_go_on(&mut self, lease: Key, command: &InFlight) -> bool {
+    pub(crate) fn may_go_on(&mut self, lease: BackendId, command: &InFlight) -> bool {
         let leased_to = self.backends.get(lease).and_then(|backend| backend.lease());
         let Some(owner) = command.owner.or(leased_to) else {
             return true;

@@ -30,7 +30,8 @@ use crate::backend::{InFlight, Purpose, Riding};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::openings::FreshSession;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::OnBackend;
 use session::reply_summary::ReplySummary;
@@ -44,7 +45,7 @@ use wire::command::{Command, ReplyShape, put_command};
 impl<N: Net> Group<N> {
     /// Resets the session of a client's backend, because its command, of `len` bytes, needs that
     /// ([`crate::client::Client::needs_renewal`]); `None` where the client holds its backend.
-    pub(crate) fn renew(&mut self, key: Key, lease: Key, len: usize) -> Option<Handled> {
+    pub(crate) fn renew(&mut self, key: ClientId, lease: BackendId, len: usize) -> Option<Handled> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
         if client.is_held() || backend.in_transaction() {
             return None;
@@ -119,8 +120,8 @@ impl<N: Net> Group<N> {
     /// A backend whose session is reset has answered; `last`: with what that is like.
     pub(crate) fn renewed(
         &mut self,
-        lease: Key,
-        (owner, last): (Option<Key>, bool),
+        lease: BackendId,
+        (owner, last): (Option<ClientId>, bool),
         summary: &ReplySummary,
         collected: &[u8],
     ) {

@@ -14,9 +14,10 @@ use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::pair::next::Next;
+use crate::tokens::ClientId;
 use crate::upgrade::aside::Aside;
 use crate::upgrade::record::Stays;
-use reactor::{Key, Net, Time};
+use reactor::{Net, Time};
 use std::collections::HashSet;
 
 /// Clients of a batch: all of them are out of service until it is acknowledged, and to make and to
@@ -40,9 +41,9 @@ pub(crate) struct Departures {
     /// The group hands over.
     is_open: bool,
     /// Clients in line, each with the time since when.
-    line: Vec<(Key, Time)>,
+    line: Vec<(ClientId, Time)>,
     /// Clients that the other process does not take, with a backend or without.
-    refused: HashSet<(Key, bool)>,
+    refused: HashSet<(ClientId, bool)>,
 }
 
 impl Departures {
@@ -55,23 +56,23 @@ impl Departures {
     }
 
     /// They do not any more; those in line are to be served on.
-    pub(crate) fn end(&mut self) -> Vec<Key> {
+    pub(crate) fn end(&mut self) -> Vec<ClientId> {
         let line = std::mem::take(self).line;
         line.into_iter().map(|(key, _)| key).collect()
     }
 
     /// One that was taken out of the line goes with the next batch.
-    pub(crate) fn put_back(&mut self, departure: (Key, Time)) {
+    pub(crate) fn put_back(&mut self, departure: (ClientId, Time)) {
         self.line.insert(0, departure);
     }
 
     /// The other process does not take a client, with a backend or without.
-    pub(crate) fn refuse<S>(&mut self, key: Key, clients: &Clients<S>, aside: &Aside<S>) {
+    pub(crate) fn refuse<S>(&mut self, key: ClientId, clients: &Clients<S>, aside: &Aside<S>) {
         let has_lease = clients.get(key).is_some_and(|c| c.lease().is_some());
         self.refused.insert((key, aside.has(key) || has_lease));
     }
 
-    pub(crate) fn has(&self, key: Key) -> bool {
+    pub(crate) fn has(&self, key: ClientId) -> bool {
         self.line.iter().any(|(other, _)| *other == key)
     }
 }
@@ -79,7 +80,7 @@ impl Departures {
 impl<N: Net> Group<N> {
     /// True if a client's next command is not looked at here: while the group hands over, it is put
     /// in line, if it may go and there is room.
-    pub(crate) fn departs(&mut self, key: Key) -> bool {
+    pub(crate) fn departs(&mut self, key: ClientId) -> bool {
         if !self.departures.is_open {
             return false;
         }
@@ -106,7 +107,7 @@ impl<N: Net> Group<N> {
 
     /// Takes the first in line who may go now, with the moment since which it stands there. Those
     /// before it who cannot go after all are served on.
-    pub(crate) fn next_departure(&mut self) -> Option<(Key, Time)> {
+    pub(crate) fn next_departure(&mut self) -> Option<(ClientId, Time)> {
         let mut at = 0;
         while let Some(&(key, since)) = self.departures.line.get(at) {
             match self.goes(key) {
@@ -126,7 +127,7 @@ impl<N: Net> Group<N> {
 
     /// True if a client may go now. One whose last backend knows something of it that nobody else
     /// does has that asked first.
-    pub(crate) fn goes(&mut self, key: Key) -> Going {
+    pub(crate) fn goes(&mut self, key: ClientId) -> Going {
         let server = self.shared.server.flavour;
         let Some(client) = self.clients.get(key) else {
             return Going::Not(Stays::Busy);
@@ -161,7 +162,7 @@ impl<N: Net> Group<N> {
 
     /// True if the server owes a report of what an idle client has done on its backend, and is
     /// asked for it: without that the backend cannot go.
-    fn is_owed_first(&mut self, key: Key) -> bool {
+    fn is_owed_first(&mut self, key: ClientId) -> bool {
         let mysql = self.shared.server.flavour.is_mysql();
         let idle = self
             .clients
@@ -196,6 +197,7 @@ mod tests {
     use crate::errors::reasons::PinReason;
     use crate::group::tests::{self, NOW, backend, client};
     use crate::scripted::Scripted;
+    use crate::tokens::BackendId;
     use session::statement::Explanation;
     use sql::classify::Reads;
     use wire::command::ReplyShape;
@@ -208,7 +210,7 @@ mod tests {
     }
 
     /// A client that has a backend, which answers something of the pool's own if it `is_asked`.
-    fn leased(group: &mut Group<Scripted>, is_asked: bool) -> (Key, Key) {
+    fn leased(group: &mut Group<Scripted>, is_asked: bool) -> (ClientId, BackendId) {
         let (key, lease) = tests::leased(group);
         if is_asked {
             let question = InFlight::own(Some(key), Purpose::Warnings, ReplyShape::Results);
@@ -344,7 +346,7 @@ mod tests {
     #[test]
     fn no_more_stand_in_line_than_a_batch_takes() {
         let mut group = group();
-        let clients: Vec<Key> = (0..=BATCH_CLIENTS).map(|_| client(&mut group)).collect();
+        let clients: Vec<ClientId> = (0..=BATCH_CLIENTS).map(|_| client(&mut group)).collect();
         let departing = clients.iter().filter(|key| group.departs(**key)).count();
         assert_eq!(departing, BATCH_CLIENTS);
         assert_eq!(group.departures.end(), clients[..BATCH_CLIENTS]);

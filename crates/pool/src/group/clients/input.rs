@@ -7,7 +7,8 @@ use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::input_room::TURN_BYTES;
 use crate::queue::bulk::TURN_MAX;
-use reactor::{Key, Net, Time};
+use crate::tokens::ClientId;
+use reactor::{Net, Time};
 
 impl<N: Net> Group<N> {
     /// Serves those who stand in line, and those for whom there is room now, in bulk work that
@@ -31,7 +32,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Closes a client for what it has sent of a command, with the error as its answer.
-    pub(crate) fn refuse_input(&mut self, key: Key, refusal: &Refusal) {
+    pub(crate) fn refuse_input(&mut self, key: ClientId, refusal: &Refusal) {
         self.room().drop_command(key);
         self.refuse_and_leave(key, refusal);
         self.room().count(key);
@@ -46,8 +47,8 @@ mod tests {
     use crate::group::tests::{client, group};
     use crate::queue::client_turn::COMMANDS_MAX;
     use crate::scripted::Scripted;
-    use crate::tokens::CLIENT;
-    use reactor::{Event, Key, Token};
+    use crate::tokens::ClientId;
+    use reactor::Event;
     use wire::compressed::{Algorithm, Packer};
 
     const PING: &[u8] = b"\x01\0\0\0\x0e";
@@ -56,7 +57,7 @@ mod tests {
     const TURN: usize = COMMANDS_MAX as usize;
 
     /// A client that has sent so many pings at once.
-    fn flood(group: &mut Group<Scripted>, pings: usize) -> Key {
+    fn flood(group: &mut Group<Scripted>, pings: usize) -> ClientId {
         let key = client(group);
         let client = group.clients.get_mut(key).unwrap();
         client.keep_input(&PING.repeat(pings));
@@ -64,16 +65,16 @@ mod tests {
     }
 
     /// Pings of a client that were read and not answered.
-    fn left(group: &Group<Scripted>, key: Key) -> usize {
+    fn left(group: &Group<Scripted>, key: ClientId) -> usize {
         let input = group.clients.get(key).unwrap().input.as_ref();
         input.map_or(0, |input| input.len() / PING.len())
     }
 
     /// Bytes come from a client.
-    fn comes(group: &mut Group<Scripted>, key: Key, bytes: &[u8]) -> Event {
+    fn comes(group: &mut Group<Scripted>, key: ClientId, bytes: &[u8]) -> Event {
         group.net.incoming = bytes.to_vec();
         Event {
-            token: Token::new(CLIENT, key),
+            token: key.token(),
             readable: true,
             writable: false,
             closed: false,

@@ -18,7 +18,8 @@ use crate::failed_logins::{Denial, Heard};
 use crate::group::Group;
 use crate::pair::roles::role_after_change;
 use crate::pool_members::{Bar, unusable};
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use session::state::Session;
 use wire::auth::{NONCE_LEN, Nonce};
 use wire::capabilities::{self as cap, BACKEND_KEY};
@@ -44,7 +45,7 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// A packet of a login, or of a change of user, whose number must be `seq`.
-    pub(super) fn on_login_packet(&mut self, key: Key, message: &[u8], seq: u8) -> Handled {
+    pub(super) fn on_login_packet(&mut self, key: ClientId, message: &[u8], seq: u8) -> Handled {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -74,7 +75,7 @@ impl<N: Net> Group<N> {
         }
     }
 
-    fn on_login(&mut self, key: Key, payload: &[u8]) {
+    fn on_login(&mut self, key: ClientId, payload: &[u8]) {
         let is_tls = self.clients.get(key).is_some_and(|c| c.transport.is_tls());
         if let Some(stranger) = Stranger::of_login(payload).filter(|_| !is_tls) {
             return self.refuse_and_leave(key, &Refusal::Stranger(stranger));
@@ -132,7 +133,7 @@ impl<N: Net> Group<N> {
     /// One step of a login.
     pub(crate) fn exchange(
         &mut self,
-        key: Key,
+        key: ClientId,
         step: impl FnOnce(&mut Login, &LoginContext<'_>) -> Outcome,
     ) {
         let now = self.net.now();
@@ -195,7 +196,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client has proven its name: it gets its place among the clients of a pool, and is let in.
-    fn on_proven(&mut self, key: Key, mut login: Box<Login>, user: usize, front: &[u8]) {
+    fn on_proven(&mut self, key: ClientId, mut login: Box<Login>, user: usize, front: &[u8]) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -243,7 +244,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A worker's verdict has come. Its client may have left, or been turned away for its time.
-    pub(crate) fn on_password_checked(&mut self, key: Key, checked: Checked) {
+    pub(crate) fn on_password_checked(&mut self, key: ClientId, checked: Checked) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -259,7 +260,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The name is proven: lets the client in, once a backend has accepted its schema.
-    fn welcome(&mut self, key: Key, front: &[u8]) {
+    fn welcome(&mut self, key: ClientId, front: &[u8]) {
         let now = self.net.now();
         let begins = self.members().begins(key);
         let Some(client) = self.clients.get_mut(key) else {
@@ -291,7 +292,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends this error after its time.
-    pub(crate) fn hold_back(&mut self, key: Key, after: After, denial: &Denial) {
+    pub(crate) fn hold_back(&mut self, key: ClientId, after: After, denial: &Denial) {
         if self.failed_logins().hold_back(key, after, denial) == Heard::AtOnce {
             self.answers().error(key, denial.error, &denial.text);
             self.leave(key);

@@ -18,7 +18,8 @@ use crate::buffers::received::Received;
 use crate::buffers::room::Standing;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
-use reactor::{Key, Net, Time};
+use crate::tokens::ClientId;
+use reactor::{Net, Time};
 use std::time::Duration;
 use wire::packet::{Frame, frame};
 
@@ -54,7 +55,7 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// True if the long command at the front of `input` is not to be looked at yet.
-    pub(crate) fn waits_behind_long(&mut self, key: Key, input: &Received) -> bool {
+    pub(crate) fn waits_behind_long(&mut self, key: ClientId, input: &Received) -> bool {
         let needs_backend = |client: &Client<N::Sock>| {
             let is_idle = client.state() == ClientState::Idle && client.lease().is_none();
             is_idle && !client.place.is_held()
@@ -95,10 +96,11 @@ mod tests {
     use crate::backend::{InFlight, Purpose};
     use crate::group::tests::{NOW, backend, client, group, leased};
     use crate::scripted::Scripted;
+    use crate::tokens::BackendId;
     use wire::command::{Command, ReplyShape, put_command};
 
     /// A backend that runs a long command, sent then.
-    fn runs_long(group: &mut Group<Scripted>, sent: Time) -> Key {
+    fn runs_long(group: &mut Group<Scripted>, sent: Time) -> BackendId {
         let lease = backend(group);
         let own = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
         let is_long = true;

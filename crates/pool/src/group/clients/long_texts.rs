@@ -13,7 +13,8 @@ use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::queue::client_turn::ClientTurn;
 use crate::shared::Shared;
-use reactor::{Key, Net, Time};
+use crate::tokens::ClientId;
+use reactor::{Net, Time};
 use wire::attributes::Form;
 use wire::command::Command;
 use wire::packet::{Frame, HEADER_LEN, frame, payload_len};
@@ -27,7 +28,7 @@ impl<S> Client<S> {
     pub(crate) fn leaves_to_reader(
         &self,
         input: &mut Received,
-        (group, key): (usize, Key),
+        (group, key): (usize, ClientId),
         shared: &Shared,
     ) -> bool {
         if input.is_being_read() {
@@ -81,7 +82,12 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// Handles the whole messages at the front of a client's input, and drops those that are used.
-    pub(crate) fn consume_input(&mut self, key: Key, input: &mut Received, turn: &mut ClientTurn) {
+    pub(crate) fn consume_input(
+        &mut self,
+        key: ClientId,
+        input: &mut Received,
+        turn: &mut ClientTurn,
+    ) {
         if input.len() <= self.shared.text_here_max {
             let used = self.consume(key, input, turn);
             return input.drop_front(used, KEPT_MAX);

@@ -23,7 +23,8 @@ use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, note_of};
 use crate::shared::Shared;
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -90,7 +91,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Closes a client for what it holds.
-    fn end_for_memory(&mut self, key: Key, held: usize, share: usize) {
+    fn end_for_memory(&mut self, key: ClientId, held: usize, share: usize) {
         let Some(client) = self.clients.get(key) else {
             return;
         };

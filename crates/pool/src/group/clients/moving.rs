@@ -16,10 +16,10 @@ use crate::arrival::{NotHere, Place};
 use crate::backend::{Backend, Endpoint};
 use crate::client::ClientState;
 use crate::group::Group;
-use crate::tokens::{BACKEND, CLIENT};
+use crate::tokens::ClientId;
 use crate::upgrade::aside::Aside;
 use crate::upgrade::record::{self, Here, Lease};
-use reactor::{Address, Key, Net, Token};
+use reactor::{Address, Net};
 use session::record::BegunThere;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,7 +27,7 @@ use wire::capabilities::BACKEND_KEY;
 
 impl<N: Net> Group<N> {
     /// It is on its way: it is neither read nor closed. `false` where it stays after all.
-    pub(crate) fn send_away(&mut self, key: Key) -> bool {
+    pub(crate) fn send_away(&mut self, key: ClientId) -> bool {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return false;
@@ -59,7 +59,7 @@ impl<N: Net> Group<N> {
         (sock, bytes): (N::Sock, &[u8]),
         lease: Option<(N::Sock, &[u8])>,
         begun_there: &[BegunThere],
-    ) -> Result<Key, NotHere> {
+    ) -> Result<ClientId, NotHere> {
         let now = self.net.now();
         let here = Here {
             begun_there,
@@ -140,7 +140,7 @@ impl<N: Net> Group<N> {
     /// The backend of a client that another process sends.
     fn take_in_lease(
         &mut self,
-        key: Key,
+        key: ClientId,
         from: (N::Sock, Arc<Address>),
         lease: Lease,
         capabilities: u32,
@@ -175,7 +175,7 @@ impl<N: Net> Group<N> {
     }
 
     /// It is this process that serves it from now on, on its backend if that was aside.
-    pub(crate) fn let_in(&mut self, key: Key) {
+    pub(crate) fn let_in(&mut self, key: ClientId) {
         let now = self.net.now();
         (self.aside).take_back(key, &mut self.clients, &mut self.backends);
         let Some(client) = self.clients.get_mut(key) else {
@@ -186,13 +186,12 @@ impl<N: Net> Group<N> {
         }
         // What has come meanwhile is told of at once.
         let sock = client.transport.sock();
-        if self.net.watch(sock, Token::new(CLIENT, key)).is_err() {
+        if self.net.watch(sock, key.token()).is_err() {
             return self.clients.close_later(key);
         }
         let lease = client.lease();
         if let Some((lease, backend)) = lease.and_then(|l| Some((l, self.backends.get(l)?)))
-            && let Err(error) =
-                (self.net).watch(backend.transport.sock(), Token::new(BACKEND, lease))
+            && let Err(error) = (self.net).watch(backend.transport.sock(), lease.token())
         {
             return self.lose(lease, &format!("cannot watch a connection: {error}"));
         }

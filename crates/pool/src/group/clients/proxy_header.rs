@@ -16,13 +16,14 @@
 use crate::client::ClientState;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use wire::proxy_header::{ProxyHeader, Source};
 
 impl<N: Net> Group<N> {
     /// Takes the header at the front of what has come; returns how many bytes it has. Nothing is
     /// taken of one that has not come whole, or of what is none.
-    pub(crate) fn take_proxy_header(&mut self, key: Key, bytes: &[u8]) -> usize {
+    pub(crate) fn take_proxy_header(&mut self, key: ClientId, bytes: &[u8]) -> usize {
         let (len, source) = match ProxyHeader::read(bytes) {
             ProxyHeader::Partial => return 0,
             ProxyHeader::Malformed(why) => {

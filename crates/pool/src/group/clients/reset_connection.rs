@@ -29,7 +29,8 @@ use crate::group::Group;
 use crate::group::clients::login::nonce;
 use crate::own_ok::OwnOk;
 use crate::server::server_facts::ServerFacts;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::begun::Begun;
 use session::holds::Holds;
 use session::read_back::{Properties, Question, question};
@@ -60,7 +61,7 @@ fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) 
 
 impl<N: Net> Group<N> {
     /// COM_RESET_CONNECTION: only the default schema and the role stay.
-    pub(crate) fn on_reset(&mut self, key: Key) -> Handled {
+    pub(crate) fn on_reset(&mut self, key: ClientId) -> Handled {
         if let Some(handled) = self.give_all_back(key) {
             return handled;
         }
@@ -89,7 +90,7 @@ impl<N: Net> Group<N> {
     }
 
     /// COM_CHANGE_USER: leaves what the session had and proves another name.
-    pub(crate) fn on_change_user(&mut self, key: Key, arguments: &[u8]) -> Handled {
+    pub(crate) fn on_change_user(&mut self, key: ClientId, arguments: &[u8]) -> Handled {
         let change = match ChangeUser::read(arguments) {
             Ok(change) => change,
             Err(error) => {
@@ -171,7 +172,7 @@ impl<N: Net> Group<N> {
 
     /// Has the server give back what a client's backend may hold of its; the command that asks for
     /// it is looked at again then. `None` when there is nothing.
-    fn give_all_back(&mut self, key: Key) -> Option<Handled> {
+    fn give_all_back(&mut self, key: ClientId) -> Option<Handled> {
         let now = self.net.now();
         let client = self.clients.get_mut(key)?;
         let lease = client.lease()?;
@@ -210,7 +211,7 @@ impl<N: Net> Group<N> {
 
     /// The server has answered: it holds nothing any more. Where it knows no such command, the end
     /// of the connection does the same, if later.
-    pub(crate) fn given_back(&mut self, lease: Key, owner: Option<Key>) {
+    pub(crate) fn given_back(&mut self, lease: BackendId, owner: Option<ClientId>) {
         self.retire(lease);
         if let Some(key) = owner {
             self.clients.unbind(key, &mut self.backends);
@@ -220,7 +221,7 @@ impl<N: Net> Group<N> {
 
     /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend
     /// that may hold something of it is closed.
-    fn discard_session(&mut self, key: Key) {
+    fn discard_session(&mut self, key: ClientId) {
         let lease = self.clients.unbind(key, &mut self.backends);
         if self.shared.server.flavour.is_mysql() {
             let typed = self.backends.keys_of(|backend| backend.has_types_of(key));
@@ -253,7 +254,7 @@ impl<N: Net> Group<N> {
     /// A name that was not proven, or whose schema was refused: says so. What follows is the end,
     /// but for a change of user on MariaDB, after which the client's next command is wanted.
     /// The word is held back for its delay where it is the end.
-    pub(crate) fn not_let_in(&mut self, key: Key, denial: &Denial) {
+    pub(crate) fn not_let_in(&mut self, key: ClientId, denial: &Denial) {
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
         let Some(client) = self.clients.get_mut(key) else {
             return;

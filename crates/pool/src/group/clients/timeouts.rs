@@ -7,7 +7,8 @@
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::time_limits::{Late, OverTime};
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use sql::lex::Server;
 use wire::errors;
 
@@ -47,7 +48,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Closes an idle client in the words of the server.
-    pub(crate) fn end_idle(&mut self, key: Key) {
+    pub(crate) fn end_idle(&mut self, key: ClientId) {
         match self.shared.server.flavour {
             Server::MariaDb(_) => return self.reset_later(key),
             Server::MySql(WORDS_SINCE..) => {}
@@ -64,7 +65,7 @@ impl<N: Net> Group<N> {
 
     /// Closes a client with a reset. MariaDB ends so what is over its timeouts, and drivers tell it
     /// from an end in order: the server has gone away (2006), and those that can connect again.
-    pub(crate) fn reset_later(&mut self, key: Key) {
+    pub(crate) fn reset_later(&mut self, key: ClientId) {
         if let Some(client) = self.clients.get(key) {
             self.net.reset_on_close(client.transport.sock());
         }
@@ -91,7 +92,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Ends a client whose statement or transaction has taken too long.
-    fn end_overtime(&mut self, lease: Key, owner: Key, refusal: &Refusal) {
+    fn end_overtime(&mut self, lease: BackendId, owner: ClientId, refusal: &Refusal) {
         self.counts.too_slow += 1;
         if let Some(client) = self.clients.get(owner) {
             let peer = client.transport.peer(&self.net);

@@ -17,7 +17,8 @@
 use crate::client::Client;
 use crate::client::ClientState;
 use crate::group::Group;
-use reactor::{Key, Net, Tls};
+use crate::tokens::ClientId;
+use reactor::{Net, Tls};
 use wire::stranger::Stranger;
 
 impl<S> Client<S> {
@@ -31,7 +32,7 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// Begins the handshake. `received` has come behind the request, and is its first part.
-    pub(crate) fn begin_tls(&mut self, key: Key, received: &[u8]) {
+    pub(crate) fn begin_tls(&mut self, key: ClientId, received: &[u8]) {
         let Some(settings) = &self.settings.tls else {
             return;
         };

@@ -18,13 +18,14 @@ use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::matching::turns::REFUSABLE;
+use crate::tokens::ClientId;
 use crate::waiters::Entered;
-use reactor::{Key, Net};
+use reactor::Net;
 
 impl<N: Net> Group<N> {
     /// Puts a client whose command of `len` bytes is at the front of its input in its lane, or
     /// says why it cannot wait there.
-    pub(crate) fn wait_in_lane(&mut self, key: Key, len: usize) -> Handled {
+    pub(crate) fn wait_in_lane(&mut self, key: ClientId, len: usize) -> Handled {
         let goes_before_slow = self.matching().goes_before_slow(key);
         match self.waiters().enter(key, len, goes_before_slow) {
             Entered::Waits => Handled::Kept,
@@ -70,7 +71,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A waiting client gets an error instead of a backend.
-    pub(crate) fn give_up(&mut self, key: Key, refusal: &Refusal) {
+    pub(crate) fn give_up(&mut self, key: ClientId, refusal: &Refusal) {
         self.waiters().forget(key);
         self.answers().refuse_counted(key, refusal);
         let now = self.net.now();
@@ -110,7 +111,7 @@ impl<N: Net> Group<N> {
     /// Closes a client that can run no statement any more. One that has run some is told so by an
     /// error for which drivers connect again, some without its words. One that has run none would
     /// meet the same again: it is told the words.
-    pub(crate) fn end_client(&mut self, key: Key, why: &str) {
+    pub(crate) fn end_client(&mut self, key: ClientId, why: &str) {
         let has_run = self.clients.get(key).is_some_and(|c| c.last.number != 0);
         let refusal = match has_run {
             true => Refusal::NoBackendLogin(why.into()),

@@ -9,14 +9,15 @@
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::statements::is_answered_here;
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use wire::command::Command;
 use wire::packet::HEADER_LEN;
 
 impl<N: Net> Group<N> {
     /// A command that came before its client's lease had ended goes to the lane, if it needs a
     /// backend.
-    pub(crate) fn line_up(&mut self, key: Key) {
+    pub(crate) fn line_up(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -42,7 +43,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client that waits outside of the lanes goes on with its command.
-    pub(crate) fn wake(&mut self, key: Key) {
+    pub(crate) fn wake(&mut self, key: ClientId) {
         let waits = self.clients.get(key).is_some_and(|client| {
             client.state() == ClientState::Waiting && !client.place.is_in_lane()
         });
@@ -52,7 +53,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client is between statements, and goes on with what it has said.
-    pub(crate) fn return_to_idle(&mut self, key: Key) {
+    pub(crate) fn return_to_idle(&mut self, key: ClientId) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;

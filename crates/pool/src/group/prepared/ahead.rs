@@ -20,7 +20,8 @@
 use crate::client::{Client, Handled};
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::last_statement::COUNTS;
 use session::read_back::Properties;
 use session::standing::Standing;
@@ -39,8 +40,8 @@ impl<N: Net> Group<N> {
     /// Prepares what a client's execution needs and its backend lacks; `None` when that is nothing.
     pub(crate) fn prepare_ahead(
         &mut self,
-        key: Key,
-        lease: Key,
+        key: ClientId,
+        lease: BackendId,
         message: &[u8],
     ) -> Option<Handled> {
         let share = self.shared.prepared_of_backend(&self.settings);
@@ -87,7 +88,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Keeps a command until the session that it needs to be known has been read back.
-    fn read_back_ahead(&mut self, key: Key, lease: Key) -> Handled {
+    fn read_back_ahead(&mut self, key: ClientId, lease: BackendId) -> Handled {
         if let Some(client) = self.clients.get_mut(key) {
             client.mark_read_back(true);
         }
@@ -98,8 +99,8 @@ impl<N: Net> Group<N> {
     /// asked for now if it is not under way.
     pub(crate) fn wait_for_property(
         &mut self,
-        key: Key,
-        lease: Key,
+        key: ClientId,
+        lease: BackendId,
         property: Properties,
     ) -> Handled {
         let handled = self.send_restore(key, lease, b"");

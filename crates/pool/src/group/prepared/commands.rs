@@ -14,8 +14,9 @@ use crate::own_ok::OwnOk;
 use crate::pair::prepared::put_closes;
 use crate::pair::previous::Previous;
 use crate::statement_commands::{Chosen, CommandOutcome};
+use crate::tokens::ClientId;
 use crate::watched::code_catalogue::Seen;
-use reactor::{Key, Net};
+use reactor::Net;
 use session::beforehand::{class_with, hides_reads, in_bulk, statement_of};
 use session::found::Found;
 use session::known_code::Known;
@@ -44,7 +45,7 @@ impl<N: Net> Group<N> {
     /// prepared, or where it is now.
     fn schema_text<'t>(
         &mut self,
-        key: Key,
+        key: ClientId,
         definition: &'t Definition,
         found: &'t classify::Statement,
     ) -> Option<SchemaText<'t>> {
@@ -65,7 +66,12 @@ impl<N: Net> Group<N> {
     }
 
     /// A command about a prepared statement.
-    pub(crate) fn on_prepared(&mut self, key: Key, command: Command, message: &[u8]) -> Handled {
+    pub(crate) fn on_prepared(
+        &mut self,
+        key: ClientId,
+        command: Command,
+        message: &[u8],
+    ) -> Handled {
         let joined = self.in_hand.joined(message);
         let payload = match &joined {
             Some(joined) => Cow::Borrowed(&joined[..]),
@@ -120,7 +126,12 @@ impl<N: Net> Group<N> {
     }
 
     /// Does what is to become of a command about a prepared statement.
-    fn follow_outcome(&mut self, key: Key, message: &[u8], outcome: CommandOutcome) -> Handled {
+    fn follow_outcome(
+        &mut self,
+        key: ClientId,
+        message: &[u8],
+        outcome: CommandOutcome,
+    ) -> Handled {
         match outcome {
             CommandOutcome::Sent(statement, instead) => {
                 return self.start(key, instead.as_deref().unwrap_or(message), statement);
@@ -139,7 +150,7 @@ impl<N: Net> Group<N> {
     /// COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE.
     fn on_execute(
         &mut self,
-        key: Key,
+        key: ClientId,
         command: Command,
         message: &[u8],
         payload: &[u8],
@@ -174,7 +185,7 @@ impl<N: Net> Group<N> {
     /// Executes a statement, or a text of its own where it reads what its backend does not know.
     fn execute_read(
         &mut self,
-        key: Key,
+        key: ClientId,
         (command, id): (Command, u32),
         definition: Rc<Definition>,
         message: &[u8],
@@ -243,7 +254,7 @@ impl<N: Net> Group<N> {
 
     fn execute(
         &mut self,
-        key: Key,
+        key: ClientId,
         execution: Execution,
         known: Option<Known>,
         message: &[u8],

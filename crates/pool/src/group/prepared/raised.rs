@@ -13,7 +13,8 @@ use crate::errors::reasons::Refusal;
 use crate::group::Group;
 
 use crate::pair::changes::is_wide;
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use session::beforehand::statement_of;
 use session::standing::standing_of;
 use session::statement::Conditions;
@@ -34,7 +35,7 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// Has the server answer the client's command with this error, whose words have no quotes.
-    pub(crate) fn raise(&mut self, key: Key, error: ErrorCode, words: &str) -> Handled {
+    pub(crate) fn raise(&mut self, key: ClientId, error: ErrorCode, words: &str) -> Handled {
         if self
             .clients
             .get(key)
@@ -61,7 +62,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Says that what the statement before left is gone: the statement's error, in every respect.
-    pub(crate) fn previous_gone(&mut self, key: Key) -> Handled {
+    pub(crate) fn previous_gone(&mut self, key: ClientId) -> Handled {
         let refusal = Refusal::PreviousGone;
         self.counts.refused += 1;
         *self.counts.refusals.entry(refusal.name()).or_default() += 1;
@@ -87,7 +88,7 @@ impl<N: Net> Group<N> {
 
     /// Runs a SIGNAL in place of the client's command; `conditions`: what it leaves, where that is
     /// not what a SIGNAL does.
-    fn signal(&mut self, key: Key, sql: &str, conditions: Option<Conditions>) -> Handled {
+    fn signal(&mut self, key: ClientId, sql: &str, conditions: Option<Conditions>) -> Handled {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };

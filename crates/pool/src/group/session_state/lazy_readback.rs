@@ -24,7 +24,8 @@ use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::pair::left::counted;
 use crate::server::rows::row_of;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::reply_summary::ReplySummary;
 use session::text::Text;
 use sql::classify::Reads;
@@ -62,7 +63,7 @@ impl<N: Net> Group<N> {
     /// True if a text that reads this has to wait for what is being read back, or is to be: on the
     /// backend that its client has gone back to, FOUND_ROWS() where nobody can tell whether its
     /// last statement has counted.
-    pub(crate) fn reads_back_first(&mut self, key: Key, reads: Reads) -> bool {
+    pub(crate) fn reads_back_first(&mut self, key: ClientId, reads: Reads) -> bool {
         let Some(view) = self.client_view(key) else {
             return false;
         };
@@ -74,7 +75,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The lease of a client that has not used it after all ends.
-    pub(crate) fn leave_last_backend(&mut self, key: Key) {
+    pub(crate) fn leave_last_backend(&mut self, key: ClientId) {
         let client = self.clients.get(key);
         let lease = client.filter(|client| client.state() == ClientState::Idle);
         if let Some(lease) = lease.and_then(|client| client.lease()) {
@@ -83,7 +84,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Asks a backend for what a client has left there; `false` when that is nothing.
-    pub(crate) fn ask_for(&mut self, key: Key, lease: Key) -> bool {
+    pub(crate) fn ask_for(&mut self, key: ClientId, lease: BackendId) -> bool {
         let server = self.shared.server.flavour;
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(key), self.backends.get_mut(lease))
@@ -147,7 +148,7 @@ impl<N: Net> Group<N> {
     /// A deferred question was answered; `last`: the one that has the answers.
     pub(crate) fn lazy_readback_answered(
         &mut self,
-        lease: Key,
+        lease: BackendId,
         last: bool,
         summary: &ReplySummary,
         collected: &[u8],
@@ -188,7 +189,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The backend goes on with what stands behind the questions; whom it was for may have gone.
-    fn go_on_behind(&mut self, lease: Key) {
+    fn go_on_behind(&mut self, lease: BackendId) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -221,7 +222,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Closes an idle backend, once its last client's questions are answered.
-    pub(crate) fn let_go(&mut self, lease: Key) {
+    pub(crate) fn let_go(&mut self, lease: BackendId) {
         if !self.ask_last_backend(lease) {
             self.retire(lease);
         }
@@ -229,13 +230,13 @@ impl<N: Net> Group<N> {
 
     /// Binds an idle backend to the client that it served last, and asks it what it alone knows of
     /// that; `false` when there is nothing to ask.
-    pub(crate) fn ask_last_backend(&mut self, lease: Key) -> bool {
+    pub(crate) fn ask_last_backend(&mut self, lease: BackendId) -> bool {
         let client = self.matching().client_to_ask_about(lease);
         client.is_some_and(|key| self.bind(key, lease) && self.ask_for(key, lease))
     }
 
     /// True if FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
-    pub(crate) fn asks_before_leaving(&mut self, key: Key) -> bool {
+    pub(crate) fn asks_before_leaving(&mut self, key: ClientId) -> bool {
         if self.client_view(key).is_some_and(|view| view.is_counting()) {
             return true;
         }

@@ -23,8 +23,9 @@ mod look;
 use crate::client::Client;
 use crate::code_seen::{Inside, SchemaText};
 use crate::group::Group;
+use crate::tokens::ClientId;
 pub(crate) use look::look_once;
-use reactor::{Key, Net};
+use reactor::Net;
 use session::stored_code::{Besides, Object};
 use sql::classify::Reads;
 
@@ -33,7 +34,7 @@ impl<N: Net> Group<N> {
     /// stored code and asks beside the call, or is known to ask in that code, in a view or in a
     /// trigger, what the statement before left. If the backend of that is free, the client goes
     /// there.
-    pub(crate) fn asks_inside(&mut self, key: Key, text: SchemaText<'_>) -> Inside {
+    pub(crate) fn asks_inside(&mut self, key: ClientId, text: SchemaText<'_>) -> Inside {
         let Some(asking) = self.code().asking(text) else {
             return Inside::Known;
         };
@@ -53,7 +54,7 @@ impl<N: Net> Group<N> {
     /// True if a backend can be had on which this is as the statement before has left it, though
     /// that has run elsewhere: one with the same FOUND_ROWS(), and for ROW_COUNT() a command goes
     /// in front that leaves 0 or -1 (`pair/restoring.rs`), if it is one of these.
-    fn tell_inside(&mut self, key: Key, asked: Reads) -> Inside {
+    fn tell_inside(&mut self, key: ClientId, asked: Reads) -> Inside {
         let counts = Reads::ROW_COUNT.union(Reads::FOUND_ROWS);
         let rows = asked.intersects(Reads::ROW_COUNT);
         let known = self.clients.get(key).and_then(|c| c.last.row_count.get());

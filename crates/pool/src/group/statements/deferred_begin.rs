@@ -7,7 +7,8 @@ use crate::alone::{Alone, Edge, edge_of};
 use crate::client::{Company, Handled};
 use crate::group::Group;
 use crate::own_ok::OwnOk;
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use session::read_back::Properties;
 use sql::text::Text;
 use std::time::Duration;
@@ -16,7 +17,7 @@ impl<N: Net> Group<N> {
     /// Answers a text that needs no server: one that begins or ends a transaction of which no
     /// backend knows, or a SET that changes nothing. `None` where it is none of these, or a backend
     /// has to run it.
-    pub(crate) fn on_text_alone(&mut self, key: Key, text: &Text<'_>) -> Option<Handled> {
+    pub(crate) fn on_text_alone(&mut self, key: ClientId, text: &Text<'_>) -> Option<Handled> {
         let (sql, mode) = (text.sql, text.mode);
         let edge = edge_of(sql);
         if edge == Some(Edge::End)

@@ -14,7 +14,8 @@ use crate::group::Group;
 use crate::group::backends::losses::{Loss, LossCause};
 use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
-use reactor::{Key, Net};
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
 use session::reply_summary::ReplySummary;
 use session::statement::Explanation;
 
@@ -51,7 +52,7 @@ impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
     pub(crate) fn statement_done(
         &mut self,
-        lease: Key,
+        lease: BackendId,
         command: &InFlight,
         summary: &ReplySummary,
     ) {
@@ -133,7 +134,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Notes what a statement has done to the backend's prepared statements.
-    fn note_prepared(&mut self, lease: Key, command: &InFlight, summary: &ReplySummary) {
+    fn note_prepared(&mut self, lease: BackendId, command: &InFlight, summary: &ReplySummary) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -151,7 +152,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Measures how long a statement of a client took, and counts how it ended.
-    fn note_service(&mut self, owner: Key, command: &InFlight, summary: &ReplySummary) {
+    fn note_service(&mut self, owner: ClientId, command: &InFlight, summary: &ReplySummary) {
         let Some(client) = self.clients.get(owner) else {
             return;
         };
@@ -173,7 +174,7 @@ impl<N: Net> Group<N> {
     /// statements, plain reads of which they have seen nothing, run again in order, each of them
     /// with nobody beside it. The lease is `owner`'s, who is none of them. Where it is nobody's, a
     /// client that kept something on the backend has lost it.
-    pub(crate) fn part_riders(&mut self, lease: Key, owner: Option<Key>) {
+    pub(crate) fn part_riders(&mut self, lease: BackendId, owner: Option<ClientId>) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -212,7 +213,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Runs a statement of a client once more, as if it had come just now.
-    fn run_again(&mut self, key: Key, command: &[u8]) {
+    fn run_again(&mut self, key: ClientId, command: &[u8]) {
         self.clients.unbind(key, &mut self.backends);
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -224,7 +225,12 @@ impl<N: Net> Group<N> {
     }
 
     /// The client left while its statement ran.
-    fn statement_of_nobody(&mut self, lease: Key, summary: &ReplySummary, contaminated: bool) {
+    fn statement_of_nobody(
+        &mut self,
+        lease: BackendId,
+        summary: &ReplySummary,
+        contaminated: bool,
+    ) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -251,7 +257,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Decides what becomes of the lease, if nothing is in flight.
-    pub(crate) fn settle(&mut self, lease: Key) {
+    pub(crate) fn settle(&mut self, lease: BackendId) {
         let owner = self.backends.get(lease).and_then(Backend::lease);
         if let Some(owner) = owner
             && let Some(mut pair) = self.pair(owner, lease)
@@ -262,7 +268,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Takes the next step with a client's backend.
-    pub(crate) fn follow(&mut self, owner: Key, lease: Key, next: Next) {
+    pub(crate) fn follow(&mut self, owner: ClientId, lease: BackendId, next: Next) {
         match next {
             Next::Wait => {}
             Next::Keep => self.resume(lease),
@@ -294,7 +300,7 @@ mod tests {
 
     /// A pinned client between two statements. In front of what it sends next, two replies are to
     /// come that nobody waits for: who rode behind its last statement runs again elsewhere.
-    fn pinned_behind_replies_of_nobody() -> (Group<Scripted>, Key, Key) {
+    fn pinned_behind_replies_of_nobody() -> (Group<Scripted>, ClientId, BackendId) {
         let mut group = group();
         let (key, lease) = leased(&mut group);
         let client = group.clients.get_mut(key).unwrap();
@@ -309,7 +315,7 @@ mod tests {
     }
 
     /// The oldest reply of a backend is complete.
-    fn answered(group: &mut Group<Scripted>, lease: Key, summary: &ReplySummary) {
+    fn answered(group: &mut Group<Scripted>, lease: BackendId, summary: &ReplySummary) {
         let backend = group.backends.get_mut(lease).unwrap();
         let command = backend.take_answered().unwrap();
         group.statement_done(lease, &command, summary);

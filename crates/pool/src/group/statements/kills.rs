@@ -19,7 +19,8 @@ use crate::kill_connection::{Around, Ended, KillConnection};
 use crate::kill_fate::Fate;
 use crate::kill_meaning::{Killer, Meant};
 use crate::shared::Order;
-use reactor::{Event, Key, Net};
+use crate::tokens::{BackendId, ClientId, KillConnectionId};
+use reactor::{Event, Net};
 use session::statement::Statement;
 use sql::kill::Kill;
 use std::time::Duration;
@@ -32,7 +33,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 impl<N: Net> Group<N> {
     /// A client says KILL; `None`: in words that cannot be read for certain.
-    pub(crate) fn on_kill(&mut self, key: Key, message: &[u8], kill: Option<Kill>) -> Handled {
+    pub(crate) fn on_kill(&mut self, key: ClientId, message: &[u8], kill: Option<Kill>) -> Handled {
         let Some(kill) = kill else {
             return self.answers().refuse_counted(key, &Refusal::Kill);
         };
@@ -81,7 +82,7 @@ impl<N: Net> Group<N> {
 
     /// Who ends its own connection gets the error that its server would give. Who ends its own
     /// statement hears it from the server, as any error: it is asked about by the next statement.
-    fn kill_self(&mut self, key: Key, message: &[u8], query: bool) -> Handled {
+    fn kill_self(&mut self, key: ClientId, message: &[u8], query: bool) -> Handled {
         if query {
             let Some(client) = self.clients.get(key) else {
                 return Handled::Used;
@@ -111,7 +112,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A KILL that this group's client waits for has come to its end.
-    pub(crate) fn kill_ends(&mut self, killer: Key, end: &KillEnd) {
+    pub(crate) fn kill_ends(&mut self, killer: ClientId, end: &KillEnd) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(killer) else {
             return;
@@ -190,7 +191,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Handles an event of the socket of the connection that carries a KILL.
-    pub(crate) fn on_kill_connection(&mut self, key: Key, event: Event) {
+    pub(crate) fn on_kill_connection(&mut self, key: KillConnectionId, event: Event) {
         let (kills, mut around) = self.kills();
         let mut ended = kills.on_event(&mut around, key, event);
         while let Some(one) = ended {
@@ -216,7 +217,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client that has waited for its own backend, and keeps it, goes on.
-    pub(crate) fn resume(&mut self, lease: Key) {
+    pub(crate) fn resume(&mut self, lease: BackendId) {
         let backend = self.backends.get(lease);
         let backend = backend.filter(|backend| backend.flight().is_empty());
         if let Some(owner) = backend.and_then(Backend::lease) {

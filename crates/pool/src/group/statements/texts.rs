@@ -26,7 +26,8 @@ use crate::naming::{PreparedText, Spoken, may_name};
 use crate::own_ok::OwnOk;
 use crate::pair::previous::{Previous, is_refused_whole};
 use crate::queue::priority::{Asked, asked};
-use reactor::{Key, Net};
+use crate::tokens::ClientId;
+use reactor::Net;
 use session::beforehand::{class_with, hides_reads, statement_of};
 use session::read_back::Properties;
 use session::shapes::{Ride, text_rides};
@@ -51,7 +52,7 @@ enum Asks {
 
 impl<N: Net> Group<N> {
     /// A text that a client sends, behind its attributes if it has any.
-    pub(crate) fn on_query(&mut self, key: Key, message: &[u8], arguments: &[u8]) -> Handled {
+    pub(crate) fn on_query(&mut self, key: ClientId, message: &[u8], arguments: &[u8]) -> Handled {
         self.code().see();
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
@@ -91,7 +92,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A SET of the client's own priority, which no server sees.
-    fn on_priority(&mut self, key: Key, text: &Text<'_>) -> Option<Handled> {
+    fn on_priority(&mut self, key: ClientId, text: &Text<'_>) -> Option<Handled> {
         let asked = asked(text.sql, text.mode);
         if asked == Asked::Nothing {
             return None;
@@ -106,7 +107,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Does what is to become of a text about a statement by name that runs no other.
-    fn go_on_spoken(&mut self, key: Key, message: &[u8], spoken: Spoken) -> Handled {
+    fn go_on_spoken(&mut self, key: ClientId, message: &[u8], spoken: Spoken) -> Handled {
         match spoken {
             Spoken::Plain | Spoken::Runs(_) => {}
             Spoken::Sent(instead) => {
@@ -140,7 +141,7 @@ impl<N: Net> Group<N> {
     /// Runs a text of a client's. `names_none_of`: [`SchemaText::names_none_of`].
     fn run_text(
         &mut self,
-        key: Key,
+        key: ClientId,
         message: &[u8],
         text: &Text<'_>,
         names_none_of: Option<u64>,
@@ -212,7 +213,7 @@ impl<N: Net> Group<N> {
 
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
     /// client's command does.
-    fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
+    fn run_prepared_text(&mut self, key: ClientId, message: &[u8], text: &PreparedText) -> Handled {
         let (sql, words) = (&text.sql, &text.class);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
@@ -282,7 +283,7 @@ impl<N: Net> Group<N> {
     /// by itself.
     fn look_back(
         &mut self,
-        key: Key,
+        key: ClientId,
         text: SchemaText<'_>,
         words: &classify::Statement,
         statement: &mut Statement,

@@ -12,7 +12,7 @@
 use crate::group::Group;
 use crate::group::clients::departing::{BATCH_CLIENTS, Going};
 use crate::operations::upgrade::{Progress, STEP_MAX, name_of_group};
-use crate::tokens::UPGRADE;
+use crate::tokens::{ClientId, UPGRADE};
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{ClientRecords, Frame};
 use crate::upgrade::record::Stays;
@@ -37,13 +37,13 @@ const AGAIN_FACTOR: u32 = 10;
 enum Sent {
     Nothing,
     Listeners,
-    Clients(Vec<Key>),
+    Clients(Vec<ClientId>),
 }
 
 /// Clients that go together.
 #[derive(Debug, Default)]
 struct Batch {
-    keys: Vec<Key>,
+    keys: Vec<ClientId>,
     records: Vec<ClientRecords>,
     bytes: usize,
     /// Since when the first of them has not been served.
@@ -51,7 +51,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn add(&mut self, key: Key, record: ClientRecords, since: Time) {
+    fn add(&mut self, key: ClientId, record: ClientRecords, since: Time) {
         self.since = match self.keys.is_empty() {
             true => since,
             false => self.since.min(since),
@@ -80,7 +80,7 @@ pub(crate) struct Giving {
     /// Global values that the other process has been sent, by their version.
     begun_sent: HashSet<u64>,
     /// Clients to be looked at in this pass, and when the next one begins.
-    pass: Vec<Key>,
+    pass: Vec<ClientId>,
     pass_left: BTreeMap<Stays, usize>,
     pass_began: Time,
     pass_at: Time,
@@ -195,7 +195,12 @@ impl Giving {
         Err(format!("the successor of group {}: {why}", self.index))
     }
 
-    fn apply(&mut self, group: &mut Group<RealNet>, keys: &[Key], verdicts: Vec<Option<String>>) {
+    fn apply(
+        &mut self,
+        group: &mut Group<RealNet>,
+        keys: &[ClientId],
+        verdicts: Vec<Option<String>>,
+    ) {
         let took = Time::now().since(self.since);
         let mut moved = 0;
         for (key, verdict) in keys.iter().zip(verdicts) {
@@ -274,7 +279,7 @@ impl Giving {
         }
     }
 
-    fn pack(&mut self, group: &mut Group<RealNet>, key: Key) -> Result<Packed, Stays> {
+    fn pack(&mut self, group: &mut Group<RealNet>, key: ClientId) -> Result<Packed, Stays> {
         match group.goes(key) {
             Going::Now => {}
             Going::Soon(why) | Going::Not(why) => return Err(why),

@@ -9,7 +9,7 @@
 
 use crate::group::Group;
 use crate::operations::upgrade::name_of_group;
-use crate::tokens::{UPGRADE, listener_token};
+use crate::tokens::{ClientId, UPGRADE, listener_token};
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{ClientRecords, Frame};
 use reactor::handover::{self, Peer};
@@ -210,7 +210,7 @@ impl Taking {
             return self.answer(records.iter().map(|_| Some(why.clone())).collect());
         }
         let mut sockets = sockets.into_iter();
-        let mut taken: Vec<Result<Key, String>> = Vec::with_capacity(records.len());
+        let mut taken: Vec<Result<ClientId, String>> = Vec::with_capacity(records.len());
         for records in records {
             // Of each record there is one.
             let Some(sock) = sockets.next() else { break };

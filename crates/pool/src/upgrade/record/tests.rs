@@ -6,7 +6,8 @@ use crate::buffers::transport::Transport;
 use crate::client::Company;
 use crate::errors::reasons::PinReason;
 use crate::scripted::tls_record;
-use reactor::{Address, Key, Time};
+use crate::tokens::{BackendId, ClientId};
+use reactor::{Address, Time};
 use session::last_gtid::LastGtid;
 use session::prepared::{Definition, HeldRecord, Statements};
 use sql::classify::{PinCause, classify};
@@ -194,7 +195,7 @@ fn a_record_that_is_cut_off_or_garbled_makes_no_client() {
 
 #[test]
 fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
-    let (of, lease) = (Key::from_parts(4, 1), Key::from_parts(7, 0));
+    let (of, lease) = (ClientId::from_parts(4, 1), BackendId::from_parts(7, 0));
     let at = Arc::new(Address::Tcp("127.0.0.1:3306".parse().unwrap()));
     let mut backend: Backend<()> = Backend::dialling(
         Endpoint::new((), at.clone(), 0),
@@ -299,7 +300,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         &|b| b.reuse.freeze(),
         &|b| b.schema = crate::backend::SchemaThere::Another,
         &|b| b.input = vec![1],
-        &|b| b.conditions_of = Some(lease),
+        &|b| b.conditions_of = Some(ClientId::from_parts(5, 0)),
         &|b| b.expect(InFlight::own(None, Purpose::Clearing, ReplyShape::Results)),
     ];
     for keep in keeps {
@@ -317,7 +318,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
             assert!(one.change_state(to, Time(2)));
         }
         full().binding.bind(&mut one.binding, (of, lease));
-        assert!(one.goes_with(of) && !one.goes_with(lease));
+        assert!(one.goes_with(of) && !one.goes_with(ClientId::from_parts(5, 0)));
         keep(&mut one);
         assert!(!one.goes_with(of));
     }
@@ -347,7 +348,7 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
         client.pins.add(reason, None, 1);
     };
     assert_eq!(stays(&pin), Some(Stays::Pinned));
-    let lease = |client: &mut Client<()>| client.binding.join(Key::from_parts(1, 0));
+    let lease = |client: &mut Client<()>| client.binding.join(BackendId::from_parts(1, 0));
     assert_eq!(stays(&lease), Some(Stays::Holding));
     // What it holds can go along.
     let along = |change: &dyn Fn(&mut Client<()>)| {
