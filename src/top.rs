@@ -472,7 +472,7 @@ fn picture(shown: &Value, (width, height): (usize, Option<usize>)) -> String {
     let _ = writeln!(
         text,
         "{} of {} backends in use, {} free, {} being dialled; CPU {:.2} cores, {} MiB",
-        count(&backends["leased"]),
+        count(&backends["checked_out"]),
         count(&backends["max"]),
         count(&backends["idle"]),
         count(&backends["dialling"]),
@@ -543,7 +543,7 @@ mod tests {
             "point": [1, 12345.6, 0, 0.5, 1.25, 1500.0, 100, 3, 0.5],
             "stages": {"running": 4, "waiting": 3, "idle": 90, "holding": 3, "logging_in": 0},
             "pinned": 2,
-            "backends": {"leased": 7, "max": 64, "idle": 1, "dialling": 0},
+            "backends": {"checked_out": 7, "max": 64, "idle": 1, "dialling": 0},
             "rss_bytes": 30 << 20,
             "tables": {
                 "statements": {

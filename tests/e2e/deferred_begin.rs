@@ -422,7 +422,7 @@ fn thousands_think_in_transactions_on_sixteen_backends() {
         // All of them are in a transaction, and all backends are free.
         let begun = format!("transactions_deferred: {count}, transactions_unsent: 0,");
         let census = pool.wait_for_census(&begun).unwrap();
-        assert!(census.contains("backends_leased: 0,"), "{census}");
+        assert!(census.contains("backends_checked_out: 0,"), "{census}");
         // Others are served meanwhile, with transactions of their own.
         for (number, other) in others.iter_mut().enumerate() {
             assert_eq!(other.value("SELECT COUNT(*) FROM t"), number.to_string());
@@ -444,7 +444,7 @@ fn thousands_think_in_transactions_on_sixteen_backends() {
         let committed = count - count.div_ceil(AT_ONCE);
         let sum = "SELECT SUM(v) + COUNT(*) FROM t";
         assert_eq!(others[0].value(sum), committed.to_string());
-        pool.wait_for_census("backends_leased: 0,").unwrap();
+        pool.wait_for_census("backends_checked_out: 0,").unwrap();
     }
 }
 

@@ -166,7 +166,7 @@ fn figures_move_as_the_work_does() {
             ("onramp_pool_wait_seconds_count{user=\"app\"}", 54.0),
             ("onramp_pool_service_seconds_count{user=\"app\"}", 54.0),
             ("onramp_pool_service_seconds_count{user=\"other\"}", 0.0),
-            ("onramp_pool_backends{state=\"leased\"}", 1.0),
+            ("onramp_pool_backends{state=\"checked_out\"}", 1.0),
             ("onramp_pool_server_up", 1.0),
             ("onramp_pool_ready", 1.0),
             ("onramp_pool_groups", 2.0),

@@ -289,11 +289,11 @@ fn idle_backends_are_closed_down_to_the_minimum() {
     clients
         .iter_mut()
         .for_each(|client| drop(client.must(HOLD)));
-    pool.wait_for_census("backends_leased: 4,").unwrap();
+    pool.wait_for_census("backends_checked_out: 4,").unwrap();
     clients
         .iter_mut()
         .for_each(|client| drop(client.must("COMMIT")));
-    pool.wait_for_census("backends_idle: 1, backends_leased: 0")
+    pool.wait_for_census("backends_idle: 1, backends_checked_out: 0")
         .unwrap();
     clients
         .iter_mut()

@@ -40,7 +40,7 @@ fn clients(pool: &Pool, wanted: [usize; GROUPS]) -> [Vec<Client>; GROUPS] {
 
 /// What the census says when all of the pool's connections are in use, or none. Each group says its
 /// numbers at the end of its turn, so those of a moment may be of connections that are gone.
-const ALL_LEASED: &str = "backends_dialling: 0, backends_idle: 0, backends_leased: 8,";
+const ALL_CHECKED_OUT: &str = "backends_dialling: 0, backends_idle: 0, backends_checked_out: 8,";
 
 #[test]
 fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
@@ -64,7 +64,7 @@ fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
         borrower.must(HOLD);
         borrower.must("SELECT 1");
     }
-    pool.wait_for_census(ALL_LEASED).unwrap();
+    pool.wait_for_census(ALL_CHECKED_OUT).unwrap();
     let connected = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
                      WHERE VARIABLE_NAME = 'Threads_connected'";
     // One is ours, and the pool watches the server by another.
@@ -84,7 +84,7 @@ fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
     }
     // Whoever had less than its share has one now, and the borrower its own.
     borrowers[0].must("COMMIT");
-    pool.wait_for_census("backends_leased: 0,").unwrap();
+    pool.wait_for_census("backends_checked_out: 0,").unwrap();
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_borrower_is_served_when_nobody_else_needs_what_it_gave_back() {
                 "{round}"
             );
         }
-        pool.wait_for_census(ALL_LEASED).unwrap();
+        pool.wait_for_census(ALL_CHECKED_OUT).unwrap();
         for client in &mut second {
             client.must("COMMIT");
         }

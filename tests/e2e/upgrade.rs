@@ -340,7 +340,7 @@ fn open_transactions_and_pins_go_with_their_backends() {
     late.must("COMMIT");
     assert_eq!(late.value("SELECT @late"), "late");
     drop((announced, late));
-    // What has come serves nobody else, and is closed with its lease.
+    // What has come serves nobody else, and is closed when it is checked in.
     line.upgrade();
     assert_eq!(open.value("EXECUTE named"), "open");
 }

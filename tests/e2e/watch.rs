@@ -136,7 +136,7 @@ fn a_server_with_few_connections_gets_no_more_backends_than_it_takes() {
             [Outcome::Rows(_)]
         ));
         inside.extend(transactions(&pool, 10));
-        // Lowered while all are in use: they are closed as their leases end.
+        // Lowered while all are in use: they are closed as they are checked in.
         admin.must("SET GLOBAL max_connections = 15");
         for client in &mut inside {
             client.must("COMMIT");

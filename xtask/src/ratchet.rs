@@ -40,17 +40,17 @@ const BOUNDS: &[Bound] = &[
     ("subjects in more than two folders", 12, Exactly),
     ("rooms at the top of the pool", 56, Exactly),
     ("look-ups of clients and backends", 401, Exactly),
-    ("signatures of the pool with a bare Key", 360, Exactly),
+    ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 535, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
         60,
         Exactly,
     ),
-    ("words of docs", 50_908, Loosely),
+    ("words of docs", 50_983, Loosely),
     ("rows of limits.md", 175, Exactly),
-    ("product lines", 121_525, Loosely),
-    ("product lines of pool, session and sql", 68_237, Loosely),
+    ("product lines", 121_868, Loosely),
+    ("product lines of pool, session and sql", 68_535, Loosely),
     ("lines of end-to-end tests", 40_326, Loosely),
 ];
 

@@ -101,7 +101,7 @@ impl<S> Client<S> {
     fn may_begin_alone(&self) -> bool {
         let session = &self.session;
         let is_set = |name: &&[u8]| session.value(name).is_some_and(is_set);
-        self.lease().is_none()
+        self.backend().is_none()
             && !self.is_held()
             && self.touched.is_none()
             && !self.is_interrupted()
@@ -196,8 +196,8 @@ impl<S> Alone<'_, S> {
         Some(reports)
     }
 
-    /// True if a client's lease lasts only until the pool's questions behind its last statement are
-    /// answered.
+    /// True if a client has its backend only until the pool's questions behind its last statement
+    /// are answered.
     pub(crate) fn is_about_to_leave(&self) -> bool {
         let backend = self.view.backend.filter(|_| !self.view.client.is_held());
         backend.is_some_and(|b| !b.in_transaction() && !b.flight().is_empty())

@@ -75,7 +75,7 @@ pub(crate) enum BackendState {
     /// Free.
     Idle,
     /// Bound to a client.
-    Leased,
+    CheckedOut,
 }
 
 /// State of the server's reports on its session's statements.
@@ -378,7 +378,7 @@ impl<S> Endpoint<S> {
 
 impl<S> Backend<S> {
     /// The client that has it; of several, the one whose reply is next.
-    pub(crate) fn lease(&self) -> Option<ClientId> {
+    pub(crate) fn client(&self) -> Option<ClientId> {
         self.binding.id()
     }
 
@@ -530,10 +530,10 @@ impl<S> Backend<S> {
         !summary.changes.is_empty() || due || self.in_transaction()
     }
 
-    /// The lease goes to whose statement is the next in flight, if there is one that somebody
+    /// It goes to the client whose statement is the next in flight, if there is one that somebody
     /// waits for. Behind a reply of nobody it stays where it is: a client that keeps something here
     /// has the replies of those who rode behind its statement in front of what it sends next.
-    pub(crate) fn pass_lease_on(&mut self) {
+    pub(crate) fn pass_on(&mut self) {
         if let Some(owner) = self.flight.front().and_then(|next| next.owner) {
             self.binding.hand_over(Some(owner));
         }
@@ -552,7 +552,7 @@ impl<S> Backend<S> {
         use BackendState::*;
         let allowed = matches!(
             (self.state, to),
-            (Dialling, Preparing) | (Preparing, Idle) | (Idle, Leased) | (Leased, Idle)
+            (Dialling, Preparing) | (Preparing, Idle) | (Idle, CheckedOut) | (CheckedOut, Idle)
         );
         debug_assert!(
             allowed,
@@ -688,7 +688,7 @@ mod tests {
         for to in [
             BackendState::Preparing,
             BackendState::Idle,
-            BackendState::Leased,
+            BackendState::CheckedOut,
         ] {
             assert!(backend.change_state(to, Time(2)));
         }
@@ -697,9 +697,9 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a backend cannot go from Dialling to Leased")]
-    fn a_backend_cannot_be_leased_before_its_login() {
-        let _ = backend().change_state(BackendState::Leased, Time(2));
+    #[should_panic(expected = "a backend cannot go from Dialling to CheckedOut")]
+    fn a_backend_cannot_be_checked_out_before_its_login() {
+        let _ = backend().change_state(BackendState::CheckedOut, Time(2));
     }
 
     #[test]

@@ -299,7 +299,7 @@ impl<S> Client<S> {
     }
 
     /// The backend that it has.
-    pub(crate) fn lease(&self) -> Option<BackendId> {
+    pub(crate) fn backend(&self) -> Option<BackendId> {
         self.binding.id()
     }
 
@@ -449,7 +449,7 @@ impl<S> Client<S> {
 
     /// Results that only the backend of the statement before could tell, and this client's cannot.
     pub(crate) fn reads_lost(&self) -> Reads {
-        let lost = match self.lease() {
+        let lost = match self.backend() {
             Some(_) => self.last.lost(),
             None => LEFT_BY_STATEMENT,
         };

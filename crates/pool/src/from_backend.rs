@@ -184,8 +184,8 @@ mod tests {
             let (mut clients, mut backends) = (Clients::default(), Slots::default());
             let owner = clients.insert(client);
             let mut backend = Backend::of_tests(NOW, Rc::default());
-            use BackendState::{Idle, Leased, Preparing};
-            for state in [Preparing, Idle, Leased] {
+            use BackendState::{CheckedOut, Idle, Preparing};
+            for state in [Preparing, Idle, CheckedOut] {
                 assert!(backend.change_state(state, NOW));
             }
             let shape = ReplyShape::Results;

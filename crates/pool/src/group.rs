@@ -2,9 +2,9 @@
 //!
 //! The hot path, in the order in which a statement takes it:
 //! [`Group::turn`] → `clients.rs: pump` (bytes become a command) → `statements.rs: on_command`
-//! (what is it, what does it need) → `leases.rs: acquire` (a backend now, or a place in the lane)
+//! (what is it, what does it need) → `checkout.rs: acquire` (a backend now, or a place in the lane)
 //! → `statements.rs: begin` (restore the session, send) → `backends.rs: on_backend` (the reply)
-//! → `relay.rs: feed` → `endings.rs: settle` → `leases.rs: release` (the next in the lane).
+//! → `relay.rs: feed` → `endings.rs: settle` → `checkout.rs: release` (the next in the lane).
 //!
 //! What is to be done is decided by values that know no group and are tested without one: what
 //! becomes of a client and its backend ([`crate::pair`]), who gets what ([`crate::matching`]), what
@@ -16,14 +16,14 @@
 //! simulation from a seed.
 //!
 //! Invariants:
-//! - a lease is bound and released in `leases.rs` only, and binds one client and one backend;
+//! - a backend is checked out and in by `checkout.rs` only, and is bound to one client;
 //! - each backend, dialling ones included, has a slot of the budget that all groups share;
 //! - an object is never removed in the middle of its own handling: clients that must go are noted
 //!   in `closing` and closed at the end of the turn.
 
 pub(crate) mod backends;
+pub(crate) mod checkout;
 pub(crate) mod clients;
-pub(crate) mod leases;
 pub(crate) mod parts;
 pub(crate) mod prepared;
 pub(crate) mod session_state;
@@ -466,8 +466,8 @@ impl<N: Net> Group<N> {
         self.sweep_backends();
         self.keep_time_limits();
         self.give_statements_back();
-        for lease in self.members().outdated_idle() {
-            self.retire(lease);
+        for backend in self.members().outdated_idle() {
+            self.retire(backend);
         }
         self.drop_late_kills();
         let now = self.net.now();

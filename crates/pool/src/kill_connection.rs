@@ -126,7 +126,7 @@ impl<S> Backend<S> {
 
 /// True if there still is what a job means.
 fn is_due<S>(backends: &Slots<Backend<S>, BackendId>, job: &Job) -> bool {
-    (job.aim).is_none_or(|aim| backends.get(aim.lease).is_some_and(|b| b.runs_aim(job)))
+    (job.aim).is_none_or(|aim| backends.get(aim.backend).is_some_and(|b| b.runs_aim(job)))
 }
 
 impl<S> KillConnection<S> {
@@ -335,7 +335,7 @@ impl<S> KillConnection<S> {
         }
         let what = match job.aim {
             Some(aim) => {
-                if let Some(backend) = around.backends.get_mut(aim.lease) {
+                if let Some(backend) = around.backends.get_mut(aim.backend) {
                     backend.reuse.freeze();
                 }
                 "QUERY"
@@ -455,11 +455,11 @@ mod tests {
     #[test]
     fn a_kill_is_due_while_its_statement_is_alone_in_flight() {
         let mut backends: Slots<Backend<()>, BackendId> = Slots::default();
-        let lease = backends.insert(Backend::of_tests(Time(0), Rc::default()));
+        let backend_id = backends.insert(Backend::of_tests(Time(0), Rc::default()));
         let victim = ClientId::from_parts(7, 1);
         let aim = |sent| {
             Some(Aim {
-                lease,
+                backend: backend_id,
                 victim,
                 sent,
             })
@@ -477,14 +477,14 @@ mod tests {
             command.sent = Time(5);
             command
         };
-        let backend = backends.get_mut(lease).unwrap();
+        let backend = backends.get_mut(backend_id).unwrap();
         backend.expect(statement(victim));
         assert!(is_due(&backends, &job(1, aim(Time(5)))));
         assert!(
             !is_due(&backends, &job(1, aim(Time(4)))),
             "the statement before"
         );
-        let backend = backends.get_mut(lease).unwrap();
+        let backend = backends.get_mut(backend_id).unwrap();
         backend.expect(statement(ClientId::from_parts(8, 1)));
         assert!(
             !is_due(&backends, &job(1, aim(Time(5)))),

@@ -26,16 +26,19 @@ pub(crate) enum Fate {
     /// Its backend is being brought into its state: it hears so in place of its statement.
     Instead(ClientId),
     /// Its statement leaves those in flight on this backend.
-    LeaveRide { victim: ClientId, lease: BackendId },
+    LeaveRide {
+        victim: ClientId,
+        backend: BackendId,
+    },
     /// The server is asked to end its statement, which runs alone on this backend.
-    Interrupt { lease: BackendId, job: Job },
+    Interrupt { backend: BackendId, job: Job },
     /// It is closed.
     Close(ClientId),
     /// The same, and its backend with it, so that nobody else can be hit; the server is asked to
     /// end what runs there.
     CloseWith {
         victim: ClientId,
-        lease: BackendId,
+        backend: BackendId,
         job: Job,
     },
 }
@@ -84,7 +87,7 @@ impl KillAsk {
             return Fate::Ended(KillEnd::NotOwner(self.id));
         }
         let runs = matches!(state, ClientState::Running | ClientState::Feeding);
-        let Some(lease) = client.lease().filter(|_| runs) else {
+        let Some(backend_id) = client.backend().filter(|_| runs) else {
             return match state {
                 _ if !self.query => Fate::Close(victim),
                 ClientState::Waiting => Fate::GiveUp(victim),
@@ -93,11 +96,15 @@ impl KillAsk {
                 _ => Fate::Ended(KillEnd::Done),
             };
         };
-        let backend = backends.get(lease);
+        let backend = backends.get(backend_id);
         if !self.query {
             let job = backend.and_then(|backend| backend.kill_job(self, victim, None));
             return match job {
-                Some(job) => Fate::CloseWith { victim, lease, job },
+                Some(job) => Fate::CloseWith {
+                    victim,
+                    backend: backend_id,
+                    job,
+                },
                 None => Fate::Close(victim),
             };
         }
@@ -108,17 +115,23 @@ impl KillAsk {
             return Fate::Ended(KillEnd::Done);
         };
         let aim = Aim {
-            lease,
+            backend: backend_id,
             victim,
             sent,
         };
         match backend.kill_job(self, victim, Some(aim)) {
-            Some(job) => Fate::Interrupt { lease, job },
+            Some(job) => Fate::Interrupt {
+                backend: backend_id,
+                job,
+            },
             // It stands behind a reply of nobody; its session is on this backend alone.
             None if client.is_held() || client.is_left_there() || backend.in_transaction() => {
                 Fate::Close(victim)
             }
-            None => Fate::LeaveRide { victim, lease },
+            None => Fate::LeaveRide {
+                victim,
+                backend: backend_id,
+            },
         }
     }
 }
@@ -160,17 +173,17 @@ mod tests {
 
         /// Its statement runs, and those of `others` behind it.
         fn runs(&mut self, key: ClientId, others: &[ClientId]) -> BackendId {
-            let lease = (self.backends).insert(Backend::of_tests(NOW, Rc::default()));
+            let backend_id = (self.backends).insert(Backend::of_tests(NOW, Rc::default()));
             let client = self.clients.get_mut(key).unwrap();
             assert!(client.change_state(ClientState::Running, NOW));
-            let backend = self.backends.get_mut(lease).unwrap();
+            let backend = self.backends.get_mut(backend_id).unwrap();
             backend.thread = 42;
-            client.binding.bind(&mut backend.binding, (key, lease));
+            client.binding.bind(&mut backend.binding, (key, backend_id));
             for owner in [key].iter().chain(others) {
                 let sent = InFlight::own(Some(*owner), Purpose::Statement, ReplyShape::Results);
                 backend.expect(sent);
             }
-            lease
+            backend_id
         }
 
         fn fate(&self, query: bool, user: Option<&str>) -> Fate {
@@ -225,14 +238,18 @@ mod tests {
     #[test]
     fn what_runs_alone_is_ended_by_the_server() {
         let (mut bench, key) = Bench::new();
-        let lease = bench.runs(key, &[]);
-        let Fate::Interrupt { lease: there, job } = bench.fate(true, None) else {
+        let backend = bench.runs(key, &[]);
+        let Fate::Interrupt {
+            backend: there,
+            job,
+        } = bench.fate(true, None)
+        else {
             panic!("it runs alone");
         };
-        assert_eq!((there, job.thread), (lease, 42));
+        assert_eq!((there, job.thread), (backend, 42));
         assert!(
             job.aim
-                .is_some_and(|aim| aim.victim == key && aim.lease == lease)
+                .is_some_and(|aim| aim.victim == key && aim.backend == backend)
         );
         let Fate::CloseWith { victim, job, .. } = bench.fate(false, None) else {
             panic!("it runs alone");
@@ -243,10 +260,10 @@ mod tests {
     #[test]
     fn what_others_ride_with_is_left_to_them() {
         let (mut bench, key) = Bench::new();
-        let lease = bench.runs(key, &[ClientId::from_parts(9, 0)]);
+        let backend = bench.runs(key, &[ClientId::from_parts(9, 0)]);
         let fate = bench.fate(true, None);
-        assert!(matches!(fate, Fate::LeaveRide { victim, lease: there }
-            if victim == key && there == lease));
+        assert!(matches!(fate, Fate::LeaveRide { victim, backend: there }
+            if victim == key && there == backend));
         assert!(matches!(bench.fate(false, None), Fate::Close(_)));
     }
 

@@ -207,7 +207,7 @@ impl<S> Naming<'_, S> {
         };
         let touched = client.touched.as_ref();
         let unread = touched.is_some_and(|touched| touched.names.contains(&variable));
-        if unread && client.lease().is_some() {
+        if unread && client.backend().is_some() {
             let named = Named::PrepareUnread(Name::default());
             let mut under_way = UnderWay::named(Command::StmtPrepare, self.nothing(), named);
             under_way.reads_back = true;

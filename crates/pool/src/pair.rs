@@ -8,7 +8,7 @@
 //!
 //! | file | has |
 //! |---|---|
-//! | `next.rs` | what becomes of the lease when nothing is in flight |
+//! | `next.rs` | what becomes of the backend when nothing is in flight |
 //! | `own_answers.rs` | what answers to the pool's own commands make of the two |
 //! | `answers.rs` | properties of a session that were read back, one function for each |
 //! | `changes.rs` | what trackers report of a session and its transaction |

@@ -409,7 +409,7 @@ impl<N: Net> PoolMembers<'_, N> {
     /// backend is left: it goes on with backends of now ([`PoolMembers::move_on`]). One that is
     /// dialled for it has the privileges of now anyway.
     pub(crate) fn outdated(&self, key: ClientId) -> Option<usize> {
-        let client = self.clients.get(key).filter(|c| c.lease().is_none())?;
+        let client = self.clients.get(key).filter(|c| c.backend().is_none())?;
         let old = client.pool as usize;
         let is_outdated = self
             .pools
@@ -613,9 +613,9 @@ mod tests {
     fn what_lies_idle_of_older_privileges_goes_when_no_client_has_them() {
         let mut bench = Bench::new();
         let old = bench.pool_of(&account("one"), 0);
-        let (lease, key) = (BackendId::from_parts(7, 0), bench.client());
+        let (backend, key) = (BackendId::from_parts(7, 0), bench.client());
         bench.members().put_in_pool(key, old);
-        bench.pools.pools[old].idle.push(lease);
+        bench.pools.pools[old].idle.push(backend);
         assert!(bench.members().outdated_idle().is_empty());
         bench.pools.pools[old].key.privileges = u32::MAX;
         assert!(
@@ -623,6 +623,6 @@ mod tests {
             "a client has them"
         );
         bench.clients.remove(key);
-        assert_eq!(bench.members().outdated_idle(), [lease]);
+        assert_eq!(bench.members().outdated_idle(), [backend]);
     }
 }

@@ -4,7 +4,7 @@
 //! [`budget`] counts the connections to the server over all groups, [`bulk`] says what long work
 //! may take of a turn, [`client_turn`] what one client may, [`collecting`] whose reply goes to the
 //! spool, [`admission`] when the next connection comes in, and [`running_limit`] with
-//! [`hill_climb`] how many statements run at once. `group::leases` asks them.
+//! [`hill_climb`] how many statements run at once. `group::checkout` asks them.
 
 pub(crate) mod account_slots;
 pub(crate) mod admission;

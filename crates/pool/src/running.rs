@@ -2,9 +2,9 @@
 //!
 //! The problem: a server that runs many statements at once runs each of them slowly, and one that
 //! runs few stands still when those few wait for a lock or a disk. The mechanism is that of the
-//! servers' thread pools: new leases are granted while fewer than [`Running::max`] backends run
+//! servers' thread pools: backends are checked out while fewer than [`Running::max`] backends run
 //! something; a backend that has answered nothing for `stall_ms_max` no longer counts, so another
-//! statement may start. Statements of clients that hold a lease are counted and not held back.
+//! statement may start. Statements of clients that have a backend are counted and not held back.
 //! Groups that start any share what may run ([`crate::queue::fronts`]).
 //!
 //! Invariant: a backend is counted from the moment something is in flight on it until its queue is

@@ -12,11 +12,11 @@
 //!    their lane (`lane.rs`), and all other statements may use the backends that are reserved.
 //! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
 //!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
-//!    (`spool.rs`), from which the client reads at its own pace. Its lease ends with its reply as
-//!    any other does: within a transaction, or with a pin, it does not, so such a reply is left
-//!    where it is. Where its last statement has begun the transaction (as with autocommit off),
-//!    that is seen when the reply has ended: the reader counts as one that holds a backend from
-//!    then on.
+//!    (`spool.rs`), from which the client reads at its own pace. Its backend is checked in behind
+//!    its reply, as any other is. Within a transaction, or with a pin, it is not, so such a reply
+//!    is left where it is. Where its last statement has begun the transaction (as with autocommit
+//!    off), that is seen when the reply has ended: the reader counts as one that holds a backend
+//!    from then on.
 //!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
 //!    the share: they wait for its end.
 //!    A long reply takes its time on the way into the spool, and the server's: one of a group goes
@@ -70,7 +70,7 @@ struct Reader {
     /// When it took bytes last.
     since: Time,
     client: ClientId,
-    lease: BackendId,
+    backend: BackendId,
     user: u16,
     /// Statements of others were sent behind its own.
     has_riders: bool,
@@ -79,7 +79,7 @@ struct Reader {
 impl Reader {
     /// True if its transaction or a pin keeps its backend when its reply has ended.
     fn keeps_backend<S>(&self, crowd: &Crowd<'_, S>) -> bool {
-        let backend = crowd.backends.get(self.lease);
+        let backend = crowd.backends.get(self.backend);
         let client = crowd.clients.get(self.client);
         backend.is_some_and(Backend::in_transaction) || client.is_some_and(Client::is_held)
     }
@@ -335,7 +335,7 @@ impl SlowReaders {
 
     /// A statement that is known to be long is started on this backend.
     pub(crate) fn start_long(&mut self, backend: BackendId, client: ClientId) {
-        self.lease_ended(backend);
+        self.checked_in(backend);
         self.long.push(Long {
             backend,
             client,
@@ -343,8 +343,8 @@ impl SlowReaders {
         });
     }
 
-    /// A client's lease of this backend has ended: whoever waits may have it.
-    pub(crate) fn lease_ended(&mut self, backend: BackendId) {
+    /// Notes that a backend is checked in: whoever waits may have it.
+    pub(crate) fn checked_in(&mut self, backend: BackendId) {
         self.long.retain(|long| long.backend != backend);
     }
 
@@ -389,14 +389,14 @@ impl SlowReaders {
         let line = self.under_way(crowd);
         self.publish_slow(&slow, crowd.settings);
         self.choose_collected(&line, crowd);
-        let read_on = |lease: &&BackendId| {
-            let backend = crowd.backends.get(**lease);
+        let read_on = |backend_id: &&BackendId| {
+            let backend = crowd.backends.get(**backend_id);
             backend.is_some_and(|backend| {
                 self.may_read(backend, crowd.clients, crowd.shared, crowd.now)
             })
         };
         let mut relief: Vec<Relief> = (self.held_up.iter().filter(read_on))
-            .map(|lease| Relief::ReadOn(*lease))
+            .map(|backend_id| Relief::ReadOn(*backend_id))
             .collect();
         let max = slow_max(crowd.settings, crowd.shared, crowd.group);
         let mut over = self.backends().saturating_sub(max);
@@ -442,8 +442,8 @@ impl SlowReaders {
         let owner = match backend.flight().front() {
             // The pool takes what it has asked for itself, whatever its client has taken.
             Some(command) if command.purpose != Purpose::Statement => None,
-            Some(command) => command.owner.or(backend.lease()),
-            None => backend.lease(),
+            Some(command) => command.owner.or(backend.client()),
+            None => backend.client(),
         };
         let waiting = |owner: ClientId| Some((owner, clients.get(owner)?.output.as_deref()?));
         let in_flight = backend.flight().len();
@@ -486,7 +486,7 @@ impl SlowReaders {
             true => self.spooled.insert(0, reader.client),
             false => self.spooled.push(reader.client),
         }
-        Some(Relief::TakeOff(reader.lease))
+        Some(Relief::TakeOff(reader.backend))
     }
 
     /// Clients whose replies are not at their ends and go to the spool, in line for that.
@@ -495,7 +495,7 @@ impl SlowReaders {
             let client = crowd.clients.get(*key);
             client.is_some_and(|client| {
                 let waits = client.spooled().is_some() && !client.is_closing();
-                waits && client.lease().is_some() && client.state() != ClientState::Idle
+                waits && client.backend().is_some() && client.state() != ClientState::Idle
             })
         };
         self.spooled.iter().copied().filter(under_way).collect()
@@ -505,8 +505,8 @@ impl SlowReaders {
     fn choose_collected<S>(&mut self, line: &[ClientId], crowd: &Crowd<'_, S>) {
         let key = self.collecting.client();
         let client = key.and_then(|key| crowd.clients.get(key));
-        let lease = client.and_then(Client::lease);
-        let backend = lease.and_then(|lease| crowd.backends.get(lease));
+        let backend_id = client.and_then(Client::backend);
+        let backend = backend_id.and_then(|backend_id| crowd.backends.get(backend_id));
         let has_more = backend.is_some_and(|backend| backend.transport.is_readable());
         let all = &crowd.shared.collecting;
         if let Some(had) = self.collecting.choose(line, has_more, crowd.now, all) {
@@ -527,7 +527,7 @@ impl SlowReaders {
         });
         self.long.retain(|long| {
             let backend = crowd.backends.get(long.backend);
-            backend.is_some_and(|b| b.lease() == Some(long.client) && !b.flight().is_empty())
+            backend.is_some_and(|b| b.client() == Some(long.client) && !b.flight().is_empty())
         });
     }
 
@@ -535,11 +535,11 @@ impl SlowReaders {
     fn note_long<S>(&mut self, slow: &[Reader], crowd: &Crowd<'_, S>) {
         for reader in slow {
             let long = self.long.iter_mut();
-            let mut long = long.filter(|long| long.backend == reader.lease);
+            let mut long = long.filter(|long| long.backend == reader.backend);
             let known = match long.next() {
                 Some(known) => known,
                 None => self.long.push_mut(Long {
-                    backend: reader.lease,
+                    backend: reader.backend,
                     client: reader.client,
                     is_slow: false,
                 }),
@@ -555,8 +555,8 @@ impl SlowReaders {
     /// Readers that hold up a backend now with the reply on it.
     fn on_backends<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
         let now = crowd.now;
-        let on_backend = self.held_up.iter().filter_map(|lease| {
-            let backend = crowd.backends.get(*lease)?;
+        let on_backend = self.held_up.iter().filter_map(|backend_id| {
+            let backend = crowd.backends.get(*backend_id)?;
             let since = backend.held_up_since?;
             let front = backend.flight().front()?;
             let owner = front
@@ -567,7 +567,7 @@ impl SlowReaders {
             (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
                 since: client.since,
                 client: owner,
-                lease: *lease,
+                backend: *backend_id,
                 user: client.user,
                 has_riders: backend.has_riders(),
             })
@@ -580,14 +580,14 @@ impl SlowReaders {
         let now = crowd.now;
         let within = self.spooled.iter().filter_map(|key| {
             let client = crowd.clients.get(*key)?;
-            let lease = client
-                .lease()
+            let backend = client
+                .backend()
                 .filter(|_| client.state() == ClientState::Idle)?;
             client.spooled()?;
             (now.since(client.since) >= SLOW_AFTER).then_some(Reader {
                 since: client.since,
                 client: *key,
-                lease,
+                backend,
                 user: client.user,
                 has_riders: false,
             })
@@ -654,7 +654,7 @@ impl SlowReaders {
         self.publish_longest(crowd);
         let (all, now) = (&crowd.shared.spool, crowd.now);
         let stuck = self.held_up.iter().any(|key| {
-            let owner = crowd.backends.get(*key).and_then(Backend::lease);
+            let owner = crowd.backends.get(*key).and_then(Backend::client);
             let client = owner.and_then(|owner| crowd.clients.get(owner));
             client.is_some_and(|client| client.spooled().is_some())
         });
@@ -697,8 +697,8 @@ impl SlowReaders {
         backends: &Slots<Backend<S>, BackendId>,
     ) -> (usize, usize, usize) {
         let waits = |key: &&BackendId| {
-            let lease = backends.get(**key).and_then(Backend::lease);
-            let client = lease.and_then(|lease| clients.get(lease));
+            let backend = backends.get(**key).and_then(Backend::client);
+            let client = backend.and_then(|backend| clients.get(backend));
             client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
         };
         let slow = self.held_up.iter().filter(waits).count();
@@ -720,7 +720,7 @@ fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
     (!client.waits_for_spool()).then_some(Reader {
         since: client.since,
         client: key,
-        lease: client.lease()?,
+        backend: client.backend()?,
         user: client.user,
         has_riders: false,
     })

@@ -224,7 +224,7 @@ impl<S> StatementCommands<'_, S> {
         if prepared.is_empty() {
             client.prepared = None;
         }
-        Some((client.lease()?, open?, id))
+        Some((client.backend()?, open?, id))
     }
 
     /// The id in a command that must name a statement of the client's; without one the client gets

@@ -120,7 +120,7 @@ impl<N: Net> Logging<'_, N> {
     /// the logs.
     pub(crate) fn note(
         &mut self,
-        (key, lease): (ClientId, BackendId),
+        (key, backend_id): (ClientId, BackendId),
         message: &[u8],
         waited: Duration,
     ) {
@@ -142,7 +142,8 @@ impl<N: Net> Logging<'_, N> {
             from: client.transport.peer(self.net).into(),
             waited,
             sent: self.net.now(),
-            server: (self.backends.get(lease)).map(|backend| (backend.at.clone(), backend.thread)),
+            server: (self.backends.get(backend_id))
+                .map(|backend| (backend.at.clone(), backend.thread)),
             command: command_of(message),
             digest: client.statement.digest,
             trace: sql::traceparent::find(message).map(Into::into),
@@ -449,8 +450,8 @@ mod tests {
         fn sends(&mut self, key: ClientId, sql: &str) {
             let len = u8::try_from(sql.len() + 1).unwrap();
             let message = [&[len, 0, 0, 0, 3], sql.as_bytes()].concat();
-            let lease = BackendId::from_parts(9, 0);
-            (self.logging()).note((key, lease), &message, Duration::ZERO);
+            let backend = BackendId::from_parts(9, 0);
+            (self.logging()).note((key, backend), &message, Duration::ZERO);
         }
 
         fn text(&self, key: ClientId) -> Option<&str> {

@@ -64,7 +64,7 @@ pub struct Survey<'a, N: Net> {
 impl<'a, N: Net> Survey<'a, N> {
     /// Who is here, and what has happened.
     pub fn census(&self) -> Census {
-        let pins = |client: &Client<N::Sock>| client.is_held() && client.lease().is_some();
+        let pins = |client: &Client<N::Sock>| client.is_held() && client.backend().is_some();
         let pinned = self.clients.iter().filter(|(_, client)| pins(client));
         self.census_beside(pinned.count())
     }
@@ -87,7 +87,7 @@ impl<'a, N: Net> Survey<'a, N> {
             census.spooled_bytes,
         ) = self.slow_readers.count(self.clients, self.backends);
         for (_, backend) in self.backends.iter() {
-            census.count_backend(backend.state(), backend.lease().is_some());
+            census.count_backend(backend.state(), backend.client().is_some());
         }
         census
     }
@@ -97,9 +97,9 @@ impl<'a, N: Net> Survey<'a, N> {
         let mut stages = [0; Stage::ALL.len()];
         let (mut pinned, mut reasons) = (0, BTreeMap::new());
         for (_, client) in self.clients.iter() {
-            let leased = client.lease().is_some();
-            pinned += usize::from(client.is_held() && leased);
-            stages[Stage::of(client.state(), leased) as usize] += 1;
+            let bound = client.backend().is_some();
+            pinned += usize::from(client.is_held() && bound);
+            stages[Stage::of(client.state(), bound) as usize] += 1;
             for pin in client.pins.list().iter() {
                 *reasons.entry(pin.reason.name()).or_default() += 1;
             }
@@ -184,25 +184,29 @@ impl<'a, N: Net> Survey<'a, N> {
     /// has it, or has a statement in flight there; whom a backend names has it, or is gone.
     pub fn misbound(&self) -> Option<String> {
         for (key, client) in self.clients.iter() {
-            let Some(lease) = client.lease().filter(|_| !client.is_closing()) else {
+            let Some(backend_id) = client.backend().filter(|_| !client.is_closing()) else {
                 continue;
             };
-            let backend = self.backends.get(lease);
+            let backend = self.backends.get(backend_id);
             let is_named = backend.is_some_and(|backend| {
                 let mut flight = backend.flight().iter();
-                backend.lease() == Some(key) || flight.any(|command| command.owner == Some(key))
+                backend.client() == Some(key) || flight.any(|command| command.owner == Some(key))
             });
             if !is_named {
-                return Some(format!("{key:?} names {lease:?}, which is not its own"));
+                return Some(format!(
+                    "{key:?} names {backend_id:?}, which is not its own"
+                ));
             }
         }
         let mut backends = self.backends.iter();
-        let (lease, owner) = backends.find_map(|(lease, backend)| {
-            let owner = backend.lease()?;
+        let (backend_id, owner) = backends.find_map(|(backend_id, backend)| {
+            let owner = backend.client()?;
             let client = self.clients.get(owner)?;
-            (client.lease() != Some(lease)).then_some((lease, owner))
+            (client.backend() != Some(backend_id)).then_some((backend_id, owner))
         })?;
-        Some(format!("{lease:?} names {owner:?}, which does not have it"))
+        Some(format!(
+            "{backend_id:?} names {owner:?}, which does not have it"
+        ))
     }
 
     /// For tests: the longest part of a reply that is kept for a client while the rest is on its
@@ -210,7 +214,7 @@ impl<'a, N: Net> Survey<'a, N> {
     pub fn longest_untaken(&self) -> (usize, bool) {
         let untaken = |(_, client): (ClientId, &Client<N::Sock>)| {
             let output = client.output.as_ref()?;
-            let backend = self.backends.get(client.lease()?)?;
+            let backend = self.backends.get(client.backend()?)?;
             let len = output.bytes.len();
             let rides = backend.flight().len() > 1;
             (output.rest.is_on_backend()).then_some((len, rides))
@@ -238,7 +242,7 @@ impl<'a, N: Net> Survey<'a, N> {
         let mut text = format!(
             "{failure}{} of this group's {} backends in use, {} of them by pinned clients, {} \
              waiting; all groups may have {}",
-            census.backends_leased,
+            census.backends_checked_out,
             self.pools.count,
             census.pinned,
             census.waiting,

@@ -203,7 +203,9 @@ impl<N: Net> TimeLimits<'_, N> {
         let all = self.clients.iter();
         all.filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
             .filter_map(|(key, client)| {
-                let backend = client.lease().and_then(|lease| self.backends.get(lease));
+                let backend = client
+                    .backend()
+                    .and_then(|backend_id| self.backends.get(backend_id));
                 Some((key, client.lateness(backend, now, self.limits)?))
             })
             .collect()
@@ -216,16 +218,16 @@ impl<N: Net> TimeLimits<'_, N> {
         };
         let turn = sweep % SWEEPS_BETWEEN;
         let silent = self.clients.iter().filter(|(key, client)| {
-            (client.lease().is_some() || key.parts().0 % SWEEPS_BETWEEN == turn)
+            (client.backend().is_some() || key.parts().0 % SWEEPS_BETWEEN == turn)
                 && (self.net.unanswered(client.transport.sock())).is_some_and(|d| d >= max)
         });
         silent.map(|(key, _)| key).collect()
     }
 
     /// Whose time on this backend is over.
-    pub(crate) fn overdue(&mut self, lease: BackendId) -> Option<OverTime> {
+    pub(crate) fn overdue(&mut self, backend_id: BackendId) -> Option<OverTime> {
         let now = self.net.now();
-        let backend = self.backends.get_mut(lease)?;
+        let backend = self.backends.get_mut(backend_id)?;
         let number = backend.transaction.number();
         let is_same = |&(seen, _): &(u32, Time)| seen == number;
         let open = backend.transaction_seen.filter(is_same);
@@ -238,7 +240,7 @@ impl<N: Net> TimeLimits<'_, N> {
             Some(&self.limits.settings.users[client.user as usize].limits)
         };
         // Behind a reply of nobody waits who keeps something there, or who rides.
-        let Some(owner) = running.and_then(|c| c.owner).or(backend.lease()) else {
+        let Some(owner) = running.and_then(|c| c.owner).or(backend.client()) else {
             let limits = limits_of(flight.iter().find_map(|c| c.owner)?)?;
             let since = running?.sent.max(backend.busy_since);
             let late = limits.statement_max.is_some_and(|m| now.since(since) > m);
@@ -326,19 +328,19 @@ mod tests {
             for state in [
                 BackendState::Preparing,
                 BackendState::Idle,
-                BackendState::Leased,
+                BackendState::CheckedOut,
             ] {
                 assert!(backend.change_state(state, NOW));
             }
-            let lease = self.backends.insert(backend);
+            let backend_id = self.backends.insert(backend);
             let client = self.clients.get_mut(key).unwrap();
-            let backend = self.backends.get_mut(lease).unwrap();
-            client.binding.bind(&mut backend.binding, (key, lease));
+            let backend = self.backends.get_mut(backend_id).unwrap();
+            client.binding.bind(&mut backend.binding, (key, backend_id));
             backend.expect(InFlight {
                 sent: NOW,
                 ..InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results)
             });
-            (key, lease)
+            (key, backend_id)
         }
 
         fn limits(&mut self) -> TimeLimits<'_, Scripted> {
@@ -422,15 +424,15 @@ mod tests {
     #[test]
     fn a_statement_counts_from_when_its_backend_began_with_it() {
         let mut bench = Bench::new("", "statement_ms_max = 1000");
-        let (key, lease) = bench.running();
+        let (key, backend) = bench.running();
         let busy_since = NOW + SECOND;
-        bench.backends.get_mut(lease).unwrap().busy_since = busy_since;
+        bench.backends.get_mut(backend).unwrap().busy_since = busy_since;
         bench.net.now = busy_since + SECOND;
-        assert_eq!(bench.limits().overdue(lease), None);
+        assert_eq!(bench.limits().overdue(backend), None);
         bench.net.now = busy_since + SECOND + MOMENT;
         let refusal = Refusal::StatementTime { max: SECOND };
         assert_eq!(
-            bench.limits().overdue(lease),
+            bench.limits().overdue(backend),
             Some(OverTime::Clients(key, refusal))
         );
     }
@@ -438,23 +440,27 @@ mod tests {
     #[test]
     fn who_waits_behind_a_reply_of_nobody_has_the_time_of_a_statement() {
         let mut bench = Bench::new("", "statement_ms_max = 1000");
-        let (key, lease) = bench.running();
-        let backend = bench.backends.get_mut(lease).unwrap();
+        let (key, backend_id) = bench.running();
+        let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.flight_mut().next().unwrap().owner = None;
         bench.net.now = NOW + 5 * SECOND;
-        assert_eq!(bench.limits().overdue(lease), None, "nobody waits for it");
+        assert_eq!(
+            bench.limits().overdue(backend_id),
+            None,
+            "nobody waits for it"
+        );
         let sent = bench.net.now;
-        let backend = bench.backends.get_mut(lease).unwrap();
+        let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.expect(InFlight {
             sent,
             ..InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results)
         });
         bench.net.now = sent + SECOND;
-        assert_eq!(bench.limits().overdue(lease), None);
+        assert_eq!(bench.limits().overdue(backend_id), None);
         bench.net.now = sent + SECOND + MOMENT;
         let refusal = Refusal::StatementTime { max: SECOND };
         assert_eq!(
-            bench.limits().overdue(lease),
+            bench.limits().overdue(backend_id),
             Some(OverTime::Clients(key, refusal))
         );
     }
@@ -462,37 +468,41 @@ mod tests {
     #[test]
     fn who_rides_behind_a_reply_of_nobody_waits_as_long_as_that_statement_may_take() {
         let mut bench = Bench::new("", "statement_ms_max = 1000");
-        let (key, lease) = bench.running();
+        let (key, backend_id) = bench.running();
         let rider = bench.client(&[ClientState::Idle, ClientState::Running]);
-        let backend = bench.backends.get_mut(lease).unwrap();
+        let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.flight_mut().next().unwrap().owner = None;
         backend.binding.forget(key);
         bench.net.now = NOW + SECOND + MOMENT;
-        assert_eq!(bench.limits().overdue(lease), None, "nobody waits for it");
+        assert_eq!(
+            bench.limits().overdue(backend_id),
+            None,
+            "nobody waits for it"
+        );
         let sent = bench.net.now;
-        let backend = bench.backends.get_mut(lease).unwrap();
+        let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.expect(InFlight {
             sent,
             ..InFlight::own(Some(rider), Purpose::Statement, ReplyShape::Results)
         });
-        assert_eq!(bench.limits().overdue(lease), Some(OverTime::Nobodys));
-        let backend = bench.backends.get_mut(lease).unwrap();
+        assert_eq!(bench.limits().overdue(backend_id), Some(OverTime::Nobodys));
+        let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.busy_since = NOW + MOMENT;
-        assert_eq!(bench.limits().overdue(lease), None, "it began later");
+        assert_eq!(bench.limits().overdue(backend_id), None, "it began later");
     }
 
     #[test]
     fn a_transaction_counts_behind_a_reply_of_nobody_too() {
         let mut bench = Bench::new("", "transaction_ms_max = 1000");
-        let (key, lease) = bench.running();
-        let backend = bench.backends.get_mut(lease).unwrap();
+        let (key, backend_id) = bench.running();
+        let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.flight_mut().next().unwrap().owner = None;
         backend.transaction.note_status(wire::status::IN_TRANS);
-        assert_eq!(bench.limits().overdue(lease), None);
+        assert_eq!(bench.limits().overdue(backend_id), None);
         bench.net.now = NOW + SECOND + MOMENT;
         let refusal = Refusal::TransactionTime { max: SECOND };
         assert_eq!(
-            bench.limits().overdue(lease),
+            bench.limits().overdue(backend_id),
             Some(OverTime::Clients(key, refusal))
         );
     }
@@ -512,42 +522,46 @@ mod tests {
         ];
         for next in next {
             let mut bench = Bench::new("", "transaction_ms_max = 1000");
-            let (key, lease) = bench.running();
-            let backend = bench.backends.get_mut(lease).unwrap();
+            let (key, backend_id) = bench.running();
+            let backend = bench.backends.get_mut(backend_id).unwrap();
             backend.transaction.note_status(wire::status::IN_TRANS);
             for second in 0..5 {
                 bench.net.now = NOW + second * SECOND;
-                assert_eq!(bench.limits().overdue(lease), None, "second {second}");
-                next(&mut bench.backends.get_mut(lease).unwrap().transaction);
+                assert_eq!(bench.limits().overdue(backend_id), None, "second {second}");
+                next(&mut bench.backends.get_mut(backend_id).unwrap().transaction);
             }
-            assert_eq!(bench.limits().overdue(lease), None);
+            assert_eq!(bench.limits().overdue(backend_id), None);
             bench.net.now = NOW + 6 * SECOND;
             let refusal = Refusal::TransactionTime { max: SECOND };
             let late = Some(OverTime::Clients(key, refusal));
-            assert_eq!(bench.limits().overdue(lease), late, "the last one lasts");
+            assert_eq!(
+                bench.limits().overdue(backend_id),
+                late,
+                "the last one lasts"
+            );
         }
     }
 
     #[test]
     fn a_transaction_counts_from_when_it_was_seen_and_ends_with_itself() {
         let mut bench = Bench::new("", "transaction_ms_max = 1000");
-        let (key, lease) = bench.running();
+        let (key, backend_id) = bench.running();
         let open = |bench: &mut Bench, status: u16| {
-            let backend = bench.backends.get_mut(lease).unwrap();
+            let backend = bench.backends.get_mut(backend_id).unwrap();
             backend.transaction.note_status(status);
         };
         let in_transaction = wire::status::IN_TRANS | wire::status::AUTOCOMMIT;
         open(&mut bench, in_transaction);
-        assert_eq!(bench.limits().overdue(lease), None);
+        assert_eq!(bench.limits().overdue(backend_id), None);
         open(&mut bench, wire::status::AUTOCOMMIT);
         bench.net.now = NOW + 5 * SECOND;
-        assert_eq!(bench.limits().overdue(lease), None, "it has ended");
+        assert_eq!(bench.limits().overdue(backend_id), None, "it has ended");
         open(&mut bench, in_transaction);
-        assert_eq!(bench.limits().overdue(lease), None, "another begins");
+        assert_eq!(bench.limits().overdue(backend_id), None, "another begins");
         bench.net.now = NOW + 6 * SECOND + MOMENT;
         let refusal = Refusal::TransactionTime { max: SECOND };
         assert_eq!(
-            bench.limits().overdue(lease),
+            bench.limits().overdue(backend_id),
             Some(OverTime::Clients(key, refusal))
         );
     }

@@ -133,7 +133,7 @@ impl<N: Net> ToBackend<'_, N> {
         }
         let left = backend.unsent();
         written.fed = backend
-            .lease()
+            .client()
             .filter(|_| before > FED_MAX && left <= FED_MAX);
         if left > 0 && !blocked && !backend.dirty {
             backend.dirty = true;

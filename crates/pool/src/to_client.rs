@@ -130,7 +130,7 @@ impl<N: Net> ToClient<'_, N> {
         if client.state() == ClientState::Leaving {
             return self.give_up(key);
         }
-        client.lease()
+        client.backend()
     }
 
     /// Its connection is broken: no backend is read for it.

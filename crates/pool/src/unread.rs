@@ -100,10 +100,10 @@ impl<N: Net> Unread<'_, N> {
         let mut read_on = Vec::new();
         for relief in slow.relieve(&mut crowd, demand) {
             match relief {
-                Relief::ReadOn(lease) => read_on.push(lease),
-                Relief::TakeOff(lease) => {
+                Relief::ReadOn(backend) => read_on.push(backend),
+                Relief::TakeOff(backend) => {
                     self.counts.spooled += 1;
-                    read_on.push(lease);
+                    read_on.push(backend);
                 }
                 Relief::End(client, why) => self.end(client, why),
             }

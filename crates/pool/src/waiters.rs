@@ -3,7 +3,7 @@
 //! A command that gets no backend at once waits in a lane of its client's pool (`queue/lane.rs`
 //! says who goes next), at the front of its client's input. A wait is bounded by what
 //! [`crate::line`] counts. Some wait outside of the lanes, with the place of their moment: while
-//! something is read back on their last lease, they cannot be served by another backend.
+//! something is read back on their last backend, they cannot be served by another backend.
 //!
 //! Priority: a statement goes to the high lane when its client says so (`SET onramp_priority`), or
 //! its user (`priority`), or `high_prio_mode = "statements"`; as often in a row as the user has
@@ -60,7 +60,7 @@ impl<S> Client<S> {
         if self.state() == ClientState::Opening {
             return LaneName::Login;
         }
-        if self.lease().is_some() {
+        if self.backend().is_some() {
             return LaneName::Held;
         }
         if goes_before_slow {
@@ -225,9 +225,9 @@ impl<S> Waiters<'_, S> {
         }
     }
 
-    /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it
-    /// goes to the lane, to its place there. Nobody passes those who wait because its lease has not
-    /// ended yet.
+    /// Keeps a client's command until its backend is checked in, or what is asked for it is
+    /// answered; then it goes to the lane, to its place there. Nobody passes those who wait because
+    /// its backend is not checked in yet.
     pub(crate) fn wait_outside(&mut self, key: ClientId) -> Handled {
         if let Some(client) = self.clients.get_mut(key) {
             self.line.place_of(client, self.now);

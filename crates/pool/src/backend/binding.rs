@@ -33,15 +33,15 @@ impl Binding<BackendId> {
     pub(crate) fn bind(
         &mut self,
         backend: &mut Binding<ClientId>,
-        (client, lease): (ClientId, BackendId),
+        (client, backend_id): (ClientId, BackendId),
     ) {
-        *self = Binding(Some(lease));
+        *self = Binding(Some(backend_id));
         *backend = Binding(Some(client));
     }
 
     /// A client's: its statement goes out behind those that are in flight on this backend.
-    pub(crate) fn join(&mut self, lease: BackendId) {
-        *self = Binding(Some(lease));
+    pub(crate) fn join(&mut self, backend: BackendId) {
+        *self = Binding(Some(backend));
     }
 
     /// A client's: it has no backend any more. The backend, if it is still there, is nobody's, or

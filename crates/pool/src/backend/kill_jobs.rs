@@ -61,7 +61,7 @@ pub(crate) struct Asker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Aim {
     /// The backend that runs it.
-    pub(crate) lease: BackendId,
+    pub(crate) backend: BackendId,
     /// Key of the victim.
     pub(crate) victim: ClientId,
     /// When it was sent.

@@ -120,7 +120,7 @@ impl<S> Backend<S> {
                 Purpose::Statement | Purpose::Prepare(_) | Purpose::Ahead | Purpose::GiveBack
             ) && now.since(command.sent.max(self.busy_since)) > max
         });
-        asks && self.state() == BackendState::Leased
+        asks && self.state() == BackendState::CheckedOut
     }
 
     /// True if enough of a reply that nobody waits for has been read. In front of what a client
@@ -130,7 +130,7 @@ impl<S> Backend<S> {
         let sends_rows = self.summary.columns.is_some();
         left.is_some_and(|left| {
             sends_rows
-                && self.lease().is_none()
+                && self.client().is_none()
                 && (self.summary.len.saturating_sub(left.len) > UNREAD_BYTES_MAX
                     || now.since(left.at) > UNREAD_MAX)
         })

@@ -69,7 +69,7 @@ impl<S> Backend<S> {
             && !self.reuse.is_frozen()
             && self.schema == SchemaThere::Clients
             && self.conditions_of.is_none_or(|of| of == client);
-        self.state == BackendState::Leased
+        self.state == BackendState::CheckedOut
             && self.binding.id() == Some(client)
             && is_plain
             && is_quiet
@@ -197,7 +197,7 @@ impl<S> Backend<S> {
         session: std::rc::Rc<Session>,
     ) -> Backend<S> {
         Backend {
-            state: BackendState::Leased,
+            state: BackendState::CheckedOut,
             born: now.ago(record.age),
             transaction_seen: record
                 .transaction_age

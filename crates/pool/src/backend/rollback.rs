@@ -78,7 +78,7 @@ mod tests {
     use crate::backend::BackendState;
     use crate::errors::reasons::PinReason;
     use crate::group::Group;
-    use crate::group::tests::{NOW, group, leased};
+    use crate::group::tests::{NOW, bound, group};
     use crate::scripted::Scripted;
     use crate::tokens::BackendId;
     use wire::status::{AUTOCOMMIT, IN_TRANS};
@@ -86,55 +86,55 @@ mod tests {
     /// A client's backend within a transaction, behind the OK of a statement.
     fn within() -> (Group<Scripted>, ClientId, BackendId) {
         let mut group = group();
-        let (key, lease) = leased(&mut group);
-        let backend = group.backends.get_mut(lease).unwrap();
+        let (key, backend_id) = bound(&mut group);
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.transaction.note_status(AUTOCOMMIT | IN_TRANS);
-        (group, key, lease)
+        (group, key, backend_id)
     }
 
     /// An OK of these flags comes, with these reports.
-    fn ok(group: &mut Group<Scripted>, lease: BackendId, flags: u16, reports: &[u8]) {
-        let backend = group.backends.get_mut(lease).unwrap();
+    fn ok(group: &mut Group<Scripted>, backend_id: BackendId, flags: u16, reports: &[u8]) {
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.summary = ReplySummary {
             status: Some(flags),
             changes: reports.to_vec(),
             ..ReplySummary::default()
         };
-        group.finish(lease);
+        group.finish(backend_id);
     }
 
-    fn asked(group: &Group<Scripted>, lease: BackendId) -> Option<Purpose> {
-        let command = *group.backends.get(lease)?.flight().front()?;
+    fn asked(group: &Group<Scripted>, backend: BackendId) -> Option<Purpose> {
+        let command = *group.backends.get(backend)?.flight().front()?;
         Some(command.purpose)
     }
 
     #[test]
     fn a_backend_is_free_once_its_clients_transaction_is_rolled_back() {
-        let (mut group, key, lease) = within();
+        let (mut group, key, backend_id) = within();
         group.close(key);
-        assert_eq!(asked(&group, lease), Some(Purpose::RollBack));
-        let backend = group.backends.get(lease).unwrap();
+        assert_eq!(asked(&group, backend_id), Some(Purpose::RollBack));
+        let backend = group.backends.get(backend_id).unwrap();
         assert_eq!(
             backend.state(),
-            BackendState::Leased,
+            BackendState::CheckedOut,
             "not before the answer"
         );
-        ok(&mut group, lease, AUTOCOMMIT, &[]);
-        let backend = group.backends.get(lease).unwrap();
+        ok(&mut group, backend_id, AUTOCOMMIT, &[]);
+        let backend = group.backends.get(backend_id).unwrap();
         assert_eq!(backend.state(), BackendState::Idle);
         assert_eq!(group.counts.rolled_back, 1);
     }
 
     #[test]
     fn a_report_of_its_end_is_no_change() {
-        let (mut group, key, lease) = within();
-        let backend = group.backends.get_mut(lease).unwrap();
+        let (mut group, key, backend_id) = within();
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.transaction.note_state(b"TW______");
         backend.bound = Bound::Inside;
         group.close(key);
         let reports = b"\x05\x09\x08________\x00\x10\x0cstatement_id\x0277";
-        ok(&mut group, lease, AUTOCOMMIT, reports);
-        let backend = group.backends.get(lease).unwrap();
+        ok(&mut group, backend_id, AUTOCOMMIT, reports);
+        let backend = group.backends.get(backend_id).unwrap();
         assert_eq!(
             (backend.state(), backend.bound),
             (BackendState::Idle, Bound::Outside)
@@ -149,17 +149,20 @@ mod tests {
             (AUTOCOMMIT, b"\x00\x04\x01a\x01b"),
             (AUTOCOMMIT, b"\x00\x09"),
         ] {
-            let (mut group, key, lease) = within();
+            let (mut group, key, backend_id) = within();
             group.close(key);
-            ok(&mut group, lease, flags, reports);
-            assert!(group.backends.get(lease).is_none(), "{flags} {reports:?}");
+            ok(&mut group, backend_id, flags, reports);
+            assert!(
+                group.backends.get(backend_id).is_none(),
+                "{flags} {reports:?}"
+            );
         }
-        let (mut group, key, lease) = within();
+        let (mut group, key, backend_id) = within();
         group.close(key);
-        let backend = group.backends.get_mut(lease).unwrap();
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.summary.error = Some((1399, "XAER_RMFAIL".into()));
-        group.finish(lease);
-        assert!(group.backends.get(lease).is_none(), "an error");
+        group.finish(backend_id);
+        assert!(group.backends.get(backend_id).is_none(), "an error");
     }
 
     #[test]
@@ -169,25 +172,25 @@ mod tests {
                 let client = group.clients.get_mut(key).unwrap();
                 client.pins.add(PinReason::FailedCode, None, NOW.0);
             },
-            |group, key, lease| {
-                let backend = group.backends.get_mut(lease).unwrap();
+            |group, key, backend_id| {
+                let backend = group.backends.get_mut(backend_id).unwrap();
                 let shape = ReplyShape::Results;
                 backend.expect(InFlight::own(Some(key), Purpose::Statement, shape));
             },
-            |group, _, lease| {
-                let backend = group.backends.get_mut(lease).unwrap();
+            |group, _, backend_id| {
+                let backend = group.backends.get_mut(backend_id).unwrap();
                 backend.reuse.freeze();
             },
-            |group, _, lease| {
-                let backend = group.backends.get_mut(lease).unwrap();
+            |group, _, backend_id| {
+                let backend = group.backends.get_mut(backend_id).unwrap();
                 backend.reuse.end_with_client();
             },
         ];
         for keeps in keeps {
-            let (mut group, key, lease) = within();
-            keeps(&mut group, key, lease);
+            let (mut group, key, backend_id) = within();
+            keeps(&mut group, key, backend_id);
             group.close(key);
-            assert!(group.backends.get(lease).is_none());
+            assert!(group.backends.get(backend_id).is_none());
         }
     }
 }

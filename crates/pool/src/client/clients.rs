@@ -82,10 +82,10 @@ impl<S> Clients<S> {
         backends: &mut Slots<Backend<S>, BackendId>,
     ) -> Option<BackendId> {
         let client = self.slots.get_mut(key)?;
-        let lease = client.lease()?;
-        let backend = backends.get_mut(lease);
+        let backend_id = client.backend()?;
+        let backend = backends.get_mut(backend_id);
         client.binding.unbind(key, backend.map(|b| &mut b.binding));
-        Some(lease)
+        Some(backend_id)
     }
 
     /// During a drain: a client that keeps nothing on a backend may go, unless it `departs` to
@@ -97,7 +97,7 @@ impl<S> Clients<S> {
         use ClientState::{Accepted, Greeted, Idle, Opening, Proving, Verifying};
         let idle = match client.state() {
             Accepted | Greeted | Proving | Verifying | Opening => true,
-            Idle => !departs && client.lease().is_none() && client.output.is_none(),
+            Idle => !departs && client.backend().is_none() && client.output.is_none(),
             _ => false,
         };
         if idle {

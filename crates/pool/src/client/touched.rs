@@ -7,8 +7,8 @@
 //! and no server says whether `SET timestamp` has stopped the clock or let it go on. The mechanism:
 //! behind a statement with such a SET the server gets another that changes nothing and is reported
 //! ([`sql::unscoped`]), in a transaction too, because texts that follow may be cut by another
-//! `sql_mode`. Before the lease ends, the clock is read: if that is not what was reported a moment
-//! ago, it goes on. User variables are read back by `user_variables.rs`.
+//! `sql_mode`. Before the backend is checked in, the clock is read: if that is not what was
+//! reported a moment ago, it goes on. User variables are read back by `user_variables.rs`.
 //!
 //! Invariants: a client's next command waits until what its session stands at is known; a backend
 //! about which something is still to be asked serves nobody else.

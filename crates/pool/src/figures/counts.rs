@@ -172,22 +172,22 @@ pub struct Census {
     pub backends_dialling: usize,
     /// Backends that are free.
     pub backends_idle: usize,
-    /// Backends that are leased.
-    pub backends_leased: usize,
+    /// Backends that are checked out.
+    pub backends_checked_out: usize,
     /// What has happened.
     pub counts: Counts,
 }
 
 impl Census {
     /// Counts one backend.
-    pub(crate) fn count_backend(&mut self, state: BackendState, leased: bool) {
+    pub(crate) fn count_backend(&mut self, state: BackendState, is_bound: bool) {
         match state {
             BackendState::Dialling | BackendState::Preparing => self.backends_dialling += 1,
             BackendState::Idle => self.backends_idle += 1,
-            BackendState::Leased => self.backends_leased += 1,
+            BackendState::CheckedOut => self.backends_checked_out += 1,
         }
         debug_assert!(
-            state != BackendState::Idle || !leased,
+            state != BackendState::Idle || !is_bound,
             "an idle backend has no client"
         );
     }
@@ -195,7 +195,7 @@ impl Census {
     /// Backends of any state.
     #[must_use]
     pub fn backends(&self) -> usize {
-        self.backends_dialling + self.backends_idle + self.backends_leased
+        self.backends_dialling + self.backends_idle + self.backends_checked_out
     }
 }
 
@@ -212,7 +212,7 @@ impl AddAssign<&Census> for Census {
         self.spooled_bytes += other.spooled_bytes;
         self.backends_dialling += other.backends_dialling;
         self.backends_idle += other.backends_idle;
-        self.backends_leased += other.backends_leased;
+        self.backends_checked_out += other.backends_checked_out;
         self.counts += &other.counts;
     }
 }

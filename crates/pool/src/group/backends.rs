@@ -40,81 +40,82 @@ use wire::packet::{Frame, HEADER_LEN, Header, frame};
 
 impl<N: Net> Group<N> {
     /// Handles an event of a backend's socket.
-    pub(crate) fn on_backend(&mut self, lease: BackendId, event: Event) {
-        let Some(backend) = self.backends.get_mut(lease) else {
+    pub(crate) fn on_backend(&mut self, backend_id: BackendId, event: Event) {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         backend.transport.note(event);
-        if backend.state() == BackendState::Dialling && !self.is_reached(lease) {
+        if backend.state() == BackendState::Dialling && !self.is_reached(backend_id) {
             return;
         }
         if event.writable {
-            let written = self.backend_writer().write(lease);
-            self.written(lease, written);
+            let written = self.backend_writer().write(backend_id);
+            self.written(backend_id, written);
         }
-        self.read_or_line_up(lease);
+        self.read_or_line_up(backend_id);
     }
 
     /// A backend that is being dialled has got on: says for whom it is dialled, in front of its
     /// login. `false` where the server cannot be reached.
-    fn is_reached(&mut self, lease: BackendId) -> bool {
-        let Some(backend) = self.backends.get_mut(lease) else {
+    fn is_reached(&mut self, backend_id: BackendId) -> bool {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return false;
         };
         if let Err(error) = self.net.connected(backend.transport.sock()) {
             let address = self.shared.upstream.words(&backend.at);
             let why = format!("cannot connect to {address}: {error}");
-            self.dial_failed(lease, &why, DialEnd::Unreached);
+            self.dial_failed(backend_id, &why, DialEnd::Unreached);
             return false;
         }
         let header = backend.dial.as_mut().map(|dial| dial.take_header());
         if let Some(header) = header.filter(|header| !header.is_empty()) {
-            self.backend_writer().send(lease, &header);
+            self.backend_writer().send(backend_id, &header);
         }
         true
     }
 
     /// Reads what a backend has sent; a long reply waits for the group's bulk work.
-    pub(crate) fn read_or_line_up(&mut self, lease: BackendId) {
-        match self.backend_reader().is_long(lease) {
-            true => self.bulk.push(Piece::Reply(lease)),
-            false => self.read_backend(lease),
+    pub(crate) fn read_or_line_up(&mut self, backend: BackendId) {
+        match self.backend_reader().is_long(backend) {
+            true => self.bulk.push(Piece::Reply(backend)),
+            false => self.read_backend(backend),
         }
     }
 
     /// Reads what a backend has sent, as long as its client takes it, and a share of it at most.
-    pub(crate) fn read_backend(&mut self, lease: BackendId) {
-        if !self.backend_reader().takes_handshake(lease) {
+    pub(crate) fn read_backend(&mut self, backend_id: BackendId) {
+        if !self.backend_reader().takes_handshake(backend_id) {
             return;
         }
         let mut buffer = std::mem::take(&mut self.lent.from_backend);
-        let Pace { share, mut len } = self.backend_reader().pace(lease);
+        let Pace { share, mut len } = self.backend_reader().pace(backend_id);
         let mut taken = 0;
         while taken < share {
-            match self.backend_reader().read(lease, &mut buffer, len) {
+            match self.backend_reader().read(backend_id, &mut buffer, len) {
                 FromServer::Bytes(n) => {
-                    let used = self.digest(lease, &buffer[..n]);
-                    self.backend_reader().give_back(lease, &buffer[used..n]);
+                    let used = self.digest(backend_id, &buffer[..n]);
+                    self.backend_reader()
+                        .give_back(backend_id, &buffer[used..n]);
                     taken += len;
                     len = READ_LEN_LONG;
                     continue;
                 }
                 FromServer::Nothing => {}
                 FromServer::Blocked => {
-                    if let Some(backend) = self.backends.get_mut(lease) {
+                    if let Some(backend) = self.backends.get_mut(backend_id) {
                         let pool = &self.backend_pools.pools[backend.pool].key;
                         let step = backend.go_on_with_login(pool);
-                        self.login_step(lease, step);
+                        self.login_step(backend_id, step);
                     }
                 }
-                FromServer::End => self.lose(lease, "the server closed the connection"),
-                FromServer::Failed(error) => self.backend_broken(lease, &error),
+                FromServer::End => self.lose(backend_id, "the server closed the connection"),
+                FromServer::Failed(error) => self.backend_broken(backend_id, &error),
             }
             break;
         }
         self.lent.from_backend = buffer;
-        if (self.backends.get(lease)).is_some_and(|backend| backend.transport.is_readable()) {
-            self.backend_reader().put_off(lease);
+        if (self.backends.get(backend_id)).is_some_and(|backend| backend.transport.is_readable()) {
+            self.backend_reader().put_off(backend_id);
         }
     }
 
@@ -147,29 +148,29 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend's connection cannot be read or written any more.
-    pub(crate) fn backend_broken(&mut self, lease: BackendId, error: &io::Error) {
-        let state = self.backends.get(lease).map(Backend::state);
+    pub(crate) fn backend_broken(&mut self, backend: BackendId, error: &io::Error) {
+        let state = self.backends.get(backend).map(Backend::state);
         match words_of(error) {
             // Another attempt finds the same certificate, until somebody changes something.
             Some(why) if state == Some(BackendState::Dialling) => {
-                self.dial_failed(lease, &why, DialEnd::Account);
+                self.dial_failed(backend, &why, DialEnd::Account);
             }
-            Some(why) => self.lose(lease, &why),
+            Some(why) => self.lose(backend, &why),
             None => {
                 let why = why_broken(error, self.settings.backend_silence_max);
                 match error.kind() {
-                    ErrorKind::ConnectionReset => self.lose_reset(lease, &why),
-                    _ => self.lose(lease, &why),
+                    ErrorKind::ConnectionReset => self.lose_reset(backend, &why),
+                    _ => self.lose(backend, &why),
                 }
             }
         }
     }
 
     /// Uses up what has arrived; returns how many bytes were used.
-    fn digest(&mut self, lease: BackendId, input: &[u8]) -> usize {
+    fn digest(&mut self, backend_id: BackendId, input: &[u8]) -> usize {
         let mut at = 0;
         while at < input.len() {
-            let Some(backend) = self.backends.get_mut(lease) else {
+            let Some(backend) = self.backends.get_mut(backend_id) else {
                 return input.len();
             };
             let used = match backend.state() {
@@ -177,10 +178,10 @@ impl<N: Net> Group<N> {
                     let tls = Some(&*self.settings.backend_tls);
                     let of = (&self.backend_pools.pools[backend.pool].key, tls);
                     let (used, step) = backend.take_login(&mut self.net, of, &input[at..]);
-                    self.login_step(lease, step);
+                    self.login_step(backend_id, step);
                     used
                 }
-                _ => self.digest_reply(lease, &input[at..]),
+                _ => self.digest_reply(backend_id, &input[at..]),
             };
             if used == 0 {
                 break;
@@ -191,30 +192,30 @@ impl<N: Net> Group<N> {
     }
 
     /// Goes on with the login of a backend.
-    fn login_step(&mut self, lease: BackendId, step: LoginStep) {
+    fn login_step(&mut self, backend_id: BackendId, step: LoginStep) {
         match step {
             LoginStep::Wait => {}
-            LoginStep::Send(out) => self.backend_writer().send(lease, &out),
-            LoginStep::In => match self.openings().logged_in(lease) {
-                Some(out) => self.backend_writer().send(lease, &out),
-                None => self.lose(lease, "the pool lost track of this connection"),
+            LoginStep::Send(out) => self.backend_writer().send(backend_id, &out),
+            LoginStep::In => match self.openings().logged_in(backend_id) {
+                Some(out) => self.backend_writer().send(backend_id, &out),
+                None => self.lose(backend_id, "the pool lost track of this connection"),
             },
             LoginStep::Failed(why, end) => {
                 if end == DialEnd::PasswordUnknown
-                    && let Some(backend) = self.backends.get(lease)
+                    && let Some(backend) = self.backends.get(backend_id)
                 {
                     let pool = &self.backend_pools.pools[backend.pool];
                     pool.key.forget_password(&self.shared.accounts);
                 }
-                self.dial_failed(lease, &why, end);
+                self.dial_failed(backend_id, &why, end);
             }
-            LoginStep::Broken(error) => self.backend_broken(lease, &error),
+            LoginStep::Broken(error) => self.backend_broken(backend_id, &error),
         }
     }
 
     /// Passes on what has come of the oldest reply; returns the bytes used.
-    fn digest_reply(&mut self, lease: BackendId, input: &[u8]) -> usize {
-        let Some(backend) = self.backends.get_mut(lease) else {
+    fn digest_reply(&mut self, backend_id: BackendId, input: &[u8]) -> usize {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return 0;
         };
         let oldest = backend.flight().front();
@@ -222,12 +223,13 @@ impl<N: Net> Group<N> {
         let Some(&command) = oldest.filter(|command| !is_unasked(backend, command, input)) else {
             // A server speaks unasked only to say why it is about to close.
             match (last_words(input), is_awaited) {
-                (Some(words), _) => self.lose(lease, &words),
+                (Some(words), _) => self.lose(backend_id, &words),
                 (None, _) if may_be_last_words(input) => {}
-                (None, true) => self.lose_by_breach(lease, &Breach::NUMBERED_0),
-                (None, false) => {
-                    self.lose(lease, "the server sent bytes that nobody had asked for")
-                }
+                (None, true) => self.lose_by_breach(backend_id, &Breach::NUMBERED_0),
+                (None, false) => self.lose(
+                    backend_id,
+                    "the server sent bytes that nobody had asked for",
+                ),
             }
             return 0;
         };
@@ -254,28 +256,31 @@ impl<N: Net> Group<N> {
             Ok((used, stop)) => {
                 match stop {
                     Stop::Hungry => {}
-                    Stop::File => self.ask_for_file(lease),
-                    Stop::Done => self.finish(lease),
+                    Stop::File => self.ask_for_file(backend_id),
+                    Stop::Done => self.finish(backend_id),
                 }
                 used
             }
             Err(error) => {
-                self.lose_by_breach(lease, &error);
+                self.lose_by_breach(backend_id, &error);
                 0
             }
         };
-        if let Some(backend) = self.backends.get_mut(lease) {
+        if let Some(backend) = self.backends.get_mut(backend_id) {
             backend.count_kept(&self.kept.in_transit);
             if backend.is_read_in_vain(self.net.now()) {
-                self.abandon(lease, None);
+                self.abandon(backend_id, None);
             }
         }
         used
     }
 
-    fn ask_for_file(&mut self, lease: BackendId) {
+    fn ask_for_file(&mut self, backend_id: BackendId) {
         let now = self.net.now();
-        let owner = self.backends.get(lease).and_then(|backend| backend.lease());
+        let owner = self
+            .backends
+            .get(backend_id)
+            .and_then(|backend| backend.client());
         match owner.and_then(|owner| self.clients.get_mut(owner).map(|client| (owner, client))) {
             Some((owner, client)) => {
                 if client.change_state(ClientState::Feeding, now) {
@@ -286,7 +291,7 @@ impl<N: Net> Group<N> {
                 }
             }
             None => self.lose(
-                lease,
+                backend_id,
                 "the client left while the server waited for its file",
             ),
         }
@@ -299,23 +304,25 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let Some(lease) = client.lease() else { return };
+        let Some(backend) = client.backend() else {
+            return;
+        };
         let last = message.len() == HEADER_LEN;
         if last && !client.change_state(ClientState::Running, now) {
             return self.clients.close_later(key);
         }
-        self.backend_writer().send(lease, message);
+        self.backend_writer().send(backend, message);
     }
 
     /// The oldest command's reply is complete.
-    pub(crate) fn finish(&mut self, lease: BackendId) {
-        let Some(backend) = self.backends.get_mut(lease) else {
+    pub(crate) fn finish(&mut self, backend_id: BackendId) {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
-        let owner = backend.lease().and_then(|owner| self.clients.get(owner));
+        let owner = backend.client().and_then(|owner| self.clients.get(owner));
         if owner.is_some_and(|owner| owner.state() == ClientState::Feeding) {
             // What the client still sends of its file would be taken for commands.
-            return self.lose(lease, "the server answered before the end of the file");
+            return self.lose(backend_id, "the server answered before the end of the file");
         }
         let Some(command) = backend.take_answered() else {
             return;
@@ -344,11 +351,11 @@ impl<N: Net> Group<N> {
             self.running.ends(backend);
         }
         let is_own = !matches!(command.purpose, Purpose::Statement | Purpose::Retold);
-        if is_own && !self.may_go_on(lease, &command) {
+        if is_own && !self.may_go_on(backend_id, &command) {
             return;
         }
         let client = command.owner.and_then(|owner| self.clients.get(owner));
-        if let Some(backend) = self.backends.get_mut(lease) {
+        if let Some(backend) = self.backends.get_mut(backend_id) {
             if backend.eofs {
                 let mysql = self.shared.server.flavour.is_mysql();
                 backend.note_reports(&command, &summary, client, mysql);
@@ -358,36 +365,41 @@ impl<N: Net> Group<N> {
         }
         match command.purpose {
             Purpose::Prepare(fresh) => {
-                match self.openings().answered(lease, fresh, &summary, &collected) {
+                match self
+                    .openings()
+                    .answered(backend_id, fresh, &summary, &collected)
+                {
                     Opened::Waits => {}
-                    Opened::Idle => self.offer(lease),
-                    Opened::Failed(why, end) => self.dial_failed(lease, &why, end),
-                    Opened::Outdated => self.retire(lease),
-                    Opened::Astray => self.lose(lease, "the pool lost track of this connection"),
+                    Opened::Idle => self.offer(backend_id),
+                    Opened::Failed(why, end) => self.dial_failed(backend_id, &why, end),
+                    Opened::Outdated => self.retire(backend_id),
+                    Opened::Astray => {
+                        self.lose(backend_id, "the pool lost track of this connection")
+                    }
                 }
             }
             Purpose::Schema => {
-                if let Some(backend) = self.backends.get_mut(lease)
+                if let Some(backend) = self.backends.get_mut(backend_id)
                     && summary.error.is_some()
                 {
                     backend.schema_not_set(&mut self.sessions);
                 }
             }
-            Purpose::Statement => self.statement_done(lease, &command, &summary),
+            Purpose::Statement => self.statement_done(backend_id, &command, &summary),
             Purpose::Clearing => {}
             Purpose::LazyReadback(last) => {
-                self.lazy_readback_answered(lease, last, &summary, &collected)
+                self.lazy_readback_answered(backend_id, last, &summary, &collected)
             }
-            Purpose::GiveBack => self.given_back(lease, command.owner),
+            Purpose::GiveBack => self.given_back(backend_id, command.owner),
             Purpose::RollBack => {
-                let backend = self.backends.get_mut(lease);
+                let backend = self.backends.get_mut(backend_id);
                 match backend.is_some_and(|backend| backend.is_rolled_back(&summary)) {
-                    true => self.release(lease),
-                    false => self.retire(lease),
+                    true => self.release(backend_id),
+                    false => self.retire(backend_id),
                 }
             }
             Purpose::Renew(last) => {
-                self.renewed(lease, (command.owner, last), &summary, &collected)
+                self.renewed(backend_id, (command.owner, last), &summary, &collected)
             }
             Purpose::Restore(_)
             | Purpose::Joined(_)
@@ -396,9 +408,9 @@ impl<N: Net> Group<N> {
             | Purpose::Warnings
             | Purpose::Retold
             | Purpose::Reports(_)
-            | Purpose::ReadBack(_) => self.own_answered(lease, &command, &summary, collected),
+            | Purpose::ReadBack(_) => self.own_answered(backend_id, &command, &summary, collected),
         }
-        if let Some(backend) = self.backends.get_mut(lease) {
+        if let Some(backend) = self.backends.get_mut(backend_id) {
             backend.summary.take_room(summary.changes);
         }
     }
@@ -406,12 +418,12 @@ impl<N: Net> Group<N> {
     /// A command of the pool's own was answered: does with its client and the backend what follows.
     fn own_answered(
         &mut self,
-        lease: BackendId,
+        backend_id: BackendId,
         command: &InFlight,
         summary: &ReplySummary,
         collected: Vec<u8>,
     ) {
-        let backend = self.backends.get(lease);
+        let backend = self.backends.get(backend_id);
         let pool = backend.and_then(|backend| self.backend_pools.pools.get(backend.pool));
         let answer = OwnAnswer {
             summary,
@@ -419,42 +431,42 @@ impl<N: Net> Group<N> {
             extended: pool.map_or(0, |pool| pool.key.extended),
         };
         let (purpose, owner) = (command.purpose, command.owner);
-        let pair = owner.and_then(|owner| Some((owner, self.pair(owner, lease)?)));
+        let pair = owner.and_then(|owner| Some((owner, self.pair(owner, backend_id)?)));
         let Some((owner, mut pair)) = pair else {
             return match purpose {
-                Purpose::Warnings => self.settle(lease),
-                _ => self.retire(lease),
+                Purpose::Warnings => self.settle(backend_id),
+                _ => self.retire(backend_id),
             };
         };
         match pair.answered(purpose, answer) {
             After::Nothing => {}
-            After::Settle => self.settle(lease),
-            After::GoOn => self.follow(owner, lease, Next::GoOn),
+            After::Settle => self.settle(backend_id),
+            After::GoOn => self.follow(owner, backend_id, Next::GoOn),
             After::Stands => {
                 if self.stands_restored(owner) {
                     self.pump(owner);
-                    self.settle(lease);
+                    self.settle(backend_id);
                 }
             }
             After::Ready => {
                 self.pump(owner);
-                self.settle(lease);
+                self.settle(backend_id);
             }
             After::Replay(error) => {
                 self.answers().replay(owner, &error);
                 if let Some(client) = self.clients.get_mut(owner) {
                     client.last.failed_ahead(summary);
                 }
-                self.settle(lease);
+                self.settle(backend_id);
                 self.pump(owner);
             }
             After::CloseClient => self.clients.close_later(owner),
             After::Unrestored(behind) => {
                 if let Some((code, text)) = &summary.error {
-                    self.restore_failed(owner, lease, behind, (*code, text));
+                    self.restore_failed(owner, backend_id, behind, (*code, text));
                 }
             }
-            After::Lose(why) => self.lose(lease, why),
+            After::Lose(why) => self.lose(backend_id, why),
         }
     }
 
@@ -483,7 +495,7 @@ impl<N: Net> Group<N> {
     /// `true` when it stands there already: the client is let in, and what it has said behind its
     /// login is the caller's to see to.
     #[must_use]
-    pub(crate) fn open_on(&mut self, key: ClientId, lease: BackendId) -> bool {
+    pub(crate) fn open_on(&mut self, key: ClientId, backend_id: BackendId) -> bool {
         let now = self.net.now();
         let late = self
             .clients
@@ -495,7 +507,7 @@ impl<N: Net> Group<N> {
             let _ = self.members().begins(key);
         }
         let (Some(client), Some(backend)) =
-            (self.clients.get_mut(key), self.backends.get_mut(lease))
+            (self.clients.get_mut(key), self.backends.get_mut(backend_id))
         else {
             return false;
         };
@@ -528,7 +540,7 @@ impl<N: Net> Group<N> {
         }
         let moved = client.change_state(ClientState::Restoring, now);
         if moved && commands > 0 {
-            self.backend_writer().ask(lease, &out);
+            self.backend_writer().ask(backend_id, &out);
         }
         self.lent.out = out;
         if !moved {

@@ -213,7 +213,11 @@ impl<N: Net> Group<N> {
     fn is_left_unread(&mut self, key: ClientId) -> bool {
         let feeds = |client: &&Client<N::Sock>| client.state() == ClientState::Feeding;
         let fed = (self.clients.get(key)).filter(feeds).is_some_and(|client| {
-            client.has_fed_enough(client.lease().and_then(|lease| self.backends.get(lease)))
+            client.has_fed_enough(
+                client
+                    .backend()
+                    .and_then(|backend| self.backends.get(backend)),
+            )
         });
         fed || self.departs(key)
     }
@@ -382,9 +386,9 @@ impl<N: Net> Group<N> {
             .clients
             .get(key)
             .filter(|client| client.state() == ClientState::Feeding);
-        if let Some(lease) = feeds.and_then(Client::lease) {
-            self.part_riders(lease, Some(key));
-            self.retire(lease);
+        if let Some(backend_id) = feeds.and_then(Client::backend) {
+            self.part_riders(backend_id, Some(key));
+            self.retire(backend_id);
             self.clients.unbind(key, &mut self.backends);
         }
     }
@@ -398,9 +402,9 @@ impl<N: Net> Group<N> {
         self.waiters().forget(key);
         self.room().uncount(key);
         // Where the other process has its backend, this one forgets that, and says nothing on it.
-        if let Some((lease, backend)) = self.aside.forget(key) {
+        if let Some((backend_id, backend)) = self.aside.forget(key) {
             self.shared.forget_thread(backend.thread);
-            self.backend_pools.leaves(backend.pool, lease);
+            self.backend_pools.leaves(backend.pool, backend_id);
             (self.outbox).give_slot_back(&self.shared.budget, self.index);
         }
         self.leave_amid_file(key);
@@ -425,9 +429,9 @@ impl<N: Net> Group<N> {
                 counted.clients.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        if let Some(lease) = client.lease() {
+        if let Some(backend_id) = client.backend() {
             let keeps = client.is_held() || client.touched.is_some() || client.session_is_unread();
-            self.orphan(key, lease, keeps);
+            self.orphan(key, backend_id, keeps);
         }
     }
 }

@@ -70,12 +70,16 @@ impl<N: Net> Group<N> {
     }
 
     /// A client and a backend, to be changed together; `None` where one of them is gone.
-    pub(crate) fn pair(&mut self, owner: ClientId, lease: BackendId) -> Option<Pair<'_, N::Sock>> {
+    pub(crate) fn pair(
+        &mut self,
+        owner: ClientId,
+        backend_id: BackendId,
+    ) -> Option<Pair<'_, N::Sock>> {
         let now = self.net.now();
         Some(Pair {
             owner,
             client: self.clients.get_mut(owner)?,
-            backend: self.backends.get_mut(lease)?,
+            backend: self.backends.get_mut(backend_id)?,
             context: Context {
                 server: &self.shared.server,
                 sessions: &mut self.sessions,
@@ -244,7 +248,9 @@ impl<N: Net> Group<N> {
     /// A client with what it has prepared by name.
     pub(crate) fn naming(&mut self, key: ClientId) -> Option<Naming<'_, N::Sock>> {
         let client = self.clients.get_mut(key)?;
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let backend = client
+            .backend()
+            .and_then(|backend_id| self.backends.get(backend_id));
         Some(Naming {
             key,
             client,
@@ -262,7 +268,9 @@ impl<N: Net> Group<N> {
         key: ClientId,
     ) -> Option<StatementCommands<'_, N::Sock>> {
         let client = self.clients.get_mut(key)?;
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let backend = client
+            .backend()
+            .and_then(|backend_id| self.backends.get(backend_id));
         Some(StatementCommands {
             client,
             backend,

@@ -1,7 +1,7 @@
 //! Statements: what a client's command is, and how it gets to a backend.
 //!
 //! A command is answered here when no server is needed (COM_PING, COM_SET_OPTION, a reset), passed
-//! to the backend that the client has, or given one by `leases.rs`. Texts are judged before they
+//! to the backend that the client has, or given one by `checkout.rs`. Texts are judged before they
 //! run (`texts.rs`), so that an error halfway through cannot leave a trace on a shared backend.
 //!
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
@@ -149,7 +149,7 @@ impl<N: Net> Group<N> {
     /// The reason why a client can run no statement any more. Who asks by COM_PING whether its
     /// connection serves, as applications' pools do, is not told that it does.
     fn dead_end(&mut self, key: ClientId) -> Option<String> {
-        let client = self.clients.get(key).filter(|c| c.lease().is_none())?;
+        let client = self.clients.get(key).filter(|c| c.backend().is_none())?;
         let pool = client.pool as usize;
         // Its next statement moves it on.
         let pool = match self.members().outdated(key) {
@@ -199,12 +199,12 @@ impl<N: Net> Group<N> {
         }
         let client = view.client;
         let asks = client.last.owed.warnings && wanted(client);
-        let lease = client.lease().filter(|_| asks);
-        let Some((lease, mut pair)) = lease.and_then(|l| Some((l, self.pair(key, l)?))) else {
+        let backend = client.backend().filter(|_| asks);
+        let Some((backend, mut pair)) = backend.and_then(|l| Some((l, self.pair(key, l)?))) else {
             return false;
         };
         let out = pair.ask_for_conditions();
-        self.backend_writer().ask(lease, &out);
+        self.backend_writer().ask(backend, &out);
         true
     }
 
@@ -220,63 +220,68 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         }
         client.statement = statement;
-        if let Some(lease) = client.lease() {
+        if let Some(backend) = client.backend() {
             if let Some(lasted) = silent_for {
                 client.pins.forget_plan();
                 self.answers().refuse_counted(key, &silence(lasted));
                 return Handled::Used;
             }
-            if self.matching().waits_for_read_back(key, lease) {
+            if self.matching().waits_for_read_back(key, backend) {
                 return self.waiters().wait_outside(key);
             }
-            if self.matching().waits_with_lease(key, lease) {
+            if self.matching().waits_with_backend(key, backend) {
                 return self.wait_in_lane(key, message.len());
             }
-            return self.begin(key, lease, message);
+            return self.begin(key, backend, message);
         }
         if self.draining.is_some() {
             self.refuse_and_leave(key, &Refusal::Draining);
             return Handled::Used;
         }
-        if let Some(lease) = self.acquire(key) {
-            return self.begin(key, lease, message);
+        if let Some(backend) = self.acquire(key) {
+            return self.begin(key, backend, message);
         }
         if !self.shared.upstream.is_silent()
-            && let Some(lease) = self.matching().place_to_ride(key, message)
+            && let Some(backend) = self.matching().place_to_ride(key, message)
             && !self.matching().is_ahead()
         {
-            self.send_statement(key, lease, message, &Front::CannotFail);
+            self.send_statement(key, backend, message, &Front::CannotFail);
             return Handled::Used;
         }
         self.wait_in_lane(key, message.len())
     }
 
     /// Sends a command to the client's backend, once that stands in the client's session state.
-    pub(crate) fn begin(&mut self, key: ClientId, lease: BackendId, message: &[u8]) -> Handled {
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
+    pub(crate) fn begin(
+        &mut self,
+        key: ClientId,
+        backend_id: BackendId,
+        message: &[u8],
+    ) -> Handled {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(backend_id))
         else {
             return Handled::Used;
         };
         let has_prepared = client.prepared.is_some();
         if client.needs_renewal(backend, key, (&self.begun, &self.shared.server))
-            && let Some(handled) = self.renew(key, lease, message.len())
+            && let Some(handled) = self.renew(key, backend_id, message.len())
         {
             return handled;
         }
-        if has_prepared && let Some(handled) = self.prepare_ahead(key, lease, message) {
+        if has_prepared && let Some(handled) = self.prepare_ahead(key, backend_id, message) {
             return handled;
         }
         let mut out = std::mem::take(&mut self.lent.out);
         out.clear();
         let text_here_max = self.shared.text_here_max;
-        let pair = self.pair(key, lease);
+        let pair = self.pair(key, backend_id);
         let front = pair.map(|mut pair| pair.put_front(message, text_here_max, &mut out));
         let result = match front {
             None => Handled::Used,
-            Some(Front::Waited) => self.send_restore(key, lease, &out),
+            Some(Front::Waited) => self.send_restore(key, backend_id, &out),
             Some(front) => {
-                self.backend_writer().send(lease, &out);
-                self.send_statement(key, lease, message, &front);
+                self.backend_writer().send(backend_id, &out);
+                self.send_statement(key, backend_id, message, &front);
                 Handled::Used
             }
         };
@@ -285,7 +290,12 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends what its command is to stand behind, and keeps that until it is answered.
-    pub(crate) fn send_restore(&mut self, key: ClientId, lease: BackendId, out: &[u8]) -> Handled {
+    pub(crate) fn send_restore(
+        &mut self,
+        key: ClientId,
+        backend: BackendId,
+        out: &[u8],
+    ) -> Handled {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -294,7 +304,7 @@ impl<N: Net> Group<N> {
             self.clients.close_later(key);
             return Handled::Used;
         }
-        self.backend_writer().ask(lease, out);
+        self.backend_writer().ask(backend, out);
         Handled::Kept
     }
 
@@ -303,14 +313,14 @@ impl<N: Net> Group<N> {
     pub(crate) fn send_statement(
         &mut self,
         key: ClientId,
-        lease: BackendId,
+        backend_id: BackendId,
         message: &[u8],
         front: &Front,
     ) {
         // Who rides was chosen by the present names of code (`matching/riding.rs`).
         let rides = self
             .backends
-            .get(lease)
+            .get(backend_id)
             .is_some_and(Backend::runs_statement);
         if !rides
             && let Some(mut planning) = self.planning(key).filter(|planning| planning.is_outdated())
@@ -318,22 +328,22 @@ impl<N: Net> Group<N> {
             planning.judge_again(message);
         }
         let runs = *front == Front::CannotFail;
-        let Some((mut command, waited)) = self.note_sent((key, lease), message, runs) else {
+        let Some((mut command, waited)) = self.note_sent((key, backend_id), message, runs) else {
             return;
         };
         if self.settings.logs_statements() {
-            self.logs().note((key, lease), message, waited);
+            self.logs().note((key, backend_id), message, waited);
         }
         let statement = self.clients.get(key).map(|client| client.statement);
         let asks = |s: Statement| s.code == Code::Unread || s.looks_back.contains(Reads::ROW_COUNT);
         if statement.is_some_and(asks)
-            && let Some(mut pair) = self.pair(key, lease)
+            && let Some(mut pair) = self.pair(key, backend_id)
         {
             let out = pair.put_for_code();
-            self.backend_writer().send(lease, &out);
+            self.backend_writer().send(backend_id, &out);
         }
         let (Some(client), Some(backend)) =
-            (self.clients.get_mut(key), self.backends.get_mut(lease))
+            (self.clients.get_mut(key), self.backends.get_mut(backend_id))
         else {
             return;
         };
@@ -356,11 +366,11 @@ impl<N: Net> Group<N> {
         match front {
             Front::Joined(joined) => {
                 backend.put_joined(message, joined);
-                self.backend_writer().send(lease, b"");
+                self.backend_writer().send(backend_id, b"");
             }
-            _ => self.send_command(key, lease, message),
+            _ => self.send_command(key, backend_id, message),
         }
-        if let Some(backend) = self.backends.get_mut(lease) {
+        if let Some(backend) = self.backends.get_mut(backend_id) {
             self.running.begins(backend, command.sent);
         }
     }
@@ -370,12 +380,15 @@ impl<N: Net> Group<N> {
     /// in flight, and how long it has waited; `None` where it does not go out.
     fn note_sent(
         &mut self,
-        (key, lease): (ClientId, BackendId),
+        (key, backend_id): (ClientId, BackendId),
         message: &[u8],
         runs: bool,
     ) -> Option<(InFlight, Duration)> {
         let now = self.net.now();
-        let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
+        let (client, backend) = (
+            self.clients.get_mut(key)?,
+            self.backends.get_mut(backend_id)?,
+        );
         if runs && !client.pins.is_empty() {
             client.note_pins(now, &mut self.counts);
         }
@@ -389,7 +402,7 @@ impl<N: Net> Group<N> {
         };
         self.figures.sent(client.user, waited);
         self.figures.digests.sent(client.statement.digest, waited);
-        client.binding.join(lease);
+        client.binding.join(backend_id);
         client.last.sent();
         if client.statement.spoils {
             backend.reuse.end_with_client();
@@ -425,15 +438,15 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends a client's command to its backend, in the words that the backend knows.
-    pub(crate) fn send_command(&mut self, key: ClientId, lease: BackendId, message: &[u8]) {
+    pub(crate) fn send_command(&mut self, key: ClientId, backend: BackendId, message: &[u8]) {
         let prepared = (self.clients.get_mut(key)).and_then(|client| client.prepared.as_mut());
         let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.take()) else {
-            return self.backend_writer().send_message(lease, message);
+            return self.backend_writer().send_message(backend, message);
         };
         let share = self.shared.prepared_of_backend(&self.settings);
-        if let Some(mut pair) = self.pair(key, lease) {
+        if let Some(mut pair) = self.pair(key, backend) {
             let out = pair.put_prepared(under_way, message, share);
-            self.backend_writer().send(lease, &out);
+            self.backend_writer().send(backend, &out);
         }
     }
 }

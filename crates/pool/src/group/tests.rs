@@ -43,14 +43,14 @@ pub(crate) fn backend(group: &mut Group<Scripted>) -> BackendId {
     assert!(group.shared.budget.take(0));
     group.backend_pools.dial_begins(0);
     group.backend_pools.dial_ends(0);
-    let lease = group.backends.insert(backend);
-    group.backend_pools.pools[0].idle.push(lease);
-    lease
+    let backend_id = group.backends.insert(backend);
+    group.backend_pools.pools[0].idle.push(backend_id);
+    backend_id
 }
 
 /// A client that has a backend, between two statements.
-pub(crate) fn leased(group: &mut Group<Scripted>) -> (ClientId, BackendId) {
-    let (key, lease) = (client(group), backend(group));
-    assert!(group.bind(key, lease));
-    (key, lease)
+pub(crate) fn bound(group: &mut Group<Scripted>) -> (ClientId, BackendId) {
+    let (key, backend_id) = (client(group), backend(group));
+    assert!(group.bind(key, backend_id));
+    (key, backend_id)
 }

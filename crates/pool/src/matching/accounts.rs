@@ -144,7 +144,7 @@ mod tests {
         let used = (0..count).map(|_| {
             let client = bench.client(pool, None);
             let backend = bench.idle(pool as usize, None);
-            bench.lease(client, backend);
+            bench.check_out(client, backend);
             bench.runs(client, backend);
             backend
         });

@@ -80,25 +80,29 @@ impl<S> Matching<'_, S> {
             client: key,
             sent: client.last.number,
         });
-        let alive = |lease: BackendId| {
-            let backend = self.backends.get(lease).filter(|b| self.lives_on(b))?;
-            Some((lease, backend))
+        let alive = |backend_id: BackendId| {
+            let backend = self.backends.get(backend_id).filter(|b| self.lives_on(b))?;
+            Some((backend_id, backend))
         };
-        let last_used = || idle.iter().rev().filter_map(|lease| alive(*lease));
+        let last_used = || {
+            idle.iter()
+                .rev()
+                .filter_map(|backend_id| alive(*backend_id))
+        };
         let looked_at = idle.iter().rev().take(looked_at);
-        let mut looked_at = looked_at.filter_map(|lease| alive(*lease));
+        let mut looked_at = looked_at.filter_map(|backend_id| alive(*backend_id));
         // Nothing takes a default schema away again: the backends without one are for the clients
         // without one, as long as there are others, and whoever chooses its first schema does so
         // on another.
         let has_schema = |b: &Backend<S>| b.session.schema.is_some();
         let chooses = session.schema.is_none() && client.may_choose_schema();
         if chooses
-            && let Some((lease, _)) = last_used().find(|(_, b)| {
+            && let Some((backend_id, _)) = last_used().find(|(_, b)| {
                 let suits = client.is_clean_on(b) && can_run(b);
                 has_schema(b) && suits && self.affinity(b) != Affinity::Only
             })
         {
-            return Some(lease);
+            return Some(backend_id);
         }
         if let Some((last, _)) = looked_at.find(|(_, b)| b.last_client == own && can_run(b)) {
             return Some(last);
@@ -124,7 +128,7 @@ impl<S> Matching<'_, S> {
             .or_else(|| last_used().find(|(_, b)| fits(b)))
             .or_else(asked_least)
             .or_else(|| last_used().find(|(_, b)| can_run(b)))
-            .map(|(lease, _)| lease)
+            .map(|(backend_id, _)| backend_id)
     }
 
     /// True if a client's command can be run on a backend once that is in the client's state.
@@ -153,19 +157,21 @@ impl<S> Matching<'_, S> {
 
     /// The backend of a client's last statement, if it is idle and nobody's since.
     pub(crate) fn last_backend_of(&self, key: ClientId) -> Option<BackendId> {
-        self.last_backends_of(key).next().map(|(lease, _)| lease)
+        self.last_backends_of(key)
+            .next()
+            .map(|(backend, _)| backend)
     }
 
     /// The client that an idle backend served last, if the backend alone knows something of it, and
     /// the two can be bound to have that asked.
-    pub(crate) fn client_to_ask_about(&self, lease: BackendId) -> Option<ClientId> {
-        let backend = self.backends.get(lease);
+    pub(crate) fn client_to_ask_about(&self, backend_id: BackendId) -> Option<ClientId> {
+        let backend = self.backends.get(backend_id);
         let idle = backend.filter(|backend| backend.state() == BackendState::Idle);
         let last = idle?.last_client?;
         let client = self.clients.get(last.client)?;
         // Its next statement may wait already, behind one that the backend cannot serve.
         let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
-        let free = client.lease().is_none() && waits && !client.is_closing();
+        let free = client.backend().is_none() && waits && !client.is_closing();
         let knows = client.last.number == last.sent
             && !client.last.questions(self.shared.server.flavour).is_none();
         (free && knows).then_some(last.client)
@@ -191,7 +197,7 @@ impl<S> Matching<'_, S> {
 
     /// Backend of the last statement for a text that is known to read, or runs code that may.
     pub(crate) fn last_backend_to_ask(&self, key: ClientId) -> Option<BackendId> {
-        let free = self.clients.get(key)?.lease().is_none() && !self.drains;
+        let free = self.clients.get(key)?.backend().is_none() && !self.drains;
         free.then(|| self.last_backend_to_use(key))?
     }
 
@@ -203,15 +209,15 @@ impl<S> Matching<'_, S> {
                 && can_restore(&backend.session, &client.session)
                 && self.can_run(key, client, backend)
         };
-        let mut leases = self.last_backends_of(key).rev();
-        leases.find_map(|(lease, backend)| suits(backend).then_some(lease))
+        let mut backends = self.last_backends_of(key).rev();
+        backends.find_map(|(backend_id, backend)| suits(backend).then_some(backend_id))
     }
 
     /// An idle backend for a client without one, on which FOUND_ROWS() is what it is for the
     /// client, and about which nobody else may have to ask: the one used last of several.
     pub(crate) fn found_alike(&self, key: ClientId) -> Option<BackendId> {
         let client = self.clients.get(key)?;
-        if client.lease().is_some() || self.drains {
+        if client.backend().is_some() || self.drains {
             return None;
         }
         let found = client.last.found_rows.get()?;
@@ -223,7 +229,7 @@ impl<S> Matching<'_, S> {
                 && can_restore(&backend.session, &client.session)
         };
         let idle = &self.pools.pools[client.pool as usize].idle;
-        let suiting = |lease: &&BackendId| self.backends.get(**lease).is_some_and(suits);
+        let suiting = |backend_id: &&BackendId| self.backends.get(**backend_id).is_some_and(suits);
         idle.iter().rev().find(suiting).copied()
     }
 
@@ -237,9 +243,9 @@ impl<S> Matching<'_, S> {
             sent: client.last.number,
         });
         let idle = client.map(|client| &self.pools.pools[client.pool as usize].idle);
-        idle.into_iter().flatten().filter_map(move |lease| {
-            let backend = self.backends.get(*lease)?;
-            (own.is_some() && backend.last_client == own).then_some((*lease, backend))
+        idle.into_iter().flatten().filter_map(move |backend_id| {
+            let backend = self.backends.get(*backend_id)?;
+            (own.is_some() && backend.last_client == own).then_some((*backend_id, backend))
         })
     }
 }

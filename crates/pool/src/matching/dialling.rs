@@ -26,7 +26,7 @@ impl<S> Matching<'_, S> {
         let Some(client) = self.clients.get(front.client) else {
             return false;
         };
-        client.lease().is_none() && self.pick_idle(pool, front.client).is_none()
+        client.backend().is_none() && self.pick_idle(pool, front.client).is_none()
     }
 
     /// True if the limits of dials, and what may run at once, allow another of this pool.
@@ -126,8 +126,8 @@ impl<S> Matching<'_, S> {
             BackendState::Dialling | BackendState::Preparing => true,
             // Whether that can serve the first in line is asked below.
             BackendState::Idle => false,
-            BackendState::Leased => {
-                let client = backend.lease().and_then(|owner| self.clients.get(owner));
+            BackendState::CheckedOut => {
+                let client = backend.client().and_then(|owner| self.clients.get(owner));
                 !backend.in_transaction() && client.is_none_or(|client| !client.is_held())
             }
         };
@@ -198,8 +198,8 @@ impl<S> Matching<'_, S> {
             true => Affinity::Counts,
             false => Affinity::Only,
         };
-        let is_kept = |lease: &BackendId| {
-            let backend = self.backends.get(*lease);
+        let is_kept = |backend_id: &BackendId| {
+            let backend = self.backends.get(*backend_id);
             backend.is_some_and(|b| self.affinity(b) >= kept_for)
         };
         let idle = &self.pools.pools[pool].idle;

@@ -18,7 +18,7 @@
 //! - what is published is a hint, read without waiting; one that comes late delays a statement by
 //!   a turn, and does nothing else.
 //!
-//! It leaves alone: statements of clients that hold a lease, and arrivals of high priority.
+//! It leaves alone: statements of clients that have a backend, and arrivals of high priority.
 
 use crate::matching::Matching;
 use crate::queue::fronts::{LOOK_EVERY, Look};

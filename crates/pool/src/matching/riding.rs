@@ -32,20 +32,20 @@ impl<S> Matching<'_, S> {
     /// asked for what it has prepared: each backend's table is memory of its own.
     fn place_for(&self, rider: (ClientId, &Client<S>), message: &[u8]) -> Option<BackendId> {
         let mut best = None;
-        for (lease, backend) in self.backends.iter() {
-            let rank = (backend.flight().len(), lease);
+        for (backend_id, backend) in self.backends.iter() {
+            let rank = (backend.flight().len(), backend_id);
             if best.is_none_or(|best| rank < best) && self.takes_rider(rider, backend, message) {
                 best = Some(rank);
             }
         }
-        best.map(|(_, lease)| lease)
+        best.map(|(_, backend_id)| backend_id)
     }
 
     /// True if a client's statement may go out behind others at all.
     fn may_ride(&self, client: &Client<S>, message: &[u8]) -> bool {
         Riders::takes(message.len())
             && !client.is_held()
-            && client.lease().is_none()
+            && client.backend().is_none()
             && self.shapes.trusts(client.shape())
             && self.shared.code_catalogue.holds(client.statement.judged)
     }
@@ -70,18 +70,22 @@ impl<S> Matching<'_, S> {
     /// Where a client whose command waits in its input may ride: on this backend, which has room,
     /// or, if that stands in another session's state, on any other. Or the clients of one session
     /// would hold up those of another, with places free for both.
-    pub(crate) fn place_for_waiting(&self, key: ClientId, lease: BackendId) -> Option<BackendId> {
+    pub(crate) fn place_for_waiting(
+        &self,
+        key: ClientId,
+        backend_id: BackendId,
+    ) -> Option<BackendId> {
         let client = self.clients.get(key)?;
         // What stands behind a login that waits is no statement yet.
         let waits = client.state() == ClientState::Waiting;
         let input = client.input.as_ref().filter(|_| waits)?;
         let message = &input[..input.command_len()];
-        let backend = self.backends.get(lease)?;
+        let backend = self.backends.get(backend_id)?;
         if !self.may_ride(client, message) {
             return None;
         }
         if self.takes_rider((key, client), backend, message) {
-            return Some(lease);
+            return Some(backend_id);
         }
         let differs = !Rc::ptr_eq(&backend.session, &client.session);
         differs.then(|| self.place_for((key, client), message))?

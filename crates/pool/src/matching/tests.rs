@@ -162,27 +162,27 @@ impl Bench {
     }
 
     /// Loss of the last client of a backend.
-    fn affinity_of(&mut self, lease: BackendId) -> Affinity {
+    fn affinity_of(&mut self, backend: BackendId) -> Affinity {
         let matching = self.matching();
-        matching.affinity(matching.backends.get(lease).unwrap())
+        matching.affinity(matching.backends.get(backend).unwrap())
     }
 
     /// An idle backend is a client's from now on.
-    pub(super) fn lease(&mut self, client: ClientId, lease: BackendId) {
-        let backend = self.backends.get_mut(lease).unwrap();
-        assert!(backend.change_state(BackendState::Leased, NOW));
+    pub(super) fn check_out(&mut self, client: ClientId, backend_id: BackendId) {
+        let backend = self.backends.get_mut(backend_id).unwrap();
+        assert!(backend.change_state(BackendState::CheckedOut, NOW));
         self.pools.pools[backend.pool]
             .idle
-            .retain(|idle| *idle != lease);
+            .retain(|idle| *idle != backend_id);
         let client_of = self.clients.get_mut(client).unwrap();
-        let keys = (client, lease);
+        let keys = (client, backend_id);
         client_of.binding.bind(&mut backend.binding, keys);
     }
 
     /// A statement of a client is in flight on a backend.
-    pub(super) fn runs(&mut self, client: ClientId, lease: BackendId) {
+    pub(super) fn runs(&mut self, client: ClientId, backend: BackendId) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
-        self.backends.get_mut(lease).unwrap().expect(command);
+        self.backends.get_mut(backend).unwrap().expect(command);
     }
 }
 
@@ -217,12 +217,12 @@ fn of_backends_about_which_others_may_ask_one_in_the_clients_session_comes_first
             client: bench.client(0, None),
             sent: 0,
         };
-        let lease = bench.idle(0, Some(schema));
-        let backend = bench.backends.get_mut(lease).unwrap();
+        let backend_id = bench.idle(0, Some(schema));
+        let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.last_client = Some(last);
         backend.since = Time(NOW.0 - ago);
-        assert_eq!(bench.affinity_of(lease), Affinity::Counts);
-        lease
+        assert_eq!(bench.affinity_of(backend_id), Affinity::Counts);
+        backend_id
     };
     let oldest = leave(&mut bench, "other", 9);
     assert_eq!(bench.matching().pick_idle(0, client), Some(oldest));
@@ -255,8 +255,8 @@ fn what_is_reserved_goes_to_the_other_lanes() {
     let served = |bench: &mut Bench| bench.matching().front_to_serve(0).map(|w| w.client);
     assert_eq!(served(&mut bench), Some(low));
     for _ in 0..7 {
-        let (client, lease) = (bench.client(0, None), bench.idle(0, None));
-        bench.lease(client, lease);
+        let (client, backend) = (bench.client(0, None), bench.idle(0, None));
+        bench.check_out(client, backend);
     }
     assert!(bench.matching().is_reserve_reached(0));
     assert_eq!(served(&mut bench), None);
@@ -303,17 +303,17 @@ fn a_pool_without_backends_is_starved_when_its_front_waits_for_longest() {
 /// each with one statement in flight.
 fn rider_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
     let rider = bench.client(0, None);
-    let leases = [(); 2].map(|()| {
-        let (client, lease) = (bench.client(0, None), bench.idle(0, None));
-        bench.lease(client, lease);
-        bench.runs(client, lease);
-        bench.backends.get_mut(lease).unwrap().riding = Riding::Open;
-        lease
+    let backends = [(); 2].map(|()| {
+        let (client, backend) = (bench.client(0, None), bench.idle(0, None));
+        bench.check_out(client, backend);
+        bench.runs(client, backend);
+        bench.backends.get_mut(backend).unwrap().riding = Riding::Open;
+        backend
     });
     let client = bench.clients.get_mut(rider).unwrap();
     client.statement.ride = session::shapes::Ride::Text;
     client.statement.digest = 77;
-    (rider, leases)
+    (rider, backends)
 }
 
 /// The shape of this client's statement has been seen to be short, often enough.
@@ -334,9 +334,9 @@ const RIDDEN: [u8; 5] = [1, 0, 0, 0, 3];
 #[test]
 fn a_busier_backend_takes_who_may_ride_on_no_other() {
     let mut bench = Bench::new("backends_max = 2\nride_max = 3");
-    let (rider, leases) = rider_and_two(&mut bench);
+    let (rider, backends) = rider_and_two(&mut bench);
     trust_shape_of(&mut bench, rider);
-    for (busier, other) in [(leases[0], leases[1]), (leases[1], leases[0])] {
+    for (busier, other) in [(backends[0], backends[1]), (backends[1], backends[0])] {
         let second = bench.client(0, None);
         bench.runs(second, busier);
         let place = bench.matching().place_to_ride(rider, &RIDDEN);
@@ -353,7 +353,7 @@ fn a_busier_backend_takes_who_may_ride_on_no_other() {
 fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
     let mut bench = Bench::new("backends_max = 2\nride_max = 2");
     let session = bench.session(None);
-    let (rider, leases) = rider_and_two(&mut bench);
+    let (rider, backends) = rider_and_two(&mut bench);
     let message = RIDDEN;
     assert!(Rc::ptr_eq(
         &bench.clients.get(rider).unwrap().session,
@@ -362,13 +362,13 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
     assert_eq!(bench.matching().place_to_ride(rider, &message), None);
     trust_shape_of(&mut bench, rider);
     let place = bench.matching().place_to_ride(rider, &message);
-    assert!(place.is_some_and(|place| leases.contains(&place)));
+    assert!(place.is_some_and(|place| backends.contains(&place)));
     let other = bench.client(0, None);
-    bench.runs(other, leases[0]);
+    bench.runs(other, backends[0]);
     let place = bench.matching().place_to_ride(rider, &message);
-    assert_eq!(place, Some(leases[1]), "the other one is full");
+    assert_eq!(place, Some(backends[1]), "the other one is full");
     let last_client = |bench: &mut Bench, is_last: bool| {
-        let backend = bench.backends.get_mut(leases[1]).unwrap();
+        let backend = bench.backends.get_mut(backends[1]).unwrap();
         backend.reuse = Reuse::default();
         if is_last {
             backend.reuse.end_with_client();
@@ -378,9 +378,9 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
     let place = bench.matching().place_to_ride(rider, &message);
     assert_eq!(place, None, "nobody comes behind its client");
     last_client(&mut bench, false);
-    bench.runs(other, leases[1]);
+    bench.runs(other, backends[1]);
     assert_eq!(bench.matching().place_to_ride(rider, &message), None);
-    let _ = bench.backends.get_mut(leases[1]).unwrap().take_answered();
+    let _ = bench.backends.get_mut(backends[1]).unwrap().take_answered();
     bench.waits(other, LaneName::Low, 3);
     let place = bench.matching().place_to_ride(rider, &message);
     assert_eq!(place, None, "another came before");
@@ -415,11 +415,11 @@ fn what_may_become_free_is_waited_for() {
     let waiting = bench.client(0, None);
     bench.waits(waiting, LaneName::Low, 5);
     assert!(!bench.matching().gets_one_free(0), "there is none");
-    let (client, lease) = (bench.client(0, None), bench.idle(0, None));
+    let (client, backend) = (bench.client(0, None), bench.idle(0, None));
     assert!(bench.matching().gets_one_free(0), "it is idle");
-    bench.lease(client, lease);
+    bench.check_out(client, backend);
     assert!(bench.matching().gets_one_free(0), "a statement ends");
-    let transaction = &mut bench.backends.get_mut(lease).unwrap().transaction;
+    let transaction = &mut bench.backends.get_mut(backend).unwrap().transaction;
     transaction.note_status(wire::status::IN_TRANS);
     assert!(!bench.matching().gets_one_free(0));
 }
@@ -427,11 +427,11 @@ fn what_may_become_free_is_waited_for() {
 #[test]
 fn a_frozen_backend_keeps_even_its_own_client_waiting() {
     let mut bench = Bench::new(FOUR);
-    let (client, lease) = (bench.client(0, None), bench.idle(0, None));
-    bench.lease(client, lease);
-    assert!(!bench.matching().waits_for_read_back(client, lease));
-    bench.backends.get_mut(lease).unwrap().reuse.freeze();
-    assert!(bench.matching().waits_for_read_back(client, lease));
+    let (client, backend) = (bench.client(0, None), bench.idle(0, None));
+    bench.check_out(client, backend);
+    assert!(!bench.matching().waits_for_read_back(client, backend));
+    bench.backends.get_mut(backend).unwrap().reuse.freeze();
+    assert!(bench.matching().waits_for_read_back(client, backend));
 }
 
 #[test]
@@ -452,11 +452,11 @@ fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
     let reader = bench.client(0, None);
     bench.clients.get_mut(reader).unwrap().statement.digest = digest;
     bench.clients.get_mut(reader).unwrap().output = Some(Box::default());
-    let lease = bench.idle(0, None);
-    bench.lease(reader, lease);
-    bench.runs(reader, lease);
-    let backend = bench.backends.get_mut(lease).unwrap();
-    bench.slow_readers.note_held_up(lease, backend, NOW);
+    let backend_id = bench.idle(0, None);
+    bench.check_out(reader, backend_id);
+    bench.runs(reader, backend_id);
+    let backend = bench.backends.get_mut(backend_id).unwrap();
+    bench.slow_readers.note_held_up(backend_id, backend, NOW);
     let mut crowd = crate::slow_readers::Crowd {
         clients: &mut bench.clients,
         backends: &bench.backends,
@@ -495,8 +495,8 @@ fn what_is_known_to_be_long_holds_up_nobody_in_its_lane() {
 fn beside_slow_readers_at_their_share_the_low_lane_has_the_reserve() {
     let mut bench = Bench::new("backends_max = 8");
     for _ in 0..7 {
-        let (client, lease) = (bench.client(0, None), bench.idle(0, None));
-        bench.lease(client, lease);
+        let (client, backend_id) = (bench.client(0, None), bench.idle(0, None));
+        bench.check_out(client, backend_id);
     }
     assert!(bench.matching().is_reserve_reached(0));
     for n in 0..4 {

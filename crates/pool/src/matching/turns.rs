@@ -69,7 +69,7 @@ impl<S> Matching<'_, S> {
     pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
         let front = self.front_of(pool)?;
         let client = self.clients.get(front.client);
-        if client.is_some_and(|c| c.lease().is_none() && self.is_user_full(pool, c.user)) {
+        if client.is_some_and(|c| c.backend().is_none() && self.is_user_full(pool, c.user)) {
             return self.front_in(pool, LaneName::Held);
         }
         let is_low = matches!(front.lane, LaneName::Low | LaneName::Long);
@@ -121,12 +121,12 @@ impl<S> Matching<'_, S> {
     pub(crate) fn next_to_serve(&mut self, pool: usize) -> Option<(Waiting, Option<BackendId>)> {
         let waiting = self.front_to_serve(pool)?;
         let client = self.clients.get(waiting.client)?;
-        let idle = match client.lease() {
+        let idle = match client.backend() {
             Some(_) => None,
             None => self.pick_idle(pool, waiting.client),
         };
         match idle {
-            Some(lease) => Some((waiting, Some(lease))),
+            Some(backend) => Some((waiting, Some(backend))),
             None => Some((self.front_in(pool, LaneName::Held)?, None)),
         }
     }
@@ -222,12 +222,12 @@ impl<S> Matching<'_, S> {
     }
 
     /// True if a client's command waits though it has this backend: a KILL for the statement before
-    /// may still hit it; or the lease lasts only until something is read back, and others wait for
-    /// its end, so that this one must not go before theirs. Nor must one go out while what is read
-    /// back comes from a backend that stands in a schema that is not its client's, or while the
-    /// server reports its session: what is sent behind that may already stand in another one.
-    pub(crate) fn waits_for_read_back(&mut self, key: ClientId, lease: BackendId) -> bool {
-        let Some(backend) = self.backends.get(lease) else {
+    /// may still hit it; or it has the backend only until something is read back, and others wait
+    /// for its end, so that this one must not go before theirs. Nor must one go out while what is
+    /// read back comes from a backend that stands in a schema that is not its client's, or while
+    /// the server reports its session: what is sent behind that may already stand in another one.
+    pub(crate) fn waits_for_read_back(&mut self, key: ClientId, backend_id: BackendId) -> bool {
+        let Some(backend) = self.backends.get(backend_id) else {
             return false;
         };
         if backend.reuse.is_frozen() {
@@ -248,8 +248,8 @@ impl<S> Matching<'_, S> {
 
     /// True if a statement of a client that has this backend waits for its turn as well, because as
     /// many statements run as may: under `high_prio_mode = "none"`.
-    pub(crate) fn waits_with_lease(&self, key: ClientId, lease: BackendId) -> bool {
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
+    pub(crate) fn waits_with_backend(&self, key: ClientId, backend_id: BackendId) -> bool {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(backend_id))
         else {
             return false;
         };

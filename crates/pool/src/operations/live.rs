@@ -301,7 +301,7 @@ impl Maker {
             "backends": {
                 "dialling": view.census.backends_dialling,
                 "idle": view.census.backends_idle,
-                "leased": view.census.backends_leased,
+                "checked_out": view.census.backends_checked_out,
                 "max": self.source.backends_max(),
             },
             "rss_bytes": rss,

@@ -562,11 +562,11 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.counts.abandoned);
 
     Gauge Pool "onramp_pool_backends" ["state"]
-        "Connections to the server: dialling (being opened), idle, or leased (used by a client)."
+        "Connections to the server: dialling (being opened), idle, checked_out (used by a client)."
         |pool, out| {
             out.set(&["dialling"], pool.total.census.backends_dialling);
             out.set(&["idle"], pool.total.census.backends_idle);
-            out.set(&["leased"], pool.total.census.backends_leased);
+            out.set(&["checked_out"], pool.total.census.backends_checked_out);
         };
     Gauge Pool "onramp_pool_backends_max" []
         "The setting backends_max."

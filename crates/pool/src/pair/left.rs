@@ -290,7 +290,7 @@ mod tests {
         let mysql = Server::MySql(90_700);
         let statement = statement_without_text(Command::FieldList, mysql);
         let command = InFlight::own(Some(owner()), Purpose::Statement, ReplyShape::Rows);
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let summary = ReplySummary::default();
         (parts.backend).note_conditions_left(&command, &summary, Some(statement.area));
         assert_eq!(parts.backend.conditions_of, Some(owner()));
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn counts_are_not_left_to_a_backend_that_is_told_of_several_statements_first() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         ends(&mut parts, &ReplySummary::default(), true);
         assert!(parts.client.last.is_native(COUNTS));
         differs(&mut parts, |session| {
@@ -324,7 +324,7 @@ mod tests {
             (mariadb, Untracked::ROLE, Code::None, failed(1230), false),
             (mysql, several, Code::None, failed(1230), false),
         ] {
-            let mut parts = Parts::leased();
+            let mut parts = Parts::bound();
             parts.server.flavour = server;
             parts.client.statement.untracked = untracked;
             parts.client.statement.code = code;
@@ -346,7 +346,7 @@ mod tests {
         };
         let asked = COUNTS.union(Reads::DIAGNOSTICS);
         for (schema, native) in [(None, true), (Some(&b"other"[..]), false)] {
-            let mut parts = Parts::leased();
+            let mut parts = Parts::bound();
             parts.client.statement.standing = Standing::NewSchema;
             differs(&mut parts, |session| {
                 session.schema = schema.map(Into::into)
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_count_is_the_backends_only_where_nothing_of_others_stands_behind() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.client.statement.found = Found::Rows;
         ends(&mut parts, &ReplySummary::default(), true);
         assert_eq!(parts.backend.found, Some(0));

@@ -68,7 +68,7 @@ impl<S> Client<S> {
 }
 
 impl<S> Pair<'_, S> {
-    /// Decides what becomes of the lease.
+    /// Decides what becomes of the backend.
     pub(crate) fn next(&mut self) -> Next {
         self.next_of(Stay::Here)
     }
@@ -83,7 +83,7 @@ impl<S> Pair<'_, S> {
         use ClientState::{Asking, Idle, Waiting};
         let (client, backend) = (&*self.client, &*self.backend);
         // While others ride, the one whose reply comes next is not looked at yet.
-        if backend.state() != BackendState::Leased
+        if backend.state() != BackendState::CheckedOut
             || !backend.flight().is_empty()
             || backend.reuse.is_frozen()
             || !matches!(client.state(), Idle | Waiting | Asking)
@@ -206,8 +206,8 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_ends_where_nothing_is_left() {
-        let mut parts = Parts::leased();
+    fn a_backend_is_free_where_nothing_is_left() {
+        let mut parts = Parts::bound();
         parts.client.touched = Some(Box::default());
         parts.client.last.owed.failed = true;
         assert_eq!(parts.pair().next(), Next::Free);
@@ -217,16 +217,16 @@ mod tests {
 
     #[test]
     fn nothing_is_decided_while_something_is_under_way() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let own = InFlight::own(Some(owner()), Purpose::Warnings, ReplyShape::Results);
         parts.backend.expect(own);
         assert_eq!(parts.pair().next(), Next::Wait);
         answer(&mut parts);
         assert_eq!(parts.pair().next(), Next::Free);
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.reuse.freeze();
         assert_eq!(parts.pair().next(), Next::Wait, "a KILL may still hit it");
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         assert!(parts.client.change_state(ClientState::Running, NOW));
         assert_eq!(parts.pair().next(), Next::Wait);
         // A backend without a client is nobody's to give away.
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn who_waits_or_asks_for_a_kill_rests_too() {
         for state in [ClientState::Waiting, ClientState::Asking] {
-            let mut parts = Parts::leased();
+            let mut parts = Parts::bound();
             assert!(parts.client.change_state(state, NOW));
             assert_eq!(parts.pair().next(), Next::Free);
         }
@@ -244,10 +244,10 @@ mod tests {
 
     #[test]
     fn a_transaction_or_a_pin_keeps_the_backend() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
         assert_eq!(parts.pair().next(), Next::Keep);
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.client.pins.add(PinReason::FailedCode, None, NOW.0);
         parts.client.last.owed.changed = Properties::ROLE;
         assert_eq!(parts.pair().next(), Next::Keep, "it stays where that is");
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_transaction_is_asked_for_conditions_only_where_its_state_is_unknown() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
         parts.client.last.own(Reads::DIAGNOSTICS);
         parts.client.last.owed.warnings = true;
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn who_keeps_a_backend_with_some_of_its_conditions_has_them_read_back() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.client.pins.add(PinReason::FailedCode, None, NOW.0);
         parts.client.last.own(Reads::DIAGNOSTICS);
         parts.client.last.owed.warnings = true;
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn conditions_come_first_and_all_properties_in_one_question() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let owed = &mut parts.client.last.owed;
         owed.warnings = true;
         owed.changed = Properties::INSERT_ID.union(Properties::ROLE);
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_count_that_only_the_backend_knows_is_asked_before_anything_takes_it_away() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
         parts.client.last.owed.changed = Properties::FOUND_ROWS;
         let question = asked(&mut parts);
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn sets_that_are_not_reported_are_told_again_even_in_a_transaction() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
         let touched = Touched {
             sets: vec![b"SET time_zone=@@time_zone".to_vec()],
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_report_that_is_owed_is_fetched_outside_of_transactions() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.reports = Reports::Due(Explanation::None);
         let commands = asked(&mut parts);
         assert!(commands.contains("START TRANSACTION"), "{commands}");
@@ -336,7 +336,7 @@ mod tests {
             parts.purposes(),
             [Purpose::Reports(false), Purpose::Reports(true)]
         );
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.reports = Reports::Due(Explanation::None);
         parts.backend.transaction.note_begin_sent();
         assert_eq!(parts.pair().next(), Next::Keep);
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn names_that_cannot_be_asked_pin_and_leave_nothing_to_ask() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let mut session = (*parts.client.session).clone();
         session.put(b"character_set_client", b"latin1");
         session.put(b"character_set_connection", b"latin1");

@@ -338,7 +338,7 @@ mod tests {
             (Purpose::Begin, Behind::Unknown),
             (Purpose::Joined(true), Behind::NotRun),
         ] {
-            let mut parts = Parts::leased();
+            let mut parts = Parts::bound();
             let after = answered(&mut parts, purpose, &refused);
             assert_eq!(after, After::Unrestored(behind));
         }
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_backend_stands_restored_behind_the_last_command_and_counts_as_accepted() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.epoch = 5;
         let after = answered(&mut parts, Purpose::Restore(false), &ok());
         assert_eq!(after, After::Nothing);
@@ -365,7 +365,7 @@ mod tests {
             (Standing::Joined, more, false),
             (Standing::Anywhere, ok(), false),
         ] {
-            let mut parts = Parts::leased();
+            let mut parts = Parts::bound();
             runs(&mut parts, standing);
             let after = answered(&mut parts, Purpose::Joined(true), &summary);
             assert_eq!(matches!(after, After::Lose(_)), lost, "{after:?}");
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_set_that_is_told_again_is_taken_and_one_that_failed_pins() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let touched = Touched {
             awaited: 2,
             ..Touched::default()
@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_report_completes_what_was_owed() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.reports = Reports::Due(Explanation::Lasting);
         let mut told = reported("time_zone", "+01:00");
         told.due = Some(Explanation::Lasting);
@@ -421,13 +421,13 @@ mod tests {
     fn the_trace_of_code_that_failed_pins_unless_the_code_is_known() {
         let row = [b"\x10\0\0\x05", TRACE, b"\x03why"].concat();
         for (trace, pins) in [(Trace::Unasked, true), (Trace::Known, false)] {
-            let mut parts = Parts::leased();
+            let mut parts = Parts::bound();
             parts.client.last.owed.trace = trace;
             let after = collected(&mut parts, Purpose::Warnings, &ok(), &row);
             assert_eq!(after, After::Settle);
             assert_eq!(parts.client.is_pinned_for(PinReason::FailedCode), pins);
         }
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         collected(&mut parts, Purpose::Warnings, &ok(), b"\x04Note\x041051");
         assert!(!parts.client.is_pinned());
     }
@@ -440,7 +440,7 @@ mod tests {
         };
         let purposes = [Purpose::Begin, Purpose::Warnings, Purpose::Retold];
         for purpose in purposes.into_iter().chain([Purpose::Reports(true)]) {
-            let mut parts = Parts::leased();
+            let mut parts = Parts::bound();
             parts.client.capabilities = SESSION_TRACK;
             let after = answered(&mut parts, purpose, &broken);
             assert!(matches!(after, After::Lose(_)), "{purpose:?}: {after:?}");
@@ -456,7 +456,7 @@ mod tests {
             };
             Purpose::ReadBack(question.asked())
         };
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let holdings = asked(Properties::HOLDINGS);
         assert_eq!(answered(&mut parts, holdings, &error(1205)), After::GoOn);
         let role = asked(Properties::ROLE);
@@ -471,14 +471,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_prepared_ahead_is_the_error_of_its_execution() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         assert!(parts.client.change_state(ClientState::Restoring, NOW));
         parts.client.keep_input(b"\x01\0\0\0\x17");
         let after = collected(&mut parts, Purpose::Ahead, &error(1146), b"its error");
         assert_eq!(after, After::Replay(b"its error".to_vec()));
         assert_eq!(parts.client.state(), ClientState::Idle);
         assert!(parts.client.input.is_none(), "the command is answered");
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         assert!(parts.client.change_state(ClientState::Restoring, NOW));
         parts.client.keep_input(b"\x01\0\0\0\x17");
         assert_eq!(answered(&mut parts, Purpose::Ahead, &ok()), After::Ready);

@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_is_noted_does_not_depend_on_whom_it_is_for() {
-        let [mut one, mut other] = [Parts::leased(), Parts::leased()];
+        let [mut one, mut other] = [Parts::bound(), Parts::bound()];
         let to_client = sent(&mut one, true);
         let to_nobody = sent(&mut other, false);
         assert_eq!(one.backend.summary.changes, other.backend.summary.changes);
@@ -202,21 +202,21 @@ mod tests {
 
     #[test]
     fn the_schema_of_a_backend_that_stands_elsewhere_is_not_the_clients() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         assert!(names_schema(&sent(&mut parts, true)));
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.backend.schema = SchemaThere::Another;
         assert!(!names_schema(&sent(&mut parts, true)));
     }
 
     #[test]
     fn a_schema_that_may_be_of_a_statement_before_is_told_later() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.client.statement = Statement::plain(ReplyShape::Results);
         parts.client.statement.extent = Extent::OneInSchema;
         parts.backend.eofs = true;
         assert!(names_schema(&sent(&mut parts, true)), "all is reported");
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.client.statement = Statement::plain(ReplyShape::Results);
         parts.client.statement.extent = Extent::OneInSchema;
         parts.backend.eofs = true;

@@ -2,11 +2,11 @@
 //!
 //! The problem: SHOW WARNINGS, GET DIAGNOSTICS, `@@warning_count`, ROW_COUNT() and FOUND_ROWS() ask
 //! the session about its last statement, and the backend that ran it may have served others since.
-//! The mechanism: counts are taken from the reply, warnings are read back when the lease ends
-//! (`next.rs`), and both stay with the client. A question that its backend cannot answer
+//! The mechanism: counts are taken from the reply, warnings are read back when the backend is
+//! checked in (`next.rs`), and both stay with the client. A question that its backend cannot answer
 //! is answered from there: rows that were kept are sent again, numbers are put into the text as
-//! expressions of the same type ([`sql::own_id`]), GET DIAGNOSTICS becomes a SET of the same
-//! values ([`sql::asked`]).
+//! expressions of the same type ([`sql::own_id`]), GET DIAGNOSTICS becomes a SET of the same values
+//! ([`sql::asked`]).
 //!
 //! Most statements clear the warnings before them, some leave them, and whether one has tables
 //! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11

@@ -85,7 +85,7 @@ mod tests {
     /// What the client's backend still has of its last statement behind a question for this, and
     /// its FOUND_ROWS() there, if that is known; before it has all, and it is 7.
     fn left(purpose: Purpose, server: Server, row_count: RowCount) -> (Reads, Option<u64>) {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         parts.server.flavour = server;
         parts.client.last.own(ALL);
         parts.client.last.row_count = row_count;
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn conditions_are_asked_for_once() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let owed = &mut parts.client.last.owed;
         (owed.warnings, owed.failed) = (true, true);
         let out = parts.pair().ask_for_conditions();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn each_set_is_told_again_and_waited_for() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         assert!(parts.pair().retell().is_empty(), "there is none");
         let sets = [&b"SET a=1"[..], b"SET b=2"].map(<[u8]>::to_vec);
         let touched = Touched {

@@ -1,10 +1,10 @@
 //! Reports for which an EOF packet has no room.
 //!
 //! The problem: a backend without CLIENT_DEPRECATE_EOF ends a result set with an EOF packet, and an
-//! ERR packet is no longer either, so what the trackers have to report comes with a
-//! later OK, which may be the answer to another client. The mechanism: [`Reports`] says whether the
-//! server may owe a report. Before the lease ends the pool sends a command whose OK has it, and
-//! takes it as that of the client's last statement.
+//! ERR packet is no longer either, so what the trackers have to report comes with a later OK, which
+//! may be the answer to another client. The mechanism: [`Reports`] says whether the server may owe
+//! a report. Before the backend is checked in, the pool sends a command whose OK has it, and takes
+//! it as that of the client's last statement.
 //!
 //! What servers do (MariaDB 10.11, MySQL 9.7): MySQL adds the report to its next OK, whichever that
 //! is, so COM_PING fetches it, at any time. MariaDB says by SERVER_SESSION_STATE_CHANGED in the EOF

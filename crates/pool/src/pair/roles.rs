@@ -1,8 +1,8 @@
 //! Roles (SET ROLE) follow their client as a part of its session.
 //!
 //! The problem: a session's role decides what its statements may do, and no tracker tells which it
-//! is. The mechanism: a statement that may set it says so ([`sql::classify`]); before its lease
-//! ends CURRENT_ROLE() is asked, and the answer becomes what stands behind `SET ROLE` to be in that
+//! is. The mechanism: a statement that may set it says so ([`sql::classify`]); before checkin
+//! CURRENT_ROLE() is asked, and the answer becomes what stands behind `SET ROLE` to be in that
 //! role again ([`argument_of`]). It is restored in front of everything else, because a schema may
 //! be open to the role alone. Only `SET ROLE NONE` is certain to go well, any other is joined with
 //! the text or waited for.

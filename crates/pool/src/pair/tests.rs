@@ -56,7 +56,7 @@ impl Parts {
     }
 
     /// The same where the client is between two statements and has the backend.
-    pub(super) fn leased() -> Parts {
+    pub(super) fn bound() -> Parts {
         let mut parts = Parts::new();
         let (client, backend) = (&mut parts.client, &mut parts.backend);
         client.login = None;
@@ -64,7 +64,7 @@ impl Parts {
         for state in [
             BackendState::Preparing,
             BackendState::Idle,
-            BackendState::Leased,
+            BackendState::CheckedOut,
         ] {
             assert!(backend.change_state(state, NOW));
         }

@@ -1,12 +1,12 @@
 //! User variables (`@a`) follow their client as values.
 //!
 //! The problem: a user variable lives in one server session, and no tracker tells its value. The
-//! mechanism: the text names the variables that it may set ([`touched`]); when the lease would end,
-//! they are read back once, with type and collation, and each becomes the literal that restores
-//! it ([`literal_of`]): a part of the session, restored by difference like any other. What no
-//! literal gives back exactly, and what is too long or too much to carry, pins, and is read again
-//! whenever the client may have set it to something else. A value that is too long stays on the
-//! server: the question is bounded, whatever the values are ([`value_max`]). Names that are too
+//! mechanism: the text names the variables that it may set ([`touched`]); when the backend would be
+//! checked in, they are read back once, with type and collation, and each becomes the literal that
+//! restores it ([`literal_of`]): a part of the session, restored by difference like any other. What
+//! no literal gives back exactly, and what is too long or too much to carry, pins, and is read
+//! again whenever the client may have set it to something else. A value that is too long stays on
+//! the server: the question is bounded, whatever the values are ([`value_max`]). Names that are too
 //! long or too many pin for good.
 //!
 //! The client's next statement may stand behind the question already. The answer counts unless that
@@ -311,7 +311,7 @@ mod tests {
     /// True if a question about user variables still counts when a statement that sets these, and
     /// the clock if it does, has been sent behind it; and whether they are to be asked for again.
     fn asked_behind(names: &[&str], clock: u8) -> (bool, bool) {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let asked = Touched {
             names: vec![b"a"[..].into()],
             ..Touched::default()
@@ -375,7 +375,7 @@ mod tests {
 
     /// What is left to be read back behind statements that set these.
     fn left_to_read(names: &[&str]) -> usize {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         for name in names {
             parts.client.touching = Some(Box::new(Touched {
                 names: vec![name.as_bytes().into()],
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn a_question_that_is_longer_than_a_command_is_not_asked() {
         let asks = |packet_max: usize| {
-            let mut parts = Parts::leased();
+            let mut parts = Parts::bound();
             parts.client.touched = Some(Box::new(Touched {
                 names: vec![[b'n'; 100].as_slice().into()],
                 ..Touched::default()

@@ -30,7 +30,9 @@ impl<'a, S> ClientView<'a, S> {
         backends: &'a Slots<Backend<S>, BackendId>,
     ) -> Option<ClientView<'a, S>> {
         let client = clients.get(key)?;
-        let backend = client.lease().and_then(|lease| backends.get(lease));
+        let backend = client
+            .backend()
+            .and_then(|backend_id| backends.get(backend_id));
         Some(ClientView {
             key,
             client,
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_backend_in_somebody_elses_session_does_not_tell_whether_the_client_commits() {
-        let mut parts = Parts::leased();
+        let mut parts = Parts::bound();
         let mut off = Session::default();
         off.put(b"autocommit", b"OFF");
         let (on, off) = (parts.client.session.clone(), Rc::new(off));

@@ -5,7 +5,7 @@
 //! The mechanism: one count of free slots. A slot is taken before a dial and given back after the
 //! close, so no instant exceeds the whole. Each group has a *share*, an even one:
 //! - below it a slot is the group's by right; who is above its own owes it one, and gives it back
-//!   as soon as a lease of its ends ([`Owed::AtOnce`]);
+//!   as soon as a backend of its is checked in ([`Owed::AtOnce`]);
 //! - above it the group borrows, from what nobody else may claim, the oldest want first; who has
 //!   idle backends that it has not used for a while lends them ([`Owed::Idle`]).
 //!
@@ -158,8 +158,8 @@ impl Budget {
     }
 
     /// Makes the whole another one, at least a slot for each group and at most what it was made
-    /// with; `true` when that is new. What groups hold above it they owe, by the end of their next
-    /// leases. By one thread only.
+    /// with; `true` when that is new. What groups hold above it they owe, until their next
+    /// checkin. By one thread only.
     pub(crate) fn set_total(&self, total: usize) -> bool {
         let total = total.max(self.shares.len());
         let old = self.total.swap(total, SeqCst);
@@ -227,8 +227,8 @@ impl Budget {
         free > 0 && self.shares[index].held() < self.most && free > self.left_to_others(index)
     }
 
-    /// True if group `index`, in which no client has `unused` backends, has leased as many as the
-    /// low lane may have: the rest is for statements of high priority and for logins, so that
+    /// True if group `index`, in which no client has `unused` backends, has checked out as many as
+    /// the low lane may have: the rest is for statements of high priority and for logins, so that
     /// clients which all wait for one lock leave them some.
     pub(crate) fn is_reserve_reached(&self, index: usize, unused: usize) -> bool {
         let reserved = self.reserved(index);

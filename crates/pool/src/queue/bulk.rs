@@ -80,9 +80,9 @@ impl Bulk {
 
     /// Has a backend read in the next turn, which comes at once. One that stands in the line is
     /// read when that is served: until then the group may sleep.
-    pub(crate) fn read_at_once(&mut self, lease: BackendId) {
-        if !self.has_reply_of(lease) && !self.at_once.contains(&lease) {
-            self.at_once.push(lease);
+    pub(crate) fn read_at_once(&mut self, backend: BackendId) {
+        if !self.has_reply_of(backend) && !self.at_once.contains(&backend) {
+            self.at_once.push(backend);
         }
     }
 
@@ -97,13 +97,13 @@ impl Bulk {
     }
 
     /// True if a backend is read in the next turn.
-    pub(crate) fn reads_at_once(&self, lease: BackendId) -> bool {
-        self.at_once.contains(&lease)
+    pub(crate) fn reads_at_once(&self, backend: BackendId) -> bool {
+        self.at_once.contains(&backend)
     }
 
     /// True if a backend's long reply goes on in a later turn.
-    pub(crate) fn has_reply_of(&self, lease: BackendId) -> bool {
-        self.line.contains(&Piece::Reply(lease))
+    pub(crate) fn has_reply_of(&self, backend: BackendId) -> bool {
+        self.line.contains(&Piece::Reply(backend))
     }
 
     /// A short statement has been answered.
@@ -160,15 +160,15 @@ mod tests {
 
     #[test]
     fn a_backend_is_read_at_once_or_when_the_line_is_served() {
-        let lease = BackendId::from_parts(1, 0);
+        let backend = BackendId::from_parts(1, 0);
         let mut bulk = Bulk::default();
-        bulk.read_at_once(lease);
-        bulk.read_at_once(lease);
-        assert!(bulk.turns_at_once() && bulk.reads_at_once(lease));
-        assert_eq!(bulk.take_at_once(), [lease]);
+        bulk.read_at_once(backend);
+        bulk.read_at_once(backend);
+        assert!(bulk.turns_at_once() && bulk.reads_at_once(backend));
+        assert_eq!(bulk.take_at_once(), [backend]);
         assert!(!bulk.turns_at_once());
-        bulk.push(Piece::Reply(lease));
-        bulk.read_at_once(lease);
+        bulk.push(Piece::Reply(backend));
+        bulk.read_at_once(backend);
         assert!(!bulk.turns_at_once(), "the group may sleep until then");
     }
 

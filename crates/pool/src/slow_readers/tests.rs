@@ -59,21 +59,21 @@ fn statements_of_others_behind_a_reply_are_riders() {
 fn a_backend_that_is_held_up_is_looked_at_when_its_reader_is_slow() {
     let mut readers = readers();
     let mut backends = Slots::default();
-    let lease = backends.insert(backend(&[Some(key(1))]));
+    let backend_id = backends.insert(backend(&[Some(key(1))]));
     let next = |readers: &SlowReaders, backends: &Slots<_, _>, wait, now| {
         readers.next_relief(backends, wait, now)
     };
     assert_eq!(next(&readers, &backends, true, NOW), Time::NEVER);
     for later in [0, 1] {
         let now = NOW + Duration::from_millis(later);
-        readers.note_held_up(lease, backends.get_mut(lease).unwrap(), now);
+        readers.note_held_up(backend_id, backends.get_mut(backend_id).unwrap(), now);
     }
-    assert_eq!(readers.held_up, [lease], "it is noted once");
+    assert_eq!(readers.held_up, [backend_id], "it is noted once");
     assert_eq!(next(&readers, &backends, true, NOW), NOW + SLOW_AFTER);
     assert_eq!(next(&readers, &backends, false, NOW), Time::NEVER);
     // Those who ride behind it wait, whoever else does.
     let rider = InFlight::own(Some(key(2)), Purpose::Statement, ReplyShape::Results);
-    backends.get_mut(lease).unwrap().expect(rider);
+    backends.get_mut(backend_id).unwrap().expect(rider);
     assert_eq!(next(&readers, &backends, false, NOW), NOW + SLOW_AFTER);
     let slow = NOW + SLOW_AFTER;
     assert_eq!(
@@ -88,13 +88,13 @@ fn what_a_client_keeps_a_backend_from_and_what_is_off_its_backend_is_counted() {
     let (mut readers, mut backends) = (readers(), Slots::default());
     let mut clients = Slots::default();
     let reader = clients.insert(client());
-    let lease = backends.insert(backend(&[Some(reader)]));
+    let backend_id = backends.insert(backend(&[Some(reader)]));
     let (on, of) = (
         clients.get_mut(reader).unwrap(),
-        backends.get_mut(lease).unwrap(),
+        backends.get_mut(backend_id).unwrap(),
     );
-    on.binding.bind(&mut of.binding, (reader, lease));
-    readers.note_held_up(lease, of, NOW);
+    on.binding.bind(&mut of.binding, (reader, backend_id));
+    readers.note_held_up(backend_id, of, NOW);
     assert_eq!(
         readers.count(&clients, &backends),
         (0, 0, 0),
@@ -132,7 +132,7 @@ struct Bench {
     backends: Slots<Backend<()>, BackendId>,
     shared: Shared,
     readers: SlowReaders,
-    leases: Vec<BackendId>,
+    backend_ids: Vec<BackendId>,
     owners: Vec<ClientId>,
 }
 
@@ -148,13 +148,13 @@ impl Bench {
             backends: Slots::default(),
             shared: shared(settings),
             readers: readers(),
-            leases: Vec::new(),
+            backend_ids: Vec::new(),
             owners: Vec::new(),
         };
         for _ in 0..count {
-            let (owner, lease) = bench.starts();
-            let backend = bench.backends.get_mut(lease).unwrap();
-            bench.readers.note_held_up(lease, backend, NOW);
+            let (owner, backend_id) = bench.starts();
+            let backend = bench.backends.get_mut(backend_id).unwrap();
+            bench.readers.note_held_up(backend_id, backend, NOW);
             let client = bench.clients.get_mut(owner).unwrap();
             client.output = Some(Box::default());
         }
@@ -166,22 +166,24 @@ impl Bench {
         let mut asks = client();
         asks.statement.digest = DIGEST;
         let owner = self.clients.insert(asks);
-        let lease = self.backends.insert(backend(&[Some(owner)]));
+        let backend_id = self.backends.insert(backend(&[Some(owner)]));
         let (client, backend) = (
             self.clients.get_mut(owner).unwrap(),
-            self.backends.get_mut(lease).unwrap(),
+            self.backends.get_mut(backend_id).unwrap(),
         );
         for state in [
             BackendState::Preparing,
             BackendState::Idle,
-            BackendState::Leased,
+            BackendState::CheckedOut,
         ] {
             assert!(backend.change_state(state, NOW));
         }
-        client.binding.bind(&mut backend.binding, (owner, lease));
-        self.leases.push(lease);
+        client
+            .binding
+            .bind(&mut backend.binding, (owner, backend_id));
+        self.backend_ids.push(backend_id);
         self.owners.push(owner);
-        (owner, lease)
+        (owner, backend_id)
     }
 
     fn relieve(&mut self, long: bool, now: Time) -> Vec<Relief> {
@@ -218,11 +220,11 @@ fn a_text_is_long_from_the_moment_at_which_its_reader_is_slow() {
         assert!(bench.readers.is_long(DIGEST));
     }
     // One run counts once, and as slow when it ends.
-    bench.readers.statement_ended(bench.leases[0], DIGEST);
-    for lease in 1..=3 {
+    bench.readers.statement_ended(bench.backend_ids[0], DIGEST);
+    for backend in 1..=3 {
         bench
             .readers
-            .statement_ended(BackendId::from_parts(90 + lease, 0), DIGEST);
+            .statement_ended(BackendId::from_parts(90 + backend, 0), DIGEST);
     }
     assert!(bench.readers.is_long(DIGEST));
     bench
@@ -236,15 +238,15 @@ fn what_is_long_counts_from_its_start_to_its_end() {
     let mut bench = Bench::new("backends_max = 8", 3);
     assert!(bench.relieve(false, SLOW).is_empty());
     assert!(!bench.is_squeezed(), "three of four");
-    let (owner, lease) = bench.starts();
-    bench.readers.start_long(lease, owner);
+    let (owner, backend) = bench.starts();
+    bench.readers.start_long(backend, owner);
     assert!(bench.is_squeezed() && !bench.is_over());
     assert!(bench.relieve(false, SLOW).is_empty());
     assert!(bench.is_squeezed(), "it has not become slow, and counts");
-    bench.readers.statement_ended(lease, DIGEST);
+    bench.readers.statement_ended(backend, DIGEST);
     assert!(!bench.is_squeezed());
-    bench.readers.start_long(lease, owner);
-    bench.backends.get_mut(lease).unwrap().take_answered();
+    bench.readers.start_long(backend, owner);
+    bench.backends.get_mut(backend).unwrap().take_answered();
     bench.relieve(false, SLOW);
     assert!(!bench.is_squeezed(), "nothing is in flight any more");
 }
@@ -254,21 +256,24 @@ fn those_beyond_the_share_are_taken_off_and_one_within_it_for_long_ones_that_wai
     let mut bench = Bench::new("backends_max = 8", 6);
     let relief = bench.relieve(false, SLOW);
     assert!(bench.is_over());
-    assert_eq!(relief, [0, 1].map(|n| Relief::TakeOff(bench.leases[n])));
+    assert_eq!(
+        relief,
+        [0, 1].map(|n| Relief::TakeOff(bench.backend_ids[n]))
+    );
     // The two on their way count until their replies have ended.
     assert!(bench.relieve(true, SLOW).is_empty() && bench.is_over());
     for n in [0, 1] {
-        let lease = bench.leases[n];
-        bench.readers.statement_ended(lease, DIGEST);
-        bench.backends.get_mut(lease).unwrap().take_answered();
-        bench.backends.get_mut(lease).unwrap().held_up_since = None;
+        let backend = bench.backend_ids[n];
+        bench.readers.statement_ended(backend, DIGEST);
+        bench.backends.get_mut(backend).unwrap().take_answered();
+        bench.backends.get_mut(backend).unwrap().held_up_since = None;
         let client = bench.clients.get_mut(bench.owners[n]).unwrap();
         client.output = None;
     }
     assert!(bench.relieve(false, SLOW).is_empty());
     assert!(bench.is_squeezed() && !bench.is_over());
     let relief = bench.relieve(true, SLOW);
-    assert_eq!(relief, [Relief::TakeOff(bench.leases[2])]);
+    assert_eq!(relief, [Relief::TakeOff(bench.backend_ids[2])]);
     assert!(bench.relieve(true, SLOW).is_empty(), "one at a time");
 }
 

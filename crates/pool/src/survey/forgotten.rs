@@ -62,7 +62,7 @@ impl<N: Net> Survey<'_, N> {
                 (!lane_has()).then_some("it waits in a lane that does not have it")
             }
             ClientState::Waiting => {
-                let waits = client.lease().is_some() || client.last.is_asked_elsewhere();
+                let waits = client.backend().is_some() || client.last.is_asked_elsewhere();
                 (!waits).then_some("it waits for nothing")
             }
             ClientState::Running | ClientState::Restoring => {
@@ -76,7 +76,11 @@ impl<N: Net> Survey<'_, N> {
     /// What a client whose bytes are wanted has, though it stands in no line.
     fn why_unread(&self, key: ClientId, client: &Client<N::Sock>) -> Option<&'static str> {
         if self.inputs.holds_up(key)
-            || client.has_fed_enough(client.lease().and_then(|lease| self.backends.get(lease)))
+            || client.has_fed_enough(
+                client
+                    .backend()
+                    .and_then(|backend| self.backends.get(backend)),
+            )
         {
             return None;
         }

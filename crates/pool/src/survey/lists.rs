@@ -54,8 +54,8 @@ impl<S> Backend<S> {
                 BackendState::Dialling => "dialling",
                 BackendState::Preparing => "preparing",
                 BackendState::Idle => "idle",
-                BackendState::Leased if self.flight().is_empty() => "held",
-                BackendState::Leased => "running",
+                BackendState::CheckedOut if self.flight().is_empty() => "held",
+                BackendState::CheckedOut => "running",
             },
             state_seconds: now.since(self.since).as_secs_f64(),
             age_seconds: now.since(self.born).as_secs_f64(),
@@ -88,7 +88,7 @@ impl<N: Net> Survey<'_, N> {
         let lines = self.backends.iter().map(|(_, backend)| {
             let pool = self.pools.pools.get(backend.pool);
             let account = pool.map_or_else(String::new, |pool| pool.key.user.clone());
-            let client = backend.lease().and_then(|client| self.clients.get(client));
+            let client = backend.client().and_then(|client| self.clients.get(client));
             backend.listed(account, client.map(|client| client.id), self.index, now)
         });
         Said::Backends(lines.collect())

@@ -30,11 +30,11 @@ impl<N: Net> Survey<'_, N> {
         };
         let mut records = ClientRecords::default();
         record::put(&mut records.client, client, &beside);
-        if let Some(lease) = client.lease() {
-            let backend = self.backends.get(lease).ok_or(Stays::Busy)?;
+        if let Some(backend_id) = client.backend() {
+            let backend = self.backends.get(backend_id).ok_or(Stays::Busy)?;
             let mut out = Vec::new();
-            record::put_lease(&mut out, client, backend, self.net.now());
-            records.lease = Some(out);
+            record::put_bound_backend(&mut out, client, backend, self.net.now());
+            records.backend = Some(out);
         }
         match records.len() > RECORD_BYTES_MAX {
             true => Err(Stays::Refused),

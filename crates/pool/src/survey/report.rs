@@ -63,7 +63,7 @@ impl<S> ClientView<'_, S> {
             ClientState::Moving => "moving",
             ClientState::Leaving => "leaving",
         };
-        let lease = match backend {
+        let thread = match backend {
             Some(backend) if backend.in_transaction() => {
                 format!("in a transaction on thread {}", backend.thread)
             }
@@ -78,7 +78,7 @@ impl<S> ClientView<'_, S> {
             true => "not pinned".to_string(),
         };
         let text = format!(
-            "client {} account '{account}' {state} {lease}, {pin}{}",
+            "client {} account '{account}' {state} {thread}, {pin}{}",
             client.id,
             client.reading(now)
         );

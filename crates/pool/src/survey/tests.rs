@@ -111,18 +111,18 @@ impl Bench {
     }
 
     /// A client has a backend.
-    fn lease(&mut self, client: ClientId, lease: BackendId) {
-        let backend = self.backends.get_mut(lease).unwrap();
-        assert!(backend.change_state(BackendState::Leased, NOW));
-        let keys = (client, lease);
+    fn check_out(&mut self, client: ClientId, backend_id: BackendId) {
+        let backend = self.backends.get_mut(backend_id).unwrap();
+        assert!(backend.change_state(BackendState::CheckedOut, NOW));
+        let keys = (client, backend_id);
         let client = self.clients.get_mut(client).unwrap();
         client.binding.bind(&mut backend.binding, keys);
     }
 
     /// A statement of a client is in flight on a backend.
-    fn runs(&mut self, client: ClientId, lease: BackendId) {
+    fn runs(&mut self, client: ClientId, backend: BackendId) {
         let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
-        self.backends.get_mut(lease).unwrap().expect(command);
+        self.backends.get_mut(backend).unwrap().expect(command);
         let client = self.clients.get_mut(client).unwrap();
         assert!(client.change_state(ClientState::Running, NOW));
     }
@@ -152,8 +152,8 @@ impl Bench {
 fn who_is_here_is_counted_by_what_it_does() {
     let mut bench = Bench::new();
     let (one, two) = (bench.client(), bench.client());
-    let (lease, _idle) = (bench.backend(), bench.backend());
-    bench.lease(one, lease);
+    let (backend, _idle) = (bench.backend(), bench.backend());
+    bench.check_out(one, backend);
     bench.pin(one);
     // A pin without a backend keeps none from others.
     bench.pin(two);
@@ -164,7 +164,10 @@ fn who_is_here_is_counted_by_what_it_does() {
     bench.counts.accepted = 5;
     let census = bench.survey().census();
     assert_eq!((census.clients, census.pinned, census.waiting), (2, 1, 1));
-    assert_eq!((census.backends_leased, census.counts.accepted), (1, 5));
+    assert_eq!(
+        (census.backends_checked_out, census.counts.accepted),
+        (1, 5)
+    );
     let view = bench.survey().view(Turns::default());
     assert_eq!(view.at, NOW);
     assert_eq!(view.census.pinned, 1);
@@ -215,9 +218,9 @@ fn the_longest_reply_that_waits_on_its_backend_is_found() {
     let mut bench = Bench::new();
     assert_eq!(bench.survey().longest_untaken(), (0, false));
     for len in [9, 20] {
-        let (client, lease) = (bench.client(), bench.backend());
-        bench.lease(client, lease);
-        bench.runs(client, lease);
+        let (client, backend) = (bench.client(), bench.backend());
+        bench.check_out(client, backend);
+        bench.runs(client, backend);
         bench.has_untaken(client, len);
     }
     assert_eq!(bench.survey().longest_untaken(), (20, false));
@@ -230,7 +233,7 @@ fn the_longest_reply_that_waits_on_its_backend_is_found() {
 #[test]
 fn whoever_stands_in_no_line_is_named() {
     let mut bench = Bench::new();
-    let (client, lease) = (bench.client(), bench.backend());
+    let (client, backend) = (bench.client(), bench.backend());
     assert_eq!(bench.survey().forgotten(), None);
     let readable = Event {
         token: client.token(),
@@ -258,21 +261,21 @@ fn whoever_stands_in_no_line_is_named() {
     assert!(said.ends_with("a lane that does not have it"), "{said}");
     bench.clients.remove(client);
     let client = bench.client();
-    bench.lease(client, lease);
+    bench.check_out(client, backend);
     let running = bench.clients.get_mut(client).unwrap();
     assert!(running.change_state(ClientState::Running, NOW));
     let said = bench.forgotten();
     assert!(said.ends_with("nothing of it is in flight"), "{said}");
     bench
         .backends
-        .get_mut(lease)
+        .get_mut(backend)
         .unwrap()
         .transport
         .note(readable);
     bench.clients.remove(client);
     let said = bench.forgotten();
     assert!(said.ends_with("it stands in no line"), "{said}");
-    bench.bulk.read_at_once(lease);
+    bench.bulk.read_at_once(backend);
     assert_eq!(bench.forgotten(), "");
 }
 
@@ -293,8 +296,8 @@ fn clients_are_listed_page_by_page() {
 #[test]
 fn a_line_says_what_a_client_and_a_backend_do() {
     let mut bench = Bench::new();
-    let (client, lease) = (bench.client(), bench.backend());
-    bench.lease(client, lease);
+    let (client, backend) = (bench.client(), bench.backend());
+    bench.check_out(client, backend);
     bench.pin(client);
     let lines = |bench: &Bench| {
         let Said::Clients(mut clients, _) = bench.survey().client_lines(0) else {
@@ -311,7 +314,7 @@ fn a_line_says_what_a_client_and_a_backend_do() {
     assert_eq!(of_client.pinned_seconds, Some(3.0));
     assert_eq!((of_backend.state, of_backend.in_flight), ("held", 0));
     assert_eq!(of_backend.client, Some(of_client.id));
-    bench.runs(client, lease);
+    bench.runs(client, backend);
     let (_, of_backend) = lines(&bench);
     assert_eq!((of_backend.state, of_backend.in_flight), ("running", 1));
     // Nobody is named before its name is proven.
@@ -322,8 +325,8 @@ fn a_line_says_what_a_client_and_a_backend_do() {
 #[test]
 fn the_report_has_a_line_for_each_client_and_the_sum() {
     let mut bench = Bench::new();
-    let (client, lease) = (bench.client(), bench.backend());
-    bench.lease(client, lease);
+    let (client, backend) = (bench.client(), bench.backend());
+    bench.check_out(client, backend);
     bench.pin(client);
     let lines = bench.survey().report();
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
@@ -347,7 +350,7 @@ fn who_has_left_is_not_packed() {
     let mut bench = Bench::new();
     let client = bench.client();
     let records = bench.survey().packed(client);
-    assert!(records.is_ok_and(|records| records.lease.is_none()));
+    assert!(records.is_ok_and(|records| records.backend.is_none()));
     bench.clients.remove(client);
     assert_eq!(bench.survey().packed(client).err(), Some(Stays::Busy));
 }
@@ -355,8 +358,8 @@ fn who_has_left_is_not_packed() {
 #[test]
 fn why_a_wait_is_long_is_said() {
     let mut bench = Bench::new();
-    let (client, lease) = (bench.client(), bench.backend());
-    bench.lease(client, lease);
+    let (client, backend) = (bench.client(), bench.backend());
+    bench.check_out(client, backend);
     bench.pin(client);
     bench.pools.pools[0].last_failure = Some("refused".into());
     let said = bench.survey().what_backends_do(0);

@@ -4,7 +4,7 @@
 //! whatever happens there. One that is taken off this list for good is closed without a word,
 //! because the other process has the connection too.
 //!
-//! Invariant: a backend is either in its group's slots or here, and here it is nobody's lease.
+//! Invariant: a backend is either in its group's slots or here, and here it is nobody's.
 
 use crate::backend::Backend;
 use crate::client::clients::Clients;
@@ -30,10 +30,10 @@ impl<S> Aside<S> {
         clients: &mut Clients<S>,
         backends: &mut Slots<Backend<S>, BackendId>,
     ) {
-        if let Some(lease) = clients.unbind(key, backends)
-            && let Some(backend) = backends.remove(lease)
+        if let Some(backend_id) = clients.unbind(key, backends)
+            && let Some(backend) = backends.remove(backend_id)
         {
-            self.0.insert(key, (lease, backend));
+            self.0.insert(key, (backend_id, backend));
         }
     }
 
@@ -56,9 +56,10 @@ impl<S> Aside<S> {
         clients: &mut Clients<S>,
         backends: &mut Slots<Backend<S>, BackendId>,
     ) {
-        let lease = backends.insert(backend);
-        if let (Some(client), Some(backend)) = (clients.get_mut(key), backends.get_mut(lease)) {
-            client.binding.bind(&mut backend.binding, (key, lease));
+        let backend_id = backends.insert(backend);
+        if let (Some(client), Some(backend)) = (clients.get_mut(key), backends.get_mut(backend_id))
+        {
+            client.binding.bind(&mut backend.binding, (key, backend_id));
         }
     }
 
@@ -126,41 +127,44 @@ mod tests {
             self.aside.sockets(key, &self.clients).copied().collect()
         }
 
-        /// The client's lease, and whether that names the client.
-        fn lease(&self, key: ClientId) -> Option<bool> {
-            let lease = self.clients.get(key)?.lease()?;
-            Some(self.backends.get(lease)?.lease() == Some(key))
+        /// True if the client's backend names the client; `None` without one.
+        fn has_backend(&self, key: ClientId) -> Option<bool> {
+            let backend = self.clients.get(key)?.backend()?;
+            Some(self.backends.get(backend)?.client() == Some(key))
         }
     }
 
     #[test]
     fn a_backend_is_in_the_books_or_aside() {
         let (mut bench, key) = Bench::new();
-        assert_eq!(bench.lease(key), Some(true));
+        assert_eq!(bench.has_backend(key), Some(true));
         assert_eq!(bench.sockets(key), [1], "it is on no way");
         bench
             .aside
             .put(key, &mut bench.clients, &mut bench.backends);
-        assert_eq!((bench.lease(key), bench.backends.len()), (None, 0));
+        assert_eq!((bench.has_backend(key), bench.backends.len()), (None, 0));
         assert!(bench.aside.has(key));
         assert_eq!(bench.sockets(key), [1, 2]);
         (bench.aside).take_back(key, &mut bench.clients, &mut bench.backends);
-        assert_eq!((bench.lease(key), bench.backends.len()), (Some(true), 1));
+        assert_eq!(
+            (bench.has_backend(key), bench.backends.len()),
+            (Some(true), 1)
+        );
         assert!(!bench.aside.has(key));
     }
 
     #[test]
     fn what_the_other_process_has_is_forgotten_once() {
         let (mut bench, key) = Bench::new();
-        let lease = bench.clients.get(key).unwrap().lease();
+        let backend = bench.clients.get(key).unwrap().backend();
         bench
             .aside
             .put(key, &mut bench.clients, &mut bench.backends);
         let forgotten = bench.aside.forget(key);
-        assert_eq!(forgotten.map(|(lease, _)| lease), lease);
+        assert_eq!(forgotten.map(|(backend, _)| backend), backend);
         assert!(bench.aside.forget(key).is_none());
         (bench.aside).take_back(key, &mut bench.clients, &mut bench.backends);
-        assert_eq!((bench.lease(key), bench.backends.len()), (None, 0));
+        assert_eq!((bench.has_backend(key), bench.backends.len()), (None, 0));
     }
 
     #[test]

@@ -166,7 +166,7 @@ mod tests {
         let (mut one, mut other) = pair();
         let frame = Frame::Clients(vec![ClientRecords {
             client: vec![7; 3 << 20],
-            lease: None,
+            backend: None,
         }]);
         let (descriptor, _far) = UnixStream::pair().unwrap();
         one.send(&frame, &[descriptor.as_fd()]).unwrap();

@@ -56,18 +56,18 @@ pub(crate) enum Frame {
 pub(crate) struct ClientRecords {
     pub(crate) client: Vec<u8>,
     /// The backend that it has.
-    pub(crate) lease: Option<Vec<u8>>,
+    pub(crate) backend: Option<Vec<u8>>,
 }
 
 impl ClientRecords {
     /// Bytes of both.
     pub(crate) fn len(&self) -> usize {
-        self.client.len() + self.lease.as_ref().map_or(0, Vec::len)
+        self.client.len() + self.backend.as_ref().map_or(0, Vec::len)
     }
 
     /// Sockets that come with them.
     pub(crate) fn sockets(&self) -> usize {
-        1 + usize::from(self.lease.is_some())
+        1 + usize::from(self.backend.is_some())
     }
 }
 
@@ -121,7 +121,7 @@ impl Frame {
             Frame::Clients(records) => {
                 put_list(out, records.iter(), |out, records| {
                     put_lenenc_bytes(out, &records.client);
-                    put_option(out, records.lease.as_deref(), put_lenenc_bytes);
+                    put_option(out, records.backend.as_deref(), put_lenenc_bytes);
                 });
             }
             Frame::Taken(verdicts) => {
@@ -196,7 +196,7 @@ impl Frame {
             8 => Frame::Clients(read_list(reader, "records", |reader| {
                 Ok(ClientRecords {
                     client: reader.lenenc_bytes("a record")?.to_vec(),
-                    lease: read_option(reader, "a backend", |reader| {
+                    backend: read_option(reader, "a backend", |reader| {
                         Ok(reader.lenenc_bytes("a record")?.to_vec())
                     })?,
                 })
@@ -265,7 +265,7 @@ mod tests {
                 ClientRecords::default(),
                 ClientRecords {
                     client: vec![9; 300],
-                    lease: Some(vec![1, 2]),
+                    backend: Some(vec![1, 2]),
                 },
             ]),
             Frame::Taken(vec![None, Some("full".into())]),

@@ -5,7 +5,7 @@
 //! ids, what it may ask about its last statement, what it has half said. The mechanism: only a
 //! client between two commands goes ([`Client::stays`]); what is left of it is a value, written
 //! here and read here. If it holds a backend (a transaction, a pin), that goes along, in a record
-//! of its own beside ([`put_lease`]), or it stays.
+//! of its own beside ([`put_bound_backend`]), or it stays.
 //!
 //! Invariants: a record that cannot be read whole makes no client; a field that does not fit makes
 //! its client stay where it is; passwords are not in it. What its backends log in with is, of an
@@ -108,14 +108,14 @@ impl<S> Client<S> {
         if self.is_pinned() && !goes_along {
             return Some(Stays::Pinned);
         }
-        let has_lease = self.lease().is_some();
+        let has_backend = self.backend().is_some();
         let prepares = self.prepared.as_ref();
-        if has_lease && !goes_along || prepares.is_some_and(|prepared| prepared.holds()) {
+        if has_backend && !goes_along || prepares.is_some_and(|prepared| prepared.holds()) {
             return Some(Stays::Holding);
         }
         // What it has set and is not read back goes along with the backend that knows it.
         let unread = self.touched.as_ref();
-        let unread = unread.is_some_and(|touched| !(has_lease && touched.goes_along()));
+        let unread = unread.is_some_and(|touched| !(has_backend && touched.goes_along()));
         let under_way = prepares.is_some_and(|prepared| prepared.under_way.is_some())
             || self.retracking.is_some()
             || self.touching.is_some()
@@ -124,7 +124,7 @@ impl<S> Client<S> {
         if under_way || self.is_closing() || self.is_interrupted() || self.is_being_read() {
             return Some(Stays::Busy);
         }
-        match has_lease {
+        match has_backend {
             true if !self.last.goes_with_backend() => return Some(Stays::Holding),
             false if !self.last.is_settled() || !self.last.questions(server).is_none() => {
                 return Some(Stays::Asks);
@@ -237,7 +237,12 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
 }
 
 /// Appends what goes along with a client that has a backend, beside its own record.
-pub(crate) fn put_lease<S>(out: &mut Vec<u8>, client: &Client<S>, backend: &Backend<S>, now: Time) {
+pub(crate) fn put_bound_backend<S>(
+    out: &mut Vec<u8>,
+    client: &Client<S>,
+    backend: &Backend<S>,
+    now: Time,
+) {
     client.last.put_beside(out);
     put_lenenc(out, u64::from(client.place.tickets()));
     client.pins.put_record(out, now.0);
@@ -247,7 +252,7 @@ pub(crate) fn put_lease<S>(out: &mut Vec<u8>, client: &Client<S>, backend: &Back
 
 /// What came along with a client.
 #[derive(Debug)]
-pub(crate) struct Lease {
+pub(crate) struct BoundBackend {
     pub(crate) tickets: u32,
     pub(crate) pins: Holds,
     pub(crate) touched: Option<Touched>,
@@ -258,22 +263,22 @@ pub(crate) struct Lease {
 ///
 /// # Errors
 /// What is wrong with it, or why there can be no such backend here.
-pub(crate) fn read_lease(
+pub(crate) fn read_bound_backend(
     bytes: &[u8],
     arrived: &mut Arrived,
     here: Here<'_>,
     now: Time,
-) -> Read<Lease> {
+) -> Read<BoundBackend> {
     let reader = &mut Reader::new(bytes);
     arrived.last.read_beside(reader)?;
-    let lease = Lease {
+    let bound = BoundBackend {
         tickets: read_number(reader, "tickets")?,
         pins: Holds::read_record(reader, now.0)?,
         touched: read_option(reader, "what is not read back", read_touched)?,
         backend: BackendRecord::read_record(reader, |reader| here.session(reader))?,
     };
     match reader.is_empty() {
-        true => Ok(lease),
+        true => Ok(bound),
         false => Err(reader.malformed("the end of a record").into()),
     }
 }

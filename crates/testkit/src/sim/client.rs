@@ -135,7 +135,7 @@ pub(crate) struct SimClient {
     pub(crate) answered: u64,
     /// Restoring commands that failed in front of its statements, and before them.
     pub(crate) unrestored: [u64; 2],
-    /// Statements that found no lease of their client's: they run in the order of their arrival.
+    /// Statements that found no backend of their client's: they run in the order of their arrival.
     pub(crate) plain: Vec<u64>,
 }
 
@@ -344,8 +344,8 @@ impl SimClient {
         if kind.is_unanswered() {
             return words;
         }
-        let has_lease = self.belief.may_be_bound() || self.owes_read_back();
-        if kind.is_tagged() && !behind && !has_lease {
+        let has_backend = self.belief.may_be_bound() || self.owes_read_back();
+        if kind.is_tagged() && !behind && !has_backend {
             self.plain.push(tag);
         }
         self.asked.push_back(Asked { tag, kind });

@@ -10,7 +10,7 @@
 //! - no group asks for turn after turn in which nothing happens;
 //! - no statement needs more commands of the pool's own than there may be;
 //! - nobody waits in one group while a backend lies idle in another (`crew.rs`);
-//! - when all clients have gone, nobody waits and no backend is leased.
+//! - when all clients have gone, nobody waits and no backend is checked out.
 
 mod crew;
 mod kill;
@@ -673,7 +673,7 @@ impl World {
         }
         let census = self.crew.census();
         assert!(
-            census.backends_leased == 0 && census.backends_dialling == 0,
+            census.backends_checked_out == 0 && census.backends_dialling == 0,
             "nobody is there, but: {census:?}"
         );
         let collecting = self.shared.collecting_groups();

@@ -171,7 +171,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
         // `Session::set`: restored by difference; and a reader whose text says so reads back.
         "variable" => !is_passing(name) || way.hides() || is_asked_for(name, found),
         "schema" => true,
-        // `Backend::in_transaction`: the lease is kept.
+        // `Backend::in_transaction`: the backend is kept.
         "transaction" | "characteristics" | "transaction+characteristics" => true,
         // `Group::note_changes`: pins, unless the text explains the change and it is read back.
         "state" => {

@@ -97,7 +97,7 @@ fn standing(state: BackendState) -> Backend<()> {
     for to in [
         BackendState::Preparing,
         BackendState::Idle,
-        BackendState::Leased,
+        BackendState::CheckedOut,
     ] {
         if backend.state() != state {
             assert!(backend.change_state(to, Time(0)));
@@ -119,7 +119,7 @@ fn a_dial_has_its_own_limit_and_no_other() {
 #[test]
 fn a_silent_host_loses_its_backends() {
     let settings = test_settings("backend_silence_s_max = 10");
-    for state in [BackendState::Idle, BackendState::Leased] {
+    for state in [BackendState::Idle, BackendState::CheckedOut] {
         let backend = standing(state);
         let silent = |s| after(&backend, &settings, (Duration::ZERO, s));
         assert_eq!(silent(None), None);
@@ -139,7 +139,7 @@ fn the_pools_own_question_is_bounded_and_a_statement_is_not() {
         (Purpose::Ahead, false),
         (Purpose::GiveBack, false),
     ] {
-        let mut backend = standing(BackendState::Leased);
+        let mut backend = standing(BackendState::CheckedOut);
         backend.expect(InFlight::own(None, purpose, ReplyShape::Status));
         let at = |ms| after(&backend, &settings, (Duration::from_millis(ms), None));
         assert_eq!(at(500), None, "{purpose:?}");
@@ -152,7 +152,7 @@ fn the_pools_own_question_is_bounded_and_a_statement_is_not() {
 #[test]
 fn a_rollback_behind_a_client_that_left_is_bounded_from_when_it_was_sent() {
     let settings = test_settings("wait_ms_max = 500");
-    let mut backend = standing(BackendState::Leased);
+    let mut backend = standing(BackendState::CheckedOut);
     backend.transaction.note_status(AUTOCOMMIT | IN_TRANS);
     let sent = Time(0) + Duration::from_secs(7);
     assert!(
@@ -171,16 +171,16 @@ fn what_lies_idle_is_closed_where_others_are_kept() {
     let idle = standing(BackendState::Idle);
     let at = |s| after(&idle, &settings, (Duration::from_secs(s), None));
     assert_eq!((at(20), at(21)), (None, Some(Overdue::Idle)));
-    let leased = standing(BackendState::Leased);
+    let bound = standing(BackendState::CheckedOut);
     let passed = Duration::from_secs(1 << 20);
-    assert_eq!(after(&leased, &settings, (passed, None)), None);
+    assert_eq!(after(&bound, &settings, (passed, None)), None);
 }
 
 #[test]
 fn a_reply_in_front_of_what_its_client_waits_for_is_read_to_its_end() {
-    let (client, lease) = (ClientId::from_parts(1, 0), BackendId::from_parts(1, 0));
+    let (client, backend_id) = (ClientId::from_parts(1, 0), BackendId::from_parts(1, 0));
     let mut backend = backend(0, UNREAD_BYTES_MAX + 1);
     assert!(backend.is_read_in_vain(Time(7)));
-    Binding::default().bind(&mut backend.binding, (client, lease));
+    Binding::default().bind(&mut backend.binding, (client, backend_id));
     assert!(!backend.is_read_in_vain(Time(7)));
 }

@@ -66,8 +66,8 @@ impl Loss<'_> {
 
 impl<N: Net> Group<N> {
     /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
-    pub(crate) fn dial_failed(&mut self, lease: BackendId, why: &str, end: DialEnd) {
-        let Some(backend) = self.backends.get(lease) else {
+    pub(crate) fn dial_failed(&mut self, backend_id: BackendId, why: &str, end: DialEnd) {
+        let Some(backend) = self.backends.get(backend_id) else {
             return;
         };
         let (pool, now) = (backend.pool, self.net.now());
@@ -87,7 +87,7 @@ impl<N: Net> Group<N> {
             }
             _ => entry.dial_failed(now, why.into(), end),
         }
-        self.retire(lease);
+        self.retire(backend_id);
         let entry = &self.backend_pools.pools[pool];
         let user = &entry.key.user;
         if end != DialEnd::Unreached && first {
@@ -136,14 +136,14 @@ impl<N: Net> Group<N> {
     pub(crate) fn restore_failed(
         &mut self,
         owner: ClientId,
-        lease: BackendId,
+        backend_id: BackendId,
         behind: Behind,
         (code, text): (u16, &str),
     ) {
-        let backend = self.backends.get(lease);
+        let backend = self.backends.get(backend_id);
         let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
-        self.part_riders(lease, Some(owner));
-        self.retire(lease);
+        self.part_riders(backend_id, Some(owner));
+        self.retire(backend_id);
         self.clients.unbind(owner, &mut self.backends);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
@@ -189,13 +189,13 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend is gone, or of no use any more.
-    pub(crate) fn lose(&mut self, lease: BackendId, why: &str) {
-        self.lose_as(lease, why, LossCause::Ended);
+    pub(crate) fn lose(&mut self, backend: BackendId, why: &str) {
+        self.lose_as(backend, why, LossCause::Ended);
     }
 
     /// The server has reset a backend.
-    pub(crate) fn lose_reset(&mut self, lease: BackendId, why: &str) {
-        self.lose_as(lease, why, LossCause::Reset);
+    pub(crate) fn lose_reset(&mut self, backend: BackendId, why: &str) {
+        self.lose_as(backend, why, LossCause::Reset);
     }
 
     /// The server broke the protocol on a backend.
@@ -204,8 +204,8 @@ impl<N: Net> Group<N> {
         self.lose_as(backend, &why, LossCause::Breach);
     }
 
-    fn lose_as(&mut self, lease: BackendId, why: &str, cause: LossCause) {
-        let Some(backend) = self.backends.get(lease) else {
+    fn lose_as(&mut self, backend_id: BackendId, why: &str, cause: LossCause) {
+        let Some(backend) = self.backends.get(backend_id) else {
             return;
         };
         if matches!(
@@ -213,7 +213,7 @@ impl<N: Net> Group<N> {
             BackendState::Dialling | BackendState::Preparing
         ) {
             let why = format!("{why} before our login was complete");
-            return self.dial_failed(lease, &why, DialEnd::Unreached);
+            return self.dial_failed(backend_id, &why, DialEnd::Unreached);
         }
         self.counts.backends_lost += 1;
         self.epoch += 1;
@@ -232,13 +232,17 @@ impl<N: Net> Group<N> {
         let unread = backend.flight().iter().find(asked).and_then(|c| c.owner);
         let mut owners: Vec<ClientId> = backend.flight().iter().filter_map(|c| c.owner).collect();
         owners.dedup();
-        // A lease that lasts only until something of an earlier client is read back.
+        // It is checked out only until something of an earlier client is read back.
         let lent = owners.is_empty() && backend.reports == Reports::Complete;
-        owners.extend(backend.lease().filter(|lease| !owners.contains(lease)));
-        if let Some(mut pair) = may_run.and_then(|owner| self.pair(owner, lease)) {
+        owners.extend(
+            backend
+                .client()
+                .filter(|backend_id| !owners.contains(backend_id)),
+        );
+        if let Some(mut pair) = may_run.and_then(|owner| self.pair(owner, backend_id)) {
             pair.note_runs();
         }
-        self.retire(lease);
+        self.retire(backend_id);
         let lent_to = owners.first().filter(|_| lent);
         if let Some(owner) = lent_to.copied()
             && let Some(client) = self.clients.get(owner)
@@ -331,9 +335,12 @@ impl<N: Net> Group<N> {
     /// A backend has answered a command. `false` when it was one of the pool's own too many, and
     /// backend and client are closed.
     #[must_use]
-    pub(crate) fn may_go_on(&mut self, lease: BackendId, command: &InFlight) -> bool {
-        let leased_to = self.backends.get(lease).and_then(|backend| backend.lease());
-        let Some(owner) = command.owner.or(leased_to) else {
+    pub(crate) fn may_go_on(&mut self, backend_id: BackendId, command: &InFlight) -> bool {
+        let bound_to = self
+            .backends
+            .get(backend_id)
+            .and_then(|backend| backend.client());
+        let Some(owner) = command.owner.or(bound_to) else {
             return true;
         };
         let Some(client) = self.clients.get_mut(owner) else {
@@ -356,7 +363,7 @@ impl<N: Net> Group<N> {
             ClientState::Restoring | ClientState::Waiting
         );
         self.clients.unbind(owner, &mut self.backends);
-        self.retire(lease);
+        self.retire(backend_id);
         match waits {
             true => self.refuse_and_leave(owner, &Refusal::OwnCommands),
             // Its statement was answered, or a part of the answer has been sent.

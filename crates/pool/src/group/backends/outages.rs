@@ -36,18 +36,18 @@ impl<N: Net> Group<N> {
             stale.into_iter().for_each(|key| self.retire(key));
         }
         if changed.has_moved {
-            // Backends elsewhere serve their clients to the end of their leases, and nobody else.
+            // Backends elsewhere serve their clients until they are checked in, and nobody else.
             self.epoch += 1;
             let upstream = self.shared.upstream.clone();
             self.leave_backends(|backend| !upstream.means(&backend.at));
         }
     }
 
-    /// These backends serve their clients to the end of their leases, and nobody else.
+    /// These backends serve their clients until they are checked in, and nobody else.
     pub(crate) fn leave_backends(&mut self, which: impl Fn(&Backend<N::Sock>) -> bool) {
         for key in self.backends.keys_of(which) {
             match self.backends.get_mut(key) {
-                Some(backend) if backend.state() == BackendState::Leased => {
+                Some(backend) if backend.state() == BackendState::CheckedOut => {
                     backend.reuse.end_with_client();
                 }
                 _ => self.retire(key),
@@ -92,7 +92,10 @@ impl<N: Net> Group<N> {
         );
         let now = self.net.now();
         let owes = |backend: &Backend<N::Sock>| {
-            let is_open = matches!(backend.state(), BackendState::Leased | BackendState::Idle);
+            let is_open = matches!(
+                backend.state(),
+                BackendState::CheckedOut | BackendState::Idle
+            );
             let (readers, clients) = (&self.slow_readers, &self.clients);
             let is_held_up = backend.transport.is_readable()
                 && !readers.may_read(backend, clients, &self.shared, now);

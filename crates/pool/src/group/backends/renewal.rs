@@ -45,8 +45,13 @@ use wire::command::{Command, ReplyShape, put_command};
 impl<N: Net> Group<N> {
     /// Resets the session of a client's backend, because its command, of `len` bytes, needs that
     /// ([`crate::client::Client::needs_renewal`]); `None` where the client holds its backend.
-    pub(crate) fn renew(&mut self, key: ClientId, lease: BackendId, len: usize) -> Option<Handled> {
-        let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
+    pub(crate) fn renew(
+        &mut self,
+        key: ClientId,
+        backend_id: BackendId,
+        len: usize,
+    ) -> Option<Handled> {
+        let (client, backend) = (self.clients.get(key)?, self.backends.get(backend_id)?);
         if client.is_held() || backend.in_transaction() {
             return None;
         }
@@ -59,18 +64,21 @@ impl<N: Net> Group<N> {
             return Some(self.waiters().wait_outside(key));
         }
         let may_be_reset = client.may_be_reset_for(&self.begun, &self.shared.server);
-        if self.ask_for(key, lease) {
+        if self.ask_for(key, backend_id) {
             return Some(self.waiters().wait_outside(key));
         }
         if lacks_schema || !may_be_reset {
             self.clients.unbind(key, &mut self.backends);
-            self.retire(lease);
+            self.retire(backend_id);
             return Some(self.wait_in_lane(key, len));
         }
         let now = self.net.now();
         let flavour = self.shared.server.flavour;
         let begun = self.sessions.intern(Session::not_known(&self.begun));
-        let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
+        let (client, backend) = (
+            self.clients.get_mut(key)?,
+            self.backends.get_mut(backend_id)?,
+        );
         if !client.change_state(ClientState::Restoring, now) {
             self.clients.close_later(key);
             return Some(Handled::Used);
@@ -113,14 +121,14 @@ impl<N: Net> Group<N> {
         let role = if has_roles(flavour) { ROLE } else { "" };
         put_preparation(&mut out, backend.form, role);
         self.counts.renewed += 1;
-        self.backend_writer().ask(lease, &out);
+        self.backend_writer().ask(backend_id, &out);
         Some(Handled::Kept)
     }
 
     /// A backend whose session is reset has answered; `last`: with what that is like.
     pub(crate) fn renewed(
         &mut self,
-        lease: BackendId,
+        backend_id: BackendId,
         (owner, last): (Option<ClientId>, bool),
         summary: &ReplySummary,
         collected: &[u8],
@@ -128,14 +136,17 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         if let Some((code, text)) = &summary.error {
             let why = format!("the server did not let a session start over: {code} {text}");
-            return self.lose(lease, &why);
+            return self.lose(backend_id, &why);
         }
         if !last {
             return;
         }
         let fresh = FreshSession::read(collected);
-        let (Some((fresh, _)), Some(backend)) = (fresh, self.backends.get_mut(lease)) else {
-            return self.lose(lease, "the server did not say what its session is like");
+        let (Some((fresh, _)), Some(backend)) = (fresh, self.backends.get_mut(backend_id)) else {
+            return self.lose(
+                backend_id,
+                "the server did not say what its session is like",
+            );
         };
         let account = &self.backend_pools.pools[backend.pool].key;
         let stands = backend.session.begun == self.begun;
@@ -157,7 +168,7 @@ impl<N: Net> Group<N> {
         let Some((owner, client)) =
             owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
         else {
-            return self.retire(lease);
+            return self.retire(backend_id);
         };
         if !client.change_state(ClientState::Idle, now) {
             return self.clients.close_later(owner);
@@ -165,9 +176,9 @@ impl<N: Net> Group<N> {
         if !stands {
             // It may have begun under either.
             self.clients.unbind(owner, &mut self.backends);
-            self.retire(lease);
+            self.retire(backend_id);
         }
         self.pump(owner);
-        self.settle(lease);
+        self.settle(backend_id);
     }
 }

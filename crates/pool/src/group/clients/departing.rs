@@ -68,8 +68,8 @@ impl Departures {
 
     /// The other process does not take a client, with a backend or without.
     pub(crate) fn refuse<S>(&mut self, key: ClientId, clients: &Clients<S>, aside: &Aside<S>) {
-        let has_lease = clients.get(key).is_some_and(|c| c.lease().is_some());
-        self.refused.insert((key, aside.has(key) || has_lease));
+        let has_backend = clients.get(key).is_some_and(|c| c.backend().is_some());
+        self.refused.insert((key, aside.has(key) || has_backend));
     }
 
     pub(crate) fn has(&self, key: ClientId) -> bool {
@@ -133,10 +133,12 @@ impl<N: Net> Group<N> {
             return Going::Not(Stays::Busy);
         };
         let refused = &self.departures.refused;
-        if refused.contains(&(key, client.lease().is_some())) {
+        if refused.contains(&(key, client.backend().is_some())) {
             return Going::Not(Stays::Refused);
         }
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let backend = client
+            .backend()
+            .and_then(|backend_id| self.backends.get(backend_id));
         let goes_along = backend.is_some_and(|backend| backend.goes_with(key));
         let stays = client.stays(server, goes_along);
         let settled = client.last.is_settled();
@@ -144,7 +146,7 @@ impl<N: Net> Group<N> {
             let asks = *why == Stays::Asks && settled;
             let last = asks.then(|| self.matching().last_backend_of(key)).flatten();
             // Where nobody knows it any more, here or there, it may go.
-            !asks || last.is_some_and(|lease| self.ask_last_backend(lease))
+            !asks || last.is_some_and(|backend_id| self.ask_last_backend(backend_id))
         });
         let is_read_back = |group: &Self| {
             let view = group.client_view(key);
@@ -168,10 +170,10 @@ impl<N: Net> Group<N> {
             .clients
             .get(key)
             .filter(|c| c.state() == ClientState::Idle);
-        let Some(lease) = idle.and_then(Client::lease) else {
+        let Some(backend_id) = idle.and_then(Client::backend) else {
             return false;
         };
-        let backend = self.backends.get(lease);
+        let backend = self.backends.get(backend_id);
         let Some(backend) = backend.filter(|backend| backend.owes_report(mysql)) else {
             return false;
         };
@@ -179,12 +181,12 @@ impl<N: Net> Group<N> {
             return true;
         }
         let next = self
-            .pair(key, lease)
+            .pair(key, backend_id)
             .map(|mut pair| pair.next_before_leaving());
         let Some(next @ (Next::Ask(_) | Next::AskLast)) = next else {
             return false;
         };
-        self.follow(key, lease, next);
+        self.follow(key, backend_id, next);
         true
     }
 }
@@ -210,13 +212,13 @@ mod tests {
     }
 
     /// A client that has a backend, which answers something of the pool's own if it `is_asked`.
-    fn leased(group: &mut Group<Scripted>, is_asked: bool) -> (ClientId, BackendId) {
-        let (key, lease) = tests::leased(group);
+    fn bound(group: &mut Group<Scripted>, is_asked: bool) -> (ClientId, BackendId) {
+        let (key, backend) = tests::bound(group);
         if is_asked {
             let question = InFlight::own(Some(key), Purpose::Warnings, ReplyShape::Results);
-            group.backends.get_mut(lease).unwrap().expect(question);
+            group.backends.get_mut(backend).unwrap().expect(question);
         }
-        (key, lease)
+        (key, backend)
     }
 
     #[test]
@@ -224,8 +226,8 @@ mod tests {
         let mut group = group();
         let alone = client(&mut group);
         assert_eq!(group.goes(alone), Going::Now);
-        let (key, lease) = leased(&mut group, false);
-        let backend = group.backends.get_mut(lease).unwrap();
+        let (key, backend_id) = bound(&mut group, false);
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.transaction.note_begin_sent();
         assert_eq!(group.goes(key), Going::Now, "its transaction goes along");
         let pinned = group.clients.get_mut(key).unwrap();
@@ -236,23 +238,23 @@ mod tests {
     #[test]
     fn who_is_only_asked_about_goes_when_that_is_answered() {
         let mut group = group();
-        let (key, lease) = leased(&mut group, true);
+        let (key, backend) = bound(&mut group, true);
         assert_eq!(group.goes(key), Going::Soon(Stays::Holding));
-        group.backends.get_mut(lease).unwrap().take_answered();
+        group.backends.get_mut(backend).unwrap().take_answered();
         assert_eq!(group.goes(key), Going::Now);
     }
 
     #[test]
     fn what_the_server_owes_is_asked_for_first() {
         let mut group = group();
-        let (key, lease) = leased(&mut group, false);
+        let (key, backend_id) = bound(&mut group, false);
         let client = group.clients.get_mut(key).unwrap();
         client.pins.add(PinReason::FailedCode, None, NOW.0);
-        let backend = group.backends.get_mut(lease).unwrap();
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.reports = Reports::Due(Explanation::None);
         let asked = |group: &mut Group<Scripted>| {
             assert_eq!(group.goes(key), Going::Soon(Stays::Pinned));
-            let flight = group.backends.get(lease).unwrap().flight().iter();
+            let flight = group.backends.get(backend_id).unwrap().flight().iter();
             let asks = |command: &&InFlight| matches!(command.purpose, Purpose::Reports(_));
             flight.filter(asks).count()
         };
@@ -264,11 +266,11 @@ mod tests {
     #[test]
     fn whose_backend_is_busy_and_keeps_something_for_it_stays() {
         let mut group = group();
-        let (in_transaction, lease) = leased(&mut group, true);
-        let backend = group.backends.get_mut(lease).unwrap();
+        let (in_transaction, backend_id) = bound(&mut group, true);
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.transaction.note_begin_sent();
         assert_eq!(group.goes(in_transaction), Going::Not(Stays::Holding));
-        let (pinned, _) = leased(&mut group, true);
+        let (pinned, _) = bound(&mut group, true);
         let client = group.clients.get_mut(pinned).unwrap();
         client.pins.add(PinReason::FailedCode, None, NOW.0);
         assert_eq!(group.goes(pinned), Going::Not(Stays::Pinned));
@@ -293,14 +295,14 @@ mod tests {
         last.found_rows.set(None);
         last.own(Reads::FOUND_ROWS);
         assert_eq!(group.goes(key), Going::Now, "nobody knows it any more");
-        let lease = backend(&mut group);
-        group.backends.get_mut(lease).unwrap().last_client = Some(LastClient {
+        let backend_id = backend(&mut group);
+        group.backends.get_mut(backend_id).unwrap().last_client = Some(LastClient {
             client: key,
             sent: 0,
         });
         assert_eq!(group.goes(key), Going::Soon(Stays::Asks));
-        assert_eq!(group.clients.get(key).unwrap().lease(), Some(lease));
-        let flight = group.backends.get(lease).unwrap().flight();
+        assert_eq!(group.clients.get(key).unwrap().backend(), Some(backend_id));
+        let flight = group.backends.get(backend_id).unwrap().flight();
         let purposes: Vec<_> = flight.iter().map(|command| command.purpose).collect();
         assert_eq!(purposes, [Purpose::LazyReadback(true)]);
     }
@@ -317,16 +319,16 @@ mod tests {
         } = &mut group;
         departures.refuse(key, clients, aside);
         assert_eq!(group.goes(key), Going::Not(Stays::Refused));
-        let lease = backend(&mut group);
-        assert!(group.bind(key, lease));
+        let backend_id = backend(&mut group);
+        assert!(group.bind(key, backend_id));
         assert_eq!(group.goes(key), Going::Now);
     }
 
     #[test]
     fn the_line_gives_who_may_go_now_and_serves_who_cannot_on() {
         let mut group = group();
-        let ((soon, lease), not, now) = (
-            leased(&mut group, true),
+        let ((soon, backend), not, now) = (
+            bound(&mut group, true),
             client(&mut group),
             client(&mut group),
         );
@@ -338,7 +340,7 @@ mod tests {
         assert!(!group.departures.has(not), "it is served on");
         assert_eq!(group.next_departure(), None);
         assert!(group.departs(soon) && !group.has_departures());
-        group.backends.get_mut(lease).unwrap().take_answered();
+        group.backends.get_mut(backend).unwrap().take_answered();
         assert!(group.has_departures());
         assert_eq!(group.next_departure(), Some((soon, NOW)));
     }

@@ -212,8 +212,8 @@ impl<N: Net> Group<N> {
             Ok(place) => place,
             Err(refusal) => return self.refuse_and_leave(key, &refusal),
         };
-        for lease in place.idle {
-            self.let_go(lease);
+        for backend in place.idle {
+            self.let_go(backend);
         }
         let pool = self.members().pool_of(capabilities, onward, place.told);
         self.members().put_in_pool(key, pool);

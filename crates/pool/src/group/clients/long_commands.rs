@@ -57,7 +57,7 @@ impl<N: Net> Group<N> {
     /// True if the long command at the front of `input` is not to be looked at yet.
     pub(crate) fn waits_behind_long(&mut self, key: ClientId, input: &Received) -> bool {
         let needs_backend = |client: &Client<N::Sock>| {
-            let is_idle = client.state() == ClientState::Idle && client.lease().is_none();
+            let is_idle = client.state() == ClientState::Idle && client.backend().is_none();
             is_idle && !client.place.is_held()
         };
         if !is_long(input) {
@@ -94,14 +94,14 @@ impl<N: Net> Group<N> {
 mod tests {
     use super::*;
     use crate::backend::{InFlight, Purpose};
-    use crate::group::tests::{NOW, backend, client, group, leased};
+    use crate::group::tests::{NOW, backend, bound, client, group};
     use crate::scripted::Scripted;
     use crate::tokens::BackendId;
     use wire::command::{Command, ReplyShape, put_command};
 
     /// A backend that runs a long command, sent then.
     fn runs_long(group: &mut Group<Scripted>, sent: Time) -> BackendId {
-        let lease = backend(group);
+        let backend_id = backend(group);
         let own = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
         let is_long = true;
         let command = InFlight {
@@ -109,8 +109,8 @@ mod tests {
             is_long,
             ..own
         };
-        group.backends.get_mut(lease).unwrap().expect(command);
-        lease
+        group.backends.get_mut(backend_id).unwrap().expect(command);
+        backend_id
     }
 
     /// A client's input with a whole command of so many bytes.
@@ -129,7 +129,7 @@ mod tests {
         assert!(!group.waits_behind_long(key, &command(LONG_COMMAND)));
         runs_long(&mut group, NOW);
         assert!(!group.waits_behind_long(key, &command(LONG_COMMAND - 1)));
-        let (holder, _) = leased(&mut group);
+        let (holder, _) = bound(&mut group);
         assert!(!group.waits_behind_long(holder, &command(LONG_COMMAND)));
         assert!(group.waits_behind_long(key, &command(LONG_COMMAND)));
         assert!(group.inputs.is_behind_long(key) && group.inputs.has_waiting());
@@ -145,7 +145,7 @@ mod tests {
         let mut group = group();
         let key = client(&mut group);
         runs_long(&mut group, NOW);
-        let (next, _) = leased(&mut group);
+        let (next, _) = bound(&mut group);
         let client = group.clients.get_mut(next).unwrap();
         client.input = Some(Box::new(command(LONG_COMMAND)));
         assert!(client.change_state(ClientState::Restoring, NOW));

@@ -117,7 +117,7 @@ impl<N: Net> Group<N> {
             self.refuse_input(key, &Refusal::Input { len: held, limit });
         }
         self.counts.memory_closed += 1;
-        // A lease or a reply of its ends as when a client has left.
+        // A checkout or a reply of its ends as when a client has left.
         self.clients.close_later(key);
     }
 }

@@ -18,7 +18,7 @@ use crate::client::ClientState;
 use crate::group::Group;
 use crate::tokens::ClientId;
 use crate::upgrade::aside::Aside;
-use crate::upgrade::record::{self, Here, Lease};
+use crate::upgrade::record::{self, BoundBackend, Here};
 use reactor::{Address, Net};
 use session::record::BegunThere;
 use std::sync::Arc;
@@ -32,14 +32,14 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        let lease = client.lease();
+        let bound = client.backend();
         if self.net.unwatch(client.transport.sock()).is_err()
             || !client.change_state(ClientState::Moving, now)
         {
             return false;
         }
-        if let Some(lease) = lease {
-            if let Some(backend) = self.backends.get(lease)
+        if let Some(bound) = bound {
+            if let Some(backend) = self.backends.get(bound)
                 && self.net.unwatch(backend.transport.sock()).is_err()
             {
                 self.let_in(key);
@@ -57,7 +57,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn take_in(
         &mut self,
         (sock, bytes): (N::Sock, &[u8]),
-        lease: Option<(N::Sock, &[u8])>,
+        backend: Option<(N::Sock, &[u8])>,
         begun_there: &[BegunThere],
     ) -> Result<ClientId, NotHere> {
         let now = self.net.now();
@@ -68,10 +68,10 @@ impl<N: Net> Group<N> {
         };
         let mut arrived = record::read(bytes, here).map_err(|error| error.to_string())?;
         let read = |(sock, bytes): (N::Sock, &[u8])| {
-            let lease = record::read_lease(bytes, &mut arrived, here, now);
-            Ok::<_, NotHere>((sock, lease.map_err(|error| error.to_string())?))
+            let backend = record::read_bound_backend(bytes, &mut arrived, here, now);
+            Ok::<_, NotHere>((sock, backend.map_err(|error| error.to_string())?))
         };
-        let lease = lease.map(read).transpose()?;
+        let backend = backend.map(read).transpose()?;
         let place = Place {
             shared: &self.shared,
             settings: &self.settings,
@@ -80,10 +80,14 @@ impl<N: Net> Group<N> {
         };
         arrived.fits(&place)?;
         let (user, onward) = arrived.onward(&place)?;
-        let lease = match lease {
-            Some((sock, lease)) => {
+        let backend = match backend {
+            Some((sock, backend)) => {
                 let address = self.outlook.address(&self.shared.upstream, now);
-                Some((sock, place.take_slot(address, &lease.backend.at)?, lease))
+                Some((
+                    sock,
+                    place.take_slot(address, &backend.backend.at)?,
+                    backend,
+                ))
             }
             None => None,
         };
@@ -131,39 +135,39 @@ impl<N: Net> Group<N> {
             prepared.count(&self.kept.statements);
             self.kept.long_data += prepared.long_len();
         }
-        if let Some((sock, at, lease)) = lease {
-            self.take_in_lease(key, (sock, at), lease, arrived.capabilities);
+        if let Some((sock, at, backend)) = backend {
+            self.take_in_backend(key, (sock, at), backend, arrived.capabilities);
         }
         Ok(key)
     }
 
     /// The backend of a client that another process sends.
-    fn take_in_lease(
+    fn take_in_backend(
         &mut self,
         key: ClientId,
         from: (N::Sock, Arc<Address>),
-        lease: Lease,
+        bound: BoundBackend,
         capabilities: u32,
     ) {
         let now = self.net.now();
-        let session = self.sessions.intern(lease.backend.session().clone());
+        let session = self.sessions.intern(bound.backend.session().clone());
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.pins = lease.pins;
-        client.touched = lease.touched.map(Box::new);
-        client.place.give_tickets(lease.tickets);
+        client.pins = bound.pins;
+        client.touched = bound.touched.map(Box::new);
+        client.place.give_tickets(bound.tickets);
         let pool = client.pool as usize;
         let mut backend = Backend::arrived(
             Endpoint::new(from.0, from.1, pool),
-            &lease.backend,
+            &bound.backend,
             key,
             now,
             session,
         );
         let kind = &self.backend_pools.pools[pool].key;
         (backend.form, backend.eofs) = (kind.form(), kind.sends_eofs());
-        let prepared = lease.backend.prepared;
+        let prepared = bound.backend.prepared;
         backend.prepared = prepared.into_value(|sql, session| {
             let mode = self.shared.server.lex_mode(session, capabilities);
             self.definitions
@@ -189,11 +193,11 @@ impl<N: Net> Group<N> {
         if self.net.watch(sock, key.token()).is_err() {
             return self.clients.close_later(key);
         }
-        let lease = client.lease();
-        if let Some((lease, backend)) = lease.and_then(|l| Some((l, self.backends.get(l)?)))
-            && let Err(error) = (self.net).watch(backend.transport.sock(), lease.token())
+        let bound = client.backend();
+        if let Some((bound, backend)) = bound.and_then(|l| Some((l, self.backends.get(l)?)))
+            && let Err(error) = (self.net).watch(backend.transport.sock(), bound.token())
         {
-            return self.lose(lease, &format!("cannot watch a connection: {error}"));
+            return self.lose(bound, &format!("cannot watch a connection: {error}"));
         }
         self.pump(key);
     }

@@ -175,8 +175,8 @@ impl<N: Net> Group<N> {
     fn give_all_back(&mut self, key: ClientId) -> Option<Handled> {
         let now = self.net.now();
         let client = self.clients.get_mut(key)?;
-        let lease = client.lease()?;
-        let backend = self.backends.get_mut(lease)?;
+        let backend_id = client.backend()?;
+        let backend = self.backends.get_mut(backend_id)?;
         let holds = client.is_held() || backend.in_transaction() || client.last.owed.failed;
         let holds = holds || client.last.owed.changed.intersects(Properties::ROLE);
         if !holds {
@@ -205,14 +205,14 @@ impl<N: Net> Group<N> {
         let command_in_flight = InFlight::own(Some(key), Purpose::GiveBack, command.reply());
         backend.expect(command_in_flight);
         put_command(&mut out, command, b"");
-        self.backend_writer().ask(lease, &out);
+        self.backend_writer().ask(backend_id, &out);
         Some(Handled::Kept)
     }
 
     /// The server has answered: it holds nothing any more. Where it knows no such command, the end
     /// of the connection does the same, if later.
-    pub(crate) fn given_back(&mut self, lease: BackendId, owner: Option<ClientId>) {
-        self.retire(lease);
+    pub(crate) fn given_back(&mut self, backend: BackendId, owner: Option<ClientId>) {
+        self.retire(backend);
         if let Some(key) = owner {
             self.clients.unbind(key, &mut self.backends);
             self.return_to_idle(key);
@@ -222,11 +222,11 @@ impl<N: Net> Group<N> {
     /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend
     /// that may hold something of it is closed.
     fn discard_session(&mut self, key: ClientId) {
-        let lease = self.clients.unbind(key, &mut self.backends);
+        let backend_id = self.clients.unbind(key, &mut self.backends);
         if self.shared.server.flavour.is_mysql() {
             let typed = self.backends.keys_of(|backend| backend.has_types_of(key));
-            for lease in typed {
-                if let Some(backend) = self.backends.get_mut(lease) {
+            for backend_id in typed {
+                if let Some(backend) = self.backends.get_mut(backend_id) {
                     backend.disown_types();
                 }
             }
@@ -246,8 +246,8 @@ impl<N: Net> Group<N> {
         client.pending_changes = PendingChanges::default();
         client.place.priority = None;
         self.gtids.remove(&key);
-        if let Some(lease) = lease {
-            self.orphan(key, lease, pinned);
+        if let Some(backend_id) = backend_id {
+            self.orphan(key, backend_id, pinned);
         }
     }
 

@@ -24,8 +24,8 @@ impl<N: Net> Group<N> {
                 }
             }
         }
-        for lease in read_on {
-            self.bulk.read_at_once(lease);
+        for backend in read_on {
+            self.bulk.read_at_once(backend);
         }
     }
 }

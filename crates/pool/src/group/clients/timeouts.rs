@@ -80,19 +80,19 @@ impl<N: Net> Group<N> {
             self.counts.too_slow += 1;
             self.clients.close_later(key);
         }
-        for lease in self.backends.keys() {
-            match self.time_limits().overdue(lease) {
+        for backend in self.backends.keys() {
+            match self.time_limits().overdue(backend) {
                 None => {}
                 Some(OverTime::Clients(owner, refusal)) => {
-                    self.end_overtime(lease, owner, &refusal);
+                    self.end_overtime(backend, owner, &refusal);
                 }
-                Some(OverTime::Nobodys) => self.abandon(lease, None),
+                Some(OverTime::Nobodys) => self.abandon(backend, None),
             }
         }
     }
 
     /// Ends a client whose statement or transaction has taken too long.
-    fn end_overtime(&mut self, lease: BackendId, owner: ClientId, refusal: &Refusal) {
+    fn end_overtime(&mut self, backend: BackendId, owner: ClientId, refusal: &Refusal) {
         self.counts.too_slow += 1;
         if let Some(client) = self.clients.get(owner) {
             let peer = client.transport.peer(&self.net);
@@ -105,7 +105,7 @@ impl<N: Net> Group<N> {
         }
         self.refuse_and_leave(owner, refusal);
         self.clients.close_later(owner);
-        self.abandon(lease, Some(owner));
+        self.abandon(backend, Some(owner));
         self.clients.unbind(owner, &mut self.backends);
     }
 }
@@ -114,17 +114,17 @@ impl<N: Net> Group<N> {
 mod tests {
     use crate::backend::{InFlight, Purpose};
     use crate::client::ClientState;
-    use crate::group::tests::{NOW, group_with, leased};
+    use crate::group::tests::{NOW, bound, group_with};
     use std::time::Duration;
     use wire::command::ReplyShape;
 
     #[test]
     fn who_rides_behind_a_statement_of_nobody_that_takes_too_long_runs_again() {
         let mut group = group_with("statement_ms_max = 1000");
-        let (rider, lease) = leased(&mut group);
+        let (rider, backend_id) = bound(&mut group);
         let client = group.clients.get_mut(rider).unwrap();
         assert!(client.change_state(ClientState::Running, NOW));
-        let backend = group.backends.get_mut(lease).unwrap();
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.binding.forget(rider);
         let sent = NOW;
         let statement = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
@@ -138,12 +138,12 @@ mod tests {
         });
         group.net.now = NOW + Duration::from_millis(1000);
         group.keep_time_limits();
-        assert!(group.backends.get(lease).is_some(), "it has its time");
+        assert!(group.backends.get(backend_id).is_some(), "it has its time");
         group.net.now = group.net.now + Duration::from_millis(1);
         group.keep_time_limits();
-        assert!(group.backends.get(lease).is_none());
+        assert!(group.backends.get(backend_id).is_none());
         let client = group.clients.get(rider).unwrap();
-        assert_eq!((client.is_closing(), client.lease()), (false, None));
+        assert_eq!((client.is_closing(), client.backend()), (false, None));
         assert_eq!((group.counts.ridden_again, group.counts.too_slow), (1, 0));
     }
 }

@@ -41,14 +41,15 @@ impl<N: Net> Group<N> {
     pub(crate) fn prepare_ahead(
         &mut self,
         key: ClientId,
-        lease: BackendId,
+        backend_id: BackendId,
         message: &[u8],
     ) -> Option<Handled> {
         let share = self.shared.prepared_of_backend(&self.settings);
-        self.pair(key, lease)?.note_lacking_name(message, share);
-        let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
+        self.pair(key, backend_id)?
+            .note_lacking_name(message, share);
+        let (client, backend) = (self.clients.get(key)?, self.backends.get(backend_id)?);
         if client.prepares_unread() {
-            return Some(self.read_back_ahead(key, lease));
+            return Some(self.read_back_ahead(key, backend_id));
         }
         if client.is_prepared_on(backend, message, &self.shared.server) {
             return None;
@@ -63,12 +64,12 @@ impl<N: Net> Group<N> {
             return Some(self.answers().refuse_counted(key, &refusal));
         };
         let client = self.clients.get(key)?;
-        let same = Rc::ptr_eq(&self.backends.get(lease)?.session, &session);
+        let same = Rc::ptr_eq(&self.backends.get(backend_id)?.session, &session);
         let session = match client {
             _ if same => session,
             // What the session is now must be known, or there would be no way back to it.
             client if client.last.owed.changed.intersects(Properties::COLLATION) => {
-                return Some(self.read_back_ahead(key, lease));
+                return Some(self.read_back_ahead(key, backend_id));
             }
             _ => session,
         };
@@ -77,22 +78,22 @@ impl<N: Net> Group<N> {
         let session = session.with_unread_of(&client.session);
         let session = self.sessions.intern(session);
         let mut out = Vec::new();
-        let mut pair = self.pair(key, lease)?;
+        let mut pair = self.pair(key, backend_id)?;
         pair.put_restore(&session, Standing::Anywhere, &mut out);
         if !out.is_empty() {
             // A SET has a ROW_COUNT() of its own.
             pair.client.last.disown(COUNTS);
         }
         pair.prepare_ahead(share, &mut out)?;
-        Some(self.send_restore(key, lease, &out))
+        Some(self.send_restore(key, backend_id, &out))
     }
 
     /// Keeps a command until the session that it needs to be known has been read back.
-    fn read_back_ahead(&mut self, key: ClientId, lease: BackendId) -> Handled {
+    fn read_back_ahead(&mut self, key: ClientId, backend: BackendId) -> Handled {
         if let Some(client) = self.clients.get_mut(key) {
             client.mark_read_back(true);
         }
-        self.wait_for_property(key, lease, Properties::COLLATION)
+        self.wait_for_property(key, backend, Properties::COLLATION)
     }
 
     /// Keeps a client's command until this property of its session has been read back, which is
@@ -100,17 +101,17 @@ impl<N: Net> Group<N> {
     pub(crate) fn wait_for_property(
         &mut self,
         key: ClientId,
-        lease: BackendId,
+        backend_id: BackendId,
         property: Properties,
     ) -> Handled {
-        let handled = self.send_restore(key, lease, b"");
-        let under_way = self.backends.get(lease).is_some_and(|backend| {
+        let handled = self.send_restore(key, backend_id, b"");
+        let under_way = self.backends.get(backend_id).is_some_and(|backend| {
             let mut flight = backend.flight().iter();
             flight.any(|command| command.reads(property))
         });
-        if !under_way && let Some(mut pair) = self.pair(key, lease) {
+        if !under_way && let Some(mut pair) = self.pair(key, backend_id) {
             let next = pair.read_back(property);
-            self.follow(key, lease, next);
+            self.follow(key, backend_id, next);
         }
         handled
     }

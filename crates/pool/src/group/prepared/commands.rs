@@ -111,13 +111,13 @@ impl<N: Net> Group<N> {
                 CommandOutcome::Done
             }
             _ => {
-                if let Some((lease, definition, id)) = commands.close(&payload)
-                    && let Some(backend) = self.backends.get_mut(lease)
+                if let Some((backend_id, definition, id)) = commands.close(&payload)
+                    && let Some(backend) = self.backends.get_mut(backend_id)
                 {
                     if let Some(out) = backend.close_cursor(&definition, id) {
-                        self.backend_writer().send(lease, &out);
+                        self.backend_writer().send(backend_id, &out);
                     }
-                    self.settle(lease);
+                    self.settle(backend_id);
                 }
                 CommandOutcome::Done
             }
@@ -171,11 +171,11 @@ impl<N: Net> Group<N> {
             let said = kill.map(|kill| command_of(kill, Form::of(capabilities)));
             return self.on_kill(key, &said.unwrap_or_default(), kill);
         }
-        if let Some(lease) = self
+        if let Some(backend) = self
             .matching()
             .last_backend_for_text(key, &definition.class)
         {
-            self.bind(key, lease);
+            self.bind(key, backend);
         }
         let handled = self.execute_read(key, (command, id), definition, message);
         self.leave_last_backend(key);
@@ -317,8 +317,8 @@ impl<N: Net> Group<N> {
     /// the server takes fewer (`max_prepared_stmt_count`), and clients' own would be refused.
     pub(crate) fn give_statements_back(&mut self) {
         let share = self.shared.prepared_of_backend(&self.settings);
-        for lease in self.backends.keys() {
-            let Some(backend) = self.backends.get_mut(lease) else {
+        for backend_id in self.backends.keys() {
+            let Some(backend) = self.backends.get_mut(backend_id) else {
                 continue;
             };
             let idle = backend.state() == BackendState::Idle;
@@ -333,9 +333,9 @@ impl<N: Net> Group<N> {
             }
             // The rest are names, whose end has a reply.
             if backend.prepared.count() > share {
-                self.let_go(lease);
+                self.let_go(backend_id);
             } else {
-                self.backend_writer().send(lease, &out);
+                self.backend_writer().send(backend_id, &out);
             }
         }
     }

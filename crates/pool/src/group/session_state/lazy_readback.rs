@@ -70,24 +70,24 @@ impl<N: Net> Group<N> {
         if view.is_read_back_now(reads) {
             return true;
         }
-        let lease = view.client.lease().filter(|_| view.tells_count(reads));
-        lease.is_some_and(|lease| self.ask_for(key, lease))
+        let backend = view.client.backend().filter(|_| view.tells_count(reads));
+        backend.is_some_and(|backend| self.ask_for(key, backend))
     }
 
-    /// The lease of a client that has not used it after all ends.
+    /// Checks in the backend of a client that has not used it after all.
     pub(crate) fn leave_last_backend(&mut self, key: ClientId) {
         let client = self.clients.get(key);
-        let lease = client.filter(|client| client.state() == ClientState::Idle);
-        if let Some(lease) = lease.and_then(|client| client.lease()) {
-            self.settle(lease);
+        let backend = client.filter(|client| client.state() == ClientState::Idle);
+        if let Some(backend) = backend.and_then(|client| client.backend()) {
+            self.settle(backend);
         }
     }
 
     /// Asks a backend for what a client has left there; `false` when that is nothing.
-    pub(crate) fn ask_for(&mut self, key: ClientId, lease: BackendId) -> bool {
+    pub(crate) fn ask_for(&mut self, key: ClientId, backend_id: BackendId) -> bool {
         let server = self.shared.server.flavour;
         let (Some(client), Some(backend)) =
-            (self.clients.get_mut(key), self.backends.get_mut(lease))
+            (self.clients.get_mut(key), self.backends.get_mut(backend_id))
         else {
             return false;
         };
@@ -98,7 +98,7 @@ impl<N: Net> Group<N> {
         // It waits for the answer first, and keeps its place meanwhile.
         // Neither GET DIAGNOSTICS nor a query of no table clears conditions on MariaDB.
         let stays = match server {
-            Server::MariaDb(_) if client.lease() == Some(lease) => Reads::DIAGNOSTICS,
+            Server::MariaDb(_) if client.backend() == Some(backend_id) => Reads::DIAGNOSTICS,
             _ => Reads::NONE,
         };
         client.last.ask_elsewhere(stays);
@@ -135,10 +135,10 @@ impl<N: Net> Group<N> {
         }
         columns.push_str(" LIMIT 1");
         put(true, &columns);
-        if let Some(backend) = self.backends.get_mut(lease) {
+        if let Some(backend) = self.backends.get_mut(backend_id) {
             backend.note_deprecation(key, self.shared.server.flavour);
         }
-        self.backend_writer().ask(lease, &out);
+        self.backend_writer().ask(backend_id, &out);
         if waits {
             self.waiters().forget(key);
         }
@@ -148,23 +148,23 @@ impl<N: Net> Group<N> {
     /// A deferred question was answered; `last`: the one that has the answers.
     pub(crate) fn lazy_readback_answered(
         &mut self,
-        lease: BackendId,
+        backend_id: BackendId,
         last: bool,
         summary: &ReplySummary,
         collected: &[u8],
     ) {
-        let backend = self.backends.get(lease);
-        let asked = backend.and_then(|backend| backend.asked.zip(backend.lease()));
+        let backend = self.backends.get(backend_id);
+        let asked = backend.and_then(|backend| backend.asked.zip(backend.client()));
         if let Some((asked, owner)) = asked
             && asked.client == owner
         {
             // The OK of GET DIAGNOSTICS has what the statement's own reply had no room for.
-            let pair = self.pair(owner, lease);
+            let pair = self.pair(owner, backend_id);
             if let Some(Err(why)) = pair.map(|mut pair| pair.take_changes(summary)) {
-                self.lose(lease, why);
+                self.lose(backend_id, why);
             }
         }
-        let Some(backend) = self.backends.get_mut(lease) else {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         if !last {
@@ -182,26 +182,26 @@ impl<N: Net> Group<N> {
             }
         }
         // What else is to be read back goes out in front of the client's next command.
-        self.go_on_behind(lease);
+        self.go_on_behind(backend_id);
         if let Some(asked) = asked {
             self.wake(asked.client);
         }
     }
 
     /// The backend goes on with what stands behind the questions; whom it was for may have gone.
-    fn go_on_behind(&mut self, lease: BackendId) {
-        let Some(backend) = self.backends.get_mut(lease) else {
+    fn go_on_behind(&mut self, backend_id: BackendId) {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         let gone = backend
-            .lease()
+            .client()
             .is_none_or(|key| self.clients.get(key).is_none());
-        let leased = backend.state() == BackendState::Leased;
-        if !gone || !leased || !backend.flight().is_empty() {
-            return self.settle(lease);
+        let bound = backend.state() == BackendState::CheckedOut;
+        if !gone || !bound || !backend.flight().is_empty() {
+            return self.settle(backend_id);
         }
         backend.insert_id = None;
-        self.release(lease);
+        self.release(backend_id);
     }
 
     /// A backend is gone, and with it what it was being asked.
@@ -215,24 +215,24 @@ impl<N: Net> Group<N> {
         client.last.asked_elsewhere();
         if client.state() == ClientState::Waiting
             && !client.place.is_in_lane()
-            && client.lease().is_none()
+            && client.backend().is_none()
         {
             self.line_up(asked.client);
         }
     }
 
     /// Closes an idle backend, once its last client's questions are answered.
-    pub(crate) fn let_go(&mut self, lease: BackendId) {
-        if !self.ask_last_backend(lease) {
-            self.retire(lease);
+    pub(crate) fn let_go(&mut self, backend: BackendId) {
+        if !self.ask_last_backend(backend) {
+            self.retire(backend);
         }
     }
 
     /// Binds an idle backend to the client that it served last, and asks it what it alone knows of
     /// that; `false` when there is nothing to ask.
-    pub(crate) fn ask_last_backend(&mut self, lease: BackendId) -> bool {
-        let client = self.matching().client_to_ask_about(lease);
-        client.is_some_and(|key| self.bind(key, lease) && self.ask_for(key, lease))
+    pub(crate) fn ask_last_backend(&mut self, backend: BackendId) -> bool {
+        let client = self.matching().client_to_ask_about(backend);
+        client.is_some_and(|key| self.bind(key, backend) && self.ask_for(key, backend))
     }
 
     /// True if FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
@@ -247,17 +247,17 @@ impl<N: Net> Group<N> {
         else {
             return false;
         };
-        if let Some(lease) = client.lease() {
-            let backend = self.backends.get(lease);
+        if let Some(backend_id) = client.backend() {
+            let backend = self.backends.get(backend_id);
             let Some(backend) =
                 backend.filter(|b| !b.transaction.is_announced() && !b.reuse.is_frozen())
             else {
                 return false;
             };
             // Behind what is being read back, this is asked for next.
-            return !backend.flight().is_empty() || self.ask_for(key, lease);
+            return !backend.flight().is_empty() || self.ask_for(key, backend_id);
         }
         let last = self.matching().last_backend_of(key);
-        last.is_some_and(|lease| self.ask_last_backend(lease))
+        last.is_some_and(|backend_id| self.ask_last_backend(backend_id))
     }
 }

@@ -13,7 +13,7 @@ use sql::classify::stored::fold_bare;
 
 impl<N: Net> Group<N> {
     /// Leaves the backends that stand in schemas which have been defined anew: they serve their
-    /// clients to the end of their leases, and nobody else.
+    /// clients until they are checked in, and nobody else.
     pub(crate) fn take_schemas(&mut self) {
         let (count, names) = self.shared.schemas_defined.since(self.schemas_seen);
         self.schemas_seen = count;
@@ -39,7 +39,7 @@ impl<N: Net> Group<N> {
                 continue;
             };
             match backend.state() {
-                BackendState::Leased => backend.reuse.end_with_client(),
+                BackendState::CheckedOut => backend.reuse.end_with_client(),
                 BackendState::Idle => {
                     // Its last client may have to be asked for first.
                     backend.reuse.end_with_client();
@@ -53,7 +53,7 @@ impl<N: Net> Group<N> {
 
 #[cfg(test)]
 mod tests {
-    use crate::group::tests::{backend, group, leased};
+    use crate::group::tests::{backend, bound, group};
     use session::state::Session;
     use sql::classify::stored::{Schema, SchemaChange};
     use std::rc::Rc;
@@ -61,10 +61,10 @@ mod tests {
     #[test]
     fn backends_in_a_schema_that_is_defined_anew_serve_nobody_else() {
         let mut group = group();
-        let (_, theirs) = leased(&mut group);
-        let (_, apart) = leased(&mut group);
+        let (_, theirs) = bound(&mut group);
+        let (_, apart) = bound(&mut group);
         let (idle, elsewhere) = (backend(&mut group), backend(&mut group));
-        for (lease, schema) in [
+        for (backend_id, schema) in [
             (theirs, "Shop"),
             (apart, "other"),
             (idle, "shop"),
@@ -72,7 +72,7 @@ mod tests {
         ] {
             let mut session = Session::default();
             session.use_schema(Some(schema.as_bytes().into()));
-            let backend = group.backends.get_mut(lease).unwrap();
+            let backend = group.backends.get_mut(backend_id).unwrap();
             backend.session = Rc::new(session);
         }
         group.take_schemas();
@@ -84,8 +84,8 @@ mod tests {
         group.shared.schemas_defined.note(shop, true);
         group.take_schemas();
         assert!(group.backends.get(idle).is_none());
-        for (lease, is_for_others) in [(theirs, false), (apart, true), (elsewhere, true)] {
-            let backend = group.backends.get(lease).unwrap();
+        for (backend_id, is_for_others) in [(theirs, false), (apart, true), (elsewhere, true)] {
+            let backend = group.backends.get(backend_id).unwrap();
             assert_eq!(backend.reuse.is_for_others(), is_for_others);
         }
     }

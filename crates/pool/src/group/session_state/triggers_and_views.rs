@@ -38,8 +38,8 @@ impl<N: Net> Group<N> {
         let Some(asking) = self.code().asking(text) else {
             return Inside::Known;
         };
-        if let Some(lease) = self.matching().last_backend_to_ask(key) {
-            self.bind(key, lease);
+        if let Some(backend) = self.matching().last_backend_to_ask(key) {
+            self.bind(key, backend);
         }
         let lost = (self.clients.get(key)).map_or(Reads::NONE, Client::lost_to_code);
         if lost.is_empty() {

@@ -21,12 +21,12 @@ impl<N: Net> Group<N> {
         let (sql, mode) = (text.sql, text.mode);
         let edge = edge_of(sql);
         if edge == Some(Edge::End)
-            && let Some(lease) = (self.alone(key).filter(Alone::asks_before_end))
-                .and_then(|alone| alone.view.client.lease())
-            && let Some(mut pair) = self.pair(key, lease)
+            && let Some(backend) = (self.alone(key).filter(Alone::asks_before_end))
+                .and_then(|alone| alone.view.client.backend())
+            && let Some(mut pair) = self.pair(key, backend)
         {
             let next = pair.read_back(Properties::INSERT_ID);
-            self.follow(key, lease, next);
+            self.follow(key, backend, next);
         }
         let alone = self.alone(key)?;
         let reports = match edge {

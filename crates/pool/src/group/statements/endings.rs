@@ -1,7 +1,7 @@
 //! Endings: a statement's reply is complete; what has it left, and whose is the backend now?
 //!
 //! What the trackers reported becomes part of the session that client and backend share. What they
-//! do not report is read back before the backend may serve somebody else; then the lease is kept
+//! do not report is read back before the backend may serve somebody else; then the backend is kept
 //! (transaction, pin) or released to the next in the lane. [`crate::pair::next`] decides it, and
 //! [`Group::settle`] does it.
 //!
@@ -52,12 +52,12 @@ impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
     pub(crate) fn statement_done(
         &mut self,
-        lease: BackendId,
+        backend_id: BackendId,
         command: &InFlight,
         summary: &ReplySummary,
     ) {
         self.counts.statements += 1;
-        let Some(backend) = self.backends.get_mut(lease) else {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         backend.served = true;
@@ -66,17 +66,17 @@ impl<N: Net> Group<N> {
         backend.note_savepoint(statement, summary.error.is_none());
         let has_prepared = client.is_some_and(|client| client.prepared.is_some());
         if has_prepared || backend.prepared.preparing.is_some() {
-            self.note_prepared(lease, command, summary);
+            self.note_prepared(backend_id, command, summary);
         }
-        let Some(backend) = self.backends.get_mut(lease) else {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         // What a client that keeps the backend has left there is no change by a reply of nobody.
-        let contaminated = match backend.lease() {
+        let contaminated = match backend.client() {
             Some(_) if command.owner.is_none() => !summary.changes.is_empty(),
             _ => backend.has_changed(summary),
         };
-        backend.pass_lease_on();
+        backend.pass_on();
         let alone = backend.flight().is_empty();
         let ending = command.ending(summary, contaminated, self.net.now());
         self.shapes.learn(command.shape, ending);
@@ -84,16 +84,16 @@ impl<N: Net> Group<N> {
             .owner
             .filter(|owner| self.clients.get(*owner).is_some())
         else {
-            return self.statement_of_nobody(lease, summary, contaminated);
+            return self.statement_of_nobody(backend_id, summary, contaminated);
         };
         self.note_service(owner, command, summary);
         if let Some(client) = self.clients.get(owner) {
-            (self.slow_readers).statement_ended(lease, client.statement.digest);
+            (self.slow_readers).statement_ended(backend_id, client.statement.digest);
         }
         if !alone && contaminated {
-            self.part_riders(lease, Some(owner));
+            self.part_riders(backend_id, Some(owner));
         }
-        let Some(mut pair) = self.pair(owner, lease) else {
+        let Some(mut pair) = self.pair(owner, backend_id) else {
             return;
         };
         let explanation = pair.client.explanation().with_due(summary.due);
@@ -104,7 +104,7 @@ impl<N: Net> Group<N> {
                 .client
                 .change_state(ClientState::Idle, pair.context.now);
             self.clients.close_later(owner);
-            return self.lose(lease, why);
+            return self.lose(backend_id, why);
         }
         pair.note_left(command, summary, alone);
         if !alone && !contaminated {
@@ -123,9 +123,9 @@ impl<N: Net> Group<N> {
         if self.shared.schemas_defined.count() != self.schemas_seen {
             self.take_schemas();
         }
-        self.settle(lease);
+        self.settle(backend_id);
         if !self.line.is_empty() {
-            self.take_riders(lease);
+            self.take_riders(backend_id);
         }
         if self.draining.is_some() {
             (self.clients).leave_if_idle(owner, self.departures.has(owner));
@@ -134,20 +134,20 @@ impl<N: Net> Group<N> {
     }
 
     /// Notes what a statement has done to the backend's prepared statements.
-    fn note_prepared(&mut self, lease: BackendId, command: &InFlight, summary: &ReplySummary) {
-        let Some(backend) = self.backends.get_mut(lease) else {
+    fn note_prepared(&mut self, backend_id: BackendId, command: &InFlight, summary: &ReplySummary) {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         let (preparing, mut closed) = backend
             .take_prepared(summary, &mut self.definitions)
             .unzip();
-        let pair = command.owner.and_then(|owner| self.pair(owner, lease));
+        let pair = command.owner.and_then(|owner| self.pair(owner, backend_id));
         let left = pair.and_then(|mut pair| pair.note_prepared(preparing, summary));
         closed.get_or_insert_default().extend(left);
         if let Some(ids) = closed.filter(|ids| !ids.is_empty()) {
             let mut out = Vec::new();
             put_closes(&mut out, &ids);
-            self.backend_writer().send(lease, &out);
+            self.backend_writer().send(backend_id, &out);
         }
     }
 
@@ -172,10 +172,10 @@ impl<N: Net> Group<N> {
     /// The statement that others rode behind has changed their session, or its backend is closed:
     /// what they would be answered may be wrong, or nothing. The answers are dropped, and their
     /// statements, plain reads of which they have seen nothing, run again in order, each of them
-    /// with nobody beside it. The lease is `owner`'s, who is none of them. Where it is nobody's, a
-    /// client that kept something on the backend has lost it.
-    pub(crate) fn part_riders(&mut self, lease: BackendId, owner: Option<ClientId>) {
-        let Some(backend) = self.backends.get_mut(lease) else {
+    /// with nobody beside it. The backend is `owner`'s, who is none of them. Where it is nobody's,
+    /// a client that kept something on the backend has lost it.
+    pub(crate) fn part_riders(&mut self, backend_id: BackendId, owner: Option<ClientId>) {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         backend.riding = Riding::Closed;
@@ -187,7 +187,7 @@ impl<N: Net> Group<N> {
             in_transaction: backend.in_transaction(),
             ..CHANGED
         };
-        let keeper = backend.lease().filter(|_| owner.is_none());
+        let keeper = backend.client().filter(|_| owner.is_none());
         let riders = backend.part_riders(owner);
         let keeper = keeper.filter(|keeper| riders.iter().all(|(rider, _)| rider != keeper));
         let now = self.net.now();
@@ -227,54 +227,54 @@ impl<N: Net> Group<N> {
     /// The client left while its statement ran.
     fn statement_of_nobody(
         &mut self,
-        lease: BackendId,
+        backend_id: BackendId,
         summary: &ReplySummary,
         contaminated: bool,
     ) {
-        let Some(backend) = self.backends.get_mut(lease) else {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         if contaminated {
-            self.part_riders(lease, None);
-            return self.retire(lease);
+            self.part_riders(backend_id, None);
+            return self.retire(backend_id);
         }
         if !backend.flight().is_empty() {
-            return self.take_riders(lease);
+            return self.take_riders(backend_id);
         }
         if backend
-            .lease()
+            .client()
             .is_some_and(|owner| self.clients.get(owner).is_some())
         {
-            return self.settle(lease);
+            return self.settle(backend_id);
         }
         let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
         let due = backend.reports != Reports::Complete;
         if unknown || due || backend.in_transaction() {
-            return self.retire(lease);
+            return self.retire(backend_id);
         }
         backend.insert_id = None;
-        self.release(lease);
+        self.release(backend_id);
     }
 
-    /// Decides what becomes of the lease, if nothing is in flight.
-    pub(crate) fn settle(&mut self, lease: BackendId) {
-        let owner = self.backends.get(lease).and_then(Backend::lease);
+    /// Decides what becomes of the backend, if nothing is in flight.
+    pub(crate) fn settle(&mut self, backend: BackendId) {
+        let owner = self.backends.get(backend).and_then(Backend::client);
         if let Some(owner) = owner
-            && let Some(mut pair) = self.pair(owner, lease)
+            && let Some(mut pair) = self.pair(owner, backend)
         {
             let next = pair.next();
-            self.follow(owner, lease, next);
+            self.follow(owner, backend, next);
         }
     }
 
     /// Takes the next step with a client's backend.
-    pub(crate) fn follow(&mut self, owner: ClientId, lease: BackendId, next: Next) {
+    pub(crate) fn follow(&mut self, owner: ClientId, backend: BackendId, next: Next) {
         match next {
             Next::Wait => {}
-            Next::Keep => self.resume(lease),
-            Next::Ask(out) => self.backend_writer().ask(lease, &out),
+            Next::Keep => self.resume(backend),
+            Next::Ask(out) => self.backend_writer().ask(backend, &out),
             Next::AskLast => {
-                self.ask_for(owner, lease);
+                self.ask_for(owner, backend);
             }
             Next::GoOn => {
                 // What was read back for the sake of its execution is there.
@@ -282,9 +282,9 @@ impl<N: Net> Group<N> {
                 if client.is_some_and(|client| client.mark_read_back(false)) {
                     self.return_to_idle(owner);
                 }
-                self.settle(lease);
+                self.settle(backend);
             }
-            Next::Free => self.release(lease),
+            Next::Free => self.release(backend),
         }
     }
 }
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::backend::{BackendState, Purpose};
     use crate::errors::reasons::PinReason;
-    use crate::group::tests::{NOW, group, leased};
+    use crate::group::tests::{NOW, bound, group};
     use crate::scripted::Scripted;
     use wire::command::ReplyShape;
 
@@ -302,34 +302,34 @@ mod tests {
     /// come that nobody waits for: who rode behind its last statement runs again elsewhere.
     fn pinned_behind_replies_of_nobody() -> (Group<Scripted>, ClientId, BackendId) {
         let mut group = group();
-        let (key, lease) = leased(&mut group);
+        let (key, backend_id) = bound(&mut group);
         let client = group.clients.get_mut(key).unwrap();
         client.pins.add(PinReason::FailedCode, None, NOW.0);
-        let backend = group.backends.get_mut(lease).unwrap();
+        let backend = group.backends.get_mut(backend_id).unwrap();
         for _ in 0..2 {
             let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
             backend.expect(command);
         }
         backend.note_left(NOW);
-        (group, key, lease)
+        (group, key, backend_id)
     }
 
     /// The oldest reply of a backend is complete.
-    fn answered(group: &mut Group<Scripted>, lease: BackendId, summary: &ReplySummary) {
-        let backend = group.backends.get_mut(lease).unwrap();
+    fn answered(group: &mut Group<Scripted>, backend_id: BackendId, summary: &ReplySummary) {
+        let backend = group.backends.get_mut(backend_id).unwrap();
         let command = backend.take_answered().unwrap();
-        group.statement_done(lease, &command, summary);
+        group.statement_done(backend_id, &command, summary);
     }
 
     #[test]
     fn a_backend_stays_its_clients_behind_replies_of_nobody() {
-        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+        let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
         for _ in 0..2 {
-            answered(&mut group, lease, &ReplySummary::default());
-            let backend = group.backends.get(lease).unwrap();
-            assert_eq!(backend.lease(), Some(key));
-            assert_eq!(backend.state(), BackendState::Leased);
-            assert_eq!(group.clients.get(key).unwrap().lease(), Some(lease));
+            answered(&mut group, backend_id, &ReplySummary::default());
+            let backend = group.backends.get(backend_id).unwrap();
+            assert_eq!(backend.client(), Some(key));
+            assert_eq!(backend.state(), BackendState::CheckedOut);
+            assert_eq!(group.clients.get(key).unwrap().backend(), Some(backend_id));
         }
     }
 
@@ -337,16 +337,16 @@ mod tests {
     fn who_keeps_a_session_that_a_reply_of_nobody_has_changed_is_closed() {
         // The first of the replies, and the last.
         for before in [0, 1] {
-            let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+            let (mut group, key, backend) = pinned_behind_replies_of_nobody();
             for _ in 0..before {
-                answered(&mut group, lease, &ReplySummary::default());
+                answered(&mut group, backend, &ReplySummary::default());
             }
             let changed = ReplySummary {
                 changes: vec![0, 1, 0],
                 ..ReplySummary::default()
             };
-            answered(&mut group, lease, &changed);
-            assert!(group.backends.get(lease).is_none());
+            answered(&mut group, backend, &changed);
+            assert!(group.backends.get(backend).is_none());
             assert!(
                 group
                     .clients
@@ -358,26 +358,26 @@ mod tests {
 
     #[test]
     fn who_keeps_nothing_goes_on_without_a_backend_that_a_reply_of_nobody_has_changed() {
-        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+        let (mut group, key, backend) = pinned_behind_replies_of_nobody();
         group.clients.get_mut(key).unwrap().pins = Default::default();
-        group.part_riders(lease, None);
-        group.retire(lease);
+        group.part_riders(backend, None);
+        group.retire(backend);
         let client = group.clients.get(key).unwrap();
-        assert_eq!((client.is_closing(), client.lease()), (false, None));
+        assert_eq!((client.is_closing(), client.backend()), (false, None));
     }
 
     #[test]
     fn a_backend_where_riders_were_parted_serves_its_client_and_nobody_else() {
-        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
-        group.part_riders(lease, Some(key));
-        let reuse = group.backends.get(lease).unwrap().reuse;
+        let (mut group, key, backend) = pinned_behind_replies_of_nobody();
+        group.part_riders(backend, Some(key));
+        let reuse = group.backends.get(backend).unwrap().reuse;
         assert!(!reuse.is_for_others() && !reuse.is_frozen());
     }
 
     #[test]
     fn conditions_of_a_reply_of_nobody_are_no_clients() {
-        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
-        let backend = group.backends.get_mut(lease).unwrap();
+        let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
+        let backend = group.backends.get_mut(backend_id).unwrap();
         let command = backend.take_answered().unwrap();
         let warned = ReplySummary {
             warned: true,
@@ -389,15 +389,19 @@ mod tests {
 
     #[test]
     fn the_session_of_who_owns_it_is_lost_with_its_transaction() {
-        let (mut group, key, lease) = pinned_behind_replies_of_nobody();
+        let (mut group, key, backend_id) = pinned_behind_replies_of_nobody();
         group.clients.get_mut(key).unwrap().pins = Default::default();
-        let backend = group.backends.get_mut(lease).unwrap();
+        let backend = group.backends.get_mut(backend_id).unwrap();
         backend.transaction.note_begin_sent();
         let client = group.clients.get_mut(key).unwrap();
         assert!(client.change_state(ClientState::Running, NOW));
         let statement = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Results);
-        group.backends.get_mut(lease).unwrap().expect(statement);
-        group.part_riders(lease, None);
+        group
+            .backends
+            .get_mut(backend_id)
+            .unwrap()
+            .expect(statement);
+        group.part_riders(backend_id, None);
         let client = group.clients.get(key);
         assert!(client.is_none_or(|client| client.state() == ClientState::Leaving));
     }
@@ -405,7 +409,7 @@ mod tests {
     #[test]
     fn whose_session_nobody_knows_behind_its_answer_is_closed_without_another_word() {
         let mut group = group();
-        let (key, lease) = leased(&mut group);
+        let (key, backend) = bound(&mut group);
         let client = group.clients.get_mut(key).unwrap();
         assert!(client.change_state(ClientState::Running, NOW));
         let command = InFlight::own(Some(key), Purpose::Statement, ReplyShape::Status);
@@ -413,8 +417,8 @@ mod tests {
             changes: vec![0, 9],
             ..ReplySummary::default()
         };
-        group.statement_done(lease, &command, &cut_short);
-        assert!(group.backends.get(lease).is_none());
+        group.statement_done(backend, &command, &cut_short);
+        assert!(group.backends.get(backend).is_none());
         assert!(group.clients.get(key).unwrap().is_closing());
         assert_eq!(
             group.net.written, b"\x01\0\0\0\x01",

@@ -140,9 +140,12 @@ impl<N: Net> Group<N> {
                     client.interrupt();
                 }
             }
-            Fate::LeaveRide { victim, lease } => {
+            Fate::LeaveRide {
+                victim,
+                backend: backend_id,
+            } => {
                 let now = self.net.now();
-                let backend = self.backends.get_mut(lease);
+                let backend = self.backends.get_mut(backend_id);
                 if backend.is_some_and(|backend| backend.leave_to_riders(victim, now)) {
                     self.clients.unbind(victim, &mut self.backends);
                     self.answers().refuse(victim, &Refusal::Interrupted);
@@ -150,17 +153,24 @@ impl<N: Net> Group<N> {
                 }
             }
             Fate::Close(victim) => self.clients.close_later(victim),
-            Fate::Interrupt { lease, job } => {
-                if let Some(backend) = self.backends.get_mut(lease) {
+            Fate::Interrupt {
+                backend: backend_id,
+                job,
+            } => {
+                if let Some(backend) = self.backends.get_mut(backend_id) {
                     backend.riding = Riding::Closed;
                 }
                 self.kill_connection.push(job);
                 return None;
             }
-            Fate::CloseWith { victim, lease, job } => {
+            Fate::CloseWith {
+                victim,
+                backend: backend_id,
+                job,
+            } => {
                 self.clients.close_later(victim);
                 self.clients.unbind(victim, &mut self.backends);
-                self.retire(lease);
+                self.retire(backend_id);
                 self.kill_connection.push(job);
                 return None;
             }
@@ -205,22 +215,22 @@ impl<N: Net> Group<N> {
 
     /// The server has answered a KILL, or never will: the backend goes on, and who asked is told.
     fn kill_carried(&mut self, ended: Ended) {
-        let lease = ended.job.aim.map(|aim| aim.lease);
-        if let Some(lease) = lease
-            && let Some(backend) = self.backends.get_mut(lease)
+        let backend_id = ended.job.aim.map(|aim| aim.backend);
+        if let Some(backend_id) = backend_id
+            && let Some(backend) = self.backends.get_mut(backend_id)
         {
             backend.reuse.thaw(ended.spoils);
-            self.settle(lease);
-            self.resume(lease);
+            self.settle(backend_id);
+            self.resume(backend_id);
         }
         self.answer_asker(ended.job.asker, ended.end);
     }
 
     /// A client that has waited for its own backend, and keeps it, goes on.
-    pub(crate) fn resume(&mut self, lease: BackendId) {
-        let backend = self.backends.get(lease);
+    pub(crate) fn resume(&mut self, backend_id: BackendId) {
+        let backend = self.backends.get(backend_id);
         let backend = backend.filter(|backend| backend.flight().is_empty());
-        if let Some(owner) = backend.and_then(Backend::lease) {
+        if let Some(owner) = backend.and_then(Backend::client) {
             self.wake(owner);
         }
     }

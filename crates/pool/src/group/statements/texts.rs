@@ -127,9 +127,9 @@ impl<N: Net> Group<N> {
             }
             Spoken::Waits => return self.waiters().wait_outside(key),
             Spoken::ReadsVariables => {
-                if let Some(lease) = self.clients.get(key).and_then(Client::lease) {
+                if let Some(backend_id) = self.clients.get(key).and_then(Client::backend) {
                     let property = Properties::USER_VARIABLES;
-                    return self.wait_for_property(key, lease, property);
+                    return self.wait_for_property(key, backend_id, property);
                 }
             }
             Spoken::Full => return self.answers().refuse_to_prepare(key),
@@ -171,7 +171,9 @@ impl<N: Net> Group<N> {
         if class.causes.contains(PinCause::SessionTracking)
             && let Some(client) = self.clients.get_mut(key)
         {
-            let backend = client.lease().and_then(|lease| self.backends.get(lease));
+            let backend = client
+                .backend()
+                .and_then(|backend_id| self.backends.get(backend_id));
             let server = &self.shared.server;
             instead = client.retrack((sql, mode), &mut class, backend, server);
         }
@@ -291,8 +293,8 @@ impl<N: Net> Group<N> {
         let SchemaText {
             sql, mode, found, ..
         } = text;
-        if let Some(lease) = self.matching().last_backend_for_text(key, words) {
-            self.bind(key, lease);
+        if let Some(backend) = self.matching().last_backend_for_text(key, words) {
+            self.bind(key, backend);
         }
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.

@@ -214,9 +214,9 @@ impl Taking {
         for records in records {
             // Of each record there is one.
             let Some(sock) = sockets.next() else { break };
-            let lease = records.lease.as_deref();
-            let lease = lease.and_then(|record| Some((sockets.next()?, record)));
-            taken.push(group.take_in((sock, &records.client), lease, &self.begun));
+            let backend = records.backend.as_deref();
+            let backend = backend.and_then(|record| Some((sockets.next()?, record)));
+            taken.push(group.take_in((sock, &records.client), backend, &self.begun));
         }
         let verdicts = taken.iter().map(|taken| taken.as_ref().err().cloned());
         let answered = self.answer(verdicts.collect());

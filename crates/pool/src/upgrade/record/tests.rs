@@ -195,7 +195,7 @@ fn a_record_that_is_cut_off_or_garbled_makes_no_client() {
 
 #[test]
 fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
-    let (of, lease) = (ClientId::from_parts(4, 1), BackendId::from_parts(7, 0));
+    let (of, backend_id) = (ClientId::from_parts(4, 1), BackendId::from_parts(7, 0));
     let at = Arc::new(Address::Tcp("127.0.0.1:3306".parse().unwrap()));
     let mut backend: Backend<()> = Backend::dialling(
         Endpoint::new((), at.clone(), 0),
@@ -208,12 +208,12 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     for to in [
         BackendState::Preparing,
         BackendState::Idle,
-        BackendState::Leased,
+        BackendState::CheckedOut,
     ] {
         assert!(backend.change_state(to, Time(200)));
     }
     let mut client = full();
-    client.binding.bind(&mut backend.binding, (of, lease));
+    client.binding.bind(&mut backend.binding, (of, backend_id));
     backend.thread = 77;
     (backend.insert_id, backend.found) = (None, Some(3));
     backend.unsettled = Some((1, 2));
@@ -248,7 +248,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     }));
     let (mut record, mut beside_it) = (Vec::new(), Vec::new());
     put(&mut record, &client, &beside(None));
-    put_lease(&mut beside_it, &client, &backend, Time(200));
+    put_bound_backend(&mut beside_it, &client, &backend, Time(200));
     let here_is = |bytes: &[u8]| {
         let here = Here {
             begun_there: &[BegunThere::default()],
@@ -256,8 +256,8 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
             meters: (&Meter::default(), &Meter::default()),
         };
         let mut arrived = read(&record, here)?;
-        let lease = read_lease(bytes, &mut arrived, here, Time(1000))?;
-        Read::Ok((arrived, lease))
+        let backend_id = read_bound_backend(bytes, &mut arrived, here, Time(1000))?;
+        Read::Ok((arrived, backend_id))
     };
     let (arrived, read) = here_is(&beside_it).unwrap();
     assert!(arrived.last.owed.warnings && !arrived.last.is_settled());
@@ -281,7 +281,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert!(again.had.has_any_of(&[b"seen"[..].into()], |_| false));
     assert_eq!(again.conditions_of, Some(of));
     assert!(again.bound == Bound::Inside && again.served && !again.reuse.is_for_others());
-    assert_eq!(again.state(), BackendState::Leased);
+    assert_eq!(again.state(), BackendState::CheckedOut);
     let prepared = read.backend.prepared.into_value(define);
     assert_eq!(prepared.count(), 3);
     assert!(prepared.has_name(b"p") && prepared.has_name(b"q"));
@@ -313,11 +313,11 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         for to in [
             BackendState::Preparing,
             BackendState::Idle,
-            BackendState::Leased,
+            BackendState::CheckedOut,
         ] {
             assert!(one.change_state(to, Time(2)));
         }
-        full().binding.bind(&mut one.binding, (of, lease));
+        full().binding.bind(&mut one.binding, (of, backend_id));
         assert!(one.goes_with(of) && !one.goes_with(ClientId::from_parts(5, 0)));
         keep(&mut one);
         assert!(!one.goes_with(of));
@@ -348,12 +348,12 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
         client.pins.add(reason, None, 1);
     };
     assert_eq!(stays(&pin), Some(Stays::Pinned));
-    let lease = |client: &mut Client<()>| client.binding.join(BackendId::from_parts(1, 0));
-    assert_eq!(stays(&lease), Some(Stays::Holding));
+    let backend = |client: &mut Client<()>| client.binding.join(BackendId::from_parts(1, 0));
+    assert_eq!(stays(&backend), Some(Stays::Holding));
     // What it holds can go along.
     let along = |change: &dyn Fn(&mut Client<()>)| {
         let mut client = full();
-        lease(&mut client);
+        backend(&mut client);
         change(&mut client);
         client.stays(SERVER, true)
     };

@@ -7,7 +7,7 @@
 //!
 //! A client with an open transaction needs no lane, because it has a backend; only under
 //! `high_prio_mode = "none"` it waits like everybody else
-//! ([`crate::matching::Matching::waits_with_lease`]). It waits at the concurrency limit, in
+//! ([`crate::matching::Matching::waits_with_backend`]). It waits at the concurrency limit, in
 //! which stalled statements do not count. None of the bounds holds for it: the others may wait for
 //! the locks of its transaction, so it has to get on, and there is at most one such client for each
 //! backend.

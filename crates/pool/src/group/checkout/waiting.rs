@@ -1,10 +1,10 @@
 //! Waiting out of the ordinary: before the lane, and how that ends.
 //!
-//! The problem: a command does not always wait from its arrival to its lease. It may come while
-//! something is read back on its client's last lease ([`crate::waiters`] keeps its place). The
-//! mechanism: it goes on with its client's backend, or to the lane of `leases.rs`.
+//! The problem: a command does not always wait from its arrival to its checkout. It may come while
+//! something is read back on its client's last backend ([`crate::waiters`] keeps its place). The
+//! mechanism: it goes on with its client's backend, or to the lane of `checkout.rs`.
 //!
-//! Invariant: nobody passes those who wait because its lease has not ended yet.
+//! Invariant: nobody passes those who wait because its last backend is not checked in yet.
 
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
@@ -15,8 +15,8 @@ use wire::command::Command;
 use wire::packet::HEADER_LEN;
 
 impl<N: Net> Group<N> {
-    /// A command that came before its client's lease had ended goes to the lane, if it needs a
-    /// backend.
+    /// A command that came before its client's backend was checked in goes to the lane, if it needs
+    /// a backend.
     pub(crate) fn line_up(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;

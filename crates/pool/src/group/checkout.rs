@@ -1,4 +1,4 @@
-//! Leases: which client gets which backend, and when it gives it back.
+//! Checkout and checkin: which client gets which backend, and when it gives it back.
 //!
 //! A statement gets an idle backend of its client's pool, or waits in the pool's lane, first come,
 //! first served; a backend that becomes free goes to the front of the lane in the same turn.
@@ -63,26 +63,26 @@ impl<N: Net> Group<N> {
     }
 
     /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
-    pub(crate) fn bind(&mut self, key: ClientId, lease: BackendId) -> bool {
+    pub(crate) fn bind(&mut self, key: ClientId, backend_id: BackendId) -> bool {
         let now = self.net.now();
         let is_long = self.matching().is_long(key);
-        let Some(backend) = self.backends.get_mut(lease) else {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return false;
         };
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        if !backend.change_state(BackendState::Leased, now) {
+        if !backend.change_state(BackendState::CheckedOut, now) {
             return false;
         }
         self.backend_pools.pools[backend.pool]
             .idle
-            .retain(|&idle| idle != lease);
+            .retain(|&idle| idle != backend_id);
         backend.served = false;
         if is_long {
-            self.slow_readers.start_long(lease, key);
+            self.slow_readers.start_long(backend_id, key);
         }
-        client.binding.bind(&mut backend.binding, (key, lease));
+        client.binding.bind(&mut backend.binding, (key, backend_id));
         let last = backend.last_client.take();
         let own = LastClient {
             client: key,
@@ -95,10 +95,10 @@ impl<N: Net> Group<N> {
         if let Some(last) = last
             && (self.clients.get(last.client)).is_some_and(|c| c.last.number == last.sent)
         {
-            self.ask_for(last.client, lease);
+            self.ask_for(last.client, backend_id);
         }
         let server = self.shared.server.flavour;
-        let found = self.backends.get_mut(lease).and_then(|backend| {
+        let found = self.backends.get_mut(backend_id).and_then(|backend| {
             backend.unsettled = None;
             backend.found_ahead(server)
         });
@@ -113,9 +113,9 @@ impl<N: Net> Group<N> {
         match self.acquire(key) {
             // What follows the login is handled by whoever handles that: read on from here, later
             // bytes would go before it.
-            Some(lease) => {
-                if self.open_on(key, lease) {
-                    self.settle(lease);
+            Some(backend) => {
+                if self.open_on(key, backend) {
+                    self.settle(backend);
                 }
             }
             None => {
@@ -126,14 +126,14 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Ends the lease of a client that holds nothing on its backend, and serves the next.
-    pub(crate) fn release(&mut self, lease: BackendId) {
+    /// Checks in the backend of a client that holds nothing there, and serves the next.
+    pub(crate) fn release(&mut self, backend_id: BackendId) {
         let now = self.net.now();
-        self.slow_readers.lease_ended(lease);
-        let Some(backend) = self.backends.get_mut(lease) else {
+        self.slow_readers.checked_in(backend_id);
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
-        let owner = backend.lease();
+        let owner = backend.client();
         let client = owner.and_then(|owner| self.clients.get_mut(owner));
         backend.note_accepted(client.as_deref());
         match (owner, client) {
@@ -144,12 +144,12 @@ impl<N: Net> Group<N> {
             (None, _) => {}
         }
         if !backend.reuse.is_for_others() || !backend.change_state(BackendState::Idle, now) {
-            self.retire(lease);
+            self.retire(backend_id);
         }
         if let Some(owner) = owner
             && let Some(client) = self.clients.get_mut(owner)
         {
-            if let Some(backend) = self.backends.get_mut(lease) {
+            if let Some(backend) = self.backends.get_mut(backend_id) {
                 backend.last_client = Some(LastClient {
                     client: owner,
                     sent: client.last.number,
@@ -163,12 +163,12 @@ impl<N: Net> Group<N> {
                 self.line_up(owner);
             }
         }
-        self.offer(lease);
+        self.offer(backend_id);
     }
 
     /// Puts an idle backend at the disposal of those who wait.
-    pub(crate) fn offer(&mut self, lease: BackendId) {
-        let Some(backend) = self.backends.get(lease) else {
+    pub(crate) fn offer(&mut self, backend_id: BackendId) {
+        let Some(backend) = self.backends.get(backend_id) else {
             return;
         };
         let pool = backend.pool;
@@ -178,13 +178,13 @@ impl<N: Net> Group<N> {
         if !matching.line.is_empty()
             && let Some(starved) = matching.starved_pool(pool, since)
         {
-            self.let_go(lease);
+            self.let_go(backend_id);
             return self.dial(starved);
         }
         if !matching.line.is_empty()
             && let Some(poorer) = matching.poorer_pool(pool)
         {
-            self.let_go(lease);
+            self.let_go(backend_id);
             return self.dial(poorer);
         }
         if self
@@ -193,18 +193,18 @@ impl<N: Net> Group<N> {
             .owes_next(self.index, self.backend_pools.count)
         {
             self.counts.lent += 1;
-            return self.let_go(lease);
+            return self.let_go(backend_id);
         }
         let place = (self.index, pool);
         let owed_at = self.backend_pools.pools[pool].slots.owed_at(place, since);
         if owed_at.is_some_and(|at| at <= self.net.now()) {
             self.counts.lent += 1;
-            return self.let_go(lease);
+            return self.let_go(backend_id);
         }
         if front.is_none() && self.draining.is_some() {
-            return self.retire(lease);
+            return self.retire(backend_id);
         }
-        self.backend_pools.pools[pool].idle.push(lease);
+        self.backend_pools.pools[pool].idle.push(backend_id);
         if front.is_some() {
             self.serve();
         }
@@ -222,15 +222,15 @@ impl<N: Net> Group<N> {
             let Some(pool) = matching.fairest_pool() else {
                 return;
             };
-            let Some((waiting, lease)) = matching.next_to_serve(pool) else {
+            let Some((waiting, backend)) = matching.next_to_serve(pool) else {
                 return;
             };
             self.waiters().pop(pool, waiting);
             self.shared.fronts.gets_on(self.index, self.net.now());
-            match lease {
-                Some(lease) => {
-                    self.grant(waiting.client, lease);
-                    self.take_riders(lease);
+            match backend {
+                Some(backend) => {
+                    self.grant(waiting.client, backend);
+                    self.take_riders(backend);
                 }
                 None => {
                     self.waiters().forget(waiting.client);
@@ -252,9 +252,9 @@ impl<N: Net> Group<N> {
 
     /// Lets those at the front of the lane ride, as long as they may: on a backend that has begun
     /// or ended a statement, or behind those of their own session.
-    pub(crate) fn take_riders(&mut self, lease: BackendId) {
+    pub(crate) fn take_riders(&mut self, backend_id: BackendId) {
         while !self.line.is_empty()
-            && let Some(backend) = self.backends.get(lease)
+            && let Some(backend) = self.backends.get(backend_id)
             && backend.takes_riders()
             && backend.flight().len() < self.settings.ride_max
             && let pool = backend.pool
@@ -265,7 +265,7 @@ impl<N: Net> Group<N> {
                 .owes_next(self.index, self.backend_pools.count)
             && let mut matching = self.matching()
             && let Some(waiting) = matching.front_to_serve(pool)
-            && let Some(place) = matching.place_for_waiting(waiting.client, lease)
+            && let Some(place) = matching.place_for_waiting(waiting.client, backend_id)
         {
             self.waiters().pop(pool, waiting);
             self.shared.fronts.gets_on(self.index, self.net.now());
@@ -292,10 +292,10 @@ impl<N: Net> Group<N> {
     }
 
     /// A waiting client's turn has come.
-    fn grant(&mut self, key: ClientId, lease: BackendId) {
+    fn grant(&mut self, key: ClientId, backend: BackendId) {
         self.waiters().forget(key);
-        if !self.bind(key, lease) {
-            return self.retire(lease);
+        if !self.bind(key, backend) {
+            return self.retire(backend);
         }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
@@ -303,9 +303,9 @@ impl<N: Net> Group<N> {
         };
         if client.state() == ClientState::Opening {
             client.place.give_up();
-            if self.open_on(key, lease) {
+            if self.open_on(key, backend) {
                 self.pump(key);
-                self.settle(lease);
+                self.settle(backend);
             }
             return;
         }
@@ -313,7 +313,7 @@ impl<N: Net> Group<N> {
             return self.clients.close_later(key);
         }
         self.pump(key);
-        self.settle(lease);
+        self.settle(backend);
     }
 
     /// Opens connections for those who wait, as far as every limit allows.
@@ -443,8 +443,8 @@ impl<N: Net> Group<N> {
     }
 
     /// Closes a backend that is of no more use.
-    pub(crate) fn retire(&mut self, lease: BackendId) {
-        let Some(mut backend) = self.backends.remove(lease) else {
+    pub(crate) fn retire(&mut self, backend_id: BackendId) {
+        let Some(mut backend) = self.backends.remove(backend_id) else {
             return;
         };
         if matches!(
@@ -455,7 +455,7 @@ impl<N: Net> Group<N> {
         }
         self.running.ends(&mut backend);
         self.shared.forget_thread(backend.thread);
-        self.backend_pools.leaves(backend.pool, lease);
+        self.backend_pools.leaves(backend.pool, backend_id);
         if backend.output.is_empty() && backend.flight().is_empty() {
             let mut quit = Vec::new();
             crate::backend::dial::put_quit(&mut quit);
@@ -472,14 +472,14 @@ impl<N: Net> Group<N> {
     }
 
     /// A client has gone (or reset its session) and left its backend behind.
-    pub(crate) fn orphan(&mut self, key: ClientId, lease: BackendId, pinned: bool) {
+    pub(crate) fn orphan(&mut self, key: ClientId, backend_id: BackendId, pinned: bool) {
         let now = self.net.now();
-        let Some(backend) = self.backends.get_mut(lease) else {
+        let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
         if !pinned && let Some(out) = backend.roll_back(key, now) {
             self.counts.rolled_back += 1;
-            return self.backend_writer().ask(lease, &out);
+            return self.backend_writer().ask(backend_id, &out);
         }
         let clean = !pinned && !backend.in_transaction() && backend.reports == Reports::Complete;
         let only_statements = backend.flight().iter().all(|command| {
@@ -489,13 +489,13 @@ impl<N: Net> Group<N> {
             )
         });
         if !clean || !only_statements {
-            self.part_riders(lease, Some(key));
-            return self.retire(lease);
+            self.part_riders(backend_id, Some(key));
+            return self.retire(backend_id);
         }
         backend.binding.forget(key);
         if backend.flight().is_empty() {
             backend.insert_id = None;
-            return self.release(lease);
+            return self.release(backend_id);
         }
         // Its last statement runs on: it ends as it would on a connection of the client's own, and
         // then the backend is looked at again.
@@ -506,6 +506,6 @@ impl<N: Net> Group<N> {
         }
         backend.note_left(now);
         // Its reading may have stopped for the client's sake, and no event will start it again.
-        self.bulk.read_at_once(lease);
+        self.bulk.read_at_once(backend_id);
     }
 }
