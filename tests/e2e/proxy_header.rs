@@ -372,7 +372,7 @@ fn host_patterns_are_matched_with_the_header(real: &Real) {
     // The password is right; the server itself sees the pool's address, from where the name is
     // another account with another password.
     let other = heard(&inside, "inside");
-    let expected = "the server refused the pooler's login";
+    let expected = "the server refused the pool's login";
     assert!(other.contains(expected), "{other}");
 }
 

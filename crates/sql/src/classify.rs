@@ -1,6 +1,6 @@
 //! Effects of a statement's text on its session beyond those that the server reports.
 //!
-//! The pooler lets many clients share a backend. Schema, character sets, system variables and
+//! The pool lets many clients share a backend. Schema, character sets, system variables and
 //! transactions are reported by the server's session trackers and restored by difference. User
 //! variables, user-level locks, temporary tables, text PREPARE and whatever stored code does are
 //! not; a client that may have left such state must keep its backend. [`classify`] finds that out
@@ -11,7 +11,7 @@
 //! known to be harmless, and a text that could be read in two ways is [`PinCause::Unknown`].
 //!
 //! What it deliberately does not see: triggers, views and column defaults that run stored code.
-//! No text shows those; [`stored`] judges the code itself, where the pooler can read it.
+//! No text shows those; [`stored`] judges the code itself, where the pool can read it.
 
 mod causes;
 mod names;
@@ -106,7 +106,7 @@ impl Verb {
 /// Why a client must keep its backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PinCause {
-    /// `@x` is set, to a value or under a name that cannot be given back exactly (the pooler's own
+    /// `@x` is set, to a value or under a name that cannot be given back exactly (the pool's own
     /// finding, no text's).
     UserVariable,
     /// LOCK TABLES
@@ -128,7 +128,7 @@ pub enum PinCause {
     /// CALL, an anonymous block, or a function that is not known to be built in.
     StoredCode,
     /// SET SESSION AUTHORIZATION; a role under a name that cannot be given back exactly (the
-    /// pooler's own finding, no text's).
+    /// pool's own finding, no text's).
     Role,
     /// NEXTVAL and its long form.
     Sequence,

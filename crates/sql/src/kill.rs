@@ -1,6 +1,6 @@
 //! KILL: whom a text or a command means, and how much of it is to end.
 //!
-//! A pooler gives its clients ids of its own, so it must read who is meant before anything reaches
+//! A pool gives its clients ids of its own, so it must read who is meant before anything reaches
 //! a server. Only what leaves no doubt is read: an optional kind, then one whole number (in digits,
 //! hexadecimal or in quotes) or `CONNECTION_ID()`, perhaps in parentheses. A computed number, a
 //! user's name or MariaDB's id of a query is `None`.
@@ -54,7 +54,7 @@ impl Kill {
             rest = before;
         }
         let (mut first, mut behind) = rest.split_first()?;
-        // How hard it is to be is MariaDB's own; behind a pooler both end the same.
+        // How hard it is to be is MariaDB's own; behind a pool both end the same.
         if matches!(mode.server, Server::MariaDb(_)) && (is(first, "HARD") || is(first, "SOFT")) {
             (first, behind) = behind.split_first()?;
         }

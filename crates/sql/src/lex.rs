@@ -1,6 +1,6 @@
 //! SQL text into tokens, as a MySQL or MariaDB server would cut it.
 //!
-//! The pooler must know whether a statement leaves something behind in its session. A search for
+//! The pool must know whether a statement leaves something behind in its session. A search for
 //! substrings cannot tell `GET_LOCK(` in a string, in a comment or in a quoted name from a call,
 //! and an approximate lexer can be led past a quote. So this one follows the servers' own rules,
 //! oddities included: `1abc` is a name but `1e5abc` is a number and a name, a word that touches a

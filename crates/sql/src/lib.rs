@@ -1,6 +1,6 @@
 //! SQL texts, read without a server: what a statement touches, reads, takes and gives back.
 //!
-//! The problem: a pooler must know from a statement's text what it may leave in its session, what
+//! The problem: a pool must know from a statement's text what it may leave in its session, what
 //! it reads of earlier statements, and where it names the session itself, as the servers read that
 //! text. The mechanism: one lexer that cuts as the servers do, and plain functions from tokens to
 //! values, or to a text that says the same without what belongs to another session. A text is

@@ -1,6 +1,6 @@
 //! `SET @@name = value`: a form of which MariaDB reports nothing.
 //!
-//! The problem: a pooler follows a session by what its trackers report, and MariaDB (seen on 10.11)
+//! The problem: a pool follows a session by what its trackers report, and MariaDB (seen on 10.11)
 //! reports a variable that is set as `name` or `@@SESSION.name`, but not as `@@name`. The
 //! mechanism: a SET of the same variables to what they stand at changes nothing, and is reported
 //! like any other: [`retold`] writes it, to be sent behind the client's statement. There is one for

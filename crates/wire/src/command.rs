@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(
             Command::from_byte(0x12),
             None,
-            "COM_BINLOG_DUMP is not for a pooler"
+            "COM_BINLOG_DUMP is not for a pool"
         );
     }
 

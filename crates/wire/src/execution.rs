@@ -1,6 +1,6 @@
 //! Commands about one prepared statement: its id, and the types of its parameters.
 //!
-//! The problem: a pooler gives clients statement ids of its own and runs a client's executions on
+//! The problem: a pool gives clients statement ids of its own and runs a client's executions on
 //! whatever connection it has, where the statement has another id and may never have been told the
 //! types of its parameters; an execution may leave them out when they are those of the one before.
 //! The mechanism: [`statement_id`] and [`set_statement_id`] touch the four bytes behind the command

@@ -1,6 +1,6 @@
 //! The MySQL client/server protocol, both sides, without a socket.
 //!
-//! The problem: a pooler sits between clients and servers and must know, byte for byte, where a
+//! The problem: a pool sits between clients and servers and must know, byte for byte, where a
 //! command and its reply end, what a reply changes, and how to say the same thing to a peer that
 //! negotiated other capabilities. The mechanism: plain functions and small state machines from
 //! bytes to values and back. Everything a peer sends is untrusted; every parser returns an error

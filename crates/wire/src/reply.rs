@@ -1,6 +1,6 @@
 //! Replies: where one ends, and what its packets say.
 //!
-//! The problem: a pooler must know the last byte of a reply, because there the backend is free for
+//! The problem: a pool must know the last byte of a reply, because there the backend is free for
 //! somebody else, and must not keep the reply to find out. The mechanism: [`Reply`] is told the
 //! length of each packet and shown what is there of it, and says what it does ([`Step`]). Packets
 //! that carry a decision (OK, ERR, a column count, the header of a prepared statement) must be

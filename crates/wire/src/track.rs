@@ -3,7 +3,7 @@
 //! A server sends them when both ends set CLIENT_SESSION_TRACK and the status carries
 //! SESSION_STATE_CHANGED. Each block is a type byte and a length-encoded body; an unknown type is
 //! skipped by its length. [`changes`] iterates over them; [`keep`] writes again only those that a
-//! client asked for, because a pooler switches on more trackers than its clients did.
+//! client asked for, because a pool switches on more trackers than its clients did.
 //!
 //! Facts: block layouts from the MySQL manual ("OK_Packet") and both servers' sources; a
 //! STATE_CHANGE body is one raw byte, `'1'`.

@@ -116,7 +116,7 @@ pub(crate) enum Refusal {
     },
     /// The pool is shutting down.
     Draining,
-    /// The command is none that a pooler can serve.
+    /// The command is none that a pool can serve.
     Command {
         /// Its first byte.
         byte: u8,
@@ -307,7 +307,7 @@ impl fmt::Display for Unprepared {
     }
 }
 
-/// Commands that servers have and a pooler does not pass on: COM_SHUTDOWN, COM_BINLOG_DUMP,
+/// Commands that servers have and a pool does not pass on: COM_SHUTDOWN, COM_BINLOG_DUMP,
 /// COM_TABLE_DUMP, COM_REGISTER_SLAVE, COM_BINLOG_DUMP_GTID, COM_CLONE,
 /// COM_SUBSCRIBE_GROUP_REPLICATION_STREAM.
 const NOT_PASSED_ON: [u8; 7] = [0x08, 0x12, 0x13, 0x15, 0x1E, 0x20, 0x21];
@@ -463,7 +463,7 @@ impl Refusal {
 
 const KILL: &str = "onramp: expected KILL [CONNECTION | QUERY] and the number of a client, alone \
      in its text; any other KILL could hit a shared connection: connect to the server itself";
-const KILL_BACKEND: &str = "onramp: the number is a connection of the pooler's, which many \
+const KILL_BACKEND: &str = "onramp: the number is a connection of the pool's, which many \
      clients share; KILL the client's own number, its CONNECTION_ID()";
 
 impl fmt::Display for Refusal {
@@ -491,7 +491,7 @@ impl fmt::Display for Refusal {
             Refusal::Draining => f.write_str("Server shutdown in progress (onramp is draining)"),
             Refusal::Command { byte } if NOT_PASSED_ON.contains(byte) => write!(
                 f,
-                "Unknown command (onramp: command 0x{byte:02x} cannot go through a pooler; connect \
+                "Unknown command (onramp: command 0x{byte:02x} cannot go through a pool; connect \
                  to the server itself)"
             ),
             // As a server says of a command that it does not have.
@@ -506,7 +506,7 @@ impl fmt::Display for Refusal {
             ),
             Refusal::OwnCommands => write!(
                 f,
-                "onramp: {OWN_COMMANDS_MAX} commands of the pooler's own did not bring a backend \
+                "onramp: {OWN_COMMANDS_MAX} commands of the pool's own did not bring a backend \
                  into this session's state, which is a bug in onramp; the statement was not \
                  executed, and the connection is closed"
             ),
@@ -536,7 +536,7 @@ impl fmt::Display for Refusal {
             ),
             Refusal::ServerProtocol(why) => write!(
                 f,
-                "onramp: {why}; the pooler has closed its connection, and whether the statement \
+                "onramp: {why}; the pool has closed its connection, and whether the statement \
                  took effect is unknown; look who answers at the server's address"
             ),
             Refusal::Restore(why) => write!(
@@ -552,11 +552,11 @@ impl fmt::Display for Refusal {
             ),
             Refusal::Prepared(why) => why.fmt(f),
             Refusal::BackendLogin(why) => {
-                write!(f, "onramp: the server refused the pooler's login: {why}")
+                write!(f, "onramp: the server refused the pool's login: {why}")
             }
             Refusal::NoBackendLogin(why) => write!(
                 f,
-                "onramp: the connection is closed, connect again: the server refused the pooler's \
+                "onramp: the connection is closed, connect again: the server refused the pool's \
                  login: {why}"
             ),
         }

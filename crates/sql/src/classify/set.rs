@@ -1,8 +1,8 @@
 //! System variables: what it means to set or to read one.
 //!
-//! Almost all are tracked by the server and restored by the pooler, so they mean nothing here. The
+//! Almost all are tracked by the server and restored by the pool, so they mean nothing here. The
 //! exceptions are few and listed: variables that a later statement uses up, that nobody can read
-//! back, that hold an answer about earlier statements, or that would blind the pooler.
+//! back, that hold an answer about earlier statements, or that would blind the pool.
 //!
 //! Invariant: a name with bytes from 0x80 on, or with a quote inside, is never taken for harmless:
 //! servers may compare names without regard to accents.
@@ -35,7 +35,7 @@ impl Scope {
 /// Effect of setting a session variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// The trackers report it and the pooler can restore it.
+    /// The trackers report it and the pool can restore it.
     Restorable,
     /// A character set or collation of the session.
     Charset,

@@ -1,6 +1,6 @@
 //! Authentication: proving a password without sending it.
 //!
-//! Both plugins are challenge and response over a nonce of 20 bytes. The pooler stands on both
+//! Both plugins are challenge and response over a nonce of 20 bytes. The pool stands on both
 //! sides: it checks its clients' answers and answers its servers' challenges. Passwords and nonces
 //! are arguments; nothing here is random but the padding of RSA, which the library makes.
 

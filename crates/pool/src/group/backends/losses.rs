@@ -353,7 +353,7 @@ impl<N: Net> Group<N> {
             Event::Bug,
             format_args!(
                 "client {} ('{}') and its backend are closed: {OWN_COMMANDS_MAX} commands of the \
-             pooler's own did not suffice for one statement, the last was {:?}; this is a bug in \
+             pool's own did not suffice for one statement, the last was {:?}; this is a bug in \
              onramp, please report it with this line",
                 client.id, self.settings.users[client.user as usize].name, command.purpose,
             ),
