@@ -78,7 +78,7 @@ struct Made {
     text: String,
     /// Things to be looked at.
     notes: usize,
-    /// Why the pool does not take it.
+    /// Reason for which the pool does not take it.
     lacks: Option<String>,
 }
 

@@ -28,7 +28,7 @@ enum Taken {
     Text(Section, &'static str),
     /// Nothing is needed here.
     Needless,
-    /// It is looked at elsewhere.
+    /// Handled elsewhere.
     Elsewhere,
 }
 

@@ -66,7 +66,7 @@ impl Settings {
         table.iter().any(|(other, _)| other == key)
     }
 
-    /// Something that somebody has to look at.
+    /// Notes what somebody has to look at.
     pub(crate) fn note(&mut self, note: String) {
         self.notes.push(note);
     }

@@ -57,7 +57,7 @@ fn way(path: Path) -> Way {
     }
 }
 
-/// Why what is asked cannot be held, by arithmetic; None if it may be.
+/// Reason by arithmetic against a question, or `None` if it can be held.
 pub(crate) fn forbidden(question: &Question, facts: &Facts) -> Option<String> {
     let nearest = walls_of(facts, question).into_iter().next()?;
     Some(format!("not tried: {}", brief(&nearest)))
@@ -87,7 +87,7 @@ pub(crate) struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Why the cell did not hold each of its connections; None if it did.
+    /// Reason for a cell that did not hold each of its connections; `None` if it did.
     pub(crate) fn limit(&self) -> Option<String> {
         let wanted = u64::from(self.cell.connections);
         let Some(report) = self.report else {

@@ -39,7 +39,7 @@ const TYPE_LEN: usize = 12;
 /// Form of answers that the client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
-    /// It has agreed on CLIENT_DEPRECATE_EOF.
+    /// True if the client has agreed on CLIENT_DEPRECATE_EOF.
     pub(crate) deprecate_eof: bool,
 }
 
@@ -59,7 +59,7 @@ impl Wrong {
         }
     }
 
-    /// It cannot be answered in the time that there is.
+    /// Error of a statement that cannot be answered in the time that there is.
     pub(crate) fn too_late(words: String) -> Wrong {
         Wrong {
             code: errors::QUERY_TIMEOUT,

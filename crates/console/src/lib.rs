@@ -47,7 +47,7 @@ pub const RESULT_BYTES_MAX: usize = 32 << 20;
 pub const ANSWERS_BYTES_MAX: usize = 128 << 20;
 /// Statements that run at once.
 pub const STATEMENTS_MAX: usize = 4;
-/// Those of accounts that may only read: one place is the administrators'.
+/// Most statements at once of accounts that may only read: one place is the administrators'.
 pub const READERS_MAX: usize = 3;
 /// The time that a statement may run.
 pub const STATEMENT_MAX: Duration = Duration::from_secs(10);
@@ -169,7 +169,7 @@ pub trait Source: Send + Sync + 'static {
     /// begins now, or nobody would hear that it ends.
     fn has_answered(&self, action: &Action);
 
-    /// Somebody has logged in, or has failed to.
+    /// Notes a login that was accepted or refused.
     fn logged_in(&self, account: &str, peer: &str, accepted: bool);
 }
 
@@ -228,14 +228,14 @@ impl Site {
     }
 }
 
-/// Why a command was not carried out.
+/// Reason for a command that was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There is no client with this number.
+    /// Client number that does not exist.
     UnknownClient(u64),
     /// The source did not answer in time: a sentence.
     Late(String),
-    /// Something else, in a sentence.
+    /// Another reason, in a sentence.
     Because(String),
 }
 

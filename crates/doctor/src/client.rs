@@ -29,7 +29,7 @@ const WANTED: u32 = REQUIRED
     | cap::PLUGIN_AUTH_LENENC_DATA
     | cap::CONNECT_ATTRS;
 
-/// Why a server could not be asked, or did not answer.
+/// Reason for a server that could not be asked, or did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The server's number; None when it was not the server who said it.

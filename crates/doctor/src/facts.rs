@@ -42,7 +42,7 @@ pub struct Facts {
     pub servers: Vec<Running>,
     /// Facts of the server, told by itself.
     pub server: Option<Server>,
-    /// Why there is nothing, or not everything, of the server; sentences.
+    /// Reasons for missing facts of the server, in sentences.
     pub missing: Vec<String>,
 }
 
@@ -122,9 +122,9 @@ pub struct Process {
     pub name: String,
     /// The real user.
     pub uid: Fact,
-    /// It is root's, or has CAP_SYS_RESOURCE or CAP_SYS_ADMIN: RLIMIT_NPROC does not bind it.
+    /// True for root, CAP_SYS_RESOURCE or CAP_SYS_ADMIN, which RLIMIT_NPROC does not bind.
     pub nproc_is_free: bool,
-    /// It has CAP_SYS_ADMIN: fs.file-max does not bind it.
+    /// True with CAP_SYS_ADMIN, which fs.file-max does not bind.
     pub file_max_is_free: bool,
     /// RLIMIT_NOFILE in force.
     pub nofile_soft: Fact,

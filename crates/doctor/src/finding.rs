@@ -17,13 +17,13 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It stops a way that was asked for.
+    /// Stops a way that was asked for.
     Fail,
-    /// It makes connections slow or unsure.
+    /// Makes connections slow or unsure.
     Warn,
-    /// It is enough.
+    /// Suffices.
     Ok,
-    /// It could not be checked.
+    /// Could not be checked.
     Skipped,
 }
 
@@ -116,7 +116,7 @@ pub enum Severity {
 pub struct Finding {
     /// Its name, in lower case with underscores; stays the same between versions.
     pub name: &'static str,
-    /// It matters on a way that was asked for.
+    /// True if it matters on a way that was asked for.
     pub is_asked: bool,
     /// Consequence where it is short; None where the number of connections is no matter.
     pub severity: Option<Severity>,
@@ -130,7 +130,7 @@ pub struct Finding {
     pub need: Amount,
     /// Connections it allows on each way; None where it does not matter on that way, or is unknown.
     pub holds: PerWay<Fact>,
-    /// Why it matters, with the arithmetic.
+    /// Reason with the arithmetic.
     pub why: String,
     /// Remedy that closes the gap; empty where nothing has to be done.
     pub remedy: String,

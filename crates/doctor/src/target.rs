@@ -143,7 +143,7 @@ impl TargetTls {
     }
 }
 
-/// Why a handshake with the server has failed; `None` where the connection broke instead.
+/// Message for a failed TLS handshake; `None` where the connection broke instead.
 pub(crate) fn words_of(error: &io::Error) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     Some(format!("TLS with the server: {}", words(error, &HINTS)))

@@ -14,14 +14,14 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Why a file was not read.
+/// Reason for a file that was not read.
 #[derive(Debug)]
 pub enum Unread {
     /// The system's reason.
     System(io::Error),
     /// A pipe, a device, a socket or a folder.
     NotRegular,
-    /// It has more bytes than this.
+    /// Has more bytes than this.
     TooLong(u64),
 }
 

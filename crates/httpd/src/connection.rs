@@ -67,7 +67,7 @@ impl Connection {
         &self.socket
     }
 
-    /// It is closed at this moment, whatever it is doing.
+    /// Moment at which the connection is closed, whatever it is doing.
     pub(crate) fn until(&self) -> Time {
         self.until
     }

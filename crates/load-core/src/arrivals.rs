@@ -65,7 +65,7 @@ impl Arrivals {
         self.next_s = self.profile.reach(0.0, first / self.part);
     }
 
-    /// Nobody arrives any more; who waits goes on waiting.
+    /// Ends arrivals; events that wait go on waiting.
     pub fn close(&mut self) {
         self.next_s = None;
     }
@@ -92,7 +92,7 @@ impl Arrivals {
         Some(due)
     }
 
-    /// When the next one arrives.
+    /// Moment of the next arrival.
     pub fn due(&self) -> Time {
         match self.next_s {
             Some(seconds) => self.began + Duration::from_secs_f64(seconds),

@@ -15,7 +15,7 @@ pub struct ConnectionSlot {
     pub random: Random,
     /// Decides its source address.
     pub index: u32,
-    /// It was open before.
+    /// True if it was open before.
     pub reopening: bool,
     /// Rows that it has made.
     pub made: u32,

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct Gauges {
     /// Connections that are open and logged in.
     pub connected: u64,
-    /// Those of them that wait for a reply.
+    /// Connections that wait for a reply.
     pub executing: u64,
     /// Events that have arrived and wait for an idle connection.
     pub waiting: u64,
@@ -68,7 +68,7 @@ pub enum Order {
     Reset,
     /// So many connections of all groups are to be open.
     Users(u32),
-    /// Somebody has run the last event; see whether this group has anything left to do.
+    /// Checks whether this group has anything left to do: the last event has run.
     Look,
     /// Hand over what was counted, send no more statements, end by then.
     Stop(Time),

@@ -54,11 +54,11 @@ pub enum Milestone {
 pub trait Turns: Sized {
     /// Sockets on which it waits.
     fn net(&mut self) -> &mut RealNet;
-    /// When the next turn has to come at the latest.
+    /// Moment by which the next turn has to come.
     fn deadline(&self) -> Time;
     /// Follows the orders in the mailbox.
     fn obey(&mut self);
-    /// Something has happened on a socket of its own.
+    /// Handles an event of a socket of its own.
     fn on_event(&mut self, event: &Event);
     /// An event on this socket will follow soon.
     fn announce(&self, _socket: Key) {}

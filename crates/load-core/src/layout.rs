@@ -91,7 +91,7 @@ impl Layout {
         )
     }
 
-    /// Why there are so many groups.
+    /// Reason for the number of groups.
     pub fn reason(&self) -> String {
         let Layout {
             groups,

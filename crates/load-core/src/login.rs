@@ -36,7 +36,7 @@ const REQUIRED: u32 =
 pub struct Credentials {
     /// The target: account, schema, and the key that may encrypt the password.
     target: Dsn,
-    /// Nobody outside of this host can answer in the server's place.
+    /// True if nobody outside of this host can answer in the server's place.
     is_here: bool,
     /// The protocol is to be compressed.
     pub compresses: bool,

@@ -12,7 +12,7 @@ use clap::Args;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// When connections send, how long they wait, and how long they live.
+/// Options of the model of load: when connections send, wait and end.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Model of load")]
 pub struct ModelArgs {
@@ -109,12 +109,12 @@ impl Active {
     }
 }
 
-/// When a connection begins its next event.
+/// Trigger of a connection's next event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loop {
     /// As soon as the last one is over.
     Closed,
-    /// When one arrives.
+    /// Arrival of an event at a rate.
     Open {
         /// Arrivals in a second, over time.
         rate: RateProfile,
@@ -125,7 +125,7 @@ pub enum Loop {
     },
     /// After a pause.
     Thinking(Spread),
-    /// When it is its turn: so many work at a time.
+    /// Turns: so many connections work at a time.
     Active(u32),
 }
 

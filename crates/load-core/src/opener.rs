@@ -125,7 +125,7 @@ impl Opener {
         ))
     }
 
-    /// When [`Opener::next`] may have something.
+    /// Moment at which [`Opener::next`] may have a slot.
     pub fn due(&self, now: Time) -> Time {
         if !self.has_room() {
             return Time::NEVER;
@@ -165,8 +165,7 @@ impl Opener {
         true
     }
 
-    /// Nobody waits any more for a slot that was being opened; it is handed to
-    /// [`Opener::reopen_at`] if it is wanted again.
+    /// Gives up a slot that was being opened; [`Opener::reopen_at`] takes it if it is wanted again.
     pub fn abandoned(&mut self) {
         self.in_flight -= 1;
         self.out -= 1;

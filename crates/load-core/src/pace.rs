@@ -38,7 +38,7 @@ impl Pace {
         true
     }
 
-    /// When to ask again.
+    /// Moment to ask again.
     pub fn due(&self, now: Time) -> Time {
         self.next.max(now + TURN_MIN)
     }

@@ -34,12 +34,13 @@ impl RateProfile {
         self.points.iter().map(|p| p.1).fold(0.0, f64::max)
     }
 
-    /// When the number changes for the last time, in seconds.
+    /// Time of the number's last change, in seconds.
     pub fn end(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.0)
     }
 
-    /// When the area below the profile, from `seconds` on, is `amount`; `None` if it never is.
+    /// Time at which the area below the profile, from `seconds` on, is `amount`; `None` if it never
+    /// is.
     ///
     /// With `amount` 1 for even and an exponential number for random arrivals, this is when the
     /// next one comes, exactly, also while the rate changes.

@@ -42,7 +42,7 @@ pub struct Point {
     pub failed_connects: u64,
     /// Connections that are open, at the end of the interval.
     pub connected: u64,
-    /// Those that wait for an answer.
+    /// Connections that wait for an answer.
     pub executing: u64,
     /// Events that wait for an idle connection.
     pub waiting: u64,

@@ -12,11 +12,11 @@ use std::time::Duration;
 /// Class of a statement, by its reply, as sysbench 1.0 has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// It returned rows.
+    /// Returned rows.
     Read,
-    /// It changed rows.
+    /// Changed rows.
     Write,
-    /// It did neither, as BEGIN.
+    /// Neither, as BEGIN.
     Other,
 }
 

@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Until its first order.
+    /// Waits for its first order.
     fn wait(mailbox: &Mailbox<u8>) {
         while mailbox.take().is_empty() {
             thread::yield_now();

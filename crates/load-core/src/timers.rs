@@ -43,7 +43,7 @@ impl<T> Timers<T> {
         Some((due, what))
     }
 
-    /// When the next one is due.
+    /// Moment of the next timer.
     pub fn next_due(&self) -> Time {
         self.heap
             .peek()

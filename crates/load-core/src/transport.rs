@@ -54,7 +54,7 @@ pub enum Ending {
 /// Progress of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// It goes on at the next event.
+    /// Continues at the next event.
     Waits,
     /// The connection can be used. Bytes may have come with the end of the handshake: read now.
     Done,
@@ -81,7 +81,7 @@ struct Tls {
 enum Begin {
     /// Now, or it has begun.
     AtOnce,
-    /// When a MySQL server has greeted, and has been asked.
+    /// Handshake behind a MySQL server's greeting and the request for TLS.
     BehindGreeting(Asking),
     /// Never: the server does not offer it, or has refused the connection. The caller reads what
     /// the server has said, and can send nothing.
@@ -240,7 +240,7 @@ impl Transport {
         }
     }
 
-    /// There is room to write: sends what waits for it.
+    /// Sends what waits, as far as there is room to write.
     ///
     /// # Errors
     /// The system's.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 struct Entry {
     times: Histogram,
-    /// Those that failed, with and without a response time.
+    /// Failures, with and without a response time.
     late: u64,
     failures: u64,
     /// By second of the clock: requests, and those of them that failed.

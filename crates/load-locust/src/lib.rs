@@ -44,7 +44,7 @@ pub trait Runner {
     fn order(&mut self, users: u32);
     /// Hears its groups until then, for a short while at most.
     fn listen(&mut self, until: Time);
-    /// Why it cannot go on.
+    /// Reason for which it cannot go on.
     fn failure(&self) -> Option<String>;
     /// Adds what was counted since the last time; `now` is in seconds of the clock.
     fn collect(&mut self, entries: &mut Entries, now: f64);
@@ -82,9 +82,9 @@ const NO_VERSION: i64 = -1;
 /// Stage of a worker in its master's eyes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// There is no connection.
+    /// Not connected.
     Away,
-    /// It has said that it is ready.
+    /// Connected, with its readiness sent.
     Greeting,
     /// The master knows it, and it has no users.
     Ready,
@@ -105,7 +105,7 @@ struct Worker {
     node: String,
     dealer: Option<Dealer>,
     stage: Stage,
-    /// When something is to be said or tried again.
+    /// Moment at which something is to be sent or tried again.
     due: Time,
     heard: Time,
     /// Number of the worker that the master has given it.
@@ -179,7 +179,7 @@ struct Fleet {
     started: f64,
     beat_due: Time,
     report_due: Time,
-    /// When CPU time was last looked at, and what it was.
+    /// Moment and value of the last look at CPU time.
     cpu: (Time, Duration),
     cores: f64,
 }

@@ -9,7 +9,7 @@ use std::io;
 /// Messages of a master.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Order {
-    /// It knows the worker, and which one it is.
+    /// Accepts the worker, and says its number.
     Ack {
         index: Option<u64>,
     },
@@ -22,9 +22,9 @@ pub(super) enum Order {
     Quit,
     /// The connection is to be recreated.
     Reconnect,
-    /// It is alive.
+    /// Sign of life.
     Heartbeat,
-    /// Something of the locustfile's own, or for a worker of another kind.
+    /// Message of the locustfile's own, or for a worker of another kind.
     Other {
         kind: String,
         data: Value,

@@ -32,13 +32,13 @@ const NEW_TYPES: u8 = 1;
 /// Answer to a request.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// It stands.
+    /// Connected.
     Connected,
     /// The statement is known under this number.
     Prepared(u32),
     /// The statement ran.
     Done(Done),
-    /// It did not.
+    /// Could not connect.
     Failed(Fault),
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Answer {
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) affected_rows: u64,
-    /// It returned rows, if only none; the first of several results.
+    /// Rows, if only none; of the first of several results.
     pub(super) rows: Option<Rows>,
     /// Further results with rows.
     pub(super) more: Vec<Rows>,
@@ -87,7 +87,7 @@ enum Prepared {
         verb: Verb,
         values: u16,
     },
-    /// It goes as text: the pieces between its `?`.
+    /// Sent as text: the pieces between its `?`.
     Text {
         pieces: Box<[Box<str>]>,
         verb: Verb,
@@ -114,7 +114,7 @@ pub(super) struct Client {
     pub(super) user: u32,
     seq: u8,
     reply: Reply,
-    /// When the question was sent; while connecting, when that began.
+    /// Moment at which the question was sent; while connecting, when that began.
     pub(super) since: Time,
     /// The present statement by its first word.
     pub(super) verb: Verb,

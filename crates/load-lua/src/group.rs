@@ -56,17 +56,17 @@ const GONE: [u32; 4] = [2006, 2011, 2013, 2055];
 /// Phase of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It has not begun.
+    /// Not begun.
     Unborn,
-    /// It runs what comes before its first event: `thread_init`.
+    /// Runs what comes before its first event: `thread_init`.
     Starting,
-    /// It waits until all have started.
+    /// Waits until all have started.
     Ready,
-    /// It waits for an event to arrive.
+    /// Waits for an event to arrive.
     Idle,
-    /// It runs an event.
+    /// Runs an event.
     Busy,
-    /// It runs what comes after its last event: `thread_done`.
+    /// Runs what comes after its last event: `thread_done`.
     Leaving,
     Ended,
 }
@@ -101,7 +101,7 @@ struct Line {
     user: u32,
     /// Number of this connection of all connections, by which its address is chosen.
     index: u32,
-    /// It was open before: who asked for it is told when it is again.
+    /// True if it was open before: who asked for it is told when it is again.
     reopening: bool,
     /// Number of the first statement that is prepared on it from now on.
     next_statement: u32,
@@ -142,7 +142,7 @@ pub struct Stage {
     surplus: u32,
     /// Users that have ended and may begin again.
     vacant: Vec<u32>,
-    /// Why the run cannot go on.
+    /// Reason for which the run cannot go on.
     pub(super) fatal: Option<String>,
 }
 
@@ -886,7 +886,7 @@ impl Stage {
 }
 
 impl Phase {
-    /// It has started, and has not left.
+    /// True from its start to its leaving.
     fn is_ready(self) -> bool {
         matches!(self, Phase::Ready | Phase::Idle | Phase::Busy)
     }
@@ -925,7 +925,7 @@ struct Group {
     mailbox: Mailbox<Order>,
     letters: SyncSender<Message>,
     reached: Milestone,
-    /// When to end, once told to stop.
+    /// Moment to end at, once told to stop.
     end: Option<Time>,
 }
 
@@ -1061,7 +1061,7 @@ impl Group {
         self.born - self.stage.ended
     }
 
-    /// There may be more users, and there is one to begin.
+    /// True if there may be more users, and one is left to begin.
     fn may_begin(&self) -> bool {
         let is_any = self.born < self.share.connections || !self.stage.vacant.is_empty();
         is_any && self.alive() < self.allowed

@@ -27,9 +27,9 @@ const USER_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub(super) enum Request {
     /// Its event is over; may it begin another?
     Next,
-    /// It is ready, and waits until all are.
+    /// Ready, waiting until all are.
     Ready,
-    /// It has left its loop of events.
+    /// Left its loop of events.
     Leaving,
     Connect,
     Query(u32, LuaString),
@@ -48,7 +48,7 @@ pub(super) enum Request {
     Count(i64),
     /// The coroutine has come to its end.
     Returned,
-    /// It has ended in an error with these words.
+    /// Ended in an error with these words.
     Died(String),
 }
 
@@ -70,7 +70,7 @@ pub(super) enum Reply {
         ignored: bool,
         lost: bool,
     },
-    /// There is no connection, and why: the line for people, then number and words.
+    /// No connection: the line for people, then number and words.
     NotConnected(String, Fault),
 }
 

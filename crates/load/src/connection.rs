@@ -90,12 +90,12 @@ pub(crate) struct Connection {
     skip: u32,
     reply: Reply,
     event: Event,
-    /// When the statement was to be sent; while connecting, when that began.
+    /// Moment at which the statement was to be sent; while connecting, when that began.
     sent_at: Time,
     pub(crate) slot: ConnectionSlot,
     /// A timer looks after its patience.
     pub(crate) is_watched: bool,
-    /// It has lived its life: it goes at the end of its event.
+    /// True for a connection past its lifetime, which ends with its event.
     pub(crate) is_leaving: bool,
     /// Its packets travel in compressed frames.
     is_packed: bool,

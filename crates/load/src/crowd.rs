@@ -240,9 +240,9 @@ struct Crowd<'a> {
     group_threads: GroupThreads,
     watchers: Watchers,
     measured: Measured,
-    /// When measuring began.
+    /// Start of measuring.
     began: Option<Time>,
-    /// When groups have to end, once they have been told.
+    /// Moment by which groups have to end, once they have been told to.
     end: Option<Time>,
 }
 

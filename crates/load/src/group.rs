@@ -56,7 +56,7 @@ struct Group {
     mailbox: Mailbox<Order>,
     letters: SyncSender<Message>,
     reached: Milestone,
-    /// When to end, once told to stop.
+    /// Moment to end at, once told to stop.
     end: Option<Time>,
     /// Sums over the connections that have been closed at the end.
     tally: Tally,
@@ -189,7 +189,7 @@ impl Group {
         Ok(group)
     }
 
-    /// When the next turn has to come at the latest.
+    /// Moment by which the next turn has to come.
     fn due(&self) -> Time {
         let now = self.context.net.now();
         if !self.starting.is_empty() {

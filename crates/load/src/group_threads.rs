@@ -32,7 +32,7 @@ pub(crate) struct GroupThreads {
     /// Sums over connections that have not been taken yet: of a checkpoint, or of the end.
     pub(crate) tally: Tally,
     pub(crate) unfinished: u64,
-    /// Why a group could not begin or go on.
+    /// Reason for a group that could not begin or go on.
     pub(crate) failure: Option<String>,
     /// The error that ends the run, where one is to.
     pub(crate) fatal: Option<String>,
@@ -81,7 +81,7 @@ impl GroupThreads {
         })
     }
 
-    /// Why the run should not go on.
+    /// Reason to end the run.
     pub(crate) fn reason_to_stop(&self) -> Option<&String> {
         self.failure.as_ref().or(self.fatal.as_ref())
     }

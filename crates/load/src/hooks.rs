@@ -32,7 +32,7 @@ pub(crate) trait Hooks {
     fn report(&mut self, hook: Hook, numbers: Numbers) -> bool;
 }
 
-/// Nobody does.
+/// Hooks of a run without scripts.
 pub(crate) struct NoHooks;
 
 impl Hooks for NoHooks {

@@ -167,7 +167,7 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(0..=65_536))]
     pub groups: u32,
 
-    /// When connections send, how long they wait, how long they live.
+    /// Model of load: when connections send, wait and end.
     #[command(flatten)]
     pub model: ModelArgs,
 

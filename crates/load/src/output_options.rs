@@ -82,7 +82,7 @@ impl OutputArgs {
     }
 }
 
-/// When to show the run on the terminal.
+/// Occasions to show the run on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// Draw the run if standard output is a terminal

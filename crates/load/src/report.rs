@@ -39,7 +39,7 @@ struct Scope<'a> {
     counts: Cow<'a, Stats>,
     /// Length of the span: rates are over this time.
     seconds: f64,
-    /// Since the start.
+    /// Seconds since the start.
     total_seconds: f64,
     latency: Histogram,
     tally: Tally,
@@ -180,7 +180,7 @@ fn counted(args: &LoadArgs, counts: &Stats, latency: &Histogram) -> Numbers {
     ]
 }
 
-/// When a line is about: `at` seconds after the start, as the dialect writes it.
+/// Time that a line is about: `at` seconds after the start, as the dialect writes it.
 fn moment(args: &LoadArgs, at: f64) -> String {
     match args.manner.dialect {
         Dialect::Old => format!("[{at:4.0}s] "),

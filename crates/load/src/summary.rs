@@ -64,7 +64,7 @@ pub(crate) struct Measured {
 pub(crate) struct Rest {
     /// From then to the order to stop.
     pub(crate) window: Stats,
-    /// When that checkpoint was, in seconds since the start.
+    /// Time of that checkpoint, in seconds since the start.
     pub(crate) from_s: f64,
 }
 
@@ -188,7 +188,7 @@ pub struct Summary {
     /// Statements that got a reply, good or bad, and those that were lost with their connection
     /// or given up; also those that ended after the measured time.
     pub statements: u64,
-    /// Those of them that failed for good.
+    /// Statements that failed for good.
     pub failed_statements: u64,
     /// Attempts to connect that failed.
     pub failed_connects: u64,

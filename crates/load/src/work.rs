@@ -16,12 +16,12 @@ use std::time::Duration;
 /// Interval at which the number of connections is adjusted while it changes.
 pub(crate) const STAGE_STEP: Duration = Duration::from_millis(10);
 
-/// Why a connection has a timer.
+/// Purpose of a connection's timer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Why {
     /// Its pause is over.
     Pause,
-    /// It may be out of patience.
+    /// End of the connection's patience.
     Patience,
     /// Its life is over.
     Lifetime,
@@ -158,7 +158,7 @@ impl Work {
         self.began.is_some() && end.is_some_and(|end| self.staged_s <= end)
     }
 
-    /// When something of it is due.
+    /// Moment at which some of it is due.
     pub(crate) fn due(&self, model: &Model, now: Time) -> Time {
         let stage = match self.has_stages_left(model) {
             true => now + STAGE_STEP,

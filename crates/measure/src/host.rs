@@ -27,9 +27,9 @@ pub struct Host {
     pub cpu_share: f64,
     /// TCP sockets that are open.
     pub tcp_open: u64,
-    /// Those that wait in TIME_WAIT.
+    /// Sockets in TIME_WAIT.
     pub tcp_time_wait: u64,
-    /// Those that belong to nobody.
+    /// Sockets that belong to no process.
     pub tcp_orphans: u64,
     /// Memory of TCP's buffers.
     pub tcp_memory_bytes: u64,

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Sockets that may be given: as many as a program of few addresses can have a use for.
 pub const GIVEN_MAX: usize = 64;
 
-/// They were taken.
+/// True once the sockets were taken.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The variable that says how many there are. A child inherits it, and no sockets.

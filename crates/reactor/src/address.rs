@@ -56,7 +56,7 @@ impl Address {
     }
 }
 
-/// Why nobody can listen at an address, and what to look at.
+/// Message for an address that nobody can listen at, with what to look at.
 #[must_use]
 pub fn listen_failure(address: &impl fmt::Display, error: &io::Error) -> String {
     let hint = match error.kind() {

@@ -48,14 +48,14 @@ impl Token {
     }
 }
 
-/// Something happened to a socket.
+/// Readiness of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Token of the socket.
     pub token: Token,
-    /// There may be bytes (or an end, or an error) to read.
+    /// True if there may be bytes (or an end, or an error) to read.
     pub readable: bool,
-    /// There may be room to write, or a connection stands or has failed.
+    /// True if there may be room to write, or a connection is open or has failed.
     pub writable: bool,
     /// The peer will send no more, or the connection is gone.
     pub closed: bool,

@@ -49,7 +49,7 @@ impl AsFd for Listener {
 pub struct RealNet {
     epoll: OwnedFd,
     listeners: Vec<(Listener, Token)>,
-    /// Nobody is accepted now; the listeners stay open.
+    /// True while nobody is accepted; the listeners stay open.
     paused: bool,
     ready: Vec<epoll::Event>,
     now: Time,

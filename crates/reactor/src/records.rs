@@ -136,7 +136,7 @@ impl Suite {
 pub struct Fault {
     /// None where the peer has ended it.
     pub alert: Option<AlertDescription>,
-    /// Why.
+    /// Reason.
     pub error: Error,
 }
 
@@ -162,7 +162,7 @@ impl Fault {
 pub enum Opened {
     /// Data, which stand here in the record; there may be none.
     Data(Range<usize>),
-    /// Something that has been dealt with.
+    /// A record that has been dealt with.
     Nothing,
     /// The peer will send no more.
     End,
@@ -243,7 +243,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Those behind a KeyUpdate.
+    /// Keys behind a KeyUpdate.
     fn next(&self, suite: Suite) -> Result<Keys, Fault> {
         let len = suite.secret_len();
         let mut secret = [0; SECRET_MAX];
@@ -258,7 +258,7 @@ impl Keys {
         next
     }
 
-    /// Those of one direction, of what [`Records::put`] has written.
+    /// Keys of one direction, as [`Records::put`] has written them.
     fn read(version: Version, suite: Suite, bytes: &mut &[u8]) -> Option<Keys> {
         let mut keys = match version {
             Version::V13 => Keys::of_secret(suite, take(bytes, suite.secret_len())?).ok()?,

@@ -167,7 +167,7 @@ pub fn dial(to: &Address, source: Option<IpAddr>) -> io::Result<OwnedFd> {
 /// Probes that go unanswered before a connection is given up.
 const PROBES_MAX: u32 = 5;
 
-/// When an idle connection is probed, and when it is given up.
+/// Times at which an idle connection is probed, and given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
     /// Nothing was received for so long: the first probe.

@@ -23,7 +23,7 @@ const READ_AT_ONCE: usize = 16 << 10;
 /// Room for any packet of a login of ours.
 const LOGIN_BYTES: usize = 4 << 10;
 
-/// Why there is no answer.
+/// Reason for a missing answer.
 #[derive(Debug)]
 pub enum Failure {
     /// The stream could not be written.

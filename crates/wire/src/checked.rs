@@ -80,13 +80,13 @@ enum RowForm {
 /// Number of the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbers {
-    /// They do not count: the reply was kept, and is relayed again.
+    /// Not checked: the reply was retained, and is relayed again.
     Unchecked,
     /// The packets in front of it have not been counted.
     Any,
-    /// It follows the last packet of the reply in front, which is to the same command.
+    /// Next after the last packet of the reply in front, which is to the same command.
     Behind,
-    /// It follows the packet before.
+    /// Next after the packet before.
     Next(u8),
 }
 

@@ -47,7 +47,7 @@ pub struct Account<'a> {
     pub credential: Credential<'a>,
     /// The default schema; empty for none.
     pub schema: &'a [u8],
-    /// Nobody can listen (a Unix socket): the password may go out in clear.
+    /// True where nobody can listen (a Unix socket): the password may go out in clear.
     pub private: bool,
     /// Capabilities that are asked for. With CLIENT_SSL the connection is under TLS where the
     /// server offers it ([`put_tls_request`]), and nobody can listen there either. What the server
@@ -84,7 +84,7 @@ pub enum Progress {
     Done,
 }
 
-/// Why there is no login.
+/// Reason for a failed login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginError {
     /// The server's refusal.

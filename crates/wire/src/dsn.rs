@@ -50,7 +50,7 @@ pub struct Dsn {
     pub ssl_mode: Option<SslMode>,
     /// File with the server's RSA key, where the target names one.
     pub server_public_key: Option<String>,
-    /// That key as PEM, once [`Dsn::read`] has fetched it.
+    /// The key as PEM, once [`Dsn::read`] has fetched it.
     pub server_key_pem: Vec<u8>,
 }
 

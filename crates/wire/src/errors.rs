@@ -122,9 +122,9 @@ pub const NO_FOREIGN_SERVER: ErrorCode = error(1429, "HY000");
 pub const PARSE_ERROR: ErrorCode = error(1064, "42000");
 /// The statement is empty.
 pub const EMPTY_QUERY: ErrorCode = error(1065, "42000");
-/// There is no such table.
+/// Table that does not exist.
 pub const NO_SUCH_TABLE: ErrorCode = error(1146, "42S02");
-/// There is no such system variable.
+/// System variable that does not exist.
 pub const UNKNOWN_VARIABLE: ErrorCode = error(1193, "HY000");
 /// The account may not do this.
 pub const SPECIFIC_ACCESS_DENIED: ErrorCode = error(1227, "42000");

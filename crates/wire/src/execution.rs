@@ -53,9 +53,9 @@ const UNSIGNED: u8 = 0x80;
 pub enum Types<'a> {
     /// The statement has no parameters.
     NoParameters,
-    /// They stand in the message.
+    /// Types in the message.
     Sent(TypeList<'a>),
-    /// They are those of an earlier execution.
+    /// Types of an earlier execution.
     Earlier,
     /// The message is too short for its parameters, or has others.
     Unreadable,

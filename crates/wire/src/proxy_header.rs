@@ -108,16 +108,16 @@ pub enum ProxyHeader {
     Malformed(Malformed),
 }
 
-/// Why bytes are no header that is taken.
+/// Reason for which bytes are no header that is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// They begin otherwise.
+    /// First bytes of no header.
     Start,
     /// The line of version 1 has no end within its bound.
     LongLine,
-    /// That line ends with LF alone, or has CR elsewhere.
+    /// A line of version 1 that ends with LF alone, or has CR elsewhere.
     LineEnd,
-    /// That line says something else than it may.
+    /// A line of version 1 with other content than it may have.
     Line(String),
     /// Another version than 2, or another command than LOCAL and PROXY.
     Command(u8),

@@ -227,23 +227,23 @@ impl Prepared {
 pub enum Step<'a> {
     /// Nothing yet: all of it must be there.
     Cut,
-    /// It goes on with a payload that began in an earlier packet.
+    /// Continues a payload that began in an earlier packet.
     Continuation,
-    /// It was a line of text.
+    /// A line of text.
     Text,
-    /// It was a row.
+    /// A row.
     Row,
-    /// It was the definition of a column or parameter; `ends`: the last one of a list, behind which
-    /// a peer without CLIENT_DEPRECATE_EOF expects an EOF packet.
+    /// The definition of a column or parameter; `ends`: the last one of a list, behind which a peer
+    /// without CLIENT_DEPRECATE_EOF expects an EOF packet.
     Definition {
         /// The other end sends no such packet.
         ends: bool,
     },
     /// A result begins, of so many columns.
     Columns(u64),
-    /// It was the EOF packet behind a list of definitions.
+    /// The EOF packet behind a list of definitions.
     DefinitionsEnd(OkPacket<'a>),
-    /// It was that EOF packet, and a cursor is open: the reply is over.
+    /// The EOF packet behind a list of definitions, with a cursor open: the reply is over.
     CursorOpen(OkPacket<'a>),
     /// A command succeeded.
     Ok(OkPacket<'a>),

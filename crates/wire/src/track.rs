@@ -228,7 +228,7 @@ pub struct Wanted {
     pub variables: Vec<Box<[u8]>>,
     /// Schema changes.
     pub schema: bool,
-    /// That some state changed.
+    /// Report that some state changed.
     pub state: bool,
     /// Reports of transactions.
     pub transactions: Transactions,

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 struct Sysctls<'a> {
     /// To be set: name, values, and the finding that wants them.
     wanted: Vec<(&'static str, String, &'a Finding)>,
-    /// They stand so already.
+    /// Settings that have their values already.
     right: Vec<&'static str>,
     /// This kernel does not have them.
     absent: Vec<&'static str>,

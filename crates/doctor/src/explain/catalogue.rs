@@ -68,10 +68,10 @@ pub(crate) struct Entry {
     pub(crate) only_patterns: Vec<Pattern>,
     /// At whose end something is to be done.
     pub(crate) fault: String,
-    /// It is the echo of another error: in a log it is shown last.
+    /// True for the echo of another error, which is shown last in a log.
     #[serde(default)]
     pub(crate) symptom: bool,
-    /// Why it happens.
+    /// Explanation of the cause.
     pub(crate) cause: String,
     /// Arithmetic on the numbers of the line.
     pub(crate) arithmetic: Option<Arithmetic>,

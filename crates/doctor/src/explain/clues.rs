@@ -96,9 +96,9 @@ pub(crate) struct Clues {
     pub(crate) errno: Option<i32>,
     /// The line says that it is one.
     pub(crate) errno_is_sure: bool,
-    /// It is of MySQL's world: a server, a client, a driver, or something that names them.
+    /// True for words of MySQL's world: a server, a client, a driver, or a name of one.
     pub(crate) is_mysql: bool,
-    /// It is another database's, or another service's.
+    /// True for words of another database or service.
     pub(crate) is_foreign: bool,
     /// HAProxy's code of a connection's end: the side that ended it, and the phase.
     pub(crate) termination: Option<[char; 2]>,

@@ -23,17 +23,17 @@ pub(crate) enum Live {
     Variable(String),
     /// A global status of the server.
     Status(String),
-    /// Something else: a name in [`FACTS`].
+    /// Another fact: a name in [`FACTS`].
     Fact(String),
 }
 
 impl Live {
-    /// It is the server's variable or status of this name.
+    /// True for the server's variable or status of this name.
     pub(crate) fn is_of_name(&self, name: &str) -> bool {
         matches!(self, Live::Variable(own) | Live::Status(own) if own == name)
     }
 
-    /// It is about the server's process.
+    /// True for a fact of the server's process.
     pub(crate) fn is_of_server(&self) -> bool {
         matches!(self, Live::Fact(name) if name.ends_with("-server"))
     }

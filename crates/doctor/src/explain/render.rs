@@ -151,7 +151,7 @@ fn cases_of_pool(explained: &Explained, entry: &Entry) -> String {
     out
 }
 
-/// It is an error of this program's own.
+/// True for an error of this program's own.
 fn is_of_onramp(entry: &Entry) -> bool {
     entry.name.starts_with("onramp-")
 }

@@ -11,7 +11,7 @@ const STEPS_MAX: u64 = 60_000;
 /// Use of prepared statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PsMode {
-    /// Those that sysbench prepares: once a connection, when first needed
+    /// Prepare what sysbench prepares: once a connection, when first needed
     Auto,
     /// None: all are sent as text
     Disable,

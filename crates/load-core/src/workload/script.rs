@@ -63,7 +63,7 @@ pub enum Verb {
 pub(super) struct Statement {
     pub(super) text: String,
     pub(super) sources: Vec<Source>,
-    /// It is prepared where statements are.
+    /// True if it is prepared where statements are.
     pub(super) prepared: bool,
 }
 

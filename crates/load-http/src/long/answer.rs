@@ -57,7 +57,7 @@ impl Body {
         self.came += bytes.len() as u64;
     }
 
-    /// It is over: whether it was what was expected, to its last byte.
+    /// Ends an answer; true if it was what was expected, to its last byte.
     pub(super) fn is_as_expected(&self, expected: Option<&[u8]>) -> bool {
         let is_short = expected.is_some_and(|body| (body.len() as u64) != self.came);
         !self.differs && !is_short

@@ -98,7 +98,7 @@ pub(super) struct Counted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Stays,
-    /// It has ended in order.
+    /// Ended in order.
     Ends,
 }
 
@@ -111,7 +111,7 @@ pub(super) struct Context<'a, P> {
     net: &'a mut RealNet,
     transport: &'a mut Transport,
     pub(super) now: Time,
-    /// It may begin something new.
+    /// True while a new exchange may begin.
     pub(super) running: bool,
     /// Set by the talk: when it wants to be woken; `None` leaves it asleep.
     pub(super) wake_at: Option<Time>,
@@ -141,35 +141,35 @@ pub(super) trait Talk: Sized {
     /// Protocols that are offered to a server under TLS (ALPN).
     const PROTOCOLS: &'static [&'static [u8]] = &[];
 
-    /// It stands, which was asked for at an earlier moment.
+    /// Connection that stands, and was asked for at an earlier moment.
     fn new(asked_at: Time, now: Time) -> Self;
-    /// It stands: says what has to be said before anybody begins to talk.
+    /// Sends what comes before anybody begins to talk.
     fn greet(&mut self, _context: &mut Context<'_, Self::Plan>) -> Result<Next, Fault> {
         Ok(Next::Stays)
     }
-    /// Why a connection with what both sides agreed on is of no use, if it is of none.
+    /// Reason against a connection with the protocol that both sides agreed on.
     fn unfit(_plan: &Self::Plan, _protocol: Option<&[u8]>) -> Option<Fault> {
         None
     }
-    /// It may begin to talk: with everybody else (`is_first`), or because it was opened later.
+    /// Begins to talk, with everybody else (`is_first`) or after it was opened later.
     fn begin(
         &mut self,
         context: &mut Context<'_, Self::Plan>,
         is_first: bool,
     ) -> Result<Next, Fault>;
-    /// It asked to be woken.
+    /// Acts at the moment that it asked to be woken at.
     fn wake(&mut self, context: &mut Context<'_, Self::Plan>) -> Result<Next, Fault>;
-    /// There is room to write again.
+    /// Writes on, now that there is room.
     fn resume(&mut self, context: &mut Context<'_, Self::Plan>) -> Result<Next, Fault>;
     /// Bytes have come.
     fn hear(&mut self, context: &mut Context<'_, Self::Plan>, bytes: &[u8]) -> Result<Next, Fault>;
     /// The server has ended the connection.
     fn ended(&mut self, context: &mut Context<'_, Self::Plan>, how: Ending) -> Result<Next, Fault>;
-    /// Why it has taken too long, if it has.
+    /// Fault of an exchange that has taken too long.
     fn overdue(&self, plan: &Self::Plan, now: Time) -> Option<Fault>;
-    /// It waits for something that the end of the run should wait for.
+    /// True while the end of the run should wait for it.
     fn is_busy(&self) -> bool;
-    /// It is gone, before its time.
+    /// Notes the loss of the connection before its time.
     fn lost(&mut self, context: &mut Context<'_, Self::Plan>);
     /// The run is over, or was when the connection was gone already.
     fn finish(&mut self, plan: &Self::Plan, counts: &mut Counts, marks: &mut Marks, end: Time);
@@ -206,7 +206,7 @@ struct Line<T> {
     /// Slot of the connection in its group.
     slot: u32,
     stage: Stage<T>,
-    /// When it began to be opened.
+    /// Moment at which opening began.
     since: Time,
 }
 
@@ -248,7 +248,7 @@ struct Group<T: Talk> {
     letters: SyncSender<Message>,
     running: bool,
     reached: Milestone,
-    /// When to end at the latest, once told to stop; and when that was.
+    /// Latest moment to end, once told to stop; and when that was.
     end: Option<(Time, Time)>,
 }
 
@@ -379,7 +379,7 @@ impl<T: Talk> Group<T> {
         }
     }
 
-    /// There are orders on how many connections there are to be.
+    /// True if there are orders on the number of connections.
     fn is_ordered(&self) -> bool {
         self.plan.ordered_users.is_some()
     }

@@ -49,7 +49,7 @@ pub(super) struct Hold {
 const WRONG: u32 = 1 << 31;
 
 impl Hold {
-    /// When the next message should come.
+    /// Moment of the next message.
     fn due(&self, agreed: &Agreed) -> Time {
         self.stands_since + agreed.every.saturating_mul(self.heard.saturating_add(1))
     }

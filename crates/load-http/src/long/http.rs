@@ -74,7 +74,7 @@ pub(super) fn think(context: &mut Context<'_, Question>) -> Duration {
     context.plan.think.draw(context.random)
 }
 
-/// Why an answer that was asked for at `sent_at` is given up, if it is.
+/// Fault of an answer to a request of `sent_at` that has taken too long.
 pub(super) fn overdue(question: &Question, sent_at: Time, now: Time) -> Option<Fault> {
     let is_over = now.since(sent_at) > question.timeout;
     is_over.then(|| Fault {

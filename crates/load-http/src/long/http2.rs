@@ -115,7 +115,7 @@ struct State {
     out: Vec<u8>,
     /// Bytes of the connection's window that are used.
     used: u32,
-    /// When it was opened.
+    /// Moment at which it was opened.
     since: Time,
     /// The earliest wake that is to come.
     wakes_at: Time,
@@ -189,7 +189,7 @@ impl State {
         Ok(Next::Stays)
     }
 
-    /// When the next request is due.
+    /// Moment of the next request.
     fn earliest(&self) -> Time {
         let due = |lane: &Lane| match lane {
             Lane::Thinking(due) => *due,
@@ -198,7 +198,7 @@ impl State {
         self.lanes.iter().map(due).min().unwrap_or(Time::NEVER)
     }
 
-    /// When a connection that is over is needed again.
+    /// Moment at which a connection that is over is needed again.
     fn reopens_at(&self, now: Time) -> Time {
         match self.earliest() {
             Time::NEVER => now,

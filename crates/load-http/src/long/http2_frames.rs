@@ -50,7 +50,7 @@ pub(super) enum Part<'a> {
         bytes: &'a [u8],
         /// Bytes of the window that it used, padding and all.
         used: u32,
-        /// It was the last of the answer.
+        /// True for the last part of the answer.
         is_last: bool,
     },
 }

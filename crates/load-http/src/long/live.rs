@@ -45,7 +45,7 @@ pub(super) struct Gauges {
     pub(super) connected: u64,
     /// Being opened.
     pub(super) opening: u64,
-    /// Those that wait for an answer.
+    /// Connections that wait for an answer.
     pub(super) waiting: u64,
 }
 
@@ -104,11 +104,11 @@ pub(super) struct LivePage {
     cores: u32,
     past: VecDeque<Point>,
     host: Watch,
-    /// When it was shown last, and the CPU time of this process then.
+    /// Moment of the last showing, and the CPU time of this process then.
     last: (Time, Duration),
     /// Counts since then.
     second: Counts,
-    /// When all connections had been opened.
+    /// Moment at which all connections were open.
     began: Option<Time>,
 }
 

@@ -279,7 +279,7 @@ pub(super) struct GroupThreads {
     ended: usize,
     pub(super) total: Counts,
     census: Census,
-    /// Why a group could not begin or go on.
+    /// Reason for a group that could not begin or go on.
     pub(super) failure: Option<String>,
 }
 

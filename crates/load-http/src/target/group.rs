@@ -44,12 +44,12 @@ pub(super) enum Order {
 /// Messages of a group to the main thread.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// It listens.
+    /// Listens.
     Ready,
     Counted(Counts),
     /// The last numbers.
     Ended(Counts),
-    /// It could not begin or go on.
+    /// Could not begin or go on.
     Failed(String),
 }
 

@@ -72,9 +72,9 @@ enum Last {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Stays,
-    /// It has ended in order: by its client, or after a last answer.
+    /// Ended in order: by its client, or after a last answer.
     Ended,
-    /// It broke.
+    /// Broke.
     Broke,
 }
 

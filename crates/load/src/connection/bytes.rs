@@ -144,7 +144,7 @@ impl Connection {
         self.spill = (!spill.is_empty()).then_some(spill);
     }
 
-    /// There is room in the socket again: sends what is waiting.
+    /// Sends what is waiting, once the socket has room again.
     pub(super) fn send_rest(&mut self, context: &mut Context) -> Result<(), Fault> {
         let Some(mut spill) = self.spill.take() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! When a group has nothing left to do, and that nobody in it is forgotten before.
+//! Check that a group has nothing left to do, and has forgotten no connection before.
 //!
 //! The problem: a run that ends after so many events ends when each group says that it has none
 //! left. A group that waits for something that never comes would keep the run from ending.

@@ -190,7 +190,7 @@ fn rates(summary: &Summary) -> Vec<Named> {
     rates
 }
 
-/// Those that there were.
+/// Counts of failures that are not all zero.
 fn failures(series: &[Point]) -> Vec<Named> {
     let failures: [Named; 5] = [
         ("failed", 4, |p| p.failed as f64),

@@ -9,7 +9,7 @@ use load_core::errors::{EADDRNOTAVAIL, EMFILE, Phase};
 use load_core::layout::Layout;
 use load_core::plan::Plan;
 
-/// Why fewer connections stand than were wanted.
+/// Reason for fewer open connections than were wanted.
 pub(super) fn of(
     args: &LoadArgs,
     plan: &Plan,

@@ -26,9 +26,9 @@ pub(super) enum Kind {
 pub(super) enum Fate {
     /// `onramp load` has it under this name.
     Load(&'static str),
-    /// It is read by name when the line is translated.
+    /// Read by name when the line is translated.
     Own,
-    /// It has no effect here, and does not need one.
+    /// Accepted without effect.
     None,
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Stream {
     is_emptied: bool,
     /// Nothing more will come.
     has_ended: bool,
-    /// Why nothing more can be read, if the caller has not been told.
+    /// Reason for which nothing more can be read, if the caller has not been told.
     fault: Option<Box<Error>>,
 }
 

@@ -18,7 +18,7 @@ const READABLE_BY_OTHERS: u32 = 0o044;
 /// Place of a DSN's password.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// It says nothing: the account has none, or it is known from elsewhere.
+    /// No password here: the account has none, or it is known from elsewhere.
     #[default]
     Nowhere,
     /// In the DSN itself; an empty one too.
