@@ -846,8 +846,8 @@ table! {
                 .for_all("Scheduling")
             }
 
-            /// Time limit of a statement: error 3024, and client and backend are closed. The server
-            /// may run it on until it notices. Looked at once a second, as the next three.
+            /// Time limit of a statement: error 3024, client and backend are closed, and the
+            /// statement is killed. Looked at once a second, as the next three.
             statement_max: Option<Duration> {
                 .key("statement_ms_max").milliseconds(1).or_nothing("no limit")
                 .for_all("Limits on clients")
