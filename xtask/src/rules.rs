@@ -108,6 +108,16 @@ pub(crate) fn check(source: &Source, offences: &mut Vec<Offence>) {
     check_unsafe(source, offences);
 }
 
+/// Finds marks of a merge that somebody has not resolved in a document; in code the compiler does.
+pub(crate) fn check_document(path: &str, text: &str, offences: &mut Vec<Offence>) {
+    for (number, line) in text.lines().enumerate() {
+        if line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ") {
+            let what = "mark of an unresolved merge";
+            offences.push(Offence::new(path, number + 1, what, "choose one side"));
+        }
+    }
+}
+
 fn check_columns(source: &Source, offences: &mut Vec<Offence>) {
     for (line, text) in (1..).zip(source.text.lines()) {
         let columns = text.chars().count();

@@ -40,6 +40,9 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
     for source in &sources {
         rules::check(source, &mut offences);
     }
+    for (path, text) in &documents {
+        rules::check_document(path, text, &mut offences);
+    }
     house::check_cycles(&sources, &mut offences);
     ratchet::check(&measures::all(&sources, &documents), &mut offences);
     titles::check(root, &mut offences);

@@ -104,3 +104,11 @@ fn wants_a_reason_for_unsafe() {
     assert_eq!(reactor("let a = unsafe { c() }; // SAFETY: b.\n"), 0);
     assert_eq!(reactor("// b.\nunsafe { c() };\n"), 1);
 }
+
+#[test]
+fn finds_merges_that_are_not_resolved_in_documents() {
+    let mut found = Vec::new();
+    check_document("docs/a.md", "a\n<<<<<<< HEAD\nb\n>>>>>>> c\n", &mut found);
+    let lines: Vec<_> = found.iter().map(|offence| offence.line).collect();
+    assert_eq!(lines, [2, 4]);
+}
