@@ -23,7 +23,6 @@ mod measures;
 mod modules;
 mod named_files;
 mod offence;
-mod order;
 mod ratchet;
 mod rules;
 mod scan;

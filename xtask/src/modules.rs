@@ -4,8 +4,10 @@
 //! are the paths that begin with `crate::`, `super::` or `self::`, in `use` items and in code;
 //! tests do not count. A path means the module with the longest matching name: the rest is an item.
 //!
-//! Cycles are looked for among siblings: the children of one module, each with everything below it.
-//! A module and its own children may import one another, because together they are one job.
+//! Cycles are looked for among the files of a crate, and below each folder at its top among
+//! siblings: the children of one module, each with everything below it. The folders at the top are
+//! rooms by subject, and two subjects may need each other; two files may not. A module and its own
+//! children may import one another, because together they are one job.
 //! The sources are read as text: imports that a macro makes are not seen.
 
 use crate::mask::is_word;
@@ -111,65 +113,34 @@ pub(crate) fn crates(sources: &[Source]) -> BTreeMap<String, Modules> {
 }
 
 impl Modules {
-    /// The cycles among siblings, everywhere in the crate, the largest first.
+    /// The cycles among files, and among siblings below each folder; the largest first.
     pub(crate) fn cycles(&self) -> Vec<Cycle> {
-        let parents: BTreeSet<&[String]> = self
-            .files
-            .keys()
+        let parents: BTreeSet<&[String]> = (self.files.keys())
             .filter_map(|module| module.split_last().map(|(_, parent)| parent))
+            .filter(|parent| !parent.is_empty())
             .collect();
-        let mut cycles: Vec<Cycle> = parents
-            .into_iter()
-            .flat_map(|parent| self.cycles_below(parent))
-            .collect();
+        let mut cycles = cycles_of(&self.arrows(among_files), &[]);
+        let below = parents.into_iter().flat_map(|parent| {
+            cycles_of(
+                &self.arrows(|import| among_children(parent, import)),
+                parent,
+            )
+        });
+        cycles.extend(below);
         cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.members.len()));
         cycles
     }
 
-    fn cycles_below(&self, parent: &[String]) -> Vec<Cycle> {
-        let arrows = self.arrows_below(parent);
-        let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for (from, _) in arrows.keys() {
-            let reach = reach(&arrows, from);
-            reached.insert(from, reach);
-        }
-        let mut cycles = Vec::new();
-        let mut seen = BTreeSet::new();
-        for (&from, reach) in &reached {
-            if !reach.contains(from) || seen.contains(from) {
-                continue;
-            }
-            let members: Vec<&str> = reach
-                .iter()
-                .copied()
-                .filter(|to| reached.get(to).is_some_and(|back| back.contains(from)))
-                .collect();
-            seen.extend(members.iter().copied());
-            let way = shortest_way(&arrows, &members);
-            let name = |member: &&str| {
-                let mut path = parent.to_vec();
-                path.push((*member).to_owned());
-                path.join("::")
-            };
-            cycles.push(Cycle {
-                members: members.iter().map(name).collect(),
-                way,
-            });
-        }
-        cycles
-    }
-
-    /// Imports among the children of `parent`, subtrees included.
-    fn arrows_below(&self, parent: &[String]) -> BTreeMap<(String, String), Arrow> {
-        let child = |module: &[String]| module.strip_prefix(parent)?.first().cloned();
+    /// Imports between what `ends` names for each of them; `None` leaves one out.
+    fn arrows(
+        &self,
+        ends: impl Fn(&Import) -> Option<(String, String)>,
+    ) -> BTreeMap<(String, String), Arrow> {
         let mut arrows: BTreeMap<(String, String), Arrow> = BTreeMap::new();
         for import in &self.imports {
-            let (Some(from), Some(to)) = (child(&import.from), child(&import.to)) else {
+            let Some((from, to)) = ends(import).filter(|(from, to)| from != to) else {
                 continue;
             };
-            if from == to {
-                continue;
-            }
             arrows
                 .entry((from.clone(), to.clone()))
                 .or_insert_with(|| Arrow {
@@ -184,7 +155,53 @@ impl Modules {
     }
 }
 
-/// Siblings that can be reached from `from` along the arrows; `from` itself only by a way around.
+/// Two files of which neither is in the other's folder.
+fn among_files(import: &Import) -> Option<(String, String)> {
+    let (from, to) = (&import.from, &import.to);
+    let is_family = from.starts_with(to) || to.starts_with(from);
+    (!is_family).then(|| (from.join("::"), to.join("::")))
+}
+
+/// Two children of `parent`, each with everything below it.
+fn among_children(parent: &[String], import: &Import) -> Option<(String, String)> {
+    let child = |module: &[String]| module.strip_prefix(parent)?.first().cloned();
+    Some((child(&import.from)?, child(&import.to)?))
+}
+
+/// The cycles that these arrows make; members are named from the root of the crate.
+fn cycles_of(arrows: &BTreeMap<(String, String), Arrow>, parent: &[String]) -> Vec<Cycle> {
+    let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (from, _) in arrows.keys() {
+        let reach = reach(arrows, from);
+        reached.insert(from, reach);
+    }
+    let mut cycles = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (&from, reach) in &reached {
+        if !reach.contains(from) || seen.contains(from) {
+            continue;
+        }
+        let members: Vec<&str> = reach
+            .iter()
+            .copied()
+            .filter(|to| reached.get(to).is_some_and(|back| back.contains(from)))
+            .collect();
+        seen.extend(members.iter().copied());
+        let way = shortest_way(arrows, &members);
+        let name = |member: &&str| {
+            let mut path = parent.to_vec();
+            path.push((*member).to_owned());
+            path.join("::")
+        };
+        cycles.push(Cycle {
+            members: members.iter().map(name).collect(),
+            way,
+        });
+    }
+    cycles
+}
+
+/// Modules that can be reached from `from` along the arrows; `from` itself only by a way around.
 fn reach<'a>(arrows: &'a BTreeMap<(String, String), Arrow>, from: &str) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
@@ -461,18 +478,30 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_cycle_of_subtrees_and_of_nested_siblings() {
-        let outer = crate_of(&[
+    fn finds_cycles_of_files_and_of_siblings_below_a_folder() {
+        let rooms = [
             ("b/x.rs", "use crate::c::y::Y;\n"),
             ("b.rs", ""),
             ("c.rs", ""),
             ("c/y.rs", ""),
             ("c/z.rs", "use crate::b::B;\n"),
+        ];
+        assert_eq!(
+            crate_of(&rooms).cycles(),
+            [],
+            "two rooms may need each other"
+        );
+        let files = crate_of(&[
+            ("b.rs", ""),
+            ("c.rs", ""),
+            ("b/x.rs", "use crate::c::y::Y;\n"),
+            ("c/y.rs", "use crate::b::x::X;\n"),
         ]);
-        assert_eq!(outer.cycles()[0].members, ["b", "c"]);
+        assert_eq!(files.cycles()[0].members, ["b::x", "c::y"]);
         let inner = crate_of(&[
             ("b.rs", ""),
-            ("b/x.rs", "use super::y::Y;\n"),
+            ("b/x.rs", ""),
+            ("b/x/p.rs", "use crate::b::y::Y;\n"),
             ("b/y.rs", "use crate::b::x::X;\n"),
         ]);
         assert_eq!(inner.cycles()[0].members, ["b::x", "b::y"]);

@@ -9,7 +9,6 @@ use crate::house;
 use crate::measures;
 use crate::named_files;
 use crate::offence::Offence;
-use crate::order;
 use crate::ratchet;
 use crate::rules;
 use crate::source::Source;
@@ -46,8 +45,6 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
     house::check_cycles(&sources, &mut offences);
     ratchet::check(&measures::all(&sources, &documents), &mut offences);
     titles::check(root, &mut offences);
-    let code_map = std::fs::read_to_string(root.join(order::LIST_PATH))?;
-    order::check(&sources, &code_map, &mut offences);
     named_files::check(&sources, &documents, &mut offences);
     edges::check_edges(&manifests, &mut offences);
     edges::check_reasons(&manifests, &reasons, &mut offences);
