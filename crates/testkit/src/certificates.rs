@@ -10,12 +10,12 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// When a certificate is valid.
+/// Validity of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Valid {
     /// For decades.
     Now,
-    /// It has expired.
+    /// Expired.
     Expired,
     /// In the distant future.
     Later,

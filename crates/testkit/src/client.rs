@@ -28,7 +28,7 @@ use wire::packet::{HEADER_LEN, Header};
 /// Nothing that the tests ask for takes longer.
 pub const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// Why a client got no answer.
+/// Reason for a missing answer.
 #[derive(Debug)]
 pub enum ClientError {
     /// The connection failed or ended.

@@ -109,12 +109,12 @@ pub struct Row {
 /// Logins until one has the privileges of now, a twentieth of a second each.
 const NOTICED_MAX: usize = 200;
 
-/// When a statement comes.
+/// Time of a statement, beside the pool's own questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timing {
     /// As soon as the one before is answered.
     AtOnce,
-    /// When the pool has no question of its own left about the one before.
+    /// Sent when the pool has no question of its own left about the statement before.
     Late,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Frames {
     seq: u8,
     /// Writes that restarted the numbers at 0, and were not answered when the next one was made.
     unanswered: usize,
-    /// Something was written that has not been packed here: the next number may be any.
+    /// True once bytes were written that were not packed here: the next number may be any.
     pub(crate) lost: bool,
     /// Frames received that were packed, and that were as they are.
     pub(crate) received: (usize, usize),

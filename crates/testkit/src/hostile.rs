@@ -112,7 +112,7 @@ fn serve(mut pool: TcpStream, server: SocketAddr, play: &Mutex<Play>, tell: &Syn
 
 const NONCE: Nonce = *b"abcdefghijklmnopqrst";
 
-/// Somebody in a server's place, without TLS: whatever plugin the account has, it switches to
+/// An attacker in a server's place, without TLS: whatever plugin the account has, it switches to
 /// caching_sha2_password, asks for the password itself, and sends a key of its own. Each login is
 /// refused at its end.
 #[derive(Debug)]

@@ -35,7 +35,7 @@ pub enum Host {
 pub enum Lost {
     /// Packets of the far host.
     Replies,
-    /// That, and what it is sent.
+    /// Packets of the far host, and those to it.
     Both,
 }
 

@@ -18,14 +18,14 @@ enum Way {
     ToPool,
 }
 
-/// When a connection goes wrong.
+/// Moment at which a connection goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// When these bytes are on their way to the server.
+    /// While these bytes are on their way to the server.
     Said(&'static [u8]),
-    /// When these bytes are on their way to the pool.
+    /// While these bytes are on their way to the pool.
     Heard(&'static [u8]),
-    /// When the server has been sent these bytes, and answers.
+    /// While the server answers these bytes.
     Answered(&'static [u8]),
 }
 

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// The longest a server may take to start or to end.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Somebody else may take the free port between our look and the server's start.
+/// Most ports to try: another process may take a free one before the server starts.
 const PORTS_TRIED: u32 = 3;
 
 /// The file that collects the tests that were skipped, a line each; scripts/test.sh names it, and

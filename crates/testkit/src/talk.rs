@@ -128,12 +128,12 @@ impl Account {
     }
 }
 
-/// Something that a client learns.
+/// Event that a client sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// It is logged in.
+    /// Logged in.
     In,
-    /// It was not let in, or told to go without having asked; the connection ends.
+    /// Not let in, or told to go without having asked; the connection ends.
     Refused(Failure),
     /// The reply to the oldest unanswered command is complete.
     Reply(Vec<Outcome>),

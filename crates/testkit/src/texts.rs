@@ -202,7 +202,7 @@ impl Texts {
         }
     }
 
-    /// Something in quotes that ends where it is to end.
+    /// Writes a text in quotes that ends where it is to end.
     fn quoted(&mut self, out: &mut Vec<u8>, quote: u8) {
         let is_name = quote == b'`' || (quote == b'"' && self.ansi_quotes);
         let escapes = !is_name && !self.no_backslash_escapes;
@@ -294,7 +294,7 @@ impl Texts {
         out.extend_from_slice(b" */");
     }
 
-    /// Something that no client means, anywhere.
+    /// Writes what no client means, anywhere.
     fn oddity(&mut self, out: &mut Vec<u8>) {
         const ODD: [&str; 12] = [
             "'", "`", "\"", "/*", "*/", "/*!", "\0", ";", "--", "\\", "/*M!", "1.e(",

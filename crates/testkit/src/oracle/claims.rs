@@ -71,20 +71,21 @@ struct Held {
     here: bool,
     /// For it no table has a schema (CLIENT_NO_SCHEMA).
     no_schema: bool,
-    /// It may have no default schema.
+    /// True if it may have no default schema.
     lacks_schema: bool,
-    /// It has found some rows.
+    /// True if it has found some rows.
     found: bool,
-    /// It has named [`GIVEN`] while it held nothing.
+    /// True if it has named [`GIVEN`] while it held nothing.
     named: bool,
-    /// Nobody can tell whether its older warnings stand.
+    /// True if its older warnings may or may not stand.
     blurred: bool,
-    /// It has called stored code, and is pinned if that cannot be looked up (without a default
-    /// schema, or as ORACLE reads names), or if on MariaDB it has set `sql_mode` for itself.
+    /// True if it has called stored code, and is pinned if that cannot be looked up (without a
+    /// default schema, or as ORACLE reads names), or if on MariaDB it has set `sql_mode` for
+    /// itself.
     called: bool,
-    /// It may have a role.
+    /// True if it may have a role.
     role: bool,
-    /// It is told of its transaction's states.
+    /// True if it is notified of its transaction's states.
     told: bool,
     pinned: bool,
     /// Things that it has taken and will give back.

@@ -55,9 +55,9 @@ pub enum Kill {
 /// Act of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// It comes.
+    /// Connects.
     Join(Login),
-    /// It says that it leaves, and does.
+    /// Leaves, with COM_QUIT.
     Leave,
     /// Its connection ends without a word.
     Vanish,
@@ -116,7 +116,7 @@ pub enum Claim {
     Pins,
     /// The client keeps its backend until it gives back what it takes here.
     Takes,
-    /// It gives back what it took.
+    /// Gives back what it took.
     GivesBack,
     /// A transaction may be open from here on.
     Opens,
@@ -143,7 +143,7 @@ pub struct Step {
     pub act: Act,
     /// Change of its client's claim on a backend.
     pub claim: Claim,
-    /// It comes only after the pool has done with its own questions about the step before.
+    /// True if it comes only after the pool's own questions about the step before.
     pub late: bool,
 }
 

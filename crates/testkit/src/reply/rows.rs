@@ -16,7 +16,7 @@ pub struct Column {
     pub schema: String,
     /// The table it comes from, under its name in the statement; empty for none.
     pub table: String,
-    /// That table's own name.
+    /// The table's own name.
     pub table_itself: String,
     /// Its name in the result.
     pub name: String,

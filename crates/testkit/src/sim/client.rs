@@ -53,7 +53,7 @@ pub(crate) struct Manners {
     pub(crate) secures: bool,
     /// Some stop amid a command.
     pub(crate) stalls: bool,
-    /// They ask for long replies, and stop amid them.
+    /// True if clients ask for long replies, and stop amid them.
     pub(crate) readers_stop: bool,
     /// Number of kinds of backends that the clients need.
     pub(crate) kinds: u64,
@@ -73,9 +73,9 @@ pub(crate) enum Phase {
     New,
     LoggingIn,
     In,
-    /// It has sent the front of a command, and neither sends nor takes anything more.
+    /// Has sent the front of a command, and neither sends nor takes anything more.
     Stalled,
-    /// It has said good-bye, or left without.
+    /// Has left, with COM_QUIT or without.
     Left,
     /// Its connection has ended.
     Gone,
@@ -93,9 +93,9 @@ pub(crate) struct SimClient {
     pub(crate) wire: Option<usize>,
     pub(crate) phase: Phase,
     pub(crate) acts_at: Time,
-    /// It takes nothing before this moment.
+    /// Moment before which it takes nothing.
     pub(crate) frozen_until: Time,
-    /// It has taken something since.
+    /// True if it has taken something since.
     has_taken: bool,
     /// Stops in the middle of a reply that are left.
     stops_left: u32,
@@ -241,7 +241,7 @@ impl SimClient {
         self.is_amid_long_reply() && self.has_taken && self.stops_left > 0
     }
 
-    /// It takes nothing before this moment.
+    /// Takes nothing before this moment.
     pub(crate) fn freeze(&mut self, until: Time) {
         self.frozen_until = until;
         self.has_taken = false;

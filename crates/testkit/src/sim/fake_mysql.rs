@@ -140,7 +140,7 @@ pub(crate) struct Seat {
     insert_id: u64,
     diagnostics: Option<u64>,
     prepared: HashMap<u32, PreparedText>,
-    /// Those by name.
+    /// Prepared texts by name.
     named: HashMap<String, PreparedText>,
     /// Number of preparations.
     preparations: u32,

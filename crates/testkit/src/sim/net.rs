@@ -53,7 +53,7 @@ pub(crate) struct Wire {
     group: usize,
     pub(crate) stage: Stage,
     token: Option<Token>,
-    /// Something has happened since the last event.
+    /// True if something has happened since the last event.
     pending: bool,
     /// Sent by the peer, not arrived.
     sent: VecDeque<u8>,
@@ -125,13 +125,13 @@ pub(crate) struct Wires {
     pub(crate) trace: bool,
     /// Connections to be accepted, by group.
     backlog: Vec<VecDeque<usize>>,
-    /// Somebody has come since the group's listener told.
+    /// True for groups whose listener has an accept pending since it was told.
     knocks: Vec<bool>,
     server_open: usize,
     sequence: u64,
     /// Number of looks at the clock within a turn.
     looks: u32,
-    /// When the group read a client's statement, and when it wrote it to a server, by tag.
+    /// Times by tag: the group read a client's statement, and wrote it to a server.
     pub(crate) read_at: HashMap<u64, u64>,
     pub(crate) dispatched: Vec<u64>,
 }
@@ -268,7 +268,7 @@ impl Wires {
         }
     }
 
-    /// When the next dial ends.
+    /// Moment at which the next dial ends.
     pub(crate) fn next_dial(&self) -> Time {
         let ends = self.wires.iter().filter_map(|wire| match wire.stage {
             Stage::Dialling(at, _) if !wire.dropped => Some(at),
@@ -368,7 +368,7 @@ impl Drop for Sock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disk {
     Well,
-    /// It takes [`DISK_ROOM`] bytes of each group.
+    /// Takes [`DISK_ROOM`] bytes of each group.
     Full,
     /// Written bytes cannot be read.
     Unreadable,

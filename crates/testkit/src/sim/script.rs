@@ -252,7 +252,7 @@ pub(crate) struct Belief {
     pub(crate) user: [Option<u64>; USER.len()],
     pub(crate) insert_id: u64,
     pub(crate) prepared: BTreeMap<u32, Held>,
-    /// Those by name.
+    /// Prepared texts by name.
     pub(crate) named: BTreeMap<usize, Held>,
     /// Names of which nobody can say whether they are there, because a PREPARE came to no end.
     pub(crate) vague: BTreeSet<usize>,
@@ -262,9 +262,9 @@ pub(crate) struct Belief {
     pub(crate) deferred: bool,
     /// Rows that the open transaction has added.
     pub(crate) rows: Vec<u64>,
-    /// It keeps a backend for good.
+    /// True if it keeps a backend for good.
     pub(crate) pinned: bool,
-    /// It may have been pinned by a statement that failed.
+    /// True if it may have been pinned by a statement that failed.
     pub(crate) maybe_pinned: bool,
     /// The statement before has left a warning about this tag.
     pub(crate) warned: Option<u64>,
@@ -344,8 +344,8 @@ impl Belief {
         }
     }
 
-    /// It failed: what it was to prepare under a name is not there, nor what was there before, if
-    /// the server itself could not prepare it; otherwise nobody can say.
+    /// Notes a failure: what it was to prepare under a name is not there, nor what was there
+    /// before, if the server itself could not prepare it; otherwise nobody can say.
     pub(crate) fn lose_name(&mut self, kind: &Kind, error: u16) {
         if let Kind::PrepareNamed(name, _) = kind {
             self.named.remove(name);
@@ -421,8 +421,8 @@ pub(crate) fn choose(random: &mut Random, belief: &Belief, behind: bool, tame: b
     }
 }
 
-/// Something with a prepared statement. Nothing that depends on what is still unanswered, and
-/// nothing that is prepared without a schema: what becomes of that is not in this language.
+/// Draws a statement about a prepared one: none that depends on what is still unanswered, and none
+/// prepared without a schema, for which this language has no words.
 fn prepared(random: &mut Random, belief: &Belief, behind: bool) -> Kind {
     if behind || belief.standing.schema.is_none() {
         return Kind::Point;
@@ -446,7 +446,7 @@ fn prepared(random: &mut Random, belief: &Belief, behind: bool) -> Kind {
     }
 }
 
-/// Something with a statement by name, also with one that is not there.
+/// Draws a statement about one by name, also one that is not there.
 fn named(random: &mut Random, belief: &Belief) -> Kind {
     let name = random.index(NAMES.len());
     match random.below(10) {

@@ -46,7 +46,7 @@ const IDLE_FOR_TOO_LONG: ErrorCode = ErrorCode {
 /// One connection's server side.
 struct Server {
     seat: Seat,
-    /// When the command at the front of the input is done.
+    /// Moment at which the command at the front of the input is done.
     done_at: Option<Time>,
 }
 
@@ -525,7 +525,7 @@ impl World {
         self.note(|| format!("client {number} {said}"));
     }
 
-    /// Something breaks, or stops to be broken.
+    /// Breaks something, or mends it.
     fn make_trouble(&mut self) {
         let now = self.now();
         if self.dials_until <= now {

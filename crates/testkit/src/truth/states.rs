@@ -31,7 +31,7 @@ const CHARSETS: &[&str] = &[
     "SELECT @@character_set_client, @@character_set_connection, @@character_set_results, \
      @@collation_connection",
 ];
-/// There are no savepoints outside of a transaction.
+/// Statements that work in a transaction only.
 const IN_TRANSACTION: &[&str] = &["SAVEPOINT probing", "ROLLBACK TO probing"];
 
 const ENTRIES: &[Entry] = &[

@@ -66,7 +66,7 @@ const ALIASES: &[(&str, &str)] = &[
 /// The error for a variable that is the server's, or read-only.
 const NOT_OURS: [u16; 3] = [1238, 1229, 1193];
 
-/// Those that can be set, and those of which no tried value was taken, each with an error.
+/// Variables that can be set, and those of which no tried value was taken, each with an error.
 pub(crate) fn all(real: &Real) -> (Vec<State>, Vec<String>) {
     let mut client = real.admin();
     let shown = client.rows("SHOW SESSION VARIABLES");
@@ -92,7 +92,8 @@ pub(crate) fn all(real: &Real) -> (Vec<State>, Vec<String>) {
     (found, unchanged)
 }
 
-/// Those that `SET name = DEFAULT` makes another than a session begins with, or that it fails for.
+/// Variables that `SET name = DEFAULT` makes another than a session begins with, or that it fails
+/// for.
 pub(crate) fn not_by_default(real: &Real) -> Vec<String> {
     let shown = real.admin().rows("SHOW SESSION VARIABLES");
     let names = shown.texts().into_iter().map(|mut row| row.swap_remove(0));

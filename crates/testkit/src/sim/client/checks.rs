@@ -9,7 +9,7 @@ use crate::sim::fake_mysql::Db;
 use crate::sim::script::Kind;
 
 impl SimClient {
-    /// It ran once, and where the rest of its transaction ran.
+    /// Checks that a statement ran once, and where the rest of its transaction ran.
     pub(super) fn check_execution(&mut self, db: &Db, asked: &Asked) {
         let Some(execution) = db.executed.get(&asked.tag) else {
             return self.wrong(&format!("{asked:?} was answered and never executed"));
