@@ -46,6 +46,8 @@ pub struct Seen {
     pub hung: u64,
     /// Clients that stopped amid a command.
     pub stalled: u64,
+    /// The most bytes with which one turn answered a client that floods.
+    pub flooded: usize,
     /// Connections to the server that were killed.
     pub killed: u64,
     /// Passwords that a worker has checked.

@@ -49,6 +49,7 @@ fn no_client_notices_the_pool() {
         sum.secured += seen.secured;
         sum.turns += seen.turns;
         sum.killed += seen.killed;
+        sum.flooded = sum.flooded.max(seen.flooded);
         sum.lent += seen.lent;
         sum.abandoned += seen.abandoned;
         sum.ridden_again += seen.ridden_again;
@@ -74,6 +75,7 @@ fn no_client_notices_the_pool() {
         sum.spooled > 0 && sum.stalled > 0 || count < SEEDS,
         "nobody read a long reply slowly, or stopped amid a command: {sum:?}"
     );
+    assert!(sum.flooded > 0 || count < SEEDS, "nobody flooded: {sum:?}");
     assert!(
         sum.fetched > 0 || count < SEEDS,
         "no block of a reply came back from the spool: {sum:?}"

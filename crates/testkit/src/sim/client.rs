@@ -35,6 +35,9 @@ const STALLED_LEN: usize = 300_000;
 /// Most stops of a client in the middle of a reply: all of them take less than a drain.
 const STOPS_MAX: u32 = 8;
 
+/// Commands that a client sends at once that floods, before all others.
+pub(crate) const FLOOD: usize = 200;
+
 /// Manners that the world has decided for all clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
@@ -53,6 +56,8 @@ pub(crate) struct Manners {
     pub(crate) secures: bool,
     /// Some stop amid a command.
     pub(crate) stalls: bool,
+    /// The first one sends [`FLOOD`] commands at once that need no server.
+    pub(crate) floods: bool,
     /// True if clients ask for long replies, and stop amid them.
     pub(crate) readers_stop: bool,
     /// Number of kinds of backends that the clients need.
@@ -253,6 +258,16 @@ impl SimClient {
         self.stops_left -= 1;
     }
 
+    /// True if it is the one that floods.
+    pub(crate) fn floods(&self, manners: &Manners) -> bool {
+        manners.floods && self.id == 0
+    }
+
+    /// True if more than a few of its commands are unanswered.
+    pub(crate) fn is_amid_flood(&self) -> bool {
+        self.asked.len() > FLOOD / 4
+    }
+
     /// True if it may send something now.
     pub(crate) fn may_act(&self, now: Time, manners: &Manners, leaving: bool) -> bool {
         let ready = match self.phase {
@@ -302,6 +317,15 @@ impl SimClient {
         out: &mut Vec<u8>,
     ) -> String {
         let behind = !self.asked.is_empty();
+        if self.floods(manners) && !behind && self.made == 0 {
+            self.made += 1;
+            for _ in 0..FLOOD {
+                self.talk.command(out, Command::Ping, b"");
+                let (tag, kind) = (0, Kind::Ping);
+                self.asked.push_back(Asked { tag, kind });
+            }
+            return "floods".into();
+        }
         let over = self.made >= manners.statements || leaving;
         let kind = match self.belief.transaction {
             Some(_) if over => Kind::Commit,

@@ -92,6 +92,11 @@ impl Wire {
         !self.peer_closed && !self.reset && !self.dropped && self.stage == Stage::Stands
     }
 
+    /// Bytes that the group has written and the peer has not taken.
+    pub(crate) fn untaken(&self) -> usize {
+        self.written.len()
+    }
+
     fn event(&self, token: Token) -> Event {
         let gone = self.reset || self.stage == Stage::Refused;
         Event {

@@ -34,6 +34,11 @@ use wire::errors::ErrorCode;
 /// Longest wait of a client for an answer: far above every limit, so a hang and nothing else.
 const PATIENCE: Duration = Duration::from_secs(90);
 const STEPS_MAX: u64 = 400_000;
+/// Commands of one client that a turn may answer: those of its event, and those of its place in
+/// line.
+const FLOOD_TURN_MAX: usize = 64;
+/// Bytes of an OK.
+const OK_LEN: usize = 11;
 /// For how long a client stops in the middle of a reply: less than any limit of such worlds.
 const STOP: Duration = Duration::from_millis(1500);
 /// Error of MySQL since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
@@ -127,6 +132,7 @@ impl World {
             packs: seed.is_multiple_of(3) && !ordered && !pipelined,
             secures: seed % 4 == 1 && !ordered,
             stalls: seed.is_multiple_of(2),
+            floods: seed % 9 == 4 && seed % 4 != 1,
             readers_stop,
             kinds: if ordered { 1 } else { random.between(1, 3) },
             eofs: random.chance(300),
@@ -390,10 +396,28 @@ impl World {
     fn turn(&mut self, group: usize) {
         self.seen.turns += 1;
         let all = self.random.chance(700);
+        let before = self.written_for_flood();
         self.crew.turn(group, &self.net, all);
+        let written = self.written_for_flood().saturating_sub(before);
+        assert!(
+            written <= FLOOD_TURN_MAX * OK_LEN,
+            "{written} bytes of one turn answer one client that floods"
+        );
+        self.seen.flooded = self.seen.flooded.max(written);
         self.crew.check_memory();
         let untaken = self.crew.check_untaken();
         self.seen.untaken = self.seen.untaken.max(untaken);
+    }
+
+    /// Bytes that the client which floods has not taken of its answers.
+    fn written_for_flood(&self) -> usize {
+        let floods = |client: &&SimClient| client.floods(&self.manners) && client.is_amid_flood();
+        let wire = self
+            .clients
+            .iter()
+            .find(floods)
+            .and_then(|client| client.wire);
+        wire.map_or(0, |wire| self.wires().wires[wire].untaken())
     }
 
     /// The peer takes bytes that the group has written.
