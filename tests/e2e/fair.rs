@@ -95,17 +95,18 @@ fn backends_that_become_free_go_to_the_account_that_has_fewer() {
     }
 }
 
+/// The limit is exact, also below the number of groups: what one group has, another gets.
 #[test]
-fn a_user_has_no_more_backends_in_use_than_its_limit() {
-    let test = "a_user_has_no_more_backends_in_use_than_its_limit";
+fn an_account_has_no_more_backends_than_its_limit() {
+    let test = "an_account_has_no_more_backends_than_its_limit";
     for real in both_servers(test) {
         if direct() {
             return skipped(test, "it is about the pool");
         }
-        let settings = "groups = 1\nbackends_max = 4\nwait_ms_max = 1000";
+        let settings = "groups = 2\nbackends_max = 8\nwait_ms_max = 1000";
         let text = config(&real.address(), settings);
         let app = "name = \"app\"\npassword = \"app\"\n";
-        let limit = format!("{app}used_backends_max = 2\n");
+        let limit = format!("{app}account_backends_max = 1\n");
         let file = config_file(
             real,
             &name(real, "fair_limit"),
@@ -113,15 +114,19 @@ fn a_user_has_no_more_backends_in_use_than_its_limit() {
         );
         let arguments = ["--config", file.to_str().unwrap()];
         let pool = Pool::start(crate::world::binary(), &arguments).unwrap();
-        let mut three: Vec<Client> = (0..3).map(|_| login(&pool.address, &self::app())).collect();
-        three[0].must(HOLD);
-        three[1].must(HOLD);
-        let failure = three[2].failure("SELECT 1");
-        assert_eq!(failure.code, 9501, "{failure:?}");
-        assert!(failure.message.contains("used_backends_max"), "{failure:?}");
+        let mut clients: Vec<Client> = (0..8).map(|_| login(&pool.address, &self::app())).collect();
+        for client in &mut clients {
+            assert_eq!(client.value("SELECT 1"), "1");
+        }
+        let (first, others) = clients.split_first_mut().unwrap();
+        first.must(HOLD);
+        for client in others {
+            let failure = client.failure("SELECT 1");
+            assert_eq!(failure.code, 9501, "{failure:?}");
+            let words = "its account may have no more (account_backends_max)";
+            assert!(failure.message.contains(words), "{failure:?}");
+        }
         assert_eq!(login(&pool.address, &other()).value("SELECT 1"), "1");
-        three[0].must("COMMIT");
-        assert_eq!(three[2].value("SELECT 1"), "1");
     }
 }
 

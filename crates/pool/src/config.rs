@@ -303,6 +303,21 @@ impl Settings {
             .position(|user| user.origin == Origin::Server)
     }
 
+    /// Connections that the pool may open for an account of the server. Of several users with the
+    /// same account the lowest limit counts.
+    pub(crate) fn account_backends_max(&self, account: &str) -> Option<usize> {
+        let is_its = |user: &&User| user.origin == Origin::Settings && user.backend_user == account;
+        let mut listed = self.users.iter().filter(is_its).peekable();
+        let of_server = match listed.peek() {
+            Some(_) => None,
+            None => self.server_accounts().map(|place| &self.users[place]),
+        };
+        let limits = listed
+            .chain(of_server)
+            .map(|user| user.limits.account_backends_max);
+        limits.flatten().min()
+    }
+
     /// Name and password of the account that asks what the server is, before the pool serves.
     pub(crate) fn first_account(&self) -> (String, Secret) {
         let of_settings = |user: &&User| user.origin == Origin::Settings;

@@ -368,7 +368,7 @@ impl<N: Net> PoolMembers<'_, N> {
             return found;
         }
         let used = self.kinds_in_use();
-        let slots = self.shared.account_slots.of(&key.user);
+        let slots = self.shared.account_slots.of(&key.user, self.settings);
         let index = self.pools.add(key, |index| used.contains(&index));
         self.pools.pools[index].slots = slots;
         // Its number may have been another's.

@@ -248,6 +248,7 @@ impl Shared {
         // In this order: who finds a user finds its settings too.
         self.current.replace(settings.clone());
         self.accounts.set_listed(accounts_of(&settings.users));
+        self.account_slots.follow(&settings);
         self.upstream.tell_groups();
     }
 

@@ -345,13 +345,12 @@ impl BackendPools {
         })
     }
 
-    /// Counts a backend that begins to dial; its slot is taken.
+    /// Counts a backend that begins to dial; its slots are taken.
     pub(crate) fn dial_begins(&mut self, pool: usize) {
         self.count += 1;
         self.dialling += 1;
         self.pools[pool].count += 1;
         self.pools[pool].dialling += 1;
-        self.pools[pool].slots.count(1, 1);
     }
 
     /// Notes that a dial ended, one way or the other.

@@ -819,11 +819,12 @@ table! {
                 .number("backends", 0, MANY).or_nothing("no limit")
             }
 
-            /// backends in use at once, for statements, transactions and pins; others wait. Each
-            /// group has an even part, at least one. See [Accounts that keep
-            /// backends](slow-clients.md#accounts-that-keep-backends)
-            used_backends_max: Option<usize> {
-                .number("backends", 1, MANY).or_nothing("no limit")
+            /// Connections to the server that the pool opens for one account, in all groups
+            /// together; its other clients wait. See
+            /// [Accounts that keep backends](slow-clients.md#accounts-that-keep-backends).
+            account_backends_max: Option<usize> {
+                .number("connections", 1, MANY).or_nothing("no limit")
+                .for_all("Limits on clients")
             }
 
             /// queue of its statements: `high`, `low` or `auto`. See [Priority](sizing.md#priority)

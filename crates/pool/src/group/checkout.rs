@@ -31,7 +31,7 @@ impl<N: Net> Group<N> {
     /// Binds an idle backend to a client that wants to run something now.
     pub(crate) fn acquire(&mut self, key: ClientId) -> Option<BackendId> {
         let client = self.clients.get(key)?;
-        let (mut pool, user) = (client.pool as usize, client.user);
+        let mut pool = client.pool as usize;
         let priority = client.place.priority;
         // A pool of older privileges that has no backend is left for that of now. Who waits in its
         // lane is served in order first.
@@ -48,7 +48,6 @@ impl<N: Net> Group<N> {
             && !matching.goes_before_slow(key);
         if is_held_back
             || matching.is_held_back(key)
-            || matching.is_user_full(pool, user)
             || !matching
                 .running
                 .has_room(0, matching.shared, matching.settings)
@@ -403,14 +402,19 @@ impl<N: Net> Group<N> {
         let Some(address) = self.outlook.address(&self.shared.upstream, now) else {
             return;
         };
-        if !self.shared.budget.take(self.index) {
+        let slots = self.backend_pools.pools[pool].slots.clone();
+        if !slots.take() {
             return;
+        }
+        if !self.shared.budget.take(self.index) {
+            return slots.count(-1, -1);
         }
         self.counts.dialled += 1;
         let sock = match self.net.connect(&address) {
             Ok(sock) => sock,
             Err(error) => {
                 self.counts.dial_failures += 1;
+                slots.count(-1, -1);
                 let words = self.shared.upstream.words(&address);
                 let why = format!("cannot connect to {words}: {error}");
                 self.shared.upstream.failed(&address, now, &why);

@@ -11,10 +11,10 @@
 //!   ([`Matching::is_below_fair_part`]): clients that keep theirs do not get the last ones.
 //! - Of what may run at once, the account with the fewest backends in use has the next
 //!   ([`Matching::fairest_pool`]).
-//! - `[[user]] used_backends_max` bounds what an account may have in use, whoever waits.
 //!
-//! Each group does so with its own backends. With one account nothing of this happens. It is
-//! decided for each statement that waits, so nothing here allocates.
+//! What an account may have in all groups together is bounded in `account_slots.rs`
+//! (`account_backends_max`). Each group does all this with its own backends. With one account
+//! nothing of this happens. It is decided for each statement that waits, so nothing here allocates.
 
 use crate::backend::backend_pools::BackendPool;
 use crate::matching::Matching;
@@ -65,15 +65,6 @@ impl<S> Matching<'_, S> {
     pub(crate) fn is_below_fair_part(&self, pool: usize) -> bool {
         let part = self.fair_part();
         part.is_some_and(|part| self.used_by_account(pool) < part)
-    }
-
-    /// True if clients of a user may use no more backends of this group.
-    pub(crate) fn is_user_full(&self, pool: usize, user: u16) -> bool {
-        let limits = &self.settings.users[user as usize].limits;
-        limits.used_backends_max.is_some_and(|max| {
-            let part = (max / self.shared.groups).max(1);
-            self.used_by_account(pool) >= part
-        })
     }
 
     /// The pool that a backend is closed for which has become free in this one: its account waits
@@ -135,7 +126,7 @@ fn fewer(best: Option<(usize, usize)>, count: usize, pool: usize) -> Option<(usi
 
 #[cfg(test)]
 mod tests {
-    use crate::matching::tests::{Bench, NOW};
+    use crate::matching::tests::Bench;
     use crate::queue::lane::LaneName;
     use crate::tokens::{BackendId, ClientId};
 
@@ -213,19 +204,5 @@ mod tests {
         assert_eq!(bench.matching().fairest_pool(), Some(0));
         waits(&mut bench, 1);
         assert_eq!(bench.matching().fairest_pool(), Some(1));
-    }
-
-    #[test]
-    fn a_user_has_no_more_in_use_than_its_limit() {
-        let mut bench = Bench::new("backends_max = 8");
-        bench.limit_used(2);
-        uses(&mut bench, 0, 1);
-        bench.idle(0, None);
-        let client = waits(&mut bench, 0);
-        let front = bench.matching().front_to_serve(0).unwrap();
-        assert_eq!((front.client, front.since.0), (client, NOW.0 - 5));
-        uses(&mut bench, 0, 1);
-        assert_eq!(bench.matching().front_to_serve(0), None);
-        assert!(!bench.matching().wants_dial(0));
     }
 }

@@ -63,8 +63,7 @@ impl<S> Matching<'_, S> {
         for pool in 0..self.pools.pools.len() {
             let entry = &self.pools.pools[pool];
             let is_opening = entry.dialling > 0;
-            let wants =
-                may_run && !is_opening && entry.slots.words().is_some() && self.wants_dial(pool);
+            let wants = may_run && !is_opening && entry.slots.is_limited() && self.wants_dial(pool);
             let since = wants.then(|| self.front_of(pool).map(|front| front.since));
             let since = since.flatten();
             any |= since.is_some();

@@ -154,13 +154,6 @@ impl Bench {
         key
     }
 
-    /// The only user of the settings may use so many backends.
-    pub(super) fn limit_used(&mut self, max: usize) {
-        let mut settings = (*self.settings).clone();
-        settings.users[0].limits.used_backends_max = Some(max);
-        self.settings = Arc::new(settings);
-    }
-
     /// Loss of the last client of a backend.
     fn affinity_of(&mut self, backend: BackendId) -> Affinity {
         let matching = self.matching();

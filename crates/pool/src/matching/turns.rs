@@ -68,10 +68,6 @@ impl<S> Matching<'_, S> {
     /// left of the backends is reserved for others.
     pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
         let front = self.front_of(pool)?;
-        let client = self.clients.get(front.client);
-        if client.is_some_and(|c| c.backend().is_none() && self.is_user_full(pool, c.user)) {
-            return self.front_in(pool, LaneName::Held);
-        }
         let is_low = matches!(front.lane, LaneName::Low | LaneName::Long);
         if !is_low || !self.is_reserve_reached(pool) {
             return Some(front);

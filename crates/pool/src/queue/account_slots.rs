@@ -7,6 +7,8 @@
 //! the moment since which its front waits; a backend that becomes free or lies idle in another pool
 //! of the account is closed for it ([`AccountSlots::owed_at`]) once that front has waited for
 //! [`LEND_AFTER`] longer than the pool's own. A slot that is free goes to the oldest want.
+//! `account_backends_max` of the settings limits an account in the same way, without a refusal, and
+//! exactly: no connection is opened that would be one too many.
 //!
 //! The limit rises with each login that succeeds; while somebody waits, one dial at a time looks
 //! whether the server takes more by now, after pauses that double up to [`LOOK_MAX`]. A server may
@@ -16,6 +18,7 @@
 //! Invariants: no lock is held for longer than a look at a few numbers; an account that was never
 //! refused costs a statement nothing, one that is limited a load.
 
+use crate::config::Settings;
 use reactor::Time;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -49,6 +52,8 @@ struct Slots {
     dialling: usize,
     /// Connections that the server takes; `None`: it has refused none.
     limit: Option<usize>,
+    /// Connections that the settings allow.
+    max: Option<usize>,
     /// The server has refused a connection below the limit.
     is_doubted: bool,
     /// Refusals since the limit has risen.
@@ -71,7 +76,12 @@ impl Slots {
     }
 
     fn free(&self) -> usize {
-        self.limit.unwrap_or(usize::MAX).saturating_sub(self.held)
+        let limits = [self.limit, self.max].into_iter().flatten();
+        limits.min().unwrap_or(usize::MAX).saturating_sub(self.held)
+    }
+
+    fn is_at_max(&self) -> bool {
+        self.max.is_some_and(|max| self.held >= max)
     }
 
     /// Wants of others than this place that are older than `since`.
@@ -104,6 +114,35 @@ impl AccountSlots {
         let mut slots = self.lock();
         slots.held = slots.held.saturating_add_signed(held);
         slots.dialling = slots.dialling.saturating_add_signed(dialling);
+    }
+
+    /// Takes a slot for a connection that is about to be opened; `false` where the settings allow
+    /// no more.
+    #[must_use]
+    pub(crate) fn take(&self) -> bool {
+        let mut slots = self.lock();
+        let may = !slots.is_at_max();
+        slots.held += usize::from(may);
+        slots.dialling += usize::from(may);
+        may
+    }
+
+    /// Sets how many connections the settings allow.
+    fn set_max(&self, max: Option<usize>) {
+        let mut slots = self.lock();
+        slots.max = max;
+        let is_limited = max.is_some() || slots.limit.is_some();
+        self.is_limited.store(is_limited, SeqCst);
+    }
+
+    /// True if the server has refused connections of the account, or the settings bound them.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.is_limited.load(SeqCst)
+    }
+
+    /// True if the account has all connections that the settings allow.
+    pub(crate) fn is_at_max(&self) -> bool {
+        self.is_limited() && self.lock().is_at_max()
     }
 
     /// The server has let a connection in.
@@ -143,10 +182,14 @@ impl AccountSlots {
     /// `None` when a pool whose front waits since `since` may open a connection, or the moment at
     /// which to ask again.
     pub(crate) fn waits_until(&self, place: Place, since: Time, now: Time) -> Option<Time> {
-        if !self.is_limited.load(SeqCst) {
+        if !self.is_limited() {
             return None;
         }
         let slots = self.lock();
+        if slots.is_at_max() {
+            // Whoever closes one wakes those who want it.
+            return Some(now + LOOK_MAX);
+        }
         let is_free = slots.free() > slots.older(place, since);
         let looks = slots.dialling == 0 && now >= slots.look_at;
         if now >= slots.again_at && (is_free || looks) {
@@ -161,14 +204,14 @@ impl AccountSlots {
 
     /// Words of the server's last refusal, where the account is limited.
     pub(crate) fn words(&self) -> Option<String> {
-        let is_limited = self.is_limited.load(SeqCst);
-        is_limited.then(|| self.lock().words.clone())
+        let words = self.is_limited().then(|| self.lock().words.clone());
+        words.filter(|words| !words.is_empty())
     }
 
     /// Notes since when the front of a pool waits for another connection, or that none does. `true`
     /// when the pool has not wanted one before: the other groups are to look what they have.
     pub(crate) fn want(&self, place: Place, since: Option<Time>) -> bool {
-        if !self.is_limited.load(SeqCst) || since.is_none() && self.wanting.load(SeqCst) == 0 {
+        if !self.is_limited() || since.is_none() && self.wanting.load(SeqCst) == 0 {
             return false;
         }
         let mut slots = self.lock();
@@ -213,13 +256,23 @@ pub(crate) struct AllAccountSlots(Mutex<HashMap<String, Arc<AccountSlots>>>);
 
 impl AllAccountSlots {
     /// Slots of one account. Accounts without a pool of backends are forgotten meanwhile.
-    pub(crate) fn of(&self, user: &str) -> Arc<AccountSlots> {
+    pub(crate) fn of(&self, user: &str, settings: &Settings) -> Arc<AccountSlots> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slots) = all.get(user) {
             return slots.clone();
         }
         all.retain(|_, slots| Arc::strong_count(slots) > 1);
-        all.entry(user.into()).or_default().clone()
+        let slots = all.entry(user.into()).or_default();
+        slots.set_max(settings.account_backends_max(user));
+        slots.clone()
+    }
+
+    /// Limits the accounts as these settings do.
+    pub(crate) fn follow(&self, settings: &Settings) {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (user, slots) in &*all {
+            slots.set_max(settings.account_backends_max(user));
+        }
     }
 }
 
@@ -264,6 +317,21 @@ mod tests {
         assert!(!slots.has_room((0, 0), 0, LATE));
         slots.count(-1, 0);
         assert!(slots.has_room((0, 0), 0, LATE), "it takes three");
+    }
+
+    #[test]
+    fn the_settings_limit_an_account_before_the_server_does() {
+        let slots = AccountSlots::default();
+        slots.set_max(Some(2));
+        assert!(slots.take() && slots.take());
+        assert!(!slots.take() && slots.is_at_max());
+        assert!(!slots.has_room((1, 0), 0, LATE), "nor does one look");
+        slots.want((1, 0), Some(Time(10 * MS)));
+        assert_eq!(slots.owed_at((0, 0), None), Some(Time(60 * MS)));
+        slots.count(-1, -1);
+        assert!(slots.has_room((1, 0), 0, LATE) && slots.take());
+        slots.set_max(None);
+        assert!(slots.take() && !slots.is_at_max());
     }
 
     #[test]

@@ -54,9 +54,8 @@ impl<N: Net> Group<N> {
                     }
                     self.backend_pools.pools[pool].lanes.pop(lane);
                     let mut detail = self.survey().what_backends_do(pool);
-                    let user = self.clients.get(front.client).map(|client| client.user);
-                    if user.is_some_and(|user| self.matching().is_user_full(pool, user)) {
-                        detail.push_str("; its user may use no more (used_backends_max)");
+                    if self.backend_pools.pools[pool].slots.is_at_max() {
+                        detail.push_str("; its account may have no more (account_backends_max)");
                     }
                     let refusal = Refusal::WaitedTooLong {
                         lane,
