@@ -1,6 +1,7 @@
 //! Passwords that change while clients are served, and accounts that the server takes away.
 
-use crate::world::{binary, both_servers, config_file, console_of, direct, login};
+use crate::world::{binary, both_servers, config_file, console_of, direct, found, login};
+use std::time::Duration;
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real, skipped};
@@ -47,8 +48,12 @@ impl<'r> World<'r> {
 }
 
 fn write(real: &Real, name: &str, user: &str) -> std::path::PathBuf {
+    write_with(real, name, user, "")
+}
+
+fn write_with(real: &Real, name: &str, user: &str, top: &str) -> std::path::PathBuf {
     let text = format!(
-        "groups = 1\nbackends_max = 4\n[backend]\naddress = \"{}\"\nmonitor_user = \"app\"\n\
+        "groups = 1\nbackends_max = 4\n{top}\n[backend]\naddress = \"{}\"\nmonitor_user = \"app\"\n\
          monitor_password = \"app\"\n[console]\nlisten = \"127.0.0.1:0\"\n\
          admin_user = \"admin\"\nadmin_password = \"secret\"\n\
          [[user]]\nname = \"{name}\"\n{user}\n",
@@ -88,6 +93,58 @@ fn clients_go_on_with_a_rotated_password() {
         world.reconnect();
         world.reload("password = \"newer\"");
         assert_eq!(client.value("SELECT @kept"), "7");
+    }
+}
+
+/// Clients go on with the password of the file whatever has replaced their backends.
+#[test]
+fn clients_go_on_with_a_rotated_password_behind_age_idleness_and_a_restart() {
+    let test = "clients_go_on_with_a_rotated_password_behind_age_idleness_and_a_restart";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in [Real::start(&[]), Real::start_mysql(&[])] {
+        let Some(mut real) = found(real, test) else {
+            continue;
+        };
+        real.create_user("app", "app");
+        // What the accounts are must outlive the restart.
+        real.execute(&["SET GLOBAL innodb_flush_log_at_trx_commit = 1"]);
+        for (setting, restarts) in [
+            ("backend_life_s_max = 1", false),
+            ("backends_min = 0\nbackend_idle_ms_max = 10", false),
+            ("", true),
+        ] {
+            real.execute(&["DROP USER IF EXISTS replaced@'%'"]);
+            real.create_user("replaced", "old");
+            let write = |password: &str| {
+                write_with(
+                    &real,
+                    "replaced",
+                    &format!("password = \"{password}\""),
+                    setting,
+                )
+            };
+            let file = write("old");
+            let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+            let account = Account::new("replaced", "old");
+            let mut client = Client::connect(&pool.address, &account).unwrap();
+            client.must("SET @kept = 7");
+            real.execute(&["ALTER USER replaced@'%' IDENTIFIED BY 'new'"]);
+            write("new");
+            login(&console_of(&pool), &Account::new("admin", "secret")).must("RELOAD");
+            if restarts {
+                real.kill9();
+                pool.wait_for("event=watch-lost").unwrap();
+                real.restart().unwrap();
+                pool.wait_for("event=server-back").unwrap();
+            }
+            let left = "SELECT COUNT(*) FROM information_schema.processlist WHERE user='replaced'";
+            while real.admin().value(left) != "0" {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            assert_eq!(client.value("SELECT @kept"), "7", "{setting}");
+        }
     }
 }
 
