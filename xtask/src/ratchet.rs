@@ -39,7 +39,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 99, Exactly),
     ("subjects in more than two folders", 12, Exactly),
     ("rooms at the top of the pool", 56, Exactly),
-    ("look-ups of clients and backends", 401, Exactly),
+    ("look-ups of clients and backends", 400, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 535, Exactly),
     (
@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         60,
         Exactly,
     ),
-    ("words of docs", 42_216, Loosely),
+    ("words of docs", 42_209, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 121_868, Loosely),
-    ("product lines of pool, session and sql", 68_535, Loosely),
-    ("lines of end-to-end tests", 40_326, Loosely),
+    ("product lines", 121_945, Loosely),
+    ("product lines of pool, session and sql", 68_612, Loosely),
+    ("lines of end-to-end tests", 40_388, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
