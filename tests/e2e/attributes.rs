@@ -205,57 +205,6 @@ fn executions_have_attributes_of_their_own() {
     }
 }
 
-/// The bytes of executions as drivers may write them.
-#[test]
-fn executions_are_relayed_byte_by_byte() {
-    let test = "attributes_in_bytes";
-    let Some(real) = with_component(test) else {
-        return;
-    };
-    same_on(real, test, 1, |story| {
-        let account = attributed().schema(&story.schema);
-        let (a, b) = (story.join_as(&account), story.join_as(&account));
-        let none = story.prepare(a, ASKED).id;
-        let one = story
-            .prepare(a, "SELECT ?, mysql_query_attribute_string('n')")
-            .id;
-        let theirs = story
-            .prepare(b, "SELECT ?, mysql_query_attribute_string('n')")
-            .id;
-        let mut say = |who, id: u32, flags: u8, rest: &[u8]| {
-            let head = [&id.to_le_bytes()[..], &[flags, 1, 0, 0, 0], rest].concat();
-            story.command(who, Command::StmtExecute, &head);
-            let types = [
-                &theirs.to_le_bytes()[..],
-                b"\0\x01\0\0\0\x01\0\x01\x03\0\0\x07\0\0\0",
-            ];
-            story.command(b, Command::StmtExecute, &types.concat());
-        };
-        say(a, none, 0, b"");
-        say(a, none, 8, b"\0");
-        say(a, none, 8, b"");
-        say(a, none, 8, b"\x01\0\x01\xfe\0\x01n\x01v");
-        say(a, none, 8, b"\x01\0\0\x01v");
-        say(a, one, 0, b"\x01\0\x01\xfe\0\0\x01x");
-        say(a, one, 0, b"\x01\0\0\x01y");
-        say(a, one, 8, b"\x02\0\x01\xfe\0\0\xfe\0\x01n\x01y\x01v");
-        say(a, one, 8, b"\x01\0\0\x01z");
-        say(a, one, 8, b"\x02\0\0\x01z\x01w");
-        say(a, one, 8, b"\0");
-        say(a, one, 8, b"\x01\0\x01\xfe\0\x01n\x01y");
-        say(a, one, 8, b"\x01\0\0\x01z");
-        say(a, one, 8, b"\x02\x01\x01\xfe\0\0\xfe\0\x01n\x01v");
-        say(a, one, 0, b"\x01\x01\0");
-        say(a, one, 0, b"\x01\0\x01\x03\0\0\x07\0\0\0");
-        say(a, one, 0, b"\x01\0\0\x08\0\0\0");
-        say(a, one, 0, b"\xfc\x01\0\0\x01\xfe\0\0\x01x");
-        say(a, one, 0, b"");
-        say(a, one, 0, b"\x01\0\0\x01q");
-        story.command(a, Command::StmtClose, &one.to_le_bytes());
-        story.sql(a, ASKED);
-    });
-}
-
 #[test]
 fn a_header_that_cannot_be_read_is_refused_in_the_servers_words() {
     let test = "attributes_malformed";

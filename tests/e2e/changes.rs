@@ -70,70 +70,6 @@ fn a_variable_set_to_null_stays_as_it_was_set() {
 }
 
 #[test]
-fn temporary_tables_are_the_clients_own() {
-    same("temporary_tables", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (v INT)",
-                "INSERT INTO t VALUES (1)",
-                "CREATE TEMPORARY TABLE t (v INT)",
-                "SELECT * FROM t",
-            ],
-        );
-        story.sql(b, "SELECT * FROM t");
-        story.all(a, &["INSERT INTO t VALUES (7)", "SELECT * FROM t"]);
-        story.sql(b, "SELECT * FROM t");
-        story.all(a, &["DROP TEMPORARY TABLE t", "SELECT * FROM t"]);
-        story.all(
-            b,
-            &[
-                "CREATE TEMPORARY TABLE u SELECT 1 AS one",
-                "SELECT * FROM u",
-            ],
-        );
-        story.sql(a, "SELECT * FROM u");
-    });
-}
-
-#[test]
-fn named_locks_are_the_clients_own() {
-    same("named_locks", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.sql(a, "SELECT GET_LOCK('named_locks', 0)");
-        story.sql(
-            b,
-            "SELECT GET_LOCK('named_locks', 0), IS_FREE_LOCK('named_locks')",
-        );
-        story.sql(b, "SELECT RELEASE_LOCK('named_locks')");
-        story.sql(a, "SELECT RELEASE_LOCK('named_locks')");
-        story.sql(b, "SELECT GET_LOCK('named_locks', 0)");
-        story.sql(a, "SELECT GET_LOCK('named_locks', 0)");
-    });
-}
-
-#[test]
-fn table_locks_are_the_clients_own() {
-    same("table_locks", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (v INT)",
-                "CREATE TABLE u (v INT)",
-                "LOCK TABLES t WRITE",
-            ],
-        );
-        story.sql(b, "SET lock_wait_timeout = 1");
-        story.sql(a, "SELECT * FROM u");
-        story.sql(b, "SELECT * FROM t");
-        story.all(a, &["INSERT INTO t VALUES (1)", "UNLOCK TABLES"]);
-        story.sql(b, "SELECT * FROM t");
-    });
-}
-
-#[test]
 fn text_prepared_statements_are_the_clients_own() {
     same("text_prepared", 2, |story| {
         let (a, b) = (story.join(), story.join());
@@ -144,22 +80,6 @@ fn text_prepared_statements_are_the_clients_own() {
         story.sql(a, "DEALLOCATE PREPARE p");
         story.sql(a, "EXECUTE p USING 4");
         story.sql(b, "EXECUTE p");
-    });
-}
-
-#[test]
-fn routines_may_change_the_session() {
-    same("routines", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(a, &[
-            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
-            "CREATE PROCEDURE p() BEGIN SET @x = 5; SET sql_mode = 'ANSI'; SELECT 1; SELECT 2; END",
-            "CREATE FUNCTION f() RETURNS INT BEGIN SET @y = 6; RETURN 3; END",
-            "CALL p()",
-            "SELECT @x, @@sql_mode",
-        ]);
-        story.all(b, &["SELECT @x, @@sql_mode", "SELECT f()", "SELECT @y"]);
-        story.all(a, &["SELECT @y", "CALL p()", "SELECT @x"]);
     });
 }
 
@@ -176,76 +96,6 @@ fn found_rows_is_a_matter_of_the_login() {
         for who in [plain, found, plain, found] {
             story.sql(who, "UPDATE t SET v = 1");
         }
-    });
-}
-
-#[test]
-fn a_reset_connection_is_as_new() {
-    same("resets", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        let probe = "SELECT DATABASE(), @@sql_mode, @@time_zone, @@collation_connection, \
-                     LAST_INSERT_ID(), @x";
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)",
-                "INSERT INTO t VALUES (), ()",
-                "SET @x = 1, sql_mode = 'ANSI', time_zone = '+04:00', NAMES latin1",
-                "SELECT GET_LOCK('resets', 0)",
-                "BEGIN",
-                "INSERT INTO t VALUES ()",
-            ],
-        );
-        story.command(a, Command::ResetConnection, b"");
-        story.sql(a, probe);
-        story.sql(b, probe);
-        story.sql(b, "SELECT COUNT(*) FROM t");
-        story.sql(b, "SELECT GET_LOCK('resets', 1)");
-        story.sql(b, "SELECT RELEASE_LOCK('resets')");
-    });
-}
-
-#[test]
-fn a_changed_user_is_somebody_else() {
-    same("changes_user", 2, |story| {
-        let who = story.join();
-        let probe = "SELECT CURRENT_USER(), DATABASE(), @@sql_mode, @x";
-        story.all(who, &["SET @x = 1, sql_mode = 'ANSI'", probe]);
-        let other = testkit::talk::Account::new("other", "other's");
-        story.change_user(who, &other.clone().schema("shop"));
-        story.sql(who, probe);
-        story.change_user(who, &other.clone().schema(""));
-        story.sql(who, probe);
-        story.change_user(who, &app().schema("changes_user"));
-        story.sql(who, probe);
-    });
-}
-
-#[test]
-fn a_client_that_leaves_takes_everything_with_it() {
-    same("leaves", 1, |story| {
-        let a = story.join();
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (v INT) ENGINE=InnoDB",
-                "SET @x = 1, sql_mode = 'ANSI'",
-                "CREATE TEMPORARY TABLE temporary (v INT)",
-                "BEGIN",
-                "INSERT INTO t VALUES (1)",
-            ],
-        );
-        story.command(a, Command::Quit, b"");
-        let b = story.join();
-        story.all(
-            b,
-            &[
-                "SET innodb_lock_wait_timeout = 20",
-                "UPDATE t SET v = 2",
-                "SELECT @x, @@sql_mode",
-                "SELECT * FROM temporary",
-            ],
-        );
     });
 }
 

@@ -117,22 +117,6 @@ fn a_transaction_that_an_error_has_ended_is_told_as_the_server_tells_it() {
     });
 }
 
-#[test]
-fn what_is_answered_in_place_of_the_server_tells_of_the_transaction() {
-    same_on_both("deferred_answered", 1, |story| {
-        let other = story.join_as(&app().with(cap::FOUND_ROWS));
-        for account in accounts(&story.schema) {
-            let who = story.join_as(&account);
-            // Its warnings are kept by the pool, and its last statement ran on the one backend.
-            story.sql(who, "TRUNCATE no_such_table");
-            story.sql(other, "SELECT 1");
-            story.all(who, &["COMMIT", "BEGIN", "SHOW WARNINGS", "SHOW ERRORS"]);
-            story.command(who, Command::Ping, b"");
-            story.all(who, &["DO 1", "ROLLBACK"]);
-        }
-    });
-}
-
 /// Ends of transactions that are none.
 const ENDS: [&str; 3] = ["COMMIT", "rollback", " Commit Work"];
 
@@ -317,53 +301,6 @@ fn who_is_told_of_nothing_leaves_the_reports_of_others_alone() {
             story.all(untold, &["BEGIN", "DO 1", end]);
             story.all(told, &["START TRANSACTION READ WRITE", end]);
         }
-    });
-}
-
-#[test]
-fn what_follows_runs_in_its_transaction_whatever_it_is() {
-    same_on_both("deferred_runs", 1, |story| {
-        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
-        let (a, b) = (story.join_as(&account), story.join_as(&account));
-        let other = format!("{}_other", story.schema);
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
-                &format!("CREATE DATABASE IF NOT EXISTS {other}"),
-                &format!("CREATE TABLE IF NOT EXISTS {other}.t (id INT PRIMARY KEY, v INT)"),
-            ],
-        );
-        let insert = story.prepare(a, "INSERT INTO t VALUES (?, 2)").id;
-        let count = "SELECT COUNT(*) FROM t";
-        // Prepared, several in one text, and behind another's session and schema.
-        for behind in [
-            "SELECT 1",
-            "SET time_zone = '+01:00'",
-            &format!("USE {other}"),
-        ] {
-            story.sql(a, "BEGIN");
-            story.sql(b, behind);
-            story.execute(a, insert, &[Some(b"7")]);
-            story.all(a, &["ROLLBACK", count, "BEGIN"]);
-            story.sql(b, "SELECT 2");
-            story.all(
-                a,
-                &["INSERT INTO t VALUES (8, 8); SELECT 3", "ROLLBACK", count],
-            );
-            story.sql(a, "BEGIN");
-            story.command(a, Command::InitDb, other.as_bytes());
-            story.all(a, &["INSERT INTO t VALUES (1, 1)", "ROLLBACK", count]);
-            story.command(a, Command::InitDb, story.schema.clone().as_bytes());
-        }
-        // A session that starts over has no transaction.
-        story.sql(a, "BEGIN");
-        story.command(a, Command::ResetConnection, b"");
-        story.all(a, &["INSERT INTO t VALUES (9, 9)", "ROLLBACK", count]);
-        story.sql(a, "BEGIN");
-        story.change_user(a, &account);
-        story.all(a, &["DELETE FROM t", "ROLLBACK", count]);
-        story.sql(a, &format!("DROP DATABASE {other}"));
     });
 }
 

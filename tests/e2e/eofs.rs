@@ -3,7 +3,7 @@
 //! (`testkit::reply::Rows::begin`).
 
 use crate::compare::{Story, same_on_both};
-use crate::world::{app, server};
+use crate::world::app;
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -163,67 +163,6 @@ fn a_local_file_is_taken_inside_of_several_statements() {
                     "LOAD DATA LOCAL INFILE '/x' INTO TABLE t; SELECT @m",
                 ],
             );
-        }
-    });
-}
-
-/// What a function changes behind an EOF packet is the client's own, and no other's.
-#[test]
-fn a_change_behind_an_eof_packet_stays_with_its_client() {
-    same_on_both("eof_changes", 1, |story| {
-        let [_, a, b] = old_and_new(story);
-        let c = story.join_as(
-            &app()
-                .schema(&story.schema.clone())
-                .without(cap::DEPRECATE_EOF),
-        );
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (a INT PRIMARY KEY)",
-                "INSERT INTO t VALUES (1)",
-                "CREATE FUNCTION alters() RETURNS INT NO SQL BEGIN \
-                 SET time_zone = '+02:00'; SET sql_select_limit = 7; RETURN 1; END",
-            ],
-        );
-        let asks = "SELECT @@time_zone, @@sql_select_limit, @@autocommit";
-        story.all(a, &["SELECT alters()"]);
-        story.all(b, &[asks, "SET time_zone = '+05:00'", asks]);
-        story.all(c, &[asks, "SET sql_mode = ''", asks]);
-        story.all(a, &[asks]);
-        story.all(b, &["SET TRANSACTION READ ONLY", "SELECT a FROM t"]);
-        story.all(
-            c,
-            &[
-                "INSERT INTO t VALUES (2)",
-                "BEGIN",
-                "SELECT alters()",
-                "SET NAMES utf8mb4",
-                "ROLLBACK",
-                asks,
-            ],
-        );
-        story.all(b, &["INSERT INTO t VALUES (3)", asks]);
-        story.all(c, &[asks, "SELECT 1"]);
-        let prepared = story.prepare(b, "SELECT alters(), ?");
-        story.execute(b, prepared.id, &[Some(b"1")]);
-        story.all(c, &[asks]);
-        story.all(b, &[asks]);
-    });
-}
-
-/// Clients of both forms on few backends: neither waits for ever for the other's.
-#[test]
-fn both_forms_share_few_backends() {
-    let Some(_) = server("eof_shared") else {
-        return;
-    };
-    same_on_both("eof_shared", 1, |story| {
-        let clients = old_and_new(story);
-        for turn in 0..3 {
-            for who in clients {
-                story.all(who, &[&format!("SELECT {turn}"), "SET @a = 1", "SELECT @a"]);
-            }
         }
     });
 }

@@ -1,63 +1,10 @@
 //! MariaDB's extended capabilities: more of types in metadata, and bulk execution.
 
-use crate::compare::{Story, same};
+use crate::compare::same;
 use crate::world::{app, login, mysql, server, through};
 use testkit::client::bulk_execution;
-use wire::capabilities::{self as cap, EXTENDED_BULK, EXTENDED_METADATA, EXTENDED_OFFERED};
+use wire::capabilities::{EXTENDED_BULK, EXTENDED_OFFERED};
 use wire::command::Command;
-
-fn loads_in_bulk(story: &mut Story, who: usize) {
-    let insert = story.prepare(who, "INSERT INTO t (id, v) VALUES (?, ?)");
-    let rows: [&[Option<&[u8]>]; 3] = [
-        &[Some(b"1"), Some(b"one")],
-        &[Some(b"2"), None],
-        &[Some(b"3"), Some(b"three")],
-    ];
-    story.command(
-        who,
-        Command::StmtBulkExecute,
-        &bulk_execution(insert.id, true, &rows),
-    );
-    story.sql(who, "SELECT * FROM t ORDER BY id");
-    // The same keys again: the server says which row failed, and what the ones before left.
-    story.command(
-        who,
-        Command::StmtBulkExecute,
-        &bulk_execution(insert.id, true, &rows),
-    );
-    story.sql(who, "SHOW WARNINGS");
-    let more: [&[Option<&[u8]>]; 2] = [&[Some(b"4"), Some(b"four")], &[Some(b"5"), Some(b"")]];
-    story.command(
-        who,
-        Command::StmtBulkExecute,
-        &bulk_execution(insert.id, true, &more),
-    );
-    story.execute(who, insert.id, &[Some(b"6"), Some(b"alone")]);
-    story.sql(who, "SELECT COUNT(*), SUM(id), MAX(v) FROM t");
-    story.sql(who, "DELETE FROM t");
-}
-
-#[test]
-fn bulk_executions_are_those_of_the_server_itself() {
-    same("bulk", 2, |story| {
-        let schema = story.schema.clone();
-        let plain = story.join();
-        story.sql(
-            plain,
-            "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB",
-        );
-        let bulk = story.join_as(&app().schema(&schema).extended(EXTENDED_BULK));
-        let old = app().schema(&schema).extended(EXTENDED_BULK);
-        let old = story.join_as(&old.without(cap::DEPRECATE_EOF));
-        for who in [bulk, old, bulk] {
-            loads_in_bulk(story, who);
-            story.sql(plain, "SELECT COUNT(*) FROM t");
-        }
-        story.sql(bulk, "BEGIN");
-        loads_in_bulk(story, bulk);
-        story.sql(bulk, "ROLLBACK");
-    });
-}
 
 /// MariaDB's ROW_COUNT() is that of the last execution of a loop, and the OK has the total; a
 /// statement that takes all rows at once counts them all.
@@ -133,78 +80,6 @@ fn a_bulk_execution_that_asks_is_executed_as_it_is_or_not_at_all() {
                 }
                 story.sql(a, "TRUNCATE t");
             }
-        }
-    });
-}
-
-/// A bulk execution that leaves out its types, behind an ALTER TABLE, on a backend that has never
-/// seen them.
-#[test]
-fn a_bulk_execution_goes_on_with_its_types_of_before() {
-    same("bulk_types", 1, |story| {
-        let account = app().schema(&story.schema).extended(EXTENDED_BULK);
-        let clients = [
-            story.join_as(&account),
-            story.join_as(&account.clone().without(cap::DEPRECATE_EOF)),
-        ];
-        let other = story.join();
-        for who in clients {
-            story.sql(other, "CREATE TABLE t (a INT)");
-            let insert = story.prepare(who, "INSERT INTO t (a) VALUES (?)");
-            let rows: [&[Option<&[u8]>]; 2] = [&[Some(b"1")], &[Some(b"2")]];
-            for (typed, alters) in [
-                (true, "ALTER TABLE t ADD b INT"),
-                (false, "ALTER TABLE t ADD c INT"),
-                (false, "DROP TABLE t"),
-                (false, "CREATE TABLE t (a INT)"),
-                (false, "SELECT SUM(a) FROM t"),
-            ] {
-                story.command(
-                    who,
-                    Command::StmtBulkExecute,
-                    &bulk_execution(insert.id, typed, &rows),
-                );
-                story.sql(other, alters);
-            }
-            story.sql(who, "SELECT * FROM t");
-            story.sql(other, "DROP TABLE t");
-        }
-    });
-}
-
-#[test]
-fn extended_metadata_tell_of_types_what_the_server_tells() {
-    same("extended", 2, |story| {
-        let schema = story.schema.clone();
-        let plain = story.join();
-        story.sql(
-            plain,
-            "CREATE TABLE t (j JSON, u UUID, i INET6, p POINT, n INT)",
-        );
-        story.sql(
-            plain,
-            "INSERT INTO t VALUES ('{}', NULL, '::1', POINT(1, 2), 5)",
-        );
-        let knows = app().schema(&schema).extended(EXTENDED_METADATA);
-        let (knows, old) = (
-            story.join_as(&knows),
-            story.join_as(&knows.clone().without(cap::DEPRECATE_EOF)),
-        );
-        for who in [plain, knows, old, plain, knows] {
-            story.all(
-                who,
-                &[
-                    "SELECT * FROM t",
-                    "SET @a = 7, @b = 'text'",
-                    "SELECT n INTO @c FROM t",
-                    "SELECT @a, @b, @c",
-                    "SELECT 1/0",
-                    "SHOW WARNINGS",
-                ],
-            );
-            let prepared = story.prepare(who, "SELECT j, u, ? FROM t");
-            story.execute(who, prepared.id, &[Some(b"x")]);
-            story.command(who, Command::FieldList, b"t\0");
         }
     });
 }

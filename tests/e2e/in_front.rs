@@ -1,7 +1,7 @@
 //! What brings a backend into its client's session goes out with the client's command, whatever
 //! that is; where it fails, the command has not run.
 
-use crate::compare::{Story, same_on};
+use crate::compare::same_on;
 use crate::restoring::{both, restored};
 use crate::world::{
     HOLD, app, binary, config, config_file, direct, fresh_schema, login, start_pool,
@@ -112,77 +112,6 @@ fn a_mixed_workload_costs_no_round_trip() {
         }
         let (all, front) = restored(&pool, statements);
         assert_eq!((all - all_then, front - front_then), (2, 0));
-    });
-}
-
-/// Two clients take turns: what they take, set and call is theirs, whatever stood in front of it.
-fn taking_turns(story: &mut Story, capabilities: u32) {
-    story.columns = true;
-    let schema = story.schema.clone();
-    let account = app().with(capabilities);
-    let one = story.join_as(&account.clone().schema(&schema));
-    let two = story.join_as(&account.schema("shop"));
-    for text in [
-        "DROP TABLE IF EXISTS turns",
-        "CREATE TABLE turns (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(40))",
-        "SET @a = 'a;b', @b = DATABASE()",
-        "SELECT @a, @b",
-        "INSERT INTO turns (v) VALUES (@a), (DATABASE()), ('c;d'), ('it\\'s; -- x')",
-        "SELECT LAST_INSERT_ID(), ROW_COUNT()",
-        "SELECT v, @n := id FROM turns WHERE v LIKE '%;%' ORDER BY id",
-        "SELECT @n",
-        "SELECT MAX(id) FROM turns INTO @top",
-        "SELECT @top, FOUND_ROWS()",
-        "SELECT GET_LOCK(DATABASE(), 1)|SELECT IS_USED_LOCK(DATABASE()) IS NULL|\
-         DO RELEASE_ALL_LOCKS()",
-        "CREATE TEMPORARY TABLE passing SELECT v FROM turns|SELECT COUNT(*) FROM passing|\
-         DROP TEMPORARY TABLE passing",
-        "CREATE TEMPORARY TABLE passing SELECT v FROM missing",
-        "LOCK TABLES turns WRITE|INSERT INTO turns (v) VALUES ('locked')|UNLOCK TABLES",
-        "START TRANSACTION|UPDATE turns SET v = 'x' WHERE id = 1|ROLLBACK",
-        "XA START 'turns'|XA END 'turns'|XA ROLLBACK 'turns'",
-        "PREPARE s FROM 'SELECT COUNT(*), DATABASE() FROM turns WHERE id < ?'",
-        "EXECUTE s USING @n",
-        "PREPARE s FROM 'SELECT * FROM missing'",
-        "EXECUTE s USING @n",
-        "DEALLOCATE PREPARE s",
-        "USE missing",
-        "SELECT DATABASE()",
-        "HELP 'missing'",
-        ";",
-        ";;",
-        "; SELECT 1",
-        "/* only */",
-        "/*! */",
-        "/*!99999 SELECT 1 */",
-        "# x",
-        "SELECT 1;; SELECT 2",
-        "SELECT ';' -- ; '",
-        "DROP TABLE turns",
-    ] {
-        for who in [one, two] {
-            for text in text.split('|') {
-                story.sql(who, text);
-            }
-        }
-    }
-    // Whoever changes the schema needs none restored.
-    for names in [["shop", &schema], [&schema, "missing"], [&schema, "shop"]] {
-        for (who, name) in [one, two].into_iter().zip(names) {
-            story.command(who, Command::InitDb, name.as_bytes());
-            story.sql(who, &format!("USE {name}"));
-            story.sql(who, "SELECT DATABASE()");
-        }
-    }
-}
-
-/// One after the other: both have a table in the schema that all tests of a server share.
-#[test]
-fn a_statement_that_takes_something_is_answered_as_alone() {
-    both("takes_in_front", |real, test| {
-        for capabilities in [0, cap::MULTI_STATEMENTS] {
-            same_on(real, test, 1, |story| taking_turns(story, capabilities));
-        }
     });
 }
 
@@ -551,52 +480,5 @@ fn nothing_runs_without_a_variable_that_its_account_may_no_longer_set() {
         revoked.is_refused(Command::Query, insert.as_bytes());
         revoked.is_refused(Command::Query, b"SET @mine = 1");
         revoked.check(test);
-    });
-}
-
-/// An execution of what was prepared without a schema leaves the default one and comes back to it,
-/// which servers report; where it fails, some of them later.
-#[test]
-fn what_was_prepared_without_a_schema_names_it_again() {
-    both("names_it_again", |real, test| {
-        same_on(real, test, 1, |story| {
-            let schema = story.schema.clone();
-            let accounts = [
-                app().with(cap::MULTI_STATEMENTS),
-                app().without(cap::DEPRECATE_EOF),
-                app().without(cap::SESSION_TRACK),
-            ];
-            let all = accounts.map(|account| story.join_as(&account.schema("")));
-            story.sql(
-                all[0],
-                &format!("CREATE TABLE {schema}.t (v INT PRIMARY KEY)"),
-            );
-            let texts = [
-                format!("INSERT INTO {schema}.t VALUES (1)"),
-                format!("SELECT v FROM {schema}.t"),
-                "DO 1".to_string(),
-                "SET time_zone = '+03:00'".to_string(),
-            ];
-            let mut prepared = Vec::new();
-            for who in all {
-                let ids = texts.iter().map(|text| story.prepare(who, text).id);
-                prepared.push((who, ids.collect::<Vec<_>>()));
-                for (at, text) in texts.iter().enumerate() {
-                    story.sql(who, &format!("PREPARE s{at} FROM \"{text}\""));
-                }
-                story.sql(who, "DO 1");
-            }
-            for name in ["shop", &schema] {
-                for (who, ids) in &prepared {
-                    story.command(*who, Command::InitDb, name.as_bytes());
-                    for (at, id) in ids.iter().enumerate() {
-                        story.execute(*who, *id, &[]);
-                        story.sql(*who, &format!("EXECUTE s{at}"));
-                        story.sql(*who, "SELECT DATABASE()");
-                        story.sql(*who, "SET sql_mode = ''");
-                    }
-                }
-            }
-        });
     });
 }

@@ -94,6 +94,7 @@ mod stages;
 mod standstill;
 mod statements;
 mod status;
+mod stories;
 mod sysbench;
 mod timeouts;
 mod tls;

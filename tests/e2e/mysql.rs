@@ -355,32 +355,6 @@ fn a_deallocation_is_reported_as_a_change_of_state() {
     });
 }
 
-#[test]
-fn results_are_described_in_the_sessions_collation() {
-    let test = "results_are_described_in_the_sessions_collation";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, test, 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        for names in [
-            "SET NAMES utf8mb4",
-            "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
-            "SET character_set_results = utf8mb4",
-            "SET CHARACTER SET latin1",
-            "SET character_set_results = NULL",
-            "SET NAMES DEFAULT",
-        ] {
-            story.sql(a, "SELECT 'a'");
-            story.sql(b, names);
-            story.sql(a, "SELECT 'a'");
-            story.sql(b, "SELECT 'b', @@collation_connection");
-        }
-        story.command(b, Command::ResetConnection, b"");
-        story.all(b, &["SELECT 'b'", "SET time_zone = '+01:00'"]);
-        story.sql(a, "SELECT 'a'");
-        story.sql(b, "SELECT 'b'");
-    });
-}
-
 /// MySQL 9.7 does not say behind these results that the OK of the CALL follows: a client without a
 /// pool is out of step then.
 #[test]

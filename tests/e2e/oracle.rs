@@ -9,7 +9,7 @@
 //! variables, its read lock) must meet nobody else. Server and pool stay up across seeds, so a pool
 //! also has to get over what the scripts before left. The seeds with odd numbers have a pool that
 //! reaches the server under TLS. A seed that fails is told again to a pool of
-//! its own, cut down, and printed as a test to be pasted into this folder.
+//! its own, cut down, and printed as a story that can be saved in `tests/stories`.
 
 use crate::world::{binary, config_file, config_to, found, tls};
 use std::collections::BTreeMap;

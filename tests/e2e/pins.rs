@@ -4,7 +4,6 @@
 //! backend, another client's statement comes through only when the first one's pin has ended, and
 //! what it then sees shows that nothing was left there.
 
-use crate::compare::same;
 use crate::world::{
     HOLD, app, both_servers, direct, fresh_schema, login, mysql, server, start_pool, through,
 };
@@ -267,68 +266,6 @@ fn what_gives_back_nothing_pins_nobody() {
     assert_eq!(other.value("SELECT IS_FREE_LOCK('anothers')"), "0");
 }
 
-#[test]
-fn a_session_is_the_same_after_a_pin() {
-    same("after_a_pin", 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
-                "CREATE DATABASE IF NOT EXISTS after_a_pin_b",
-                "LOCK TABLES t WRITE",
-                "INSERT INTO t (v) VALUES (5), (6)",
-                "SET sql_mode = 'ANSI_QUOTES', time_zone = '+05:00'",
-                "SET @x = 7",
-                "SET NAMES latin1",
-                "USE after_a_pin_b",
-                "UNLOCK TABLES",
-            ],
-        );
-        story.all(b, &["SELECT @x, @@sql_mode, DATABASE()", "SET @x = 1"]);
-        story.all(
-            a,
-            &[
-                "SELECT @x, @@sql_mode, @@time_zone, DATABASE(), LAST_INSERT_ID()",
-                "SELECT @@character_set_client, @@collation_connection",
-                "DROP DATABASE after_a_pin_b",
-            ],
-        );
-    });
-}
-
-#[test]
-fn a_temporary_table_shadows_for_its_client_alone() {
-    same("shadows", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(a, &["CREATE TABLE t (v INT)", "INSERT INTO t VALUES (1)"]);
-        let own = story.prepare(a, "SELECT * FROM t").id;
-        let theirs = story.prepare(b, "SELECT * FROM t").id;
-        story.execute(b, theirs, &[]);
-        story.sql(a, "CREATE TEMPORARY TABLE t (w VARCHAR(5), x INT)");
-        story.execute(a, own, &[]);
-        story.sql(a, "INSERT INTO t VALUES ('temp', 2)");
-        story.execute(a, own, &[]);
-        story.execute(b, theirs, &[]);
-        story.sql(a, "DROP TEMPORARY TABLE t");
-        for _ in 0..2 {
-            story.execute(b, theirs, &[]);
-            story.execute(a, own, &[]);
-        }
-        // The one that is renamed is kept, and is still there.
-        story.all(
-            a,
-            &[
-                "CREATE TEMPORARY TABLE t (y INT)",
-                "ALTER TABLE t RENAME TO u",
-                "DROP TABLE t",
-                "SELECT * FROM u",
-            ],
-        );
-        story.all(b, &["SELECT * FROM u", "SELECT * FROM t"]);
-    });
-}
-
 type Death = (
     &'static [&'static str],
     &'static [(&'static str, &'static str)],
@@ -527,22 +464,4 @@ fn xa_ends_however_its_name_is_written() {
         ),
     ];
     each_ends("xa_names", cases);
-}
-
-/// What a session knows of a sequence, it knows by its own NEXTVAL() alone.
-#[test]
-fn sequences_pin_by_their_next_values_only() {
-    same("sequence_values", 1, |story| {
-        let [one, two] = [0; 2].map(|_| story.join());
-        story.sql(one, "CREATE SEQUENCE s");
-        for _ in 0..2 {
-            story.all(one, &["SELECT SETVAL(s, 50)", "SELECT LASTVAL(s)"]);
-            story.all(two, &["SELECT PREVIOUS VALUE FOR s", "DO SETVAL(s, 60)"]);
-            story.sql(one, "SELECT LASTVAL(s), SETVAL(s, 40)");
-        }
-        story.all(two, &["SELECT NEXTVAL(s)", "SELECT LASTVAL(s)"]);
-        story.command(two, Command::ResetConnection, b"");
-        story.sql(one, "SELECT LASTVAL(s)");
-        story.sql(two, "SELECT LASTVAL(s)");
-    });
 }

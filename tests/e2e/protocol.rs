@@ -30,39 +30,6 @@ fn join_all(story: &mut Story) -> Vec<usize> {
 }
 
 #[test]
-fn replies_come_in_the_form_that_the_client_knows() {
-    same("forms", 1, |story| {
-        let clients = join_all(story);
-        story.sql(
-            clients[0],
-            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)",
-        );
-        for who in clients {
-            story.all(
-                who,
-                &[
-                    "SELECT 1, NULL, 'text'",
-                    "SELECT * FROM t WHERE id < 0",
-                    "INSERT INTO t (v) VALUES ('a'), (NULL), ('')",
-                    "SELECT v FROM t",
-                    "UPDATE t SET v = 'b' WHERE v IS NULL",
-                    "SELECT 1/0",
-                    "SELECT * FROM missing",
-                    "USE shop",
-                    "SET NAMES latin1",
-                    "SET autocommit = 0",
-                    "SET autocommit = 1",
-                    "USE forms",
-                    "DELETE FROM t",
-                    "",
-                    "/* nothing */",
-                ],
-            );
-        }
-    });
-}
-
-#[test]
 fn a_client_that_tracks_less_or_more_harms_nobody() {
     same("tracks", 2, |story| {
         let (a, b) = (story.join(), story.join());
@@ -172,25 +139,6 @@ fn what_a_client_tracks_is_shown_in_the_servers_columns() {
                 story.sql(who, "DO 1; SELECT @@session_track_transaction_info");
                 story.sql(who, "SELECT unknown_to_it(); SELECT @@session_track_schema");
             }
-        }
-    });
-}
-
-#[test]
-fn every_small_command_is_answered_as_by_the_server() {
-    same("commands", 2, |story| {
-        for who in join_all(story) {
-            story.command(who, Command::Ping, b"");
-            story.command(who, Command::InitDb, b"shop");
-            story.sql(who, "SELECT DATABASE()");
-            story.command(who, Command::InitDb, b"nowhere");
-            story.command(who, Command::InitDb, b"commands");
-            story.command(who, Command::Debug, b"");
-            story.sql(who, "CREATE OR REPLACE TABLE t (id INT DEFAULT 5, v TEXT)");
-            story.command(who, Command::FieldList, b"t\0");
-            story.command(who, Command::FieldList, b"missing\0");
-            story.command(who, Command::ResetConnection, b"");
-            story.command(who, Command::Ping, b"");
         }
     });
 }
@@ -350,54 +298,6 @@ fn a_thousand_pipelined_statements_are_answered_in_order() {
 }
 
 #[test]
-fn multi_statements_are_an_option_that_can_be_switched() {
-    same("multi", 1, |story| {
-        let schema = story.schema.clone();
-        let plain = story.join();
-        let multi = story.join_as(&app().schema(&schema).with(cap::MULTI_STATEMENTS));
-        let old = story.join_as(
-            &app()
-                .schema(&schema)
-                .with(cap::MULTI_STATEMENTS)
-                .without(cap::DEPRECATE_EOF),
-        );
-        let text = "SELECT 1; SET time_zone = '+02:00'; SELECT 2 UNION SELECT 3; DO 1";
-        for who in [plain, multi, old, plain, multi] {
-            story.sql(who, text);
-            story.sql(who, "SELECT @@time_zone");
-        }
-        story.command(plain, Command::SetOption, &[0, 0]);
-        story.command(multi, Command::SetOption, &[1, 0]);
-        for who in [plain, multi, old, plain, multi] {
-            story.sql(who, text);
-        }
-        story.sql(old, "SELECT 1; SELECT * FROM missing; SELECT 3");
-        story.sql(old, "SELECT 4");
-    });
-}
-
-/// MySQL refuses what is too short; MariaDB takes what is missing for zero.
-#[test]
-fn an_option_of_any_length_is_answered_as_by_the_server() {
-    same_on_both("option_lengths", 1, |story| {
-        let who = story.join();
-        for option in [
-            &[0][..],
-            &[1],
-            &[0, 0, 7],
-            &[2],
-            &[1, 0, 0],
-            &[2, 0],
-            &[0, 1],
-        ] {
-            story.command(who, Command::SetOption, option);
-            story.sql(who, "SELECT 1; SELECT 2");
-            story.command(who, Command::Ping, b"more");
-        }
-    });
-}
-
-#[test]
 fn a_procedure_returns_all_its_result_sets() {
     same("procedures", 4, |story| {
         for who in join_all(story) {
@@ -439,19 +339,6 @@ fn prepared_statements_work_in_the_binary_protocol() {
             story.note("prepare of a missing table", missing);
             let none = story.prepare(who, "DO 1");
             story.execute(who, none.id, &[]);
-        }
-    });
-}
-
-#[test]
-fn prepared_statements_of_two_clients_do_not_meet() {
-    same("prepared_apart", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        let one = story.prepare(a, "SELECT 'one', ?");
-        let two = story.prepare(b, "SELECT 'two', ?");
-        for _ in 0..2 {
-            story.execute(a, one.id, &[Some(b"x")]);
-            story.execute(b, two.id, &[Some(b"y")]);
         }
     });
 }

@@ -1,14 +1,11 @@
 //! COM_RESET_CONNECTION and COM_CHANGE_USER.
 
-use crate::compare::{Story, same, same_on, same_on_both};
-use crate::world::{
-    HOLD, app, both_servers, direct, fresh_schema, login, mysql, server, start_pool, through,
-};
+use crate::compare::{Story, same, same_on};
+use crate::world::{HOLD, app, direct, fresh_schema, login, mysql, server, start_pool, through};
 use std::time::{Duration, Instant};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
 use testkit::talk::Account;
-use wire::capabilities as cap;
 use wire::command::Command;
 
 /// A server has given everything back when it says the next word, be that an OK or an error. A pool
@@ -142,22 +139,6 @@ fn a_change_of_user_that_fails_leaves_a_session_as_new() {
     });
 }
 
-/// A change that goes well, after one that did not.
-#[test]
-fn a_change_of_user_goes_well_after_one_that_failed() {
-    same("change_goes_well", 2, |story| {
-        let who = has_much(story, "change_goes_well");
-        story.change_user(who, &Account::new("app", "wrong"));
-        story.change_user(who, &Account::new("other", "other's").schema("shop"));
-        story.sql(who, "SELECT FOUND_ROWS()");
-        story.sql(who, PROBE);
-        story.change_user(who, &app().schema("nowhere"));
-        story.sql(who, PROBE);
-        story.change_user(who, &app().schema("change_goes_well"));
-        story.sql(who, PROBE);
-    });
-}
-
 /// MySQL closes the connection, and what it held is free when its client hears why.
 #[test]
 fn a_change_of_user_that_fails_ends_the_connection_on_mysql() {
@@ -197,57 +178,4 @@ fn guessing_at_a_change_of_user_is_slow() {
         "a brake of a second"
     );
     assert_eq!(guesses.value("SELECT 1"), "1");
-}
-
-/// The mode that a login's capability puts into the session: MySQL puts it in again.
-#[test]
-fn a_change_of_user_begins_with_the_modes_that_the_server_begins_with() {
-    let test = "modes_of_a_change";
-    same_on_both(test, 1, |story| {
-        let account = app().schema(&story.schema).with(cap::IGNORE_SPACE);
-        let (who, other) = (story.join_as(&account), story.join());
-        for _ in 0..2 {
-            story.change_user(who, &account);
-            story.sql(other, "SELECT @@sql_mode");
-            story.all(who, &["SELECT @@sql_mode", "SELECT COUNT (*)"]);
-            story.command(who, Command::ResetConnection, b"");
-            story.sql(who, "SELECT @@sql_mode");
-        }
-    });
-}
-
-/// A reset leaves another character set than the schema's, and the schema may be gone when a client
-/// that names another one gets the backend.
-#[test]
-fn another_schema_is_set_without_the_one_that_a_reset_was_in() {
-    let test = "reset_elsewhere";
-    let gone = format!("{test}_gone");
-    for real in both_servers(test) {
-        same_on(real, test, 1, |story| {
-            let schema = story.schema.clone();
-            for by_command in [false, true] {
-                real.execute(&[&format!("CREATE DATABASE {gone} CHARACTER SET utf8mb3")]);
-                let a = story.join_as(&app());
-                story.sql(a, &format!("USE {gone}"));
-                story.command(a, Command::ResetConnection, b"");
-                story.sql(a, "SELECT @@character_set_database");
-                real.execute(&[&format!("DROP DATABASE {gone}")]);
-                let b = story.join_as(&app());
-                if by_command {
-                    story.command(b, Command::InitDb, schema.as_bytes());
-                } else {
-                    story.sql(b, &format!("USE {schema}"));
-                }
-                story.sql(b, "SELECT DATABASE(), @@character_set_database");
-                // The reset one goes on as it was.
-                story.sql(a, &format!("USE {schema}"));
-                story.command(a, Command::ResetConnection, b"");
-                story.sql(a, "SELECT DATABASE(), @@character_set_database");
-                story.sql(b, "USE no_such_schema");
-                story.sql(b, "SELECT DATABASE(), @@character_set_database");
-                story.sql(a, "USE no_such_schema");
-                story.sql(a, "SELECT DATABASE(), @@character_set_database");
-            }
-        });
-    }
 }

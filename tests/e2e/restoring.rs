@@ -1,6 +1,5 @@
 //! Clients in different states share a backend, and nobody waits for its being restored.
 
-use crate::compare::{Story, same_on};
 use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool};
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
@@ -74,76 +73,6 @@ fn schemas_and_any_variable_cost_no_round_trip() {
     });
 }
 
-/// Two clients of one backend whose schemas and variables differ, statement by statement.
-fn taking_turns(story: &mut Story, capabilities: u32) {
-    story.columns = true;
-    let schema = story.schema.clone();
-    let account = app().with(capabilities);
-    let one = story.join_as(&account.clone().schema(&schema));
-    let two = story.join_as(&account.schema("shop"));
-    for (who, engine) in [(one, "InnoDB"), (two, "MEMORY")] {
-        story.sql(who, &format!("SET default_storage_engine = {engine}"));
-    }
-    for text in [
-        "DROP TABLE IF EXISTS turns",
-        "CREATE TABLE turns (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(9))",
-        "SHOW CREATE TABLE turns",
-        "INSERT INTO turns (v) VALUES ('a;b'), ('c')",
-        "SELECT LAST_INSERT_ID(), DATABASE()",
-        "SELECT * FROM turns WHERE v = 'c';",
-        "SELECT * FROM turns WHERE v = 'a;b' ; ",
-        "UPDATE turns SET v = 'd' WHERE id = 2",
-        "SELECT ROW_COUNT()",
-        "SELECT * FROM missing",
-        "SELEC 1",
-        "SELECT 1\nFROM FROM",
-        "SHOW WARNINGS",
-        "SELECT 1/0, CAST('x' AS SIGNED)",
-        "SHOW WARNINGS",
-        "SELECT 1; SELECT 2",
-        "SELECT \"x\", DATABASE() -- behind",
-        "SET NAMES latin1",
-        "SELECT 'é', @@character_set_client, DATABASE()",
-        "SET NAMES utf8mb4",
-        "SET sql_mode = 'ANSI_QUOTES'",
-        "SELECT \"v\" FROM turns ORDER BY id",
-        "SET @x = DATABASE()",
-        "SELECT @x",
-        "EXPLAIN SELECT * FROM turns",
-        "SHOW TABLES LIKE 'turns'",
-        "DO 1",
-        "BEGIN|INSERT INTO turns (v) VALUES ('e')|ROLLBACK",
-        "SELECT COUNT(*) FROM turns",
-        "",
-        " ",
-        "-- nothing",
-        "DROP TABLE turns",
-    ] {
-        for who in [one, two] {
-            // A transaction of one keeps the other out, as both have one backend.
-            for text in text.split('|') {
-                story.sql(who, text);
-            }
-        }
-    }
-}
-
-#[test]
-fn a_statement_behind_its_state_is_answered_as_alone() {
-    both("behind_its_state", |real, test| {
-        same_on(real, test, 1, |story| taking_turns(story, 0));
-    });
-}
-
-#[test]
-fn several_statements_behind_their_state_are_answered_as_alone() {
-    both("several_behind", |real, test| {
-        same_on(real, test, 1, |story| {
-            taking_turns(story, cap::MULTI_STATEMENTS);
-        });
-    });
-}
-
 /// A statement whose schema is gone runs nowhere, least of all where its backend stood.
 #[test]
 fn a_statement_whose_schema_was_dropped_does_not_run() {
@@ -173,39 +102,5 @@ fn a_statement_whose_schema_was_dropped_does_not_run() {
             assert_eq!(gone.failure("INSERT INTO t VALUES (4)").code, 1046);
             assert_eq!(stays.value("SELECT GROUP_CONCAT(DISTINCT v) FROM t"), "2");
         }
-    });
-}
-
-/// Columns are described in the collation that a client's login or its SET NAMES has named, which
-/// no variable shows.
-#[test]
-fn results_are_described_in_the_clients_own_collation() {
-    both("described", |real, test| {
-        same_on(real, test, 1, |story| {
-            story.columns = true;
-            let schema = story.schema.clone();
-            for collation in [45, 46, 47, 8, 224, 63] {
-                let mut account = app().schema(&schema);
-                account.collation = collation;
-                story.join_as(&account);
-            }
-            for names in [
-                "DO 1",
-                "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci",
-                "SET NAMES latin1 COLLATE latin1_bin",
-                "SET character_set_results = utf8mb4",
-                "SET character_set_client = latin1",
-                "SET character_set_results = NULL",
-                "SET NAMES utf8mb4 COLLATE utf8mb4_bin, collation_connection = utf8mb4_general_ci",
-                "SET CHARACTER SET latin1",
-            ] {
-                for set in 0..3 {
-                    story.sql(set, names);
-                    for who in 0..6 {
-                        story.sql(who, "SELECT 'x', _latin1 'y', 1, DATABASE()");
-                    }
-                }
-            }
-        });
     });
 }

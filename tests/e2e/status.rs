@@ -27,59 +27,6 @@ fn counters_are_the_clients_own_from_flush_status_on() {
     });
 }
 
-/// One backend: a story with a pin that lasts would come to no end.
-#[test]
-fn settings_in_one_text_follow_their_client() {
-    same_on_both("settings_in_one_text", 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        for who in [a, b] {
-            story.command(who, Command::SetOption, &[0, 0]);
-        }
-        let probe = "SELECT @@character_set_client, @@collation_connection, @@time_zone, \
-                     @@sql_mode, @@wait_timeout, @@character_set_results, @x";
-        for text in [
-            "SET NAMES latin1; SET time_zone = '+03:00'; SET wait_timeout = 1234",
-            "SET sql_mode = 'ANSI_QUOTES'; SET NAMES utf8mb4 COLLATE utf8mb4_bin; SET @x = 5;",
-            "SET NAMES cp1250; SET time_zone = 'No/Such'; SET wait_timeout = 999",
-            "SET NAMES utf8mb4; SELECT 1; SET time_zone = '-01:00'",
-            "SET @@sql_mode = ''; SET @@time_zone = '+02:00'; SET @@no_such = 1",
-            "SET character_set_results = NULL; SET wait_timeout = DEFAULT",
-        ] {
-            story.sql(a, text);
-            story.sql(b, probe);
-            story.sql(a, probe);
-            story.sql(b, "SET time_zone = '+07:00'; SET NAMES latin2");
-            story.sql(a, probe);
-        }
-    });
-}
-
-#[test]
-fn what_gathers_nothing_pins_nobody() {
-    same_on_both("gathers_nothing", 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(a, &["SET profiling = 0", "SET profiling_history_size = 7"]);
-        story.sql(a, "SET optimizer_trace = 'enabled=off'");
-        story.sql(
-            b,
-            "SELECT @@profiling, @@profiling_history_size, @@optimizer_trace",
-        );
-        story.sql(
-            a,
-            "SELECT @@profiling, @@profiling_history_size, @@optimizer_trace",
-        );
-        story.all(
-            b,
-            &[
-                "SET profiling = OFF",
-                "SET profiling_history_size = DEFAULT",
-            ],
-        );
-        story.sql(b, "SHOW PROFILES");
-        story.sql(a, "SELECT @@profiling, @@profiling_history_size");
-    });
-}
-
 #[test]
 fn flush_status_pins_by_its_name() {
     let Some(real) = server("flush_status_pins") else {

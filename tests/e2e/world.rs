@@ -26,33 +26,30 @@ pub(crate) fn direct() -> bool {
 /// The shared server; `None`, said on stderr, where MariaDB is not installed.
 pub(crate) fn server(test: &str) -> Option<&'static Real> {
     static SERVER: OnceLock<Result<Real, String>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| {
-        let real = Real::start(&[])?;
-        real.create_user("app", "app");
-        real.create_user("other", "other's");
-        real.execute(&[
-            "CREATE DATABASE shop",
-            "CREATE DATABASE closed",
-            "CREATE USER small@'%' IDENTIFIED BY 'small'",
-            "GRANT ALL ON shop.* TO small@'%'",
-            "CREATE USER bare@'%' IDENTIFIED BY ''",
-            "GRANT ALL ON shop.* TO bare@'%'",
-        ]);
-        Ok(real)
-    });
+    let server = SERVER.get_or_init(|| Ok(with_accounts(Real::start(&[])?)));
     found(server.as_ref(), test)
 }
 
 /// The shared MySQL; `None`, said on stderr, where there is none.
 pub(crate) fn mysql(test: &str) -> Option<&'static Real> {
     static SERVER: OnceLock<Result<Real, String>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| {
-        let real = Real::start_mysql(&[])?;
-        real.create_user("app", "app");
-        real.execute(&["CREATE DATABASE shop"]);
-        Ok(real)
-    });
+    let server = SERVER.get_or_init(|| Ok(with_accounts(Real::start_mysql(&[])?)));
     found(server.as_ref(), test)
+}
+
+/// A shared server with its schemas and accounts.
+fn with_accounts(real: Real) -> Real {
+    real.create_user("app", "app");
+    real.create_user("other", "other's");
+    real.execute(&[
+        "CREATE DATABASE shop",
+        "CREATE DATABASE closed",
+        "CREATE USER small@'%' IDENTIFIED BY 'small'",
+        "GRANT ALL ON shop.* TO small@'%'",
+        "CREATE USER bare@'%' IDENTIFIED BY ''",
+        "GRANT ALL ON shop.* TO bare@'%'",
+    ]);
+    real
 }
 
 /// The shared servers of both kinds, as far as they are installed.

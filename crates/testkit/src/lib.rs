@@ -4,7 +4,7 @@
 //! - [`talk`] is the client's side of the protocol without a socket, [`client`] the same with one;
 //!   [`reply`] holds what came back as values to compare.
 //! - [`oracle`] tells random stories of many clients twice, to the server itself and through the
-//!   pool, and compares every reply.
+//!   pool, and compares every reply; [`story`] does so with stories that stand in files.
 //! - [`truth`] finds out what a server's session trackers report, [`conformance`] what two clients
 //!   of a pool can tell of each other, state by state.
 //! - [`real`] starts a private MariaDB, [`onramp`] the program under test; [`guard`] ends both and
@@ -33,6 +33,7 @@ pub mod proxy;
 pub mod real;
 pub mod reply;
 pub mod sim;
+pub mod story;
 pub mod talk;
 pub mod terminal;
 pub mod texts;

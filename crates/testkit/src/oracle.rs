@@ -6,7 +6,7 @@
 //! statements, disconnects); one thread tells it twice, in one order of statements across all
 //! clients, to the server (each client on a connection of its own) and through a pool with fewer
 //! backends than clients; every reply is compared whole. A script whose replies differ is cut down
-//! to the few steps that matter ([`shrink`]) and written as a test of `tests/e2e` ([`story`]).
+//! to the few steps that matter ([`shrink`]) and written as one of `tests/stories` ([`story`]).
 //!
 //! - [`script`] is a script as data, [`draw`] makes one of the catalogue in `habits`, [`claims`]
 //!   keeps it from asking for more backends than there are, [`ground`] are the tables.
@@ -32,7 +32,7 @@ pub use claims::{Backends, legal};
 pub use draw::draw;
 pub use script::{Act, Claim, Kill, Login, Step, story};
 pub use shrink::shrink;
-pub use tell::tell;
+pub use tell::{Reply, Teller, tell};
 
 use crate::client::Client;
 use crate::onramp::Pool;

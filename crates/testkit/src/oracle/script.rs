@@ -2,13 +2,12 @@
 //!
 //! The problem: a failure that was found in a thousand steps must become ten lines that a person
 //! reads and keeps as a test. The mechanism: a script is a list of [`Step`]s which may be cut
-//! anywhere (a step of a client that is not there is skipped), and [`story`] writes it down as a
-//! test of `tests/e2e`. Invariant: a script says the same to a server and to a pool; nothing in it
+//! anywhere (a step of a client that is not there is skipped), and [`story`] writes it down as one
+//! of `tests/stories`. Invariant: a script says the same to a server and to a pool; nothing in it
 //! depends on an answer but the ids of prepared statements, which have names here.
 
 use super::ground;
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// Login of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +20,12 @@ pub struct Login {
     pub extended: u32,
     /// Usual capabilities that it does not have.
     pub without: u32,
+    /// Into this schema instead.
+    pub into: Option<String>,
     /// The other account.
     pub other: bool,
+    /// Another account yet, by its name.
+    pub user: Option<String>,
     /// The collation, if it is not the usual one.
     pub collation: Option<u16>,
 }
@@ -104,6 +107,14 @@ pub enum Act {
     Blocked(String, Vec<Step>),
     /// This client ends that one.
     Kill(usize, Kill),
+    /// A command about a prepared statement: its number, and the bytes behind the statement's id.
+    About(usize, u8, Vec<u8>),
+    /// A command by its number, with these bytes.
+    Command(u8, Vec<u8>),
+    /// SQL of the administrator, directly, which must succeed.
+    Server(String),
+    /// Nothing is sent; the pool's report of the client has these words.
+    Pinned(String),
 }
 
 /// Change of a client's claim on a backend by a step.
@@ -189,176 +200,13 @@ impl Step {
     }
 }
 
-/// The script as a test of `tests/e2e`, ready to be pasted into one of its files.
+/// The script as a story, ready to be saved below `tests/stories`.
 #[must_use]
 pub fn story(name: &str, backends: usize, steps: &[Step]) -> String {
-    let mut out = format!("#[test]\nfn {name}() {{\n    same(\"{name}\", {backends}, |story| {{\n");
     let texts: Vec<_> = steps.iter().flat_map(Step::texts).collect();
-    let ground = ground::wanted(&texts);
-    if !ground.is_empty() {
-        let _ = writeln!(out, "        let ground = story.join();");
-    }
-    for sql in ground {
-        let _ = writeln!(out, "        story.sql(ground, {sql:?});");
-    }
-    if out.contains("(ground, ") {
-        let _ = writeln!(out, "        story.command(ground, Command::Quit, b\"\");");
-    }
-    for step in steps {
-        if step.late {
-            out.push_str("        story.let_pool_finish();\n");
-        }
-        for line in lines(step) {
-            let _ = writeln!(out, "        {line}");
-        }
-    }
-    out.push_str("    });\n}\n");
-    // The schema of a story has its name.
+    let head = format!("backends {backends}\nloose\n");
+    let text = crate::story::print(name, &head, &ground::wanted(&texts), steps);
+    // The second schema's name begins with that of the first.
     let [first, second] = ground::SCHEMAS;
-    out.replace(first, name)
-        .replace(second, &format!("{name}_b"))
-}
-
-fn account(login: &Login) -> String {
-    let mut text = String::from(if login.other {
-        "&Account::new(\"other\", \"other's\")"
-    } else {
-        "&app()"
-    });
-    if login.schema {
-        text.push_str(".schema(&schema)");
-    }
-    if let Some(collation) = login.collation {
-        let _ = write!(text, ".speaking({collation})");
-    }
-    if login.with != 0 {
-        let _ = write!(text, ".with({:#x})", login.with);
-    }
-    if login.extended != 0 {
-        let _ = write!(text, ".extended({:#x})", login.extended);
-    }
-    if login.without != 0 {
-        let _ = write!(text, ".without({:#x})", login.without);
-    }
-    text
-}
-
-fn params(params: &[Option<String>]) -> String {
-    let one = |param: &Option<String>| match param {
-        Some(text) => format!("Some(b{text:?})"),
-        None => "None".into(),
-    };
-    let all: Vec<String> = params.iter().map(one).collect();
-    format!("&[{}]", all.join(", "))
-}
-
-fn lines(step: &Step) -> Vec<String> {
-    let who = step.who;
-    let line = match &step.act {
-        Act::Join(login) if *login == Login::usual() => format!("let c{who} = story.join();"),
-        Act::Join(login) => {
-            let account = account(login);
-            return vec![
-                "let schema = story.schema.clone();".into(),
-                format!("let c{who} = story.join_as({account});"),
-            ];
-        }
-        Act::ChangeUser(login) => {
-            let account = account(login);
-            return vec![
-                "let schema = story.schema.clone();".into(),
-                format!("story.change_user(c{who}, {account});"),
-            ];
-        }
-        Act::Leave => format!("story.command(c{who}, Command::Quit, b\"\");"),
-        Act::Vanish => format!("story.client(c{who}).end_sending().unwrap();"),
-        Act::Sql(sql) if sql.contains("LOCAL INFILE") => {
-            let file = format!("story.client(c{who}).local_file = Some({LOCAL_FILE:?}.into());");
-            return vec![file, format!("story.sql(c{who}, {sql:?});")];
-        }
-        Act::Sql(sql) => format!("story.sql(c{who}, {sql:?});"),
-        Act::Bytes(text) => {
-            let text = text.escape_ascii();
-            format!("story.command(c{who}, Command::Query, b\"{text}\");")
-        }
-        Act::Attribute(value) => {
-            format!("story.client(c{who}).attributes(&[(\"n\", {value:?})]);")
-        }
-        Act::InitDb(name) => format!("story.command(c{who}, Command::InitDb, b{name:?});"),
-        Act::Ping => format!("story.command(c{who}, Command::Ping, b\"\");"),
-        Act::Statistics => format!("story.unheard(c{who}, Command::Statistics);"),
-        Act::Reset => format!("story.command(c{who}, Command::ResetConnection, b\"\");"),
-        Act::MultiStatements(on) => {
-            let byte = u8::from(!on);
-            format!("story.command(c{who}, Command::SetOption, &[{byte}, 0]);")
-        }
-        Act::Together(all) => return all.iter().map(sent_together).collect(),
-        Act::Blocked(sql, steps) => {
-            let begins = format!("story.begin(c{who}, {sql:?}); // and waits");
-            let ends = format!("story.end(c{who});");
-            let inner = steps.iter().flat_map(lines);
-            return std::iter::once(begins).chain(inner).chain([ends]).collect();
-        }
-        Act::Kill(whom, kill) => format!("story.kill(c{who}, c{whom}, Kill::{kill:?});"),
-        act => statement_line(who, act),
-    };
-    vec![line]
-}
-
-/// Line about a prepared statement.
-fn statement_line(who: usize, act: &Act) -> String {
-    match act {
-        Act::Prepare(slot, sql) => {
-            format!("let p{who}_{slot} = story.prepare(c{who}, {sql:?}).id;")
-        }
-        Act::Execute(slot, values, false) => {
-            let values = params(values);
-            format!("story.execute(c{who}, p{who}_{slot}, {values});")
-        }
-        Act::Execute(slot, values, true) => {
-            let values = params(values);
-            format!(
-                "let execution = testkit::client::execution(p{who}_{slot}, {values}, true); \
-                 story.command(c{who}, Command::StmtExecute, &execution);"
-            )
-        }
-        Act::Again(slot, values) => {
-            let values = params(values);
-            format!(
-                "let execution = testkit::client::execution_again(p{who}_{slot}, {values}); \
-                 story.command(c{who}, Command::StmtExecute, &execution);"
-            )
-        }
-        Act::Cut(slot) => format!(
-            "let execution = testkit::client::cut_execution(p{who}_{slot}, Form::Plain); \
-             story.command(c{who}, Command::StmtExecute, &execution);"
-        ),
-        Act::Bulk(slot, rows) => {
-            let rows: Vec<String> = rows.iter().map(|row| params(row)).collect();
-            let rows = rows.join(", ");
-            format!(
-                "let execution = testkit::client::bulk_execution(p{who}_{slot}, true, &[{rows}]); \
-                 story.command(c{who}, Command::StmtBulkExecute, &execution);"
-            )
-        }
-        Act::Fetch(slot, rows) => format!(
-            "story.command(c{who}, Command::StmtFetch, \
-             &[p{who}_{slot}.to_le_bytes(), {rows}u32.to_le_bytes()].concat());"
-        ),
-        Act::LongData(slot, param, data) => format!(
-            "story.command(c{who}, Command::StmtSendLongData, &[&p{who}_{slot}.to_le_bytes()[..], \
-             &{param}u16.to_le_bytes(), b{data:?}].concat());"
-        ),
-        Act::ResetStatement(slot) => {
-            format!("story.command(c{who}, Command::StmtReset, &p{who}_{slot}.to_le_bytes());")
-        }
-        Act::Close(slot) => {
-            format!("story.command(c{who}, Command::StmtClose, &p{who}_{slot}.to_le_bytes());")
-        }
-        other => unreachable!("{other:?} is not about a prepared statement"),
-    }
-}
-
-fn sent_together((who, sql): &(usize, String)) -> String {
-    format!("story.sql(c{who}, {sql:?}); // sent together with its neighbours")
+    text.replace(second, "${schema}_b").replace(first, "$schema")
 }

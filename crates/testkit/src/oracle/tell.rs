@@ -14,15 +14,15 @@
 //! - the flag SESSION_STATE_CHANGED without a report: MariaDB sets it for clients that cannot read
 //!   reports, and for a schema that a prepared statement enters and leaves again.
 
-use super::ground::CLIENTS_MAX;
 use super::script::{Act, Kill, LOCAL_FILE, Login, Step};
 use crate::client::{Client, ClientError, bulk_execution};
 use crate::onramp::Pool;
 use crate::real::await_blocked;
-use crate::reply::{Column, Outcome};
+use crate::reply::{Column, Outcome, Rows};
 use crate::talk::Account;
 use reactor::Address;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use wire::command::Command;
 
@@ -31,6 +31,13 @@ const ANSWER_MAX: Duration = Duration::from_secs(40);
 
 /// A step that takes longer is named: it waits for a lock or a backend.
 const SLOW: Duration = Duration::from_millis(1500);
+
+/// Ways in which a connection that the other side has closed fails.
+const ENDS: [ErrorKind; 3] = [
+    ErrorKind::UnexpectedEof,
+    ErrorKind::ConnectionReset,
+    ErrorKind::BrokenPipe,
+];
 
 /// The pool's refusal of a question about the statement before.
 const REFUSAL: &str = "onramp: what the previous statement left is gone";
@@ -65,12 +72,51 @@ struct Handle {
     asks_for_number: bool,
 }
 
+/// What a step was answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// Everything that is compared.
+    pub whole: String,
+    /// The values, the number of an error, or that it went well.
+    pub brief: String,
+}
+
+impl Reply {
+    /// True if this is the answer that a story expects.
+    #[must_use]
+    pub fn is(&self, expected: &str) -> bool {
+        let Some(error) = expected.strip_prefix("error ") else {
+            return self.brief == expected;
+        };
+        let (number, words) = error.split_once(' ').unwrap_or((error, ""));
+        let said = self.brief.strip_prefix(&format!("error {number}: "));
+        said.is_some_and(|said| said.contains(words))
+    }
+}
+
+impl From<&str> for Reply {
+    fn from(text: &str) -> Reply {
+        Reply {
+            whole: text.to_owned(),
+            brief: text.to_owned(),
+        }
+    }
+}
+
+/// Tells steps to an address, one after the other.
 #[derive(Debug)]
-struct Teller<'a> {
+pub struct Teller<'a> {
     admin: &'a mut Client,
     address: &'a Address,
-    clients: [Option<Client>; CLIENTS_MAX],
+    pool: Option<&'a Pool>,
+    /// Schema of the usual login.
+    schema: String,
+    /// Nothing is left out of replies but the ids of statements and the order of reports.
+    pub strict: bool,
+    clients: Vec<Option<Client>>,
     handles: HashMap<(usize, usize), Handle>,
+    /// Clients in a transaction, as their last reply says.
+    in_transaction: HashSet<usize>,
 }
 
 /// Tells a script, to a pool where there is one; what each step was answered. The administrator
@@ -82,37 +128,21 @@ pub fn tell(
     pool: Option<&Pool>,
     steps: &[Step],
 ) -> Vec<String> {
-    let mut teller = Teller {
-        admin,
-        address,
-        clients: Default::default(),
-        handles: HashMap::new(),
-    };
-    let timed = |step: &Step| {
-        if let Some(pool) = pool.filter(|_| step.late) {
-            pool.let_finish();
-        }
-        let began = Instant::now();
-        let reply = teller.step(step);
-        if began.elapsed() > SLOW {
-            let (time, who) = (began.elapsed(), step.who);
-            eprintln!("{time:.1?} for a step of client {who}: {:?}", step.act);
-        }
-        reply
-    };
-    steps.iter().map(timed).collect()
+    let mut teller = Teller::new(admin, address, pool, super::ground::SCHEMAS[0]);
+    steps.iter().map(|step| teller.timed(step).whole).collect()
 }
 
-fn account(login: &Login) -> Account {
-    let account = if login.other {
-        Account::new("other", "other's")
-    } else {
-        Account::new("app", "app")
+fn account(login: &Login, schema: &str) -> Account {
+    let account = match login.user.as_deref() {
+        None if login.other => Account::new("other", "other's"),
+        None => Account::new("app", "app"),
+        Some("bare") => Account::new("bare", ""),
+        Some(name) => Account::new(name, name),
     };
-    let account = if login.schema {
-        account.schema(super::ground::SCHEMAS[0])
-    } else {
-        account
+    let account = match &login.into {
+        Some(schema) => account.schema(schema),
+        None if login.schema => account.schema(schema),
+        None => account,
     };
     let account = match login.collation {
         Some(collation) => account.speaking(collation),
@@ -122,25 +152,6 @@ fn account(login: &Login) -> Account {
     account.without(login.without)
 }
 
-fn text_of(reply: Result<Vec<Outcome>, ClientError>) -> String {
-    match reply {
-        Ok(mut outcomes) => {
-            for outcome in &mut outcomes {
-                outcome.sort_changes();
-                outcome.forget_work_in_transaction();
-                outcome.forget_empty_change();
-                outcome.forget_statement_id();
-                if let Outcome::Prepared(prepared) = outcome {
-                    prepared.id = 0;
-                }
-            }
-            let columns: Vec<_> = outcomes.iter().map(columns_of).collect();
-            format!("{outcomes:?} columns: {columns:?}")
-        }
-        Err(error) => format!("no reply: {error}"),
-    }
-}
-
 fn columns_of(outcome: &Outcome) -> &[Column] {
     match outcome {
         Outcome::Rows(rows) => &rows.columns,
@@ -148,13 +159,18 @@ fn columns_of(outcome: &Outcome) -> &[Column] {
     }
 }
 
-/// A reply that may hold the number of its client's connection.
-fn numbered(client: &Client, reply: Result<Vec<Outcome>, ClientError>) -> String {
-    let mut reply = reply;
-    let id = number_of(client);
-    let outcomes = reply.iter_mut().flatten();
-    outcomes.for_each(|outcome| outcome.forget_number(id));
-    text_of(reply)
+/// A result in few words.
+fn brief(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done(_) => "ok".into(),
+        Outcome::Failed(failure) => format!("error {}: {}", failure.code, failure.message),
+        Outcome::Rows(rows) => {
+            let rows = rows.texts().into_iter().map(|row| row.join(", "));
+            rows.collect::<Vec<_>>().join("; ")
+        }
+        Outcome::Prepared(_) => "prepared".into(),
+        Outcome::Text(text) => text.clone(),
+    }
 }
 
 fn number_of(client: &Client) -> u32 {
@@ -162,32 +178,148 @@ fn number_of(client: &Client) -> u32 {
     greeting.expect("logged in").connection_id
 }
 
-impl Teller<'_> {
-    fn step(&mut self, step: &Step) -> String {
+impl<'a> Teller<'a> {
+    /// Tells to this address, which is a pool's where there is one.
+    pub fn new(
+        admin: &'a mut Client,
+        address: &'a Address,
+        pool: Option<&'a Pool>,
+        schema: &str,
+    ) -> Teller<'a> {
+        Teller {
+            admin,
+            address,
+            pool,
+            schema: schema.to_owned(),
+            strict: false,
+            clients: Vec::new(),
+            handles: HashMap::new(),
+            in_transaction: HashSet::new(),
+        }
+    }
+
+    /// True if a client's last reply says that it is in a transaction.
+    #[must_use]
+    pub fn in_transaction(&self) -> bool {
+        !self.in_transaction.is_empty()
+    }
+
+    /// Takes a step; one that takes long is named.
+    pub fn timed(&mut self, step: &Step) -> Reply {
+        if let Some(pool) = self.pool.filter(|_| step.late) {
+            pool.let_finish();
+        }
+        let began = Instant::now();
+        let reply = self.step(step);
+        if began.elapsed() > SLOW {
+            let (time, who) = (began.elapsed(), step.who);
+            eprintln!("{time:.1?} for a step of client {who}: {:?}", step.act);
+        }
+        reply
+    }
+
+    fn client(&mut self, who: usize) -> Option<&mut Client> {
+        self.clients.get_mut(who)?.as_mut()
+    }
+
+    fn set_client(&mut self, who: usize, client: Option<Client>) {
+        if self.clients.len() <= who {
+            self.clients.resize_with(who + 1, || None);
+        }
+        if client.is_none() {
+            self.in_transaction.remove(&who);
+        }
+        self.clients[who] = client;
+    }
+
+    /// Writes down what is compared of a client's reply.
+    fn reply(&mut self, who: usize, reply: Result<Vec<Outcome>, ClientError>) -> Reply {
+        let mut outcomes = match reply {
+            Ok(outcomes) => outcomes,
+            // An end that the other side's system has noticed is the same end.
+            Err(ClientError::Io(error)) if ENDS.contains(&error.kind()) => {
+                return "no reply: the connection has ended".into();
+            }
+            Err(error) => return (&format!("no reply: {error}")[..]).into(),
+        };
+        for outcome in &mut outcomes {
+            if let Outcome::Done(done) | Outcome::Rows(Rows { end: done, .. }) = outcome {
+                match done.status & wire::status::IN_TRANS {
+                    0 => self.in_transaction.remove(&who),
+                    _ => self.in_transaction.insert(who),
+                };
+            }
+            outcome.sort_changes();
+            if !self.strict {
+                outcome.forget_work_in_transaction();
+                outcome.forget_empty_change();
+            }
+            outcome.forget_statement_id();
+            if let Outcome::Prepared(prepared) = outcome {
+                prepared.id = 0;
+            }
+        }
+        let columns: Vec<_> = outcomes.iter().map(columns_of).collect();
+        let briefs: Vec<_> = outcomes.iter().map(brief).collect();
+        Reply {
+            whole: format!("{outcomes:?} columns: {columns:?}"),
+            brief: briefs.join(" | "),
+        }
+    }
+
+    /// A reply that may hold the number of its client's connection.
+    fn numbered(&mut self, who: usize, reply: Result<Vec<Outcome>, ClientError>) -> Reply {
+        let mut reply = reply;
+        if let Some(id) = self.client(who).map(|client| number_of(client)) {
+            let outcomes = reply.iter_mut().flatten();
+            outcomes.for_each(|outcome| outcome.forget_number(id));
+        }
+        self.reply(who, reply)
+    }
+
+    /// Asks the pool what it says of a client.
+    fn pinned(&mut self, who: usize, words: &str) -> Reply {
+        let (Some(pool), Some(client)) = (self.pool, self.client(who)) else {
+            return Reply::default();
+        };
+        let report = pool.report_of(number_of(client));
+        match report.unwrap_or_else(|why| why) {
+            report if report.contains(words) => Reply::default(),
+            report => (&report[..]).into(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Reply {
         let who = step.who;
         match &step.act {
             Act::Together(all) => return self.together(all),
             Act::Join(login) => return self.join(who, login),
             Act::Blocked(sql, steps) => return self.blocked(who, sql, steps),
             Act::Kill(whom, kill) => return self.kill(who, *whom, *kill),
+            Act::Server(sql) => {
+                self.admin.must(sql);
+                return Reply::default();
+            }
+            Act::Pinned(words) => return self.pinned(who, words),
             _ => {}
         }
-        let Some(client) = self.clients[who].as_mut() else {
+        let schema = self.schema.clone();
+        let Some(client) = self.client(who) else {
             return "not there".into();
         };
         let reply = match &step.act {
             Act::Leave => {
                 let left = client.run(Command::Quit, b"");
-                self.clients[who] = None;
+                self.set_client(who, None);
                 left
             }
             Act::Vanish => {
-                self.clients[who] = None;
+                self.set_client(who, None);
                 Ok(Vec::new())
             }
             Act::Sql(sql) if step.asks_for_number() => {
                 let reply = client.query(sql);
-                return numbered(client, reply);
+                return self.numbered(who, reply);
             }
             Act::Sql(sql) => client.query(sql),
             Act::Bytes(text) => client.run(Command::Query, text),
@@ -204,33 +336,51 @@ impl Teller<'_> {
             Act::Reset => client.run(Command::ResetConnection, b""),
             Act::MultiStatements(on) => client.run(Command::SetOption, &[u8::from(!on), 0]),
             Act::ChangeUser(login) => {
-                let mut reply = client.change_user(&account(login));
+                let mut reply = client.change_user(&account(login, &schema));
                 reply.iter_mut().flatten().for_each(Outcome::forget_changes);
                 reply
             }
+            Act::Command(command, arguments) => match Command::from_byte(*command) {
+                Some(command) => client.run(command, arguments),
+                None => {
+                    // A ping is answered in the same form: by one packet.
+                    let len = u8::try_from(1 + arguments.len()).expect("a short command");
+                    let packet = [&[len, 0, 0, 0, *command], &arguments[..]].concat();
+                    client.exchange(&packet, Command::Ping)
+                }
+            },
             act => return self.statement(who, act),
         };
-        text_of(reply)
+        self.reply(who, reply)
     }
 
-    fn join(&mut self, who: usize, login: &Login) -> String {
+    fn join(&mut self, who: usize, login: &Login) -> Reply {
         self.handles.retain(|(owner, _), _| *owner != who);
-        match Client::connect(self.address, &account(login)) {
+        match Client::connect(self.address, &account(login, &self.schema)) {
             Ok(mut client) => {
                 client.local_file = Some(LOCAL_FILE.into());
                 client
                     .wait_at_most(ANSWER_MAX)
                     .expect("a socket takes a limit");
-                self.clients[who] = Some(client);
+                self.set_client(who, Some(client));
                 "in".into()
             }
-            Err(error) => format!("not let in: {error}"),
+            Err(error) => {
+                let code = match &error {
+                    ClientError::Refused(failure) => failure.code,
+                    _ => 0,
+                };
+                Reply {
+                    whole: format!("not let in: {error}"),
+                    brief: format!("error {code}: {error}"),
+                }
+            }
         }
     }
 
     /// Prepared statements; one that could not be prepared is not executed either.
-    fn statement(&mut self, who: usize, act: &Act) -> String {
-        let Some(client) = self.clients[who].as_mut() else {
+    fn statement(&mut self, who: usize, act: &Act) -> Reply {
+        let Some(client) = self.clients.get_mut(who).and_then(Option::as_mut) else {
             return "not there".into();
         };
         if let Act::Prepare(slot, sql) = act {
@@ -244,12 +394,13 @@ impl Teller<'_> {
                 };
                 self.handles.insert((who, *slot), handle);
             }
-            return text_of(reply);
+            return self.reply(who, reply);
         }
         let slot = match act {
             Act::Execute(slot, ..) | Act::Again(slot, _) | Act::Fetch(slot, _) => *slot,
             Act::Bulk(slot, _) | Act::Cut(slot) => *slot,
             Act::LongData(slot, ..) | Act::ResetStatement(slot) | Act::Close(slot) => *slot,
+            Act::About(slot, ..) => *slot,
             _ => return "no statement".into(),
         };
         let Some(handle) = self.handles.get(&(who, slot)) else {
@@ -271,38 +422,49 @@ impl Teller<'_> {
                 client.run(Command::StmtSendLongData, &data)
             }
             Act::ResetStatement(_) => client.run(Command::StmtReset, &name),
+            Act::About(_, command, more) => {
+                let command = Command::from_byte(*command).expect("a command of statements");
+                client.run(command, &[&name[..], more].concat())
+            }
             _ => client.run(Command::StmtClose, &name),
         };
         match handle.asks_for_number {
-            true => numbered(client, reply),
-            false => text_of(reply),
+            true => self.numbered(who, reply),
+            false => self.reply(who, reply),
         }
     }
 
     /// A client's statement waits, others go on, its reply comes.
-    fn blocked(&mut self, who: usize, sql: &str, steps: &[Step]) -> String {
-        let Some(client) = self.clients[who].as_mut() else {
+    fn blocked(&mut self, who: usize, sql: &str, steps: &[Step]) -> Reply {
+        let Some(client) = self.clients.get_mut(who).and_then(Option::as_mut) else {
             return "not there".into();
         };
         let sent = client.send(&[(Command::Query, sql.as_bytes())]);
         await_blocked(self.admin, client, sql);
         let mut record = format!("sent: {}\n", sent.is_ok());
         for step in steps {
-            let text = self.step(step);
+            let text = self.step(step).whole;
             record.push_str(&format!("client {}: {text}\n", step.who));
         }
-        match self.clients[who].as_mut() {
-            Some(client) => record + &text_of(client.receive()),
-            None => record,
+        match self.client(who).map(Client::receive) {
+            Some(reply) => {
+                let Reply { whole, brief } = self.reply(who, reply);
+                record.push_str(&whole);
+                Reply {
+                    whole: record,
+                    brief,
+                }
+            }
+            None => (&record[..]).into(),
         }
     }
 
     /// One client ends another, whose connection is not looked at again if it is ended.
-    fn kill(&mut self, who: usize, whom: usize, kill: Kill) -> String {
-        let Some(id) = self.clients[whom].as_ref().map(number_of) else {
+    fn kill(&mut self, who: usize, whom: usize, kill: Kill) -> Reply {
+        let Some(id) = self.client(whom).map(|client| number_of(client)) else {
             return "nobody there".into();
         };
-        let Some(client) = self.clients[who].as_mut() else {
+        let Some(client) = self.client(who) else {
             return "not there".into();
         };
         let mut reply = match kill {
@@ -313,28 +475,29 @@ impl Teller<'_> {
         let outcomes = reply.iter_mut().flatten();
         outcomes.for_each(|outcome| outcome.forget_number(id));
         if kill != Kill::Query && matches!(reply.as_deref(), Ok([Outcome::Done(_)])) {
-            self.clients[whom] = None;
+            self.set_client(whom, None);
         }
-        text_of(reply)
+        self.reply(who, reply)
     }
 
     /// All send, then all receive; in the record they stand in the order of the script.
-    fn together(&mut self, all: &[(usize, String)]) -> String {
+    fn together(&mut self, all: &[(usize, String)]) -> Reply {
         let mut sent = Vec::new();
         for (who, sql) in all {
-            if let Some(client) = self.clients[*who].as_mut() {
+            if let Some(client) = self.client(*who) {
                 sent.push((*who, client.send(&[(Command::Query, sql.as_bytes())])));
             }
         }
         let mut record = String::new();
         for (who, sent) in sent {
-            let Some(client) = self.clients[who].as_mut() else {
+            let Some(client) = self.client(who) else {
                 continue;
             };
             let reply = sent.and_then(|()| client.receive());
-            record.push_str(&format!("client {who}: {}\n", text_of(reply)));
+            let text = self.reply(who, reply).whole;
+            record.push_str(&format!("client {who}: {text}\n"));
         }
-        record
+        (&record[..]).into()
     }
 }
 

@@ -1,0 +1,127 @@
+# MariaDB's extended capabilities: more of types in metadata, and bulk execution.
+
+story bulk_executions_are_those_of_the_server_itself
+backends 2
+let bytes = \x80\x00\xfd\x00\xfd\x00\x00\x011\x00\x03one\x00\x012\x01\x00\x013\x00\x05three
+let bytes2 = \x80\x00\xfd\x00\xfd\x00\x00\x014\x00\x04four\x00\x015\x00\x00
+a: CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB
+b joins extended 0x4
+c joins without DEPRECATE_EOF extended 0x4
+b prepare p0: INSERT INTO t (id, v) VALUES (?, ?)
+b sends p0 0xfa: $bytes
+b: SELECT * FROM t ORDER BY id
+b sends p0 0xfa: $bytes
+b: SHOW WARNINGS
+b sends p0 0xfa: $bytes2
+b execute p0 ('6', 'alone')
+b: SELECT COUNT(*), SUM(id), MAX(v) FROM t
+b: DELETE FROM t
+a: SELECT COUNT(*) FROM t
+c prepare p0: INSERT INTO t (id, v) VALUES (?, ?)
+c sends p0 0xfa: $bytes
+c: SELECT * FROM t ORDER BY id
+c sends p0 0xfa: $bytes
+c: SHOW WARNINGS
+c sends p0 0xfa: $bytes2
+c execute p0 ('6', 'alone')
+c: SELECT COUNT(*), SUM(id), MAX(v) FROM t
+c: DELETE FROM t
+a: SELECT COUNT(*) FROM t
+b prepare p1: INSERT INTO t (id, v) VALUES (?, ?)
+b sends p1 0xfa: $bytes
+b: SELECT * FROM t ORDER BY id
+b sends p1 0xfa: $bytes
+b: SHOW WARNINGS
+b sends p1 0xfa: $bytes2
+b execute p1 ('6', 'alone')
+b: SELECT COUNT(*), SUM(id), MAX(v) FROM t
+b: DELETE FROM t
+a: SELECT COUNT(*) FROM t
+b: BEGIN
+b prepare p2: INSERT INTO t (id, v) VALUES (?, ?)
+b sends p2 0xfa: $bytes
+b: SELECT * FROM t ORDER BY id
+b sends p2 0xfa: $bytes
+b: SHOW WARNINGS
+b sends p2 0xfa: $bytes2
+b execute p2 ('6', 'alone')
+b: SELECT COUNT(*), SUM(id), MAX(v) FROM t
+b: DELETE FROM t
+b: ROLLBACK
+
+# A bulk execution that leaves out its types, behind an ALTER TABLE, on a backend that has never
+# seen them.
+story a_bulk_execution_goes_on_with_its_types_of_before
+only mariadb
+a joins extended 0x4
+b joins without DEPRECATE_EOF extended 0x4
+for who:
+- a
+- b
+  c: CREATE TABLE t (a INT)
+  $who prepare p0: INSERT INTO t (a) VALUES (?)
+  $who sends p0 0xfa: \x80\x00\xfd\x00\x00\x011\x00\x012
+  c: ALTER TABLE t ADD b INT
+  $who sends p0 0xfa: \x00\x00\x00\x011\x00\x012
+  c: ALTER TABLE t ADD c INT
+  $who sends p0 0xfa: \x00\x00\x00\x011\x00\x012
+  c: DROP TABLE t
+  $who sends p0 0xfa: \x00\x00\x00\x011\x00\x012
+  c: CREATE TABLE t (a INT)
+  $who sends p0 0xfa: \x00\x00\x00\x011\x00\x012
+  c: SELECT SUM(a) FROM t
+  $who: SELECT * FROM t
+  c: DROP TABLE t
+end
+
+story extended_metadata_tell_of_types_what_the_server_tells
+backends 2
+a: CREATE TABLE t (j JSON, u UUID, i INET6, p POINT, n INT)
+a: INSERT INTO t VALUES ('{}', NULL, '::1', POINT(1, 2), 5)
+b joins extended 0x8
+c joins without DEPRECATE_EOF extended 0x8
+a: SELECT * FROM t
+a: SET @a = 7, @b = 'text'
+a: SELECT n INTO @c FROM t
+a: SELECT @a, @b, @c
+a: SELECT 1/0
+a: SHOW WARNINGS
+a prepare p0: SELECT j, u, ? FROM t
+a execute p0 ('x')
+a command 0x04: t\x00
+b: SELECT * FROM t
+b: SET @a = 7, @b = 'text'
+b: SELECT n INTO @c FROM t
+b: SELECT @a, @b, @c
+b: SELECT 1/0
+b: SHOW WARNINGS
+b prepare p0: SELECT j, u, ? FROM t
+b execute p0 ('x')
+b command 0x04: t\x00
+c: SELECT * FROM t
+c: SET @a = 7, @b = 'text'
+c: SELECT n INTO @c FROM t
+c: SELECT @a, @b, @c
+c: SELECT 1/0
+c: SHOW WARNINGS
+c prepare p0: SELECT j, u, ? FROM t
+c execute p0 ('x')
+c command 0x04: t\x00
+a: SELECT * FROM t
+a: SET @a = 7, @b = 'text'
+a: SELECT n INTO @c FROM t
+a: SELECT @a, @b, @c
+a: SELECT 1/0
+a: SHOW WARNINGS
+a prepare p1: SELECT j, u, ? FROM t
+a execute p1 ('x')
+a command 0x04: t\x00
+b: SELECT * FROM t
+b: SET @a = 7, @b = 'text'
+b: SELECT n INTO @c FROM t
+b: SELECT @a, @b, @c
+b: SELECT 1/0
+b: SHOW WARNINGS
+b prepare p1: SELECT j, u, ? FROM t
+b execute p1 ('x')
+b command 0x04: t\x00

@@ -1,0 +1,171 @@
+# What brings a backend into its client's session goes out with the client's command, whatever
+# that is; where it fails, the command has not run.
+
+# One after the other: both have a table in the schema that all tests of a server share.
+story a_statement_that_takes_something_is_answered_as_alone
+a joins with MULTI_STATEMENTS
+b joins schema 'shop' with MULTI_STATEMENTS
+a, b: DROP TABLE IF EXISTS turns
+a, b: CREATE TABLE turns (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(40))
+a, b: SET @a = 'a;b', @b = DATABASE()
+a, b: SELECT @a, @b
+a, b: INSERT INTO turns (v) VALUES (@a), (DATABASE()), ('c;d'), ('it\'s; -- x')
+a, b: SELECT LAST_INSERT_ID(), ROW_COUNT()
+a, b: SELECT v, @n := id FROM turns WHERE v LIKE '%;%' ORDER BY id
+a, b: SELECT @n
+a, b: SELECT MAX(id) FROM turns INTO @top
+a, b: SELECT @top, FOUND_ROWS()
+a: SELECT GET_LOCK(DATABASE(), 1)
+a: SELECT IS_USED_LOCK(DATABASE()) IS NULL
+a: DO RELEASE_ALL_LOCKS()
+b: SELECT GET_LOCK(DATABASE(), 1)
+b: SELECT IS_USED_LOCK(DATABASE()) IS NULL
+b: DO RELEASE_ALL_LOCKS()
+a: CREATE TEMPORARY TABLE passing SELECT v FROM turns
+a: SELECT COUNT(*) FROM passing
+a: DROP TEMPORARY TABLE passing
+b: CREATE TEMPORARY TABLE passing SELECT v FROM turns
+b: SELECT COUNT(*) FROM passing
+b: DROP TEMPORARY TABLE passing
+a, b: CREATE TEMPORARY TABLE passing SELECT v FROM missing
+a: LOCK TABLES turns WRITE
+a: INSERT INTO turns (v) VALUES ('locked')
+a: UNLOCK TABLES
+b: LOCK TABLES turns WRITE
+b: INSERT INTO turns (v) VALUES ('locked')
+b: UNLOCK TABLES
+a: START TRANSACTION
+a: UPDATE turns SET v = 'x' WHERE id = 1
+a: ROLLBACK
+b: START TRANSACTION
+b: UPDATE turns SET v = 'x' WHERE id = 1
+b: ROLLBACK
+a: XA START 'turns'
+a: XA END 'turns'
+a: XA ROLLBACK 'turns'
+b: XA START 'turns'
+b: XA END 'turns'
+b: XA ROLLBACK 'turns'
+for what:
+- PREPARE s FROM 'SELECT COUNT(*), DATABASE() FROM turns WHERE id < ?'
+- EXECUTE s USING @n
+- PREPARE s FROM 'SELECT * FROM missing'
+- EXECUTE s USING @n
+- DEALLOCATE PREPARE s
+- USE missing
+- SELECT DATABASE()
+- HELP 'missing'
+- ;
+- ;;
+- ; SELECT 1
+- /* only */
+- /*! */
+- /*!99999 SELECT 1 */
+- # x
+- SELECT 1;; SELECT 2
+- SELECT ';' -- ; '
+- DROP TABLE turns
+  a, b: $what
+end
+for who, what:
+- a | shop
+- b | $schema
+- a | $schema
+- b | missing
+- a | $schema
+- b | shop
+  $who init_db: $what
+  $who: USE $what
+  $who: SELECT DATABASE()
+end
+
+# An execution of what was prepared without a schema leaves the default one and comes back to it,
+# which servers report; where it fails, some of them later.
+story what_was_prepared_without_a_schema_names_it_again
+let probe = PREPARE s0 FROM "INSERT INTO $schema.t VALUES (1)"
+a joins schema '' with MULTI_STATEMENTS
+b joins schema '' without DEPRECATE_EOF
+c joins schema '' without SESSION_TRACK
+a: CREATE TABLE $schema.t (v INT PRIMARY KEY)
+a prepare p0: INSERT INTO $schema.t VALUES (1)
+a prepare p1: SELECT v FROM $schema.t
+a prepare p2: DO 1
+a prepare p3: SET time_zone = '+03:00'
+a: $probe
+a: PREPARE s1 FROM "SELECT v FROM $schema.t"
+a: PREPARE s2 FROM "DO 1"
+a: PREPARE s3 FROM "SET time_zone = '+03:00'"
+a: DO 1
+b prepare p0: INSERT INTO $schema.t VALUES (1)
+b prepare p1: SELECT v FROM $schema.t
+b prepare p2: DO 1
+b prepare p3: SET time_zone = '+03:00'
+b: $probe
+b: PREPARE s1 FROM "SELECT v FROM $schema.t"
+b: PREPARE s2 FROM "DO 1"
+b: PREPARE s3 FROM "SET time_zone = '+03:00'"
+b: DO 1
+c prepare p0: INSERT INTO $schema.t VALUES (1)
+c prepare p1: SELECT v FROM $schema.t
+c prepare p2: DO 1
+c prepare p3: SET time_zone = '+03:00'
+c: $probe
+c: PREPARE s1 FROM "SELECT v FROM $schema.t"
+c: PREPARE s2 FROM "DO 1"
+c: PREPARE s3 FROM "SET time_zone = '+03:00'"
+c: DO 1
+for what:
+- shop
+- $schema
+  a init_db: $what
+  a execute p0 ()
+  a: EXECUTE s0
+  a: SELECT DATABASE()
+  a: SET sql_mode = ''
+  a execute p1 ()
+  a: EXECUTE s1
+  a: SELECT DATABASE()
+  a: SET sql_mode = ''
+  a execute p2 ()
+  a: EXECUTE s2
+  a: SELECT DATABASE()
+  a: SET sql_mode = ''
+  a execute p3 ()
+  a: EXECUTE s3
+  a: SELECT DATABASE()
+  a: SET sql_mode = ''
+  b init_db: $what
+  b execute p0 ()
+  b: EXECUTE s0
+  b: SELECT DATABASE()
+  b: SET sql_mode = ''
+  b execute p1 ()
+  b: EXECUTE s1
+  b: SELECT DATABASE()
+  b: SET sql_mode = ''
+  b execute p2 ()
+  b: EXECUTE s2
+  b: SELECT DATABASE()
+  b: SET sql_mode = ''
+  b execute p3 ()
+  b: EXECUTE s3
+  b: SELECT DATABASE()
+  b: SET sql_mode = ''
+  c init_db: $what
+  c execute p0 ()
+  c: EXECUTE s0
+  c: SELECT DATABASE()
+  c: SET sql_mode = ''
+  c execute p1 ()
+  c: EXECUTE s1
+  c: SELECT DATABASE()
+  c: SET sql_mode = ''
+  c execute p2 ()
+  c: EXECUTE s2
+  c: SELECT DATABASE()
+  c: SET sql_mode = ''
+  c execute p3 ()
+  c: EXECUTE s3
+  c: SELECT DATABASE()
+  c: SET sql_mode = ''
+end

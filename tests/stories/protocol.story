@@ -1,0 +1,160 @@
+# Commands and forms of replies: each as the server itself has it.
+
+story replies_come_in_the_form_that_the_client_knows
+a joins without DEPRECATE_EOF
+b joins without SESSION_TRACK
+c joins without PLUGIN_AUTH_LENENC_DATA+SESSION_TRACK+DEPRECATE_EOF
+d: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)
+d: SELECT 1, NULL, 'text'
+d: SELECT * FROM t WHERE id < 0
+d: INSERT INTO t (v) VALUES ('a'), (NULL), ('')
+d: SELECT v FROM t
+d: UPDATE t SET v = 'b' WHERE v IS NULL
+d: SELECT 1/0
+d: SELECT * FROM missing
+d: USE shop
+d: SET NAMES latin1
+d: SET autocommit = 0
+d: SET autocommit = 1
+d: USE $schema
+d: DELETE FROM t
+d:
+d: /* nothing */
+a: SELECT 1, NULL, 'text'
+a: SELECT * FROM t WHERE id < 0
+a: INSERT INTO t (v) VALUES ('a'), (NULL), ('')
+a: SELECT v FROM t
+a: UPDATE t SET v = 'b' WHERE v IS NULL
+a: SELECT 1/0
+a: SELECT * FROM missing
+a: USE shop
+a: SET NAMES latin1
+a: SET autocommit = 0
+a: SET autocommit = 1
+a: USE $schema
+a: DELETE FROM t
+a:
+a: /* nothing */
+b: SELECT 1, NULL, 'text'
+b: SELECT * FROM t WHERE id < 0
+b: INSERT INTO t (v) VALUES ('a'), (NULL), ('')
+b: SELECT v FROM t
+b: UPDATE t SET v = 'b' WHERE v IS NULL
+b: SELECT 1/0
+b: SELECT * FROM missing
+b: USE shop
+b: SET NAMES latin1
+b: SET autocommit = 0
+b: SET autocommit = 1
+b: USE $schema
+b: DELETE FROM t
+b:
+b: /* nothing */
+c: SELECT 1, NULL, 'text'
+c: SELECT * FROM t WHERE id < 0
+c: INSERT INTO t (v) VALUES ('a'), (NULL), ('')
+c: SELECT v FROM t
+c: UPDATE t SET v = 'b' WHERE v IS NULL
+c: SELECT 1/0
+c: SELECT * FROM missing
+c: USE shop
+c: SET NAMES latin1
+c: SET autocommit = 0
+c: SET autocommit = 1
+c: USE $schema
+c: DELETE FROM t
+c:
+c: /* nothing */
+
+story every_small_command_is_answered_as_by_the_server
+backends 2
+let probe = CREATE OR REPLACE TABLE t (id INT DEFAULT 5, v TEXT)
+a joins without DEPRECATE_EOF
+b joins without SESSION_TRACK
+c joins without PLUGIN_AUTH_LENENC_DATA+SESSION_TRACK+DEPRECATE_EOF
+d ping
+d init_db: shop
+d: SELECT DATABASE()
+d init_db: nowhere
+d init_db: $schema
+d command 0x0d:
+d: $probe
+d command 0x04: t\x00
+d command 0x04: missing\x00
+d reset
+d, a ping
+a init_db: shop
+a: SELECT DATABASE()
+a init_db: nowhere
+a init_db: $schema
+a command 0x0d:
+a: $probe
+a command 0x04: t\x00
+a command 0x04: missing\x00
+a reset
+a, b ping
+b init_db: shop
+b: SELECT DATABASE()
+b init_db: nowhere
+b init_db: $schema
+b command 0x0d:
+b: $probe
+b command 0x04: t\x00
+b command 0x04: missing\x00
+b reset
+b, c ping
+c init_db: shop
+c: SELECT DATABASE()
+c init_db: nowhere
+c init_db: $schema
+c command 0x0d:
+c: $probe
+c command 0x04: t\x00
+c command 0x04: missing\x00
+c reset
+c ping
+
+story multi_statements_are_an_option_that_can_be_switched
+let probe = SELECT 1; SET time_zone = '+02:00'; SELECT 2 UNION SELECT 3; DO 1
+a joins with MULTI_STATEMENTS
+b joins with MULTI_STATEMENTS without DEPRECATE_EOF
+c: $probe
+c: SELECT @@time_zone
+a: $probe
+a: SELECT @@time_zone
+b: $probe
+b: SELECT @@time_zone
+c: $probe
+c: SELECT @@time_zone
+a: $probe
+a: SELECT @@time_zone
+c multi on
+a multi off
+c, a, b: $probe
+c, a: $probe
+b: SELECT 1; SELECT * FROM missing; SELECT 3
+b: SELECT 4
+
+# MySQL refuses what is too short; MariaDB takes what is missing for zero.
+story an_option_of_any_length_is_answered_as_by_the_server
+for what:
+- x00
+- x01
+- x00\x00\x07
+- x02
+- x01\x00\x00
+- x02\x00
+- x00\x01
+  a command 0x1b: \$what
+  a: SELECT 1; SELECT 2
+  a ping
+end
+
+story prepared_statements_of_two_clients_do_not_meet
+backends 2
+a prepare p0: SELECT 'one', ?
+b prepare p0: SELECT 'two', ?
+a execute p0 ('x')
+b execute p0 ('y')
+a execute p0 ('x')
+b execute p0 ('y')
