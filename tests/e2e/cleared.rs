@@ -4,12 +4,11 @@
 //! them nearly always. Two clients on one backend: one leaves warnings, says the statement and asks
 //! behind the other; nobody is told that the answer is gone.
 
-use crate::compare::{Story, same_on, same_on_both};
+use crate::compare::{Story, same_on};
 use crate::world::{app, both_servers};
 use testkit::real::Flavour;
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
-use wire::command::Command;
 
 /// Statements that go well on both servers.
 const BOTH: [&str; 79] = [
@@ -263,27 +262,4 @@ fn tell_bodies(story: &mut Story, flavour: Flavour) {
             assert!(!(gone && told), "{sql}");
         }
     }
-}
-
-/// MySQL warns that FOUND_ROWS() is deprecated. Where the pool asks for it, that is no client's
-/// warning.
-#[test]
-fn the_pools_own_question_leaves_no_warning() {
-    let test = "own_question";
-    same_on_both(test, 1, |story| {
-        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
-        let (a, b) = (story.join_as(&account), story.join_as(&account));
-        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
-        story.sql(
-            a,
-            "CREATE PROCEDURE takes() SELECT GET_LOCK('own_question', 0)",
-        );
-        for (asked_for, who) in [("UPDATE t SET v = 1", a), ("SELECT 1 UNION SELECT 2", b)] {
-            story.sql(a, "SELECT 1");
-            story.sql(b, "SELECT 1");
-            story.sql(a, asked_for);
-            story.sql(who, "SHOW WARNINGS; CALL takes()");
-            story.command(who, Command::ResetConnection, b"");
-        }
-    });
 }

@@ -292,19 +292,6 @@ fn the_end_of_no_transaction_takes_no_backend() {
 }
 
 #[test]
-fn who_is_told_of_nothing_leaves_the_reports_of_others_alone() {
-    same_on_both("deferred_untold", 1, |story| {
-        let account = app().schema(&story.schema);
-        let told = story.join_as(&account);
-        let untold = story.join_as(&account.without(cap::SESSION_TRACK));
-        for end in ["COMMIT", "ROLLBACK"] {
-            story.all(untold, &["BEGIN", "DO 1", end]);
-            story.all(told, &["START TRANSACTION READ WRITE", end]);
-        }
-    });
-}
-
-#[test]
 fn who_begins_and_thinks_holds_no_backend() {
     for real in both_servers("deferred_idle") {
         if direct() {
@@ -402,36 +389,4 @@ fn it_can_be_switched_off() {
     assert!(format!("{refused:?}").contains("9501"), "{refused:?}");
     a.must("COMMIT");
     assert_eq!(b.value("SELECT 1"), "1");
-}
-
-#[test]
-fn a_count_that_only_its_backend_knows_is_not_lost() {
-    same_on_both("deferred_count", 1, |story| {
-        let who = story.join();
-        story.sql(who, "CREATE TABLE t (id INT)");
-        for edge in ["BEGIN", "COMMIT"] {
-            story.sql(who, "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1");
-            story.all(who, &[edge, "SELECT ROW_COUNT(), FOUND_ROWS()", "ROLLBACK"]);
-        }
-    });
-}
-
-/// GET DIAGNOSTICS of a condition that is not there leaves an error behind those of before.
-#[test]
-fn a_condition_that_is_absent_is_told_of_behind_a_begin() {
-    same_on_both("deferred_absent", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        for before in ["SELECT 1 / 0", "SELECT 1", "SELECT * FROM no_such_table"] {
-            for others in [false, true] {
-                story.all(a, &[before, "BEGIN"]);
-                if others {
-                    story.sql(b, "SELECT 1 / 0, 2 / 0");
-                }
-                let absent = "GET DIAGNOSTICS CONDITION 9 @absent = MESSAGE_TEXT";
-                story.all(a, &[absent, "SHOW WARNINGS", "SELECT @@warning_count"]);
-                story.command(a, Command::Ping, b"");
-                story.all(a, &[absent, "SHOW ERRORS", "ROLLBACK", "SHOW WARNINGS"]);
-            }
-        }
-    });
 }

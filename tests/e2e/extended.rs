@@ -6,51 +6,6 @@ use testkit::client::bulk_execution;
 use wire::capabilities::{EXTENDED_BULK, EXTENDED_OFFERED};
 use wire::command::Command;
 
-/// MariaDB's ROW_COUNT() is that of the last execution of a loop, and the OK has the total; a
-/// statement that takes all rows at once counts them all.
-#[test]
-fn rows_of_bulk_executions_are_counted_as_on_the_server() {
-    same("bulk_counts", 1, |story| {
-        let account = app().schema(&story.schema).extended(EXTENDED_BULK);
-        let (a, other) = (story.join_as(&account), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
-                "CREATE TABLE u (id INT PRIMARY KEY)",
-            ],
-        );
-        for (sql, known) in [
-            ("INSERT INTO t (id) VALUES (?)", true),
-            ("REPLACE INTO t (id) VALUES (?)", true),
-            ("INSERT IGNORE INTO t (id) VALUES (?)", true),
-            (
-                "INSERT INTO t (id) VALUES (?) ON DUPLICATE KEY UPDATE v = 1",
-                true,
-            ),
-            ("INSERT INTO u SELECT id FROM t WHERE id = ?", false),
-            ("UPDATE t SET v = 5 WHERE id = ?", false),
-            ("DELETE FROM t WHERE id = ?", false),
-        ] {
-            let statement = story.prepare(a, sql);
-            for ids in [["1", "2", "3"], ["3", "4", "5"]] {
-                let rows = ids.map(|id| [Some(id.as_bytes())]);
-                let rows = rows.each_ref().map(|row| &row[..]);
-                let bulk = bulk_execution(statement.id, true, &rows);
-                story.command(a, Command::StmtBulkExecute, &bulk);
-                story.sql(other, "SELECT 1");
-                if known {
-                    story.sql(a, "SELECT ROW_COUNT()");
-                } else {
-                    story.may_be_gone(a, "SELECT ROW_COUNT()");
-                }
-                story.command(a, Command::StmtBulkExecute, &bulk);
-                story.sql(a, "SELECT ROW_COUNT()");
-            }
-        }
-    });
-}
-
 /// A bulk execution of what asks about the statement before, which another backend ran, is refused:
 /// the answer differs from one row to the next.
 #[test]

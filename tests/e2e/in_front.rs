@@ -1,7 +1,6 @@
 //! What brings a backend into its client's session goes out with the client's command, whatever
 //! that is; where it fails, the command has not run.
 
-use crate::compare::same_on;
 use crate::restoring::{both, restored};
 use crate::world::{
     HOLD, app, binary, config, config_file, direct, fresh_schema, login, start_pool,
@@ -112,34 +111,6 @@ fn a_mixed_workload_costs_no_round_trip() {
         }
         let (all, front) = restored(&pool, statements);
         assert_eq!((all - all_then, front - front_then), (2, 0));
-    });
-}
-
-/// A procedure uses what its client has, and finds the client's counts.
-#[test]
-fn a_call_in_front_of_which_a_schema_is_set_is_answered_as_alone() {
-    both("call_in_front", |real, test| {
-        same_on(real, test, 2, |story| {
-            let schema = story.schema.clone();
-            let one = story.join_as(&app().schema(&schema));
-            let two = story.join_as(&app().schema("shop"));
-            for who in [one, two] {
-                story.all(
-                    who,
-                    &[
-                        "DROP PROCEDURE IF EXISTS tells",
-                        "CREATE PROCEDURE tells() SELECT DATABASE(), @mine",
-                        "SET @mine = CONCAT('of ', DATABASE())",
-                        "SELECT 1 UNION SELECT 2 UNION SELECT 3",
-                    ],
-                );
-            }
-            for who in [one, two] {
-                story.sql(who, "CALL tells()");
-                story.sql(who, "SELECT @mine, DATABASE()");
-                story.sql(who, "DROP PROCEDURE tells");
-            }
-        });
     });
 }
 

@@ -30,22 +30,6 @@ fn in_turns(story: &mut Story, sets: &[&str], probe: &str) {
 }
 
 #[test]
-fn values_that_are_together_longer_than_an_answer_keep_their_client() {
-    same_on_both("long_together", 2, |story| {
-        let sets = [
-            "SET @q = REPEAT('b', 9000000), @r = REPEAT('b', 9000000)",
-            "SET @s = REPEAT('s', 40000000), @v0 = 'short'",
-            "SET @q = 'short'",
-            "SELECT NULL, 7 INTO @r, @s",
-            "SET @q = REPEAT('b', 16777216)",
-            "SET @q = NULL",
-        ];
-        let probe = "SELECT LENGTH(@q), LENGTH(@r), LENGTH(@s), LEFT(MD5(@q), 8), LEFT(@v0, 9)";
-        in_turns(story, &sets, probe);
-    });
-}
-
-#[test]
 fn as_many_variables_as_follow_a_client_may_all_be_long() {
     same_on_both("many_long", 2, |story| {
         let probe = "SELECT LENGTH(@v0), LENGTH(@v9), LENGTH(@v111), LENGTH(@v255), LEFT(@v3, 9)";
@@ -56,38 +40,6 @@ fn as_many_variables_as_follow_a_client_may_all_be_long() {
             in_turns(story, &[&many(256, len), &many(256, 9)], probe);
         }
         in_turns(story, &[&many(257, 64 * KIB), &many(257, 9)], probe);
-    });
-}
-
-#[test]
-fn numbers_keep_their_types_beside_long_texts() {
-    same_on_both("numbers_beside", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        let nines = "9".repeat(65);
-        let sets = format!(
-            "SET @i = -5, @u = 18446744073709551615, @d = 1.50, @e = {nines}, \
-             @f = 0.123456789012345678901234567890, @g = -1.7976931348623157e308, \
-             @h = 2.2250738585072014e-308, @j = 1e100, @k = CAST(5 AS DECIMAL(65,0)), \
-             @l = 1/3, @m = '', @n = x'', @o = NULL, @p = 1.5, @p = NULL, @t = REPEAT('t', 129)"
-        );
-        let probe = "SELECT @i, @u, @d, @e, @f, @g, @h, @j, @k, @l, @m, @n, @p, @t";
-        for with in ["", ", @q = REPEAT('q', 70000)", ", @q = 'short'"] {
-            story.sql(a, &format!("{sets}{with}"));
-            story.all(
-                b,
-                &["SET @i = 'b', @d = 'b', @p = 'b', @o = 2.5", "SELECT @o"],
-            );
-            story.all(
-                a,
-                &[
-                    probe,
-                    "CREATE TEMPORARY TABLE t AS SELECT @d AS d, @g AS g, @k AS k",
-                ],
-            );
-            story.all(a, &["SHOW CREATE TABLE t", "SELECT d, g, k FROM t"]);
-            story.sql(a, "DROP TEMPORARY TABLE t");
-            story.sql(b, "SELECT @i, @d, @o");
-        }
     });
 }
 

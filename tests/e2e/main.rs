@@ -63,7 +63,6 @@ mod metrics;
 mod mysql;
 mod named;
 mod names;
-mod no_schema;
 mod oracle;
 mod otel;
 mod own_tls;

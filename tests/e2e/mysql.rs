@@ -5,61 +5,6 @@ use crate::world::{app, login, mysql, through};
 use wire::capabilities as cap;
 use wire::command::Command;
 
-#[test]
-fn transactions_are_reported_where_they_begin_and_end() {
-    let test = "transactions_are_reported_where_they_begin_and_end";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, test, 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (v INT)",
-                "BEGIN",
-                "INSERT INTO t VALUES (1)",
-            ],
-        );
-        story.all(a, &["COMMIT", "START TRANSACTION READ ONLY", "ROLLBACK"]);
-        story.all(
-            b,
-            &["SET autocommit = 0", "INSERT INTO t VALUES (2)", "COMMIT"],
-        );
-        story.all(
-            b,
-            &[
-                "SET autocommit = 1",
-                "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-            ],
-        );
-        story.all(
-            b,
-            &[
-                "TRUNCATE t",
-                "XA START 'reported'",
-                "XA END 'reported'",
-                "XA ROLLBACK 'reported'",
-            ],
-        );
-        story.all(b, &["LOCK TABLES t WRITE", "UNLOCK TABLES"]);
-    });
-}
-
-#[test]
-fn a_change_of_schema_counts_the_clients_own_warnings() {
-    let test = "a_change_of_schema_counts_the_clients_own_warnings";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, test, 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.sql(a, "SELECT 1 / 0");
-        story.sql(b, "SELECT 1");
-        story.command(a, Command::InitDb, b"shop");
-        story.sql(b, "SELECT 1 / 0, 2 / 0");
-        story.command(a, Command::InitDb, b"shop");
-        story.command(a, Command::Ping, b"");
-        story.sql(a, "SHOW WARNINGS");
-    });
-}
-
 /// What leaves conditions, or looks at them: MySQL counts those of the last statement in the OK of
 /// the commands that are no statements.
 const CONDITIONS: [&[&str]; 20] = [
@@ -130,84 +75,6 @@ fn commands_count_the_conditions_of_the_clients_last_statement() {
         story.command(a, Command::StmtReset, &name);
         story.command(a, Command::ResetConnection, b"");
         story.command(a, Command::Ping, b"");
-    });
-}
-
-/// COM_INIT_DB's OK counts what an error has brought with it, also of a client that is pinned.
-#[test]
-fn a_change_of_schema_counts_all_conditions_before_it() {
-    let test = "a_change_of_schema_counts_all_conditions_before_it";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, "init_counts", 3, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.sql(
-            a,
-            "CREATE FUNCTION warns() RETURNS INT DETERMINISTIC BEGIN DECLARE n INT; \
-             SELECT 1 / 0 INTO n; SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = 'own'; RETURN n; END",
-        );
-        for pins in [false, true] {
-            if pins {
-                story.sql(a, "DO GET_LOCK('init_counts', 1)");
-            }
-            for before in [
-                "SELECT $x",
-                "SELECT /*+ SET_VAR(no_such_variable = 1) */ no_such_column",
-                "SELECT warns(), no_such_column",
-                "SET @n = warns()",
-                "SELECT * FROM no_such_table",
-                "KILL QUERY CONNECTION_ID()",
-                "SELECT 1 / 0, 2 / 0",
-            ] {
-                story.sql(a, before);
-                story.command(a, Command::InitDb, b"init_counts");
-                story.sql(a, "SHOW WARNINGS");
-                story.sql(b, "SELECT 1 / 0, 2 / 0, 3 / 0");
-                story.sql(a, before);
-                story.command(a, Command::InitDb, b"shop");
-                story.command(a, Command::InitDb, b"init_counts");
-            }
-            story.all(a, &["SELECT warns()", "KILL QUERY CONNECTION_ID()"]);
-            story.command(a, Command::InitDb, b"shop");
-            story.command(a, Command::InitDb, b"init_counts");
-        }
-    });
-}
-
-/// The OK behind a GET DIAGNOSTICS of a condition that is not there counts its own error, whoever
-/// has the conditions of before.
-#[test]
-fn a_condition_that_is_not_there_counts_alone() {
-    let test = "a_condition_that_is_not_there_counts_alone";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, "condition_alone", 2, |story| {
-        let several = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
-        let (a, b) = (story.join_as(&several), story.join());
-        let fails = "CREATE PROCEDURE fails() SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'own'";
-        story.sql(a, fails);
-        for before in [
-            "SELECT 1 / 0",
-            "SELECT 1 / 0, 2 / 0",
-            "SELECT * FROM no_such_table",
-            "SELECT $x",
-            "CALL fails()",
-            "CALL fails(); SELECT 1",
-        ] {
-            for (between, pins) in [(false, false), (true, false), (false, true)] {
-                if pins {
-                    story.sql(a, "DO GET_LOCK('condition_alone', 1)");
-                }
-                story.sql(a, before);
-                if between {
-                    story.all(b, &["SELECT 1 / 0, 2 / 0, 3 / 0", "SELECT 1"]);
-                }
-                story.sql(a, "GET DIAGNOSTICS CONDITION 9 @absent = MESSAGE_TEXT");
-                story.command(a, Command::Ping, b"");
-                story.command(a, Command::InitDb, b"condition_alone");
-                story.command(a, Command::Ping, b"");
-                story.sql(a, "SHOW WARNINGS");
-                story.sql(a, "DO RELEASE_ALL_LOCKS()");
-            }
-        }
     });
 }
 
@@ -336,21 +203,6 @@ fn transactions_are_reported_once_each() {
                 }
                 story.late = false;
             }
-        }
-    });
-}
-
-/// The end of a prepared statement is a change of some state.
-#[test]
-fn a_deallocation_is_reported_as_a_change_of_state() {
-    let test = "a_deallocation_is_reported_as_a_change_of_state";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, "deallocation_told", 2, |story| {
-        let a = story.join();
-        for tracked in ["ON", "OFF"] {
-            let set = format!("SET session_track_state_change = {tracked}");
-            story.all(a, &[&set, "PREPARE p FROM 'SELECT 1'", "EXECUTE p"]);
-            story.all(a, &["DEALLOCATE PREPARE p", "DEALLOCATE PREPARE p"]);
         }
     });
 }

@@ -15,6 +15,7 @@ use wire::command::Command;
 use wire::status;
 
 const LONGLONG: u8 = 8;
+const VAR_STRING: u8 = 253;
 /// The arguments of an execution with one parameter: its type, if that is to be sent, and its
 /// bytes as they stand in the message.
 fn one(id: u32, kind: Option<u8>, value: &[u8]) -> Vec<u8> {
@@ -229,27 +230,6 @@ fn what_a_statement_leaves_is_its_clients() {
         story.execute(b, u32::MAX, &[]);
         story.sql(a, "SELECT @x");
         story.sql(b, "SELECT @x");
-    });
-}
-
-/// The SET in front of what is prepared ahead has counts of its own.
-#[test]
-fn counts_outlive_what_is_prepared_in_another_session() {
-    same_on_both("ps_counts", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.sql(a, "CREATE TABLE t (v INT)");
-        story.sql(a, "INSERT INTO t VALUES (1), (2)");
-        let counts = story.prepare(a, "SELECT ROW_COUNT(), FOUND_ROWS()").id;
-        // The backend that has it is taken.
-        story.sql(b, "BEGIN");
-        story.sql(b, "SELECT * FROM t");
-        story.sql(a, "SET sql_mode = ''");
-        story.sql(a, "SELECT * FROM t");
-        story.sql(a, "UPDATE t SET v = v + 1");
-        story.execute(a, counts, &[]);
-        story.execute(a, counts, &[]);
-        story.sql(a, "SELECT * FROM t");
-        story.execute(a, counts, &[]);
     });
 }
 
@@ -593,4 +573,35 @@ fn a_client_that_closes_no_statement_is_stopped_at_its_bound() {
         let id = client.prepare("SELECT 3").id;
         assert!(client.execute(id, &[], false).is_ok());
     }
+}
+
+#[test]
+fn long_data_goes_with_its_execution() {
+    same("ps_long", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let ids = [a, b].map(|who| story.prepare(who, "SELECT CONCAT(?, '!')").id);
+        let send = |story: &mut Story, who: usize, param: u8, data: &[u8]| {
+            let arguments = [&ids[who].to_le_bytes()[..], &[param, 0], data].concat();
+            story.command(who, Command::StmtSendLongData, &arguments);
+        };
+        send(story, a, 0, b"from a");
+        send(story, b, 0, b"from b");
+        send(story, a, 0, b", more");
+        story.sql(a, "SELECT 1");
+        for who in [a, b] {
+            let execute = one(ids[who], Some(VAR_STRING), b"");
+            story.command(who, Command::StmtExecute, &execute);
+            story.execute(who, ids[who], &[Some(b"in the message")]);
+        }
+        send(story, a, 0, b"dropped");
+        story.command(a, Command::StmtReset, &ids[a].to_le_bytes());
+        story.execute(a, ids[a], &[Some(b"kept")]);
+        // No such parameter: the execution says so, the next one is well again.
+        send(story, a, 9, b"x");
+        story.execute(a, ids[a], &[Some(b"with a mistake")]);
+        story.execute(a, ids[a], &[Some(b"without")]);
+        send(story, b, 0, &[b'y'; 300_000]);
+        let execute = one(ids[b], Some(VAR_STRING), b"");
+        story.command(b, Command::StmtExecute, &execute);
+    });
 }

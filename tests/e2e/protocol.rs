@@ -1,8 +1,8 @@
 //! Commands and forms of replies: each as the server itself has it.
 
 use crate::compare::{Story, same, same_on, same_on_both};
-use crate::world::{app, both_servers, direct, login, mysql, server, through};
-use testkit::real::{Flavour, skipped};
+use crate::world::{app, direct, login, mysql, server, through};
+use testkit::real::skipped;
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::capabilities as cap;
@@ -49,100 +49,6 @@ fn a_client_that_tracks_less_or_more_harms_nobody() {
     });
 }
 
-/// One backend for two clients: whoever is pinned makes the other wait in vain.
-#[test]
-fn what_a_client_tracks_is_its_own_affair() {
-    let test = "what_a_client_tracks_is_its_own_affair";
-    for real in both_servers(test) {
-        let isolation = match real.flavour() {
-            Flavour::MariaDb => "tx_isolation",
-            Flavour::MySql => "transaction_isolation",
-        };
-        same_on(real, "tracks_own", 1, |story| {
-            let (a, b) = (story.join(), story.join());
-            let as_drivers_do = format!(
-                "set autocommit=1,session_track_system_variables = \
-                 CONCAT(@@global.session_track_system_variables,',{isolation}'),\
-                 sql_mode=CONCAT(@@sql_mode,',STRICT_TRANS_TABLES'),NAMES utf8mb4"
-            );
-            let changes = |story: &mut Story, who| {
-                story.all(
-                    who,
-                    &[
-                        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
-                        "SET sql_mode = 'ANSI', time_zone = '+01:00'",
-                        "USE shop",
-                        "SELECT @@sql_mode, @@time_zone, DATABASE()",
-                        "SELECT @@session_track_system_variables IS NULL AS s",
-                        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-                        "USE tracks_own",
-                    ],
-                );
-            };
-            changes(story, a);
-            for set in [
-                &as_drivers_do[..],
-                "SET session_track_system_variables = 'sql_mode', session_track_schema = OFF",
-                "SET time_zone = '+02:00', session_track_system_variables = 'time_zone', \
-                 sql_mode = ''",
-                "SET session_track_system_variables = 'time_zone', time_zone = '+03:00'",
-                "SET session_track_system_variables = 'no_such_variable', sql_mode = 'ANSI'",
-                "SET session_track_state_change = 1",
-                "SET @@session.session_track_system_variables = ''",
-                "SET session_track_schema = 1, time_zone = 'No/Such'",
-                "SET session_track_schema = DEFAULT",
-            ] {
-                story.sql(a, set);
-                story.sql(
-                    a,
-                    "SELECT @@session_track_system_variables AS v, @@session_track_schema AS s",
-                );
-                changes(story, b);
-                changes(story, a);
-            }
-            story.command(a, Command::ResetConnection, b"");
-            changes(story, a);
-        });
-    }
-}
-
-/// The pool answers what its own connections have set otherwise: in the server's columns.
-#[test]
-fn what_a_client_tracks_is_shown_in_the_servers_columns() {
-    same_on_both("tracks_columns", 2, |story| {
-        story.columns = true;
-        let account = app().schema(&story.schema.clone());
-        let who = story.join_as(&account.with(cap::MULTI_STATEMENTS));
-        story.sql(
-            who,
-            "CREATE FUNCTION unknown_to_it() RETURNS INT DETERMINISTIC RETURN GET_LOCK('t', 0)",
-        );
-        for charset in ["utf8mb4", "gbk", "latin1"] {
-            story.sql(who, &format!("SET NAMES {charset}"));
-            for set in [
-                "session_track_schema = OFF",
-                "session_track_schema = ON",
-                "session_track_system_variables = 'autocommit,time_zone'",
-                "session_track_system_variables = ''",
-                "session_track_transaction_info = STATE",
-                "session_track_transaction_info = OFF",
-            ] {
-                story.sql(who, &format!("SET {set}"));
-                story.sql(
-                    who,
-                    "SELECT @@session_track_schema, @@session.session_track_state_change AS s, \
-                     @@session_track_schema + 1, @@session_track_system_variables, \
-                     CONCAT(@@local.session_track_system_variables, 'x'), \
-                     @@session_track_transaction_info",
-                );
-                // In each statement of a text, also beside code that nobody knows.
-                story.sql(who, "DO 1; SELECT @@session_track_transaction_info");
-                story.sql(who, "SELECT unknown_to_it(); SELECT @@session_track_schema");
-            }
-        }
-    });
-}
-
 #[test]
 fn statistics_is_a_line_of_text() {
     let Some(real) = server("statistics_is_a_line_of_text") else {
@@ -155,30 +61,6 @@ fn statistics_is_a_line_of_text() {
         other => panic!("{other:?}"),
     }
     assert_eq!(client.value("SELECT 1"), "1");
-}
-
-/// COM_STATISTICS leaves what the statement before it has counted, whoever has used its backend.
-#[test]
-fn statistics_leaves_a_count_to_its_client() {
-    same_on_both("statistics_count", 1, |story| {
-        let several = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
-        let (a, b) = (story.join_as(&several), story.join());
-        story.sql(a, "CREATE TABLE t (id INT)");
-        for before in ["INSERT INTO t VALUES (1), (2)", "SELECT 1", "DO 1"] {
-            for others in ["INSERT INTO t VALUES (1), (2), (3)", "DO 1", "SELECT 1"] {
-                for ask in ["SELECT ROW_COUNT()", "SELECT ROW_COUNT(); DO 1"] {
-                    story.all(a, &[before]);
-                    story.sql(b, others);
-                    story.unheard(a, Command::Statistics);
-                    story.sql(a, ask);
-                    story.sql(a, before);
-                    story.unheard(a, Command::Statistics);
-                    story.sql(b, others);
-                    story.sql(a, ask);
-                }
-            }
-        }
-    });
 }
 
 #[test]
@@ -295,25 +177,6 @@ fn a_thousand_pipelined_statements_are_answered_in_order() {
         assert_eq!(rows[0][0], i.to_string());
         assert_eq!(rows[0][1].len(), i);
     }
-}
-
-#[test]
-fn a_procedure_returns_all_its_result_sets() {
-    same("procedures", 4, |story| {
-        for who in join_all(story) {
-            story.all(
-                who,
-                &[
-                    "CREATE OR REPLACE PROCEDURE p(n INT) BEGIN SELECT n; SELECT n + 1, 'two'; END",
-                    "CREATE OR REPLACE PROCEDURE bad() BEGIN SELECT 1; SELECT * FROM missing; END",
-                    "CALL p(5)",
-                    "CALL bad()",
-                    "CALL missing()",
-                    "SELECT 1",
-                ],
-            );
-        }
-    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What servers report of a session's changes, and when: the trackers, told through the pool.
 
-use crate::compare::{Story, same, same_on_both};
+use crate::compare::{Story, same_on_both};
 use crate::world::{app, login, mysql_with_gtids, start_pool};
 use std::collections::BTreeSet;
 use testkit::reply::Outcome;
@@ -113,38 +113,6 @@ fn what_an_eof_cannot_report_comes_with_the_next_ok() {
     same_on_both("unreported", 2, tell);
 }
 
-/// An error says nothing of the transaction that its statement may have begun: what the pool then
-/// answers itself waits until the server has told.
-#[test]
-fn the_status_behind_an_error_is_known() {
-    let test = "the_status_behind_an_error";
-    let tell = |story: &mut Story| {
-        let admin = story.join();
-        story.sql(admin, "CREATE TABLE t (id INT PRIMARY KEY)");
-        story.sql(admin, "INSERT INTO t VALUES (1)");
-        for caps in [
-            0,
-            cap::DEPRECATE_EOF,
-            cap::DEPRECATE_EOF | cap::SESSION_TRACK,
-        ] {
-            let c = story.join_as(&app().schema(&story.schema).without(caps));
-            for sets in ["SET autocommit = 0", "SET autocommit = 1"] {
-                for (command, argument) in [(Command::SetOption, &[1, 0][..]), (Command::Ping, &[])]
-                {
-                    story.sql(c, sets);
-                    story.sql(c, "INSERT INTO t VALUES (1)");
-                    story.command(c, command, argument);
-                    story.sql(c, "SELECT * FROM missing");
-                    story.command(c, command, argument);
-                    story.sql(c, "ROLLBACK");
-                    story.command(c, command, argument);
-                }
-            }
-        }
-    };
-    same_on_both(test, 1, tell);
-}
-
 /// Whoever wants to hear no more of changes hears of that one, or does not, as from a server.
 #[test]
 fn the_last_report_of_a_tracker_comes_as_from_a_server() {
@@ -190,116 +158,6 @@ fn the_last_report_of_a_tracker_comes_as_from_a_server() {
     same_on_both("last_report", 2, tell);
 }
 
-/// To the servers GET DIAGNOSTICS changes no state, wherever it is answered.
-#[test]
-fn a_question_about_diagnostics_reports_no_change_of_state() {
-    let tell = |story: &mut Story| {
-        let asks = [
-            "GET DIAGNOSTICS @r = ROW_COUNT",
-            "GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER",
-            "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT",
-            "GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT",
-            "EXECUTE asks",
-        ];
-        for caps in [cap::DEPRECATE_EOF, 0] {
-            let account = app().schema(&story.schema).without(caps);
-            let [a, b] = [0; 2].map(|_| story.join_as(&account));
-            story.all(
-                a,
-                &[
-                    "CREATE TABLE t (a INT)",
-                    "SET session_track_state_change = ON",
-                    "PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'",
-                ],
-            );
-            // MySQL prepares none.
-            let binary =
-                (!story.mysql()).then(|| story.prepare(a, "GET DIAGNOSTICS @r = ROW_COUNT").id);
-            for before in [
-                "INSERT INTO t VALUES (1), (2)",
-                "SELECT 1 / 0 FROM t",
-                "SELECT * FROM missing",
-                "SET time_zone = '+03:00'",
-            ] {
-                for asks in asks {
-                    for elsewhere in [false, true] {
-                        story.sql(a, before);
-                        if elsewhere {
-                            story.sql(b, "SELECT 1");
-                        }
-                        story.sql(a, asks);
-                        story.may_be_gone(a, "SELECT ROW_COUNT()");
-                        story.sql(a, "DO 1");
-                    }
-                }
-            }
-            for elsewhere in [false, true] {
-                story.sql(a, "INSERT INTO t VALUES (1), (2)");
-                if elsewhere {
-                    story.sql(b, "SELECT 1");
-                }
-                if let Some(binary) = binary {
-                    story.execution_may_be_gone(a, binary);
-                }
-                story.sql(a, "DO 1");
-            }
-            story.sql(a, "DROP TABLE t");
-            for who in [a, b] {
-                story.command(who, Command::Quit, b"");
-            }
-        }
-    };
-    same_on_both("state_of_diagnostics", 1, tell);
-}
-
-/// The end of a prepared statement is a change of state to both servers; one that fails is none.
-#[test]
-fn a_deallocation_reports_a_change_of_state() {
-    let tell = |story: &mut Story| {
-        let texts = [
-            "SET session_track_state_change = ON",
-            "PREPARE s FROM 'SELECT 1'",
-            "DEALLOCATE PREPARE s",
-            "DEALLOCATE PREPARE s",
-            "PREPARE s FROM 'SELECT 1'",
-            "EXECUTE s",
-            "SELECT * FROM missing",
-            "DROP PREPARE s",
-            "DROP PREPARE s",
-            "PREPARE s FROM 'SELECT 1'",
-            "PREPARE s FROM 'SELEC 1'",
-            "DEALLOCATE PREPARE s",
-            "PREPARE s FROM 'SELECT 1'",
-            "PREPARE r FROM 'SELECT 2'",
-            "BEGIN",
-            "DEALLOCATE PREPARE s",
-            "INSERT INTO t VALUES (1)",
-            "DEALLOCATE PREPARE r",
-            "COMMIT",
-            "SET @text = 'SELECT 1'",
-            "PREPARE s FROM @text",
-            "DEALLOCATE PREPARE s",
-            "PREPARE s FROM 'SELECT 1'",
-            "PREPARE r FROM 'SELECT 2'; DEALLOCATE PREPARE s",
-            "DO 1",
-            "SET session_track_state_change = OFF",
-            "PREPARE s FROM 'SELECT 1'",
-            "DEALLOCATE PREPARE s",
-        ];
-        let admin = story.join();
-        story.sql(admin, "CREATE TABLE t (a INT) ENGINE = InnoDB");
-        for caps in [0, cap::DEPRECATE_EOF, cap::SESSION_TRACK] {
-            let account = app().schema(&story.schema).without(caps);
-            let who = story.join_as(&account.with(cap::MULTI_STATEMENTS));
-            // Of a server that may report nothing, MariaDB sets the flag all the same.
-            story.changes_alone = caps == cap::SESSION_TRACK;
-            story.all(who, &texts);
-            story.command(who, Command::Quit, b"");
-        }
-    };
-    same_on_both("end_of_prepared", 2, tell);
-}
-
 /// A SET of a tracker that asks about the statement before is answered wherever that has run.
 #[test]
 fn a_set_of_a_tracker_asks_about_the_statement_before() {
@@ -331,29 +189,4 @@ fn a_set_of_a_tracker_asks_about_the_statement_before() {
         }
         story.sql(admin, "DROP TABLE t");
     });
-}
-
-/// A client that hears of every variable hears of the trackers' own, too. MySQL has among all of
-/// them `statement_id`, which is each connection's.
-#[test]
-fn a_tracker_that_is_set_is_reported_to_who_is_told_of_all() {
-    let tell = |story: &mut Story| {
-        for set in [
-            "SET session_track_schema = OFF",
-            "SET session_track_schema = ON",
-            "SET session_track_state_change = OFF",
-            "SET session_track_transaction_info = 'OFF'",
-            "SET time_zone = '+02:00', session_track_schema = OFF",
-            "SET session_track_system_variables = '*'",
-            "SET session_track_system_variables = '*', session_track_schema = OFF",
-        ] {
-            for list in ["*", "autocommit"] {
-                let a = story.join();
-                let list = format!("SET session_track_system_variables = '{list}'");
-                story.all(a, &[&list, set, "SET time_zone = '+01:00'", "DO 1", set]);
-                story.command(a, Command::Quit, b"");
-            }
-        }
-    };
-    same("told_of_all", 2, tell);
 }

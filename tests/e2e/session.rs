@@ -7,67 +7,6 @@ use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-#[test]
-fn each_client_keeps_its_warnings() {
-    same("keeps_warnings", 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.sql(a, "SELECT 1/0");
-        story.sql(b, "SELECT CAST('x' AS SIGNED)");
-        story.sql(a, "SHOW WARNINGS");
-        story.sql(b, "SHOW WARNINGS");
-        story.sql(a, "SHOW WARNINGS");
-        story.sql(b, "SELECT COUNT(*) FROM mysql.proc WHERE 0");
-        story.sql(a, "SELECT * FROM missing");
-        story.sql(b, "SELECT 2");
-        story.sql(a, "SHOW WARNINGS");
-        story.sql(b, "SHOW WARNINGS");
-        story.sql(a, "DROP TABLE IF EXISTS no_such, no_such_either");
-        story.sql(b, "SELECT 3");
-        story.sql(a, "SHOW WARNINGS");
-    });
-}
-
-#[test]
-fn each_client_keeps_its_row_counts() {
-    same("keeps_counts", 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (v INT)",
-                "INSERT INTO t VALUES (1), (2), (3)",
-            ],
-        );
-        story.sql(b, "SELECT * FROM t WHERE v > 1");
-        story.sql(a, "SELECT ROW_COUNT()");
-        story.sql(b, "SELECT FOUND_ROWS()");
-        story.sql(a, "UPDATE t SET v = v + 1");
-        story.sql(b, "DELETE FROM t WHERE v = 4");
-        story.sql(a, "SELECT ROW_COUNT()");
-        story.sql(b, "SELECT ROW_COUNT()");
-        story.sql(a, "SELECT ROW_COUNT()");
-        story.sql(b, "SELECT FOUND_ROWS()");
-    });
-}
-
-#[test]
-fn rows_are_counted_beyond_a_limit() {
-    same("calc_found_rows", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (v INT)",
-                "INSERT INTO t VALUES (1), (2), (3)",
-            ],
-        );
-        story.sql(a, "SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1");
-        story.sql(b, "SELECT 1");
-        story.sql(a, "SELECT FOUND_ROWS()");
-        story.sql(b, "SELECT FOUND_ROWS()");
-    });
-}
-
 /// What only the backend of the statement before could tell is refused once, in words; from then
 /// on the client keeps a backend and gets its answers.
 #[test]

@@ -1,31 +1,6 @@
 //! What a session counts and gathers about itself, and settings of several statements in one text.
 
-use crate::compare::same_on_both;
 use crate::world::{app, login, mysql_with_gtids, server, start_pool};
-use wire::command::Command;
-
-#[test]
-fn counters_are_the_clients_own_from_flush_status_on() {
-    same_on_both("counts_of_sessions", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.sql(
-            a,
-            "CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
-        );
-        story.sql(a, "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)");
-        let read = "SHOW SESSION STATUS LIKE 'Handler_read_rnd_next'";
-        for _ in 0..2 {
-            story.sql(a, "FLUSH STATUS");
-            story.sql(b, "SELECT SUM(v) FROM t");
-            story.sql(a, "SELECT v FROM t ORDER BY v");
-            story.sql(b, "SELECT SUM(v) FROM t");
-            story.sql(a, read);
-        }
-        story.command(a, Command::ResetConnection, b"");
-        story.all(a, &["FLUSH STATUS", "SELECT 1"]);
-        story.sql(a, read);
-    });
-}
 
 #[test]
 fn flush_status_pins_by_its_name() {

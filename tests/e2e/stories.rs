@@ -1,7 +1,8 @@
-//! The stories of `tests/stories`, each file a test on each server (`testkit::story` has the format).
+//! The stories of `tests/stories`, each file a test on each server; `testkit::story` has the
+//! format.
 //!
-//! All stories of a file share their pools, one for each number of backends and set of settings, and
-//! a schema that is empty when each begins. `ONRAMP_STORY` names the story that is told, alone;
+//! All stories of a file share their pools, one for each number of backends and set of settings,
+//! and a schema that is empty when each begins. `ONRAMP_STORY` names the story that is told, alone;
 //! with `ONRAMP_LATE` set each step waits until the pool has asked what it wants to know about the
 //! one before.
 
@@ -39,10 +40,10 @@ macro_rules! stories {
 }
 
 stories! {
-    changes character_sets deferred_begin eof_packets mariadb_capabilities
-    mysql_only no_schema_capability pins prefix_commands prepared_statements protocol
-    query_attributes reset_connection restored_sessions sessions status_of_sessions
-    transactions variables
+    changes character_sets deferred_begin eof_packets long_user_variables mariadb_capabilities
+    mysql_only no_schema_capability older_warnings pins prefix_commands prepared_statements
+    protocol query_attributes reset_connection restored_sessions session_reports sessions
+    status_of_sessions transactions unset_user_variables variables
 }
 
 fn folder() -> std::path::PathBuf {
@@ -119,8 +120,8 @@ fn told_to_pool(real: &Real, schema: &str, story: &Story, pools: &mut Pools) -> 
     tell(&mut real.admin(), &pool.address, Some(pool), how)
 }
 
-/// Waits until the server has ended the connections of a story's clients: their locks and tables are
-/// gone then.
+/// Waits until the server has ended the connections of a story's clients: their locks and tables
+/// are gone then.
 fn await_no_client(admin: &mut Client, schema: &str) {
     let asks =
         format!("SELECT COUNT(*) FROM information_schema.processlist WHERE db LIKE '{schema}%'");

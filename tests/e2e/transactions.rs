@@ -1,37 +1,11 @@
 //! Transactions: their own backend, their isolation, their end.
 
-use crate::compare::{same, same_on_both};
+use crate::compare::same_on_both;
 use crate::world::{HOLD, app, both_servers, direct, fresh_schema, login, start_pool, through};
 use testkit::real::Flavour;
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
-
-#[test]
-fn a_deadlock_is_reported_and_its_victim_rolled_back() {
-    same("lock_waits", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
-                "INSERT INTO t VALUES (1, 0), (2, 0)",
-                "SET innodb_lock_wait_timeout = 1",
-            ],
-        );
-        story.sql(
-            b,
-            "SET innodb_lock_wait_timeout = 1, innodb_rollback_on_timeout = 0",
-        );
-        story.sql(b, "SET innodb_lock_wait_timeout = 1");
-        story.all(a, &["BEGIN", "UPDATE t SET v = 1 WHERE id = 1"]);
-        story.all(b, &["BEGIN", "UPDATE t SET v = 2 WHERE id = 2"]);
-        story.sql(b, "UPDATE t SET v = 2 WHERE id = 1");
-        story.all(b, &["SELECT v FROM t WHERE id = 2", "COMMIT"]);
-        story.all(a, &["UPDATE t SET v = 1 WHERE id = 2", "COMMIT"]);
-        story.sql(b, "SELECT * FROM t");
-    });
-}
 
 /// What the server has rolled back keeps its backend no longer, though an error does not say so.
 #[test]
@@ -124,63 +98,6 @@ fn trackers_tell_from_where_they_are_switched_on() {
             story.all(who, &[&tell, "SELECT v FROM t WHERE id = 1", "COMMIT"]);
             story.all(who, &["SELECT v FROM t WHERE id = 1", "COMMIT"]);
             story.command(who, Command::ResetConnection, b"");
-        }
-    });
-}
-
-/// ANALYZE TABLE ends a transaction with rows; the next one is told as by the server.
-#[test]
-fn a_transaction_behind_one_that_rows_have_ended_is_told() {
-    same_on_both("ended_by_rows", 2, |story| {
-        story.changes_alone = story.mysql();
-        let (a, other) = (story.join(), story.join());
-        story.sql(other, "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
-        for told in ["STATE", "CHARACTERISTICS", "OFF"] {
-            story.sql(a, &format!("SET session_track_transaction_info = {told}"));
-            for begin in ["BEGIN", "START TRANSACTION", "START TRANSACTION READ WRITE"] {
-                for inside in ["DO 1", "SELECT v FROM t", "UPDATE t SET v = 1 WHERE id = 9"] {
-                    story.all(a, &[begin, inside, "ANALYZE TABLE t", begin]);
-                    story.sql(other, "SELECT 1");
-                    story.all(a, &[inside, "ROLLBACK", "SHOW WARNINGS"]);
-                }
-            }
-        }
-    });
-}
-
-/// A transaction whose state is told from amid it on gives its backend back at its end, whatever is
-/// told of that.
-#[test]
-fn who_switches_trackers_on_amid_a_transaction_keeps_no_backend() {
-    same_on_both("trackers_given_back", 1, |story| {
-        story.changes_alone = story.mysql();
-        let account = app().schema(&story.schema);
-        let old = account.clone().without(cap::DEPRECATE_EOF);
-        let other = story.join();
-        story.sql(
-            other,
-            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
-        );
-        for account in [&account, &old] {
-            let who = story.join_as(account);
-            for told in ["STATE", "CHARACTERISTICS"] {
-                let tell = format!("SET session_track_transaction_info = {told}");
-                for (begin, then, end) in [
-                    ("BEGIN", "DO 1", "COMMIT"),
-                    ("BEGIN", "INSERT INTO t (v) VALUES (1)", "COMMIT"),
-                    ("START TRANSACTION", "SELECT v FROM t", "ROLLBACK"),
-                    (
-                        "SET autocommit = 0",
-                        "SELECT v FROM t",
-                        "SET autocommit = 1",
-                    ),
-                ] {
-                    story.all(who, &[begin, &tell, then, end]);
-                    story.sql(other, "SELECT 1");
-                    story.sql(who, "SET session_track_transaction_info = OFF");
-                    story.sql(other, "SELECT 2");
-                }
-            }
         }
     });
 }

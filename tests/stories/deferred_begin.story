@@ -84,3 +84,58 @@ a: DELETE FROM t
 a: ROLLBACK
 a: SELECT COUNT(*) FROM t
 a: DROP DATABASE $schema_other
+
+story who_is_told_of_nothing_leaves_the_reports_of_others_alone
+a joins without SESSION_TRACK
+a: BEGIN
+a: DO 1
+a: COMMIT
+b: START TRANSACTION READ WRITE
+b: COMMIT
+a: BEGIN
+a: DO 1
+a: ROLLBACK
+b: START TRANSACTION READ WRITE
+b: ROLLBACK
+
+story a_count_that_only_its_backend_knows_is_not_lost
+a: CREATE TABLE t (id INT)
+a: SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1
+a: BEGIN
+a: SELECT ROW_COUNT(), FOUND_ROWS()
+a: ROLLBACK
+a: SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1
+a: COMMIT
+a: SELECT ROW_COUNT(), FOUND_ROWS()
+a: ROLLBACK
+
+# GET DIAGNOSTICS of a condition that is not there leaves an error behind those of before.
+story a_condition_that_is_absent_is_told_of_behind_a_begin
+backends 2
+let probe = GET DIAGNOSTICS CONDITION 9 @absent = MESSAGE_TEXT
+for what:
+- 1 / 0
+- 1
+- * FROM no_such_table
+  a: SELECT $what
+  a: BEGIN
+  a: $probe
+  a: SHOW WARNINGS
+  a: SELECT @@warning_count
+  a ping
+  a: $probe
+  a: SHOW ERRORS
+  a: ROLLBACK
+  a: SHOW WARNINGS
+  a: SELECT $what
+  a: BEGIN
+  b: SELECT 1 / 0, 2 / 0
+  a: $probe
+  a: SHOW WARNINGS
+  a: SELECT @@warning_count
+  a ping
+  a: $probe
+  a: SHOW ERRORS
+  a: ROLLBACK
+  a: SHOW WARNINGS
+end

@@ -53,3 +53,201 @@ for value:
   c: SET @a = 1
   c: SELECT @a
 end
+
+# The status of what follows a procedure's own cursor says that one is open, and rows follow.
+story a_cursor_of_a_procedure_is_none_of_its_clients
+backends 2
+a joins with LOCAL_FILES+MULTI_STATEMENTS
+b joins with LOCAL_FILES+MULTI_STATEMENTS without DEPRECATE_EOF
+c joins with LOCAL_FILES+MULTI_STATEMENTS without SESSION_TRACK+DEPRECATE_EOF
+a: CREATE PROCEDURE opens() BEGIN DECLARE own CURSOR FOR SELECT 'stuff'; OPEN own; CLOSE own; \
+    SELECT 1 AS a, 2 AS b; SELECT 3 AS a, 4 AS b; END
+a: CREATE PROCEDURE leaves_open() BEGIN DECLARE own CURSOR FOR SELECT 'stuff'; OPEN own; SELECT 1; \
+    END
+a prepare p0: CALL opens()
+a: CALL opens()
+a execute p0 ()
+a execute p0 ()
+a: SELECT 8
+a prepare p1: CALL leaves_open()
+a: CALL leaves_open()
+a execute p1 ()
+a execute p1 ()
+a: SELECT 8
+a prepare p2: SELECT 7
+a: SELECT 7
+a execute p2 ()
+a execute p2 ()
+a: SELECT 8
+b prepare p0: CALL opens()
+b: CALL opens()
+b execute p0 ()
+b execute p0 ()
+b: SELECT 8
+b prepare p1: CALL leaves_open()
+b: CALL leaves_open()
+b execute p1 ()
+b execute p1 ()
+b: SELECT 8
+b prepare p2: SELECT 7
+b: SELECT 7
+b execute p2 ()
+b execute p2 ()
+b: SELECT 8
+c prepare p0: CALL opens()
+c: CALL opens()
+c execute p0 ()
+c execute p0 ()
+c: SELECT 8
+c prepare p1: CALL leaves_open()
+c: CALL leaves_open()
+c execute p1 ()
+c execute p1 ()
+c: SELECT 8
+c prepare p2: SELECT 7
+c: SELECT 7
+c execute p2 ()
+c execute p2 ()
+c: SELECT 8
+
+story flags_and_warnings_stand_in_front_of_the_rows
+backends 2
+let probe = SELECT b FROM t WHERE b = 1; SELECT b FROM t WHERE a = 1
+let probe2 = BEGIN; SELECT b FROM t WHERE a = 1; COMMIT; SELECT 1
+a joins with LOCAL_FILES+MULTI_STATEMENTS
+b joins with LOCAL_FILES+MULTI_STATEMENTS without DEPRECATE_EOF
+c joins with LOCAL_FILES+MULTI_STATEMENTS without SESSION_TRACK+DEPRECATE_EOF
+a: CREATE TABLE t (a INT PRIMARY KEY, b INT)
+a: INSERT INTO t VALUES (1, 1), (2, 2)
+a: CREATE PROCEDURE twice(OUT x INT) BEGIN SELECT 1; SELECT 2; SET x = 5; END
+a: SELECT 1; SELECT 2; SELECT 3
+a: $probe
+a: SELECT CAST('x' AS SIGNED); SHOW WARNINGS
+a: SELECT b FROM t WHERE b = 'x'
+a: SHOW WARNINGS
+a: CALL twice(@x)
+a: CALL twice(@x); SELECT @x
+a: SET autocommit = 0
+a: SELECT b FROM t WHERE b = 1
+a: SELECT b FROM t WHERE a = 1
+a: COMMIT
+a: SET autocommit = 1
+a: $probe2
+a: SELECT 1; SELECT * FROM missing; SELECT 2
+b: SELECT 1; SELECT 2; SELECT 3
+b: $probe
+b: SELECT CAST('x' AS SIGNED); SHOW WARNINGS
+b: SELECT b FROM t WHERE b = 'x'
+b: SHOW WARNINGS
+b: CALL twice(@x)
+b: CALL twice(@x); SELECT @x
+b: SET autocommit = 0
+b: SELECT b FROM t WHERE b = 1
+b: SELECT b FROM t WHERE a = 1
+b: COMMIT
+b: SET autocommit = 1
+b: $probe2
+b: SELECT 1; SELECT * FROM missing; SELECT 2
+c: SELECT 1; SELECT 2; SELECT 3
+c: $probe
+c: SELECT CAST('x' AS SIGNED); SHOW WARNINGS
+c: SELECT b FROM t WHERE b = 'x'
+c: SHOW WARNINGS
+c: CALL twice(@x)
+c: CALL twice(@x); SELECT @x
+c: SET autocommit = 0
+c: SELECT b FROM t WHERE b = 1
+c: SELECT b FROM t WHERE a = 1
+c: COMMIT
+c: SET autocommit = 1
+c: $probe2
+c: SELECT 1; SELECT * FROM missing; SELECT 2
+
+story out_parameters_of_a_prepared_call_are_marked
+backends 2
+let probe = SELECT b FROM (SELECT 1 b UNION SELECT 2) t WHERE b = ?
+a joins with LOCAL_FILES+MULTI_STATEMENTS
+b joins with LOCAL_FILES+MULTI_STATEMENTS without DEPRECATE_EOF
+c joins with LOCAL_FILES+MULTI_STATEMENTS without SESSION_TRACK+DEPRECATE_EOF
+a: CREATE PROCEDURE gives(OUT x INT, IN y INT) BEGIN SELECT y; SET x = y + 1; END
+a prepare p0: CALL gives(?, ?)
+a execute p0 (NULL, '5')
+a execute p0 (NULL, '6')
+a prepare p1: $probe
+a execute p1 ('1')
+b prepare p0: CALL gives(?, ?)
+b execute p0 (NULL, '5')
+b execute p0 (NULL, '6')
+b prepare p1: $probe
+b execute p1 ('1')
+c prepare p0: CALL gives(?, ?)
+c execute p0 (NULL, '5')
+c execute p0 (NULL, '6')
+c prepare p1: $probe
+c execute p1 ('1')
+
+# libmariadb reads the results of a CALL one by one, and asks for the next as the flags say. It
+# waits for ever, or takes the next answer for this one's, where they say otherwise.
+story results_of_calls_are_read_one_by_one
+backends 2
+let probe = CREATE PROCEDURE p(OUT text VARCHAR(19), IN v INT, INOUT w INT) BEGIN SET v = 300, \
+    text = 'an OUT parameter', w = 200; SELECT w, v, SUBSTRING(text, 4); END
+let probe2 = CREATE PROCEDURE p() BEGIN SELECT 1, 2, 3; SELECT 'foo'; INSERT INTO t VALUES (2); END
+a joins with LOCAL_FILES+MULTI_STATEMENTS
+b joins with LOCAL_FILES+MULTI_STATEMENTS without DEPRECATE_EOF
+c joins with LOCAL_FILES+MULTI_STATEMENTS without SESSION_TRACK+DEPRECATE_EOF
+a: CREATE TABLE t (a INT)
+a: DROP PROCEDURE IF EXISTS p
+a: $probe
+a prepare p0: CALL p(?, ?, ?)
+a execute p0 (NULL, '20', '30')
+a reset p0
+a execute p0 (NULL, '20', '30')
+a reset p0
+a: DROP PROCEDURE p
+a: $probe2
+a prepare p1: CALL p()
+a execute p1 ()
+a reset p1
+a: CALL p()
+a prepare p2: SELECT a FROM t
+a execute p2 ()
+a: SELECT 3; INSERT INTO t VALUES (4)
+a execute p2 ()
+a execute p1 ()
+a: DROP PROCEDURE IF EXISTS p
+a: $probe
+b prepare p0: CALL p(?, ?, ?)
+b execute p0 (NULL, '20', '30')
+b reset p0
+b execute p0 (NULL, '20', '30')
+b reset p0
+a: DROP PROCEDURE p
+a: $probe2
+b prepare p1: CALL p()
+b execute p1 ()
+b reset p1
+b: CALL p()
+b prepare p2: SELECT a FROM t
+b execute p2 ()
+b: SELECT 3; INSERT INTO t VALUES (4)
+b execute p2 ()
+b execute p1 ()
+a: DROP PROCEDURE IF EXISTS p
+a: $probe
+c prepare p0: CALL p(?, ?, ?)
+c execute p0 (NULL, '20', '30')
+c reset p0
+c execute p0 (NULL, '20', '30')
+c reset p0
+a: DROP PROCEDURE p
+a: $probe2
+c prepare p1: CALL p()
+c execute p1 ()
+c reset p1
+c: CALL p()
+c prepare p2: SELECT a FROM t
+c execute p2 ()
+c: SELECT 3; INSERT INTO t VALUES (4)
+c execute p2 ()
+c execute p1 ()

@@ -125,3 +125,30 @@ b: SHOW WARNINGS
 b prepare p1: SELECT j, u, ? FROM t
 b execute p1 ('x')
 b command 0x04: t\x00
+
+# MariaDB's ROW_COUNT() is that of the last execution of a loop, and the OK has the total; a
+# statement that takes all rows at once counts them all.
+story rows_of_bulk_executions_are_counted_as_on_the_server
+a joins extended 0x4
+a: CREATE TABLE t (id INT PRIMARY KEY, v INT)
+a: CREATE TABLE u (id INT PRIMARY KEY)
+for what, who, what2:
+- p0: INSERT INTO t (id) VALUES (?) | p0 | )
+- p1: REPLACE INTO t (id) VALUES (?) | p1 | )
+- p2: INSERT IGNORE INTO t (id) VALUES (?) | p2 | )
+- p3: INSERT INTO t (id) VALUES (?) ON DUPLICATE KEY UPDATE v = 1 | p3 | )
+- p4: INSERT INTO u SELECT id FROM t WHERE id = ? | p4 | ) => or error 1235
+- p5: UPDATE t SET v = 5 WHERE id = ? | p5 | ) => or error 1235
+- p6: DELETE FROM t WHERE id = ? | p6 | ) => or error 1235
+  a prepare $what
+  a sends $who 0xfa: \x80\x00\xfd\x00\x00\x011\x00\x012\x00\x013
+  b: SELECT 1
+  a: SELECT ROW_COUNT($what2
+  a sends $who 0xfa: \x80\x00\xfd\x00\x00\x011\x00\x012\x00\x013
+  a: SELECT ROW_COUNT()
+  a sends $who 0xfa: \x80\x00\xfd\x00\x00\x013\x00\x014\x00\x015
+  b: SELECT 1
+  a: SELECT ROW_COUNT($what2
+  a sends $who 0xfa: \x80\x00\xfd\x00\x00\x013\x00\x014\x00\x015
+  a: SELECT ROW_COUNT()
+end

@@ -19,3 +19,172 @@ b: SELECT 'b'
 b: SET time_zone = '+01:00'
 a: SELECT 'a'
 b: SELECT 'b'
+
+story transactions_are_reported_where_they_begin_and_end
+only mysql
+a: CREATE TABLE t (v INT)
+a: BEGIN
+a: INSERT INTO t VALUES (1)
+a: COMMIT
+a: START TRANSACTION READ ONLY
+a: ROLLBACK
+b: SET autocommit = 0
+b: INSERT INTO t VALUES (2)
+b: COMMIT
+b: SET autocommit = 1
+b: START TRANSACTION WITH CONSISTENT SNAPSHOT
+b: TRUNCATE t
+b: XA START 'reported'
+b: XA END 'reported'
+b: XA ROLLBACK 'reported'
+b: LOCK TABLES t WRITE
+b: UNLOCK TABLES
+
+story a_change_of_schema_counts_the_clients_own_warnings
+only mysql
+a: SELECT 1 / 0
+b: SELECT 1
+a init_db: shop
+b: SELECT 1 / 0, 2 / 0
+a init_db: shop
+a ping
+a: SHOW WARNINGS
+
+# COM_INIT_DB's OK counts what an error has brought with it, also of a client that is pinned.
+story a_change_of_schema_counts_all_conditions_before_it
+only mysql
+backends 3
+for sql:
+- CREATE FUNCTION warns() RETURNS INT DETERMINISTIC BEGIN DECLARE n INT; SELECT 1 / 0 INTO n; \
+    SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = 'own'; RETURN n; END
+- DO GET_LOCK('$schema', 1)
+  a: $sql
+  a bytes: SELECT \x24x
+  a init_db: $schema
+  a: SHOW WARNINGS
+  b: SELECT 1 / 0, 2 / 0, 3 / 0
+  a bytes: SELECT \x24x
+  for sql2:
+  - SELECT /*+ SET_VAR(no_such_variable = 1) */ no_such_column
+  - SELECT warns(), no_such_column
+  - SET @n = warns()
+  - SELECT * FROM no_such_table
+  - KILL QUERY CONNECTION_ID()
+  - SELECT 1 / 0, 2 / 0
+    a init_db: shop
+    a init_db: $schema
+    a: $sql2
+    a init_db: $schema
+    a: SHOW WARNINGS
+    b: SELECT 1 / 0, 2 / 0, 3 / 0
+    a: $sql2
+  end
+  a init_db: shop
+  a init_db: $schema
+  a: SELECT warns()
+  a: KILL QUERY CONNECTION_ID()
+  a init_db: shop
+  a init_db: $schema
+end
+
+# The OK behind a GET DIAGNOSTICS of a condition that is not there counts its own error, whoever
+# has the conditions of before.
+story a_condition_that_is_not_there_counts_alone
+only mysql
+backends 2
+let probe = GET DIAGNOSTICS CONDITION 9 @absent = MESSAGE_TEXT
+a joins with MULTI_STATEMENTS
+a: CREATE PROCEDURE fails() SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'own'
+for what:
+- 1 / 0
+- 1 / 0, 2 / 0
+- * FROM no_such_table
+  a: SELECT $what
+  a: $probe
+  a ping
+  a init_db: $schema
+  a ping
+  a: SHOW WARNINGS
+  a: DO RELEASE_ALL_LOCKS()
+  a: SELECT $what
+  b: SELECT 1 / 0, 2 / 0, 3 / 0
+  b: SELECT 1
+  a: $probe
+  a ping
+  a init_db: $schema
+  a ping
+  a: SHOW WARNINGS
+  a: DO RELEASE_ALL_LOCKS()
+  a: DO GET_LOCK('$schema', 1)
+  a: SELECT $what
+  a: $probe
+  a ping
+  a init_db: $schema
+  a ping
+  a: SHOW WARNINGS
+  a: DO RELEASE_ALL_LOCKS()
+end
+a bytes: SELECT \x24x
+a: $probe
+a ping
+a init_db: $schema
+a ping
+a: SHOW WARNINGS
+a: DO RELEASE_ALL_LOCKS()
+a bytes: SELECT \x24x
+b: SELECT 1 / 0, 2 / 0, 3 / 0
+b: SELECT 1
+a: $probe
+a ping
+a init_db: $schema
+a ping
+a: SHOW WARNINGS
+a: DO RELEASE_ALL_LOCKS()
+a: DO GET_LOCK('$schema', 1)
+a bytes: SELECT \x24x
+for what:
+-
+- ; SELECT 1
+  for round:
+  - 1
+  - 2
+    a: $probe
+    a ping
+    a init_db: $schema
+    a ping
+    a: SHOW WARNINGS
+    a: DO RELEASE_ALL_LOCKS()
+    a: CALL fails()$what
+  end
+  b: SELECT 1 / 0, 2 / 0, 3 / 0
+  b: SELECT 1
+  a: $probe
+  a ping
+  a init_db: $schema
+  a ping
+  a: SHOW WARNINGS
+  a: DO RELEASE_ALL_LOCKS()
+  a: DO GET_LOCK('$schema', 1)
+  a: CALL fails()$what
+end
+a: $probe
+a ping
+a init_db: $schema
+a ping
+a: SHOW WARNINGS
+a: DO RELEASE_ALL_LOCKS()
+
+# The end of a prepared statement is a change of some state.
+story a_deallocation_is_reported_as_a_change_of_state
+only mysql
+backends 2
+a: SET session_track_state_change = ON
+a: PREPARE p FROM 'SELECT 1'
+a: EXECUTE p
+a: DEALLOCATE PREPARE p
+a: DEALLOCATE PREPARE p
+a: SET session_track_state_change = OFF
+a: PREPARE p FROM 'SELECT 1'
+a: EXECUTE p
+a: DEALLOCATE PREPARE p
+a: DEALLOCATE PREPARE p

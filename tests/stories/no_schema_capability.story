@@ -37,3 +37,48 @@ b: START TRANSACTION
 b: COMMIT
 b: ROLLBACK
 b: SET autocommit = 1
+
+story what_clears_conditions_needs_no_schema
+only mariadb
+a joins with NO_SCHEMA
+b joins no_schema with NO_SCHEMA
+c joins with NO_SCHEMA
+a: SELECT CAST('x' AS SIGNED)
+b: SHOW WARNINGS
+b: SELECT 1 FROM t
+c: SHOW ERRORS
+c: SELECT 1 UNION SELECT 2
+a: SELECT CAST('x' AS SIGNED)
+c: SELECT FOUND_ROWS()
+
+# The counts behind each kind of statement where the conditions of another client were cleared in
+# front of it, also as the first of a session.
+story counts_stay_where_conditions_were_cleared
+a joins with NO_SCHEMA
+a: CREATE TABLE t (v INT)
+for who, sql:
+- b | SHOW COLUMNS FROM t
+- c | DESCRIBE no_such_table
+- d | SHOW TABLES
+- e | SHOW CREATE TABLE no_such_table
+- f | SELECT no_such_column
+- g | SELECT 1 UNION SELECT 2
+- h | INSERT INTO t VALUES (1), (2)
+- i | UPDATE t SET v = 1
+- j | SELECT v, ROW_COUNT() FROM t LIMIT 1
+- k | DO 1
+- l | SELECT FROM
+  $who joins with NO_SCHEMA
+  for round:
+  - 1
+  - 2
+    a: SELECT CAST('x' AS SIGNED)
+    $who: $sql
+    $who: SELECT ROW_COUNT()
+    a: SELECT CAST('x' AS SIGNED)
+    $who: $sql
+    $who: SELECT FOUND_ROWS()
+  end
+  a: SELECT v FROM t
+end
+a: DROP TABLE t

@@ -169,3 +169,22 @@ for what:
   c: SELECT DATABASE()
   c: SET sql_mode = ''
 end
+
+# A procedure uses what its client has, and finds the client's counts.
+story a_call_in_front_of_which_a_schema_is_set_is_answered_as_alone
+backends 2
+a joins schema 'shop'
+b: DROP PROCEDURE IF EXISTS tells
+b: CREATE PROCEDURE tells() SELECT DATABASE(), @mine
+b: SET @mine = CONCAT('of ', DATABASE())
+b: SELECT 1 UNION SELECT 2 UNION SELECT 3
+a: DROP PROCEDURE IF EXISTS tells
+a: CREATE PROCEDURE tells() SELECT DATABASE(), @mine
+a: SET @mine = CONCAT('of ', DATABASE())
+a: SELECT 1 UNION SELECT 2 UNION SELECT 3
+b: CALL tells()
+b: SELECT @mine, DATABASE()
+b: DROP PROCEDURE tells
+a: CALL tells()
+a: SELECT @mine, DATABASE()
+a: DROP PROCEDURE tells

@@ -158,3 +158,164 @@ a execute p0 ('x')
 b execute p0 ('y')
 a execute p0 ('x')
 b execute p0 ('y')
+
+# One backend for two clients: whoever is pinned makes the other wait in vain.
+story what_a_client_tracks_is_its_own_affair
+let probe = SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE
+let probe2 = SELECT @@session_track_system_variables IS NULL AS s
+let probe3 = SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ
+a: $probe
+a: SET sql_mode = 'ANSI', time_zone = '+01:00'
+a: USE shop
+a: SELECT @@sql_mode, @@time_zone, DATABASE()
+a: $probe2
+a: $probe3
+a: USE $schema
+if mariadb
+  a: set autocommit=1,session_track_system_variables = \
+      CONCAT(@@global.session_track_system_variables,',tx_isolation'),sql_mode=CONCAT(@@sql_mode,',STRICT_TRANS_TABLES'),NAMES utf8mb4
+end
+if mysql
+  a: set autocommit=1,session_track_system_variables = \
+      CONCAT(@@global.session_track_system_variables,',transaction_isolation'),sql_mode=CONCAT(@@sql_mode,',STRICT_TRANS_TABLES'),NAMES utf8mb4
+end
+for what:
+- session_track_system_variables = 'sql_mode', session_track_schema = OFF
+- time_zone = '+02:00', session_track_system_variables = 'time_zone', sql_mode = ''
+- session_track_system_variables = 'time_zone', time_zone = '+03:00'
+- session_track_system_variables = 'no_such_variable', sql_mode = 'ANSI'
+- session_track_state_change = 1
+- @@session.session_track_system_variables = ''
+- session_track_schema = 1, time_zone = 'No/Such'
+- session_track_schema = DEFAULT
+  a: SELECT @@session_track_system_variables AS v, @@session_track_schema AS s
+  b: $probe
+  b: SET sql_mode = 'ANSI', time_zone = '+01:00'
+  b: USE shop
+  b: SELECT @@sql_mode, @@time_zone, DATABASE()
+  b: $probe2
+  b: $probe3
+  b: USE $schema
+  a: $probe
+  a: SET sql_mode = 'ANSI', time_zone = '+01:00'
+  a: USE shop
+  a: SELECT @@sql_mode, @@time_zone, DATABASE()
+  a: $probe2
+  a: $probe3
+  a: USE $schema
+  a: SET $what
+end
+a: SELECT @@session_track_system_variables AS v, @@session_track_schema AS s
+b: $probe
+b: SET sql_mode = 'ANSI', time_zone = '+01:00'
+b: USE shop
+b: SELECT @@sql_mode, @@time_zone, DATABASE()
+b: $probe2
+b: $probe3
+b: USE $schema
+a: $probe
+a: SET sql_mode = 'ANSI', time_zone = '+01:00'
+a: USE shop
+a: SELECT @@sql_mode, @@time_zone, DATABASE()
+a: $probe2
+a: $probe3
+a: USE $schema
+a reset
+a: $probe
+a: SET sql_mode = 'ANSI', time_zone = '+01:00'
+a: USE shop
+a: SELECT @@sql_mode, @@time_zone, DATABASE()
+a: $probe2
+a: $probe3
+a: USE $schema
+
+# The pool answers what its own connections have set otherwise: in the server's columns.
+story what_a_client_tracks_is_shown_in_the_servers_columns
+backends 2
+a joins with MULTI_STATEMENTS
+a: CREATE FUNCTION unknown_to_it() RETURNS INT DETERMINISTIC RETURN GET_LOCK('t', 0)
+for what:
+- utf8mb4
+- gbk
+- latin1
+  a: SET NAMES $what
+  for what2:
+  - session_track_schema = OFF
+  - session_track_schema = ON
+  - session_track_system_variables = 'autocommit,time_zone'
+  - session_track_system_variables = ''
+  - session_track_transaction_info = STATE
+  - session_track_transaction_info = OFF
+    a: SET $what2
+    a: SELECT @@session_track_schema, @@session.session_track_state_change AS s, \
+        @@session_track_schema + 1, @@session_track_system_variables, \
+        CONCAT(@@local.session_track_system_variables, 'x'), @@session_track_transaction_info
+    # In each statement of a text, also beside code that nobody knows.
+    a: DO 1; SELECT @@session_track_transaction_info
+    a: SELECT unknown_to_it(); SELECT @@session_track_schema
+  end
+end
+
+# COM_STATISTICS leaves what the statement before it has counted, whoever has used its backend.
+story statistics_leaves_a_count_to_its_client
+a joins with MULTI_STATEMENTS
+a: CREATE TABLE t (id INT)
+for sql, sql2:
+- INSERT INTO t VALUES (1), (2) | INSERT INTO t VALUES (1), (2), (3)
+- INSERT INTO t VALUES (1), (2) | DO 1
+- INSERT INTO t VALUES (1), (2) | SELECT 1
+- SELECT 1 | INSERT INTO t VALUES (1), (2), (3)
+- SELECT 1 | DO 1
+- SELECT 1 | SELECT 1
+- DO 1 | INSERT INTO t VALUES (1), (2), (3)
+- DO 1 | DO 1
+- DO 1 | SELECT 1
+  a: $sql
+  b: $sql2
+  a statistics
+  a: SELECT ROW_COUNT()
+  a: $sql
+  a statistics
+  b: $sql2
+  a: SELECT ROW_COUNT()
+  a: $sql
+  b: $sql2
+  a statistics
+  a: SELECT ROW_COUNT(); DO 1
+  a: $sql
+  a statistics
+  b: $sql2
+  a: SELECT ROW_COUNT(); DO 1
+end
+
+story a_procedure_returns_all_its_result_sets
+backends 4
+let probe = CREATE OR REPLACE PROCEDURE p(n INT) BEGIN SELECT n; SELECT n + 1, 'two'; END
+let probe2 = CREATE OR REPLACE PROCEDURE bad() BEGIN SELECT 1; SELECT * FROM missing; END
+a joins without DEPRECATE_EOF
+b joins without SESSION_TRACK
+c joins without PLUGIN_AUTH_LENENC_DATA+SESSION_TRACK+DEPRECATE_EOF
+d: $probe
+d: $probe2
+d: CALL p(5)
+d: CALL bad()
+d: CALL missing()
+d: SELECT 1
+a: $probe
+a: $probe2
+a: CALL p(5)
+a: CALL bad()
+a: CALL missing()
+a: SELECT 1
+b: $probe
+b: $probe2
+b: CALL p(5)
+b: CALL bad()
+b: CALL missing()
+b: SELECT 1
+c: $probe
+c: $probe2
+c: CALL p(5)
+c: CALL bad()
+c: CALL missing()
+c: SELECT 1

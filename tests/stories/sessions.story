@@ -259,3 +259,36 @@ a: SET NAMES latin1
 a: SET sql_select_limit = DEFAULT
 a: SELECT LAST_INSERT_ID()
 a: SELECT @@character_set_client
+
+story each_client_keeps_its_warnings
+a: SELECT 1/0
+b: SELECT CAST('x' AS SIGNED)
+a, b: SHOW WARNINGS
+a: SHOW WARNINGS
+b: SELECT COUNT(*) FROM mysql.proc WHERE 0
+a: SELECT * FROM missing
+b: SELECT 2
+a, b: SHOW WARNINGS
+a: DROP TABLE IF EXISTS no_such, no_such_either
+b: SELECT 3
+a: SHOW WARNINGS
+
+story each_client_keeps_its_row_counts
+a: CREATE TABLE t (v INT)
+a: INSERT INTO t VALUES (1), (2), (3)
+b: SELECT * FROM t WHERE v > 1
+a: SELECT ROW_COUNT()
+b: SELECT FOUND_ROWS()
+a: UPDATE t SET v = v + 1
+b: DELETE FROM t WHERE v = 4
+a, b: SELECT ROW_COUNT()
+a: SELECT ROW_COUNT()
+b: SELECT FOUND_ROWS()
+
+story rows_are_counted_beyond_a_limit
+backends 2
+a: CREATE TABLE t (v INT)
+a: INSERT INTO t VALUES (1), (2), (3)
+a: SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1
+b: SELECT 1
+a, b: SELECT FOUND_ROWS()

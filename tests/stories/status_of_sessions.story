@@ -27,3 +27,23 @@ b: SET profiling = OFF
 b: SET profiling_history_size = DEFAULT
 b: SHOW PROFILES
 a: SELECT @@profiling, @@profiling_history_size
+
+story counters_are_the_clients_own_from_flush_status_on
+backends 2
+let probe = SHOW SESSION STATUS LIKE 'Handler_read_rnd_next'
+a: CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB
+a: INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)
+a: FLUSH STATUS
+b: SELECT SUM(v) FROM t
+a: SELECT v FROM t ORDER BY v
+b: SELECT SUM(v) FROM t
+a: $probe
+a: FLUSH STATUS
+b: SELECT SUM(v) FROM t
+a: SELECT v FROM t ORDER BY v
+b: SELECT SUM(v) FROM t
+a: $probe
+a reset
+a: FLUSH STATUS
+a: SELECT 1
+a: $probe

@@ -990,3 +990,142 @@ for name, what:
   end
   a: SET SESSION $name = DEFAULT
 end
+
+# A literal may hold bytes that are no text of its character set; no introducer takes them.
+story a_user_variable_may_hold_what_is_no_text
+backends 2
+let probe = SELECT HEX(@a), CHARSET(@a), HEX(@b), CHARSET(@b)
+a: SET NAMES utf8mb3
+for sql:
+- SET @a = '😀'
+- SELECT '😀' INTO @b
+- SET @a = 'x', @b = 'é'
+  a: $sql
+  b: SET @a = 1
+  a: $probe
+  a: $sql
+  b: SET @b = 'own'
+  a: $probe
+end
+a: SET NAMES utf8mb4
+a bytes: SET @a = \'\xff\xfe\'
+b: SET @a = 2
+a: $probe
+
+# Which GTIDs are told is a variable as any other; what else a client is told stays.
+story who_asks_for_gtids_is_told_nothing_else_besides
+only mysql
+for what:
+- session_track_gtids = OWN_GTID
+- @@session.session_track_gtids = 'OFF', div_precision_increment = 6
+- SESSION session_track_gtids = DEFAULT
+- session_track_gtids = OWN_GTID, session_track_schema = ON
+  a: SET $what
+  b: SET transaction_alloc_block_size = 2048
+  b: SELECT @@session_track_gtids
+  a: SELECT @@session_track_gtids, @@session_track_system_variables
+  a: SET time_zone = '+01:00', div_precision_increment = 5
+end
+
+story user_variables_of_every_name_follow_their_clients
+let probe = SELECT LEFT(@`a b`, 9), LEFT(@`a b `, 9), LEFT(@x, 9), LEFT(@`q``r`, 9), LEFT(@e, 9)
+a, b multi on
+a: SET @`a b` = 1, @'x' = 2, @`q``r` = 3
+for sql, what:
+- SET @"x" = 20 | é = 4
+- SET @e = 21 | `É` = 5, @e = 6
+- SELECT 22, 23 INTO @`é`, @`q``r` | `a b ` = 7
+- SET NAMES latin1 | `a b` = NULL, @`é` = NULL
+  b, a: $probe
+  b: $sql
+  b, a: $probe
+  a: SET @$what
+end
+b, a: $probe
+b, a: $probe
+a: SET @`a b` = 8, @`no\such` = 9
+b, a: $probe
+b, a: $probe
+a reset
+b, a: $probe
+c: SET @é = 1
+c, d: SELECT LEFT(@é, 9), LEFT(@`É`, 9), LEFT(@e, 9)
+d: SET @`É` = 2
+c, d: SELECT LEFT(@é, 9), LEFT(@`É`, 9), LEFT(@e, 9)
+
+story long_and_many_user_variables_follow_their_clients
+let probe = SELECT LENGTH(@a), LEFT(MD5(@a), 8), LEFT(@b, 9), LEFT(@v199, 9)
+a, b multi on
+a: SET @a = REPEAT('x', 1000)
+b, a: $probe
+b: SET @a = REPEAT('z', 513)
+b, a: $probe
+a: SET @a = REPEAT('é', 30000), @b = 1
+b, a: $probe
+b: SET @b = 2
+b, a: $probe
+a: SET @v0 = 0, @v1 = 1, @v2 = 2, @v3 = 3, @v4 = 4, @v5 = 5, @v6 = 6, @v7 = 7, @v8 = 8, @v9 = 9, \
+    @v10 = 10, @v11 = 11, @v12 = 12, @v13 = 13, @v14 = 14, @v15 = 15, @v16 = 16, @v17 = 17, @v18 = \
+    18, @v19 = 19, @v20 = 20, @v21 = 21, @v22 = 22, @v23 = 23, @v24 = 24, @v25 = 25, @v26 = 26, \
+    @v27 = 27, @v28 = 28, @v29 = 29, @v30 = 30, @v31 = 31, @v32 = 32, @v33 = 33, @v34 = 34, @v35 = \
+    35, @v36 = 36, @v37 = 37, @v38 = 38, @v39 = 39, @v40 = 40, @v41 = 41, @v42 = 42, @v43 = 43, \
+    @v44 = 44, @v45 = 45, @v46 = 46, @v47 = 47, @v48 = 48, @v49 = 49, @v50 = 50, @v51 = 51, @v52 = \
+    52, @v53 = 53, @v54 = 54, @v55 = 55, @v56 = 56, @v57 = 57, @v58 = 58, @v59 = 59, @v60 = 60, \
+    @v61 = 61, @v62 = 62, @v63 = 63, @v64 = 64, @v65 = 65, @v66 = 66, @v67 = 67, @v68 = 68, @v69 = \
+    69, @v70 = 70, @v71 = 71, @v72 = 72, @v73 = 73, @v74 = 74, @v75 = 75, @v76 = 76, @v77 = 77, \
+    @v78 = 78, @v79 = 79, @v80 = 80, @v81 = 81, @v82 = 82, @v83 = 83, @v84 = 84, @v85 = 85, @v86 = \
+    86, @v87 = 87, @v88 = 88, @v89 = 89, @v90 = 90, @v91 = 91, @v92 = 92, @v93 = 93, @v94 = 94, \
+    @v95 = 95, @v96 = 96, @v97 = 97, @v98 = 98, @v99 = 99, @v100 = 100, @v101 = 101, @v102 = 102, \
+    @v103 = 103, @v104 = 104, @v105 = 105, @v106 = 106, @v107 = 107, @v108 = 108, @v109 = 109, \
+    @v110 = 110, @v111 = 111, @v112 = 112, @v113 = 113, @v114 = 114, @v115 = 115, @v116 = 116, \
+    @v117 = 117, @v118 = 118, @v119 = 119, @v120 = 120, @v121 = 121, @v122 = 122, @v123 = 123, \
+    @v124 = 124, @v125 = 125, @v126 = 126, @v127 = 127, @v128 = 128, @v129 = 129, @v130 = 130, \
+    @v131 = 131, @v132 = 132, @v133 = 133, @v134 = 134, @v135 = 135, @v136 = 136, @v137 = 137, \
+    @v138 = 138, @v139 = 139, @v140 = 140, @v141 = 141, @v142 = 142, @v143 = 143, @v144 = 144, \
+    @v145 = 145, @v146 = 146, @v147 = 147, @v148 = 148, @v149 = 149, @v150 = 150, @v151 = 151, \
+    @v152 = 152, @v153 = 153, @v154 = 154, @v155 = 155, @v156 = 156, @v157 = 157, @v158 = 158, \
+    @v159 = 159, @v160 = 160, @v161 = 161, @v162 = 162, @v163 = 163, @v164 = 164, @v165 = 165, \
+    @v166 = 166, @v167 = 167, @v168 = 168, @v169 = 169, @v170 = 170, @v171 = 171, @v172 = 172, \
+    @v173 = 173, @v174 = 174, @v175 = 175, @v176 = 176, @v177 = 177, @v178 = 178, @v179 = 179, \
+    @v180 = 180, @v181 = 181, @v182 = 182, @v183 = 183, @v184 = 184, @v185 = 185, @v186 = 186, \
+    @v187 = 187, @v188 = 188, @v189 = 189, @v190 = 190, @v191 = 191, @v192 = 192, @v193 = 193, \
+    @v194 = 194, @v195 = 195, @v196 = 196, @v197 = 197, @v198 = 198, @v199 = 199
+b, a: $probe
+b, a: $probe
+a: SET @a = REPEAT('y', 65536)
+b, a: $probe
+b, a: $probe
+a: SET @a = NULL
+b, a: $probe
+b, a: $probe
+a reset
+b, a: $probe
+
+# One backend: who sets a seed keeps it until a reset.
+story random_numbers_go_on_from_where_their_client_has_put_them
+a: CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB
+a: INSERT INTO t VALUES (1), (2)
+a prepare p0: SET rand_seed2 = 7
+for who, who2:
+- p0 | p1
+- p1 | p2
+  a: SET rand_seed1 = 5, rand_seed2 = 9
+  a execute $who ()
+  a: SELECT @@time_zone
+  a: SELECT RAND(), RAND()
+  a: SELECT RAND() FROM t
+  a: SELECT 1
+  a: SET rand_seed1 = 77
+  a: SELECT RAND()
+  a reset
+  a prepare $who2: SET rand_seed2 = 7
+  a: SELECT ROUND(RAND(), 6) IN (0, 0.000001), 5
+  b: SET SESSION rand_seed1 = 1, SESSION rand_seed2 := 2
+  b: SELECT RAND()
+  b: BEGIN
+  b: SELECT RAND()
+  b: SET rand_seed1 = 3, rand_seed2 = 4
+  b: COMMIT
+  b reset
+  b: SELECT ROUND(RAND(), 6) IN (0, 0.000001), 7
+end

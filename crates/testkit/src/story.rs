@@ -22,10 +22,10 @@
 //!                                      several results
 //! a: SHOW WARNINGS => or error 1235    as the server answers, or this error from the pool
 //! a: SELECT 1 => pool: error 9501      from the pool alone; not compared
-//! a joins no_schema user other collation 8 with FOUND_ROWS+LOCAL_FILES without SESSION_TRACK
+//! a joins no_schema user other collation 8 with FOUND_ROWS+IGNORE_SPACE without DEPRECATE_EOF
 //! a becomes user other schema 'shop'   COM_CHANGE_USER; the words of `joins`
 //! a bytes: SET @a = '\xff\n'           SQL with escapes
-//! a prepare p: SELECT ?                execute p ('x', NULL) · open p () with a cursor · fetch p 1 ·
+//! a prepare p: SELECT ?                execute p ('x', NULL) · open p () (a cursor) · fetch p 1 ·
 //!                                      again p ('y') without types · bulk p ('x') ('y') · cut p ·
 //!                                      long p 0: text · reset p · close p · sends p 0x17: bytes
 //! a ping                               reset · init_db: shop · multi on · statistics ·

@@ -208,5 +208,6 @@ pub fn story(name: &str, backends: usize, steps: &[Step]) -> String {
     let text = crate::story::print(name, &head, &ground::wanted(&texts), steps);
     // The second schema's name begins with that of the first.
     let [first, second] = ground::SCHEMAS;
-    text.replace(second, "${schema}_b").replace(first, "$schema")
+    text.replace(second, "${schema}_b")
+        .replace(first, "$schema")
 }

@@ -1,4 +1,8 @@
 //! Reads stories.
+//!
+//! A text becomes the steps of one story after the other, for one schema and one server: names are
+//! replaced, loops and `watch` are written out, and a client joins with its first line. A line that
+//! cannot be understood is an error that names it; what steps mean is [`crate::oracle`]'s matter.
 
 use super::{Expected, Line, Story};
 use crate::oracle::{Act, Claim, Kill, Login, Step};

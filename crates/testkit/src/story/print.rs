@@ -1,4 +1,8 @@
 //! Writes stories.
+//!
+//! The oracle's findings become texts that [`super::parse`] reads as the same steps. Names of
+//! clients are letters in the order in which they speak first; bytes that a line cannot hold are
+//! escaped, and long lines are broken where there is a single space.
 
 use crate::oracle::{Act, Kill, Login, Step};
 use std::collections::BTreeMap;

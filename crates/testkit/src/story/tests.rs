@@ -1,3 +1,5 @@
+//! Tests of the format: what is read, what is refused, and that what is written is read again.
+
 use super::*;
 use crate::oracle::{Backends, draw, story};
 use crate::real::Flavour;

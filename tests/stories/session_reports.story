@@ -1,0 +1,407 @@
+# What servers report of a session's changes, and when: the trackers, told through the pool.
+
+# An error says nothing of the transaction that its statement may have begun: what the pool then
+# answers itself waits until the server has told.
+story the_status_behind_an_error_is_known
+a: CREATE TABLE t (id INT PRIMARY KEY)
+a: INSERT INTO t VALUES (1)
+for value:
+- 0
+- 1
+  b: SET autocommit = $value
+  b: INSERT INTO t VALUES (1)
+  b multi off
+  b: SELECT * FROM missing
+  b multi off
+  b: ROLLBACK
+  b multi off
+  b: SET autocommit = $value
+  b: INSERT INTO t VALUES (1)
+  b ping
+  b: SELECT * FROM missing
+  b ping
+  b: ROLLBACK
+  b ping
+end
+c joins without DEPRECATE_EOF
+for value:
+- 0
+- 1
+  c: SET autocommit = $value
+  c: INSERT INTO t VALUES (1)
+  c multi off
+  c: SELECT * FROM missing
+  c multi off
+  c: ROLLBACK
+  c multi off
+  c: SET autocommit = $value
+  c: INSERT INTO t VALUES (1)
+  c ping
+  c: SELECT * FROM missing
+  c ping
+  c: ROLLBACK
+  c ping
+end
+d joins without SESSION_TRACK+DEPRECATE_EOF
+for value:
+- 0
+- 1
+  d: SET autocommit = $value
+  d: INSERT INTO t VALUES (1)
+  d multi off
+  d: SELECT * FROM missing
+  d multi off
+  d: ROLLBACK
+  d multi off
+  d: SET autocommit = $value
+  d: INSERT INTO t VALUES (1)
+  d ping
+  d: SELECT * FROM missing
+  d ping
+  d: ROLLBACK
+  d ping
+end
+
+# To the servers GET DIAGNOSTICS changes no state, wherever it is answered.
+story a_question_about_diagnostics_reports_no_change_of_state
+only mariadb
+a, b joins without DEPRECATE_EOF
+a: CREATE TABLE t (a INT)
+a: SET session_track_state_change = ON
+# MySQL prepares none.
+a: PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'
+a prepare p: GET DIAGNOSTICS @r = ROW_COUNT
+for sql:
+- INSERT INTO t VALUES (1), (2)
+- SELECT 1 / 0 FROM t
+- SELECT * FROM missing
+- SET time_zone = '+03:00'
+  for sql2:
+  - GET DIAGNOSTICS @r = ROW_COUNT
+  - GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
+  - GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
+  - GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
+  - EXECUTE asks
+    a: $sql
+    a: $sql2
+    a: SELECT ROW_COUNT() => or error 1235
+    a: DO 1
+    a: $sql
+    b: SELECT 1
+    a: $sql2
+    a: SELECT ROW_COUNT() => or error 1235
+    a: DO 1
+  end
+end
+a: INSERT INTO t VALUES (1), (2)
+a execute p () => or error 1235
+a: DO 1
+a: INSERT INTO t VALUES (1), (2)
+b: SELECT 1
+a execute p () => or error 1235
+a: DO 1
+a: DROP TABLE t
+a, b leaves
+c: CREATE TABLE t (a INT)
+c: SET session_track_state_change = ON
+c: PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'
+c prepare p: GET DIAGNOSTICS @r = ROW_COUNT
+for sql:
+- INSERT INTO t VALUES (1), (2)
+- SELECT 1 / 0 FROM t
+- SELECT * FROM missing
+- SET time_zone = '+03:00'
+  for sql2:
+  - GET DIAGNOSTICS @r = ROW_COUNT
+  - GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
+  - GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
+  - GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
+  - EXECUTE asks
+    c: $sql
+    c: $sql2
+    c: SELECT ROW_COUNT() => or error 1235
+    c: DO 1
+    c: $sql
+    d: SELECT 1
+    c: $sql2
+    c: SELECT ROW_COUNT() => or error 1235
+    c: DO 1
+  end
+end
+c: INSERT INTO t VALUES (1), (2)
+c execute p () => or error 1235
+c: DO 1
+c: INSERT INTO t VALUES (1), (2)
+d: SELECT 1
+c execute p () => or error 1235
+c: DO 1
+c: DROP TABLE t
+c, d leaves
+
+story a_question_about_diagnostics_reports_no_change_of_state_2
+only mysql
+a, b joins without DEPRECATE_EOF
+a: CREATE TABLE t (a INT)
+a: SET session_track_state_change = ON
+# MySQL prepares none.
+a: PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'
+for sql:
+- INSERT INTO t VALUES (1), (2)
+- SELECT 1 / 0 FROM t
+- SELECT * FROM missing
+- SET time_zone = '+03:00'
+  for sql2:
+  - GET DIAGNOSTICS @r = ROW_COUNT
+  - GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
+  - GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
+  - GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
+  - EXECUTE asks
+    a: $sql
+    a: $sql2
+    a: SELECT ROW_COUNT() => or error 1235
+    a: DO 1
+    a: $sql
+    b: SELECT 1
+    a: $sql2
+    a: SELECT ROW_COUNT() => or error 1235
+    a: DO 1
+  end
+end
+a: INSERT INTO t VALUES (1), (2)
+a: DO 1
+a: INSERT INTO t VALUES (1), (2)
+b: SELECT 1
+a: DO 1
+a: DROP TABLE t
+a, b leaves
+c: CREATE TABLE t (a INT)
+c: SET session_track_state_change = ON
+c: PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'
+for sql, sql2:
+- INSERT INTO t VALUES (1), (2) | GET DIAGNOSTICS @r = ROW_COUNT
+- INSERT INTO t VALUES (1), (2) | GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
+- INSERT INTO t VALUES (1), (2) | GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
+- INSERT INTO t VALUES (1), (2) | GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
+- INSERT INTO t VALUES (1), (2) | EXECUTE asks
+- SELECT 1 / 0 FROM t | GET DIAGNOSTICS @r = ROW_COUNT
+- SELECT 1 / 0 FROM t | GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
+- SELECT 1 / 0 FROM t | GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
+- SELECT 1 / 0 FROM t | GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
+- SELECT 1 / 0 FROM t | EXECUTE asks
+- SELECT * FROM missing | GET DIAGNOSTICS @r = ROW_COUNT
+- SELECT * FROM missing | GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
+- SELECT * FROM missing | GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
+- SELECT * FROM missing | GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
+- SELECT * FROM missing | EXECUTE asks
+- SET time_zone = '+03:00' | GET DIAGNOSTICS @r = ROW_COUNT
+- SET time_zone = '+03:00' | GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
+- SET time_zone = '+03:00' | GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
+- SET time_zone = '+03:00' | GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
+- SET time_zone = '+03:00' | EXECUTE asks
+  c: $sql
+  c: $sql2
+  c: SELECT ROW_COUNT() => or error 1235
+  c: DO 1
+  c: $sql
+  d: SELECT 1
+  c: $sql2
+  c: SELECT ROW_COUNT() => or error 1235
+  c: DO 1
+end
+c: INSERT INTO t VALUES (1), (2)
+c: DO 1
+c: INSERT INTO t VALUES (1), (2)
+d: SELECT 1
+c: DO 1
+c: DROP TABLE t
+c, d leaves
+
+# The end of a prepared statement is a change of state to both servers; one that fails is none.
+story a_deallocation_reports_a_change_of_state
+backends 2
+loose
+let probe = PREPARE r FROM 'SELECT 2'; DEALLOCATE PREPARE s
+a: CREATE TABLE t (a INT) ENGINE = InnoDB
+b joins with MULTI_STATEMENTS
+b: SET session_track_state_change = ON
+b: PREPARE s FROM 'SELECT 1'
+b: DEALLOCATE PREPARE s
+b: DEALLOCATE PREPARE s
+b: PREPARE s FROM 'SELECT 1'
+b: EXECUTE s
+b: SELECT * FROM missing
+b: DROP PREPARE s
+b: DROP PREPARE s
+b: PREPARE s FROM 'SELECT 1'
+b: PREPARE s FROM 'SELEC 1'
+b: DEALLOCATE PREPARE s
+b: PREPARE s FROM 'SELECT 1'
+b: PREPARE r FROM 'SELECT 2'
+b: BEGIN
+b: DEALLOCATE PREPARE s
+b: INSERT INTO t VALUES (1)
+b: DEALLOCATE PREPARE r
+b: COMMIT
+b: SET @text = 'SELECT 1'
+b: PREPARE s FROM @text
+b: DEALLOCATE PREPARE s
+b: PREPARE s FROM 'SELECT 1'
+b: $probe
+b: DO 1
+b: SET session_track_state_change = OFF
+b: PREPARE s FROM 'SELECT 1'
+b: DEALLOCATE PREPARE s
+b leaves
+c joins with MULTI_STATEMENTS without DEPRECATE_EOF
+c: SET session_track_state_change = ON
+c: PREPARE s FROM 'SELECT 1'
+c: DEALLOCATE PREPARE s
+c: DEALLOCATE PREPARE s
+c: PREPARE s FROM 'SELECT 1'
+c: EXECUTE s
+c: SELECT * FROM missing
+c: DROP PREPARE s
+c: DROP PREPARE s
+c: PREPARE s FROM 'SELECT 1'
+c: PREPARE s FROM 'SELEC 1'
+c: DEALLOCATE PREPARE s
+c: PREPARE s FROM 'SELECT 1'
+c: PREPARE r FROM 'SELECT 2'
+c: BEGIN
+c: DEALLOCATE PREPARE s
+c: INSERT INTO t VALUES (1)
+c: DEALLOCATE PREPARE r
+c: COMMIT
+c: SET @text = 'SELECT 1'
+c: PREPARE s FROM @text
+c: DEALLOCATE PREPARE s
+c: PREPARE s FROM 'SELECT 1'
+c: $probe
+c: DO 1
+c: SET session_track_state_change = OFF
+c: PREPARE s FROM 'SELECT 1'
+c: DEALLOCATE PREPARE s
+c leaves
+d joins with MULTI_STATEMENTS without SESSION_TRACK
+d: SET session_track_state_change = ON
+d: PREPARE s FROM 'SELECT 1'
+d: DEALLOCATE PREPARE s
+d: DEALLOCATE PREPARE s
+d: PREPARE s FROM 'SELECT 1'
+d: EXECUTE s
+d: SELECT * FROM missing
+d: DROP PREPARE s
+d: DROP PREPARE s
+d: PREPARE s FROM 'SELECT 1'
+d: PREPARE s FROM 'SELEC 1'
+d: DEALLOCATE PREPARE s
+d: PREPARE s FROM 'SELECT 1'
+d: PREPARE r FROM 'SELECT 2'
+d: BEGIN
+d: DEALLOCATE PREPARE s
+d: INSERT INTO t VALUES (1)
+d: DEALLOCATE PREPARE r
+d: COMMIT
+d: SET @text = 'SELECT 1'
+d: PREPARE s FROM @text
+d: DEALLOCATE PREPARE s
+d: PREPARE s FROM 'SELECT 1'
+d: $probe
+d: DO 1
+d: SET session_track_state_change = OFF
+d: PREPARE s FROM 'SELECT 1'
+d: DEALLOCATE PREPARE s
+d leaves
+
+# A client that hears of every variable hears of the trackers' own, too. MySQL has among all of
+# them `statement_id`, which is each connection's.
+story a_tracker_that_is_set_is_reported_to_who_is_told_of_all
+only mariadb
+backends 2
+let probe = SET session_track_system_variables = 'autocommit'
+let probe2 = SET time_zone = '+02:00', session_track_schema = OFF
+let probe3 = SET session_track_system_variables = '*', session_track_schema = OFF
+a: SET session_track_system_variables = '*'
+a: SET session_track_schema = OFF
+a: SET time_zone = '+01:00'
+a: DO 1
+a: SET session_track_schema = OFF
+a leaves
+b: $probe
+b: SET session_track_schema = OFF
+b: SET time_zone = '+01:00'
+b: DO 1
+b: SET session_track_schema = OFF
+b leaves
+c: SET session_track_system_variables = '*'
+c: SET session_track_schema = ON
+c: SET time_zone = '+01:00'
+c: DO 1
+c: SET session_track_schema = ON
+c leaves
+d: $probe
+d: SET session_track_schema = ON
+d: SET time_zone = '+01:00'
+d: DO 1
+d: SET session_track_schema = ON
+d leaves
+e: SET session_track_system_variables = '*'
+e: SET session_track_state_change = OFF
+e: SET time_zone = '+01:00'
+e: DO 1
+e: SET session_track_state_change = OFF
+e leaves
+f: $probe
+f: SET session_track_state_change = OFF
+f: SET time_zone = '+01:00'
+f: DO 1
+f: SET session_track_state_change = OFF
+f leaves
+g: SET session_track_system_variables = '*'
+g: SET session_track_transaction_info = 'OFF'
+g: SET time_zone = '+01:00'
+g: DO 1
+g: SET session_track_transaction_info = 'OFF'
+g leaves
+h: $probe
+h: SET session_track_transaction_info = 'OFF'
+h: SET time_zone = '+01:00'
+h: DO 1
+h: SET session_track_transaction_info = 'OFF'
+h leaves
+i: SET session_track_system_variables = '*'
+i: $probe2
+i: SET time_zone = '+01:00'
+i: DO 1
+i: $probe2
+i leaves
+j: $probe
+j: $probe2
+j: SET time_zone = '+01:00'
+j: DO 1
+j: $probe2
+j leaves
+k: SET session_track_system_variables = '*'
+k: SET session_track_system_variables = '*'
+k: SET time_zone = '+01:00'
+k: DO 1
+k: SET session_track_system_variables = '*'
+k leaves
+l: $probe
+l: SET session_track_system_variables = '*'
+l: SET time_zone = '+01:00'
+l: DO 1
+l: SET session_track_system_variables = '*'
+l leaves
+m: SET session_track_system_variables = '*'
+m: $probe3
+m: SET time_zone = '+01:00'
+m: DO 1
+m: $probe3
+m leaves
+n: $probe
+n: $probe3
+n: SET time_zone = '+01:00'
+n: DO 1
+n: $probe3
+n leaves
