@@ -31,7 +31,7 @@ use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
 use crate::telemetry::Telemetry;
 use crate::tokens::ClientId;
-use crate::watched::bell::Bell;
+use crate::watched::trigger::WatchTrigger;
 use crate::watched::code_catalogue::CodeCatalogue;
 use crate::watched::global_values::Watch;
 use crate::watched::privileges::Privileges;
@@ -133,7 +133,7 @@ pub struct Shared {
     /// Prepared statements that the server takes of all its clients.
     pub(crate) prepared_taken: AtomicUsize,
     /// Something that is watched may have changed.
-    pub(crate) bell: Bell,
+    pub(crate) watch_trigger: WatchTrigger,
     /// Errors of the server, by number.
     pub(crate) errors: ErrorCounts,
     /// No statement begins for a client without a backend.
@@ -224,7 +224,7 @@ impl Shared {
             backends_wished,
             backends_taken: AtomicUsize::new(usize::MAX),
             prepared_taken: AtomicUsize::new(usize::MAX),
-            bell: Bell::default(),
+            watch_trigger: WatchTrigger::default(),
             errors: ErrorCounts::default(),
             telemetry: None,
             paused: AtomicBool::new(false),

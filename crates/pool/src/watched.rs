@@ -1,9 +1,9 @@
 //! Changes on the server past the pool, as the watch has seen them last.
 //!
 //! `operations::watch` asks and writes; groups read without waiting. Global values, privileges, and
-//! the code in triggers and views are what is watched; [`bell`] wakes the watch before its time.
+//! the code in triggers and views are what is watched; [`trigger`] wakes the watch before its time.
 
-pub(crate) mod bell;
+pub(crate) mod trigger;
 pub(crate) mod code_catalogue;
 pub(crate) mod global_values;
 pub(crate) mod privileges;

@@ -192,7 +192,7 @@ impl PasswordChecks {
 
     /// The next check of a line, waited for.
     pub(crate) fn wait(&self, line: Line) -> Check {
-        let bell = match line {
+        let added = match line {
             Line::Prompt => &self.prompt,
             Line::Suspect => &self.suspect,
         };
@@ -201,7 +201,7 @@ impl PasswordChecks {
             if let Some(check) = queue.take(line) {
                 return check;
             }
-            queue = bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = added.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

@@ -74,14 +74,14 @@ pub enum SpoolDone {
 #[derive(Debug)]
 struct Line<T> {
     queue: Mutex<VecDeque<T>>,
-    bell: Condvar,
+    added: Condvar,
 }
 
 impl<T> Default for Line<T> {
     fn default() -> Self {
         Line {
             queue: Mutex::default(),
-            bell: Condvar::new(),
+            added: Condvar::new(),
         }
     }
 }
@@ -93,13 +93,13 @@ impl<T> Line<T> {
 
     fn push(&self, job: T) {
         self.queue().push_back(job);
-        self.bell.notify_one();
+        self.added.notify_one();
     }
 
     /// The queue, once something is in it.
     fn waited_for(&self) -> MutexGuard<'_, VecDeque<T>> {
         let queue = self.queue();
-        let filled = self.bell.wait_while(queue, |queue| queue.is_empty());
+        let filled = self.added.wait_while(queue, |queue| queue.is_empty());
         filled.unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -145,7 +145,7 @@ impl TextJob {
 #[derive(Debug, Default)]
 pub(crate) struct TextJobs {
     queue: Mutex<VecDeque<TextJob>>,
-    bell: Condvar,
+    added: Condvar,
 }
 
 impl TextJobs {
@@ -167,7 +167,7 @@ impl TextJobs {
         let has_room = queue.len() < max;
         if has_room {
             queue.push_back(job);
-            self.bell.notify_one();
+            self.added.notify_one();
         }
         has_room
     }
@@ -185,7 +185,7 @@ impl TextJobs {
                 return job;
             }
             queue = self
-                .bell
+                .added
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }

@@ -17,7 +17,7 @@ impl Guard for Changing {}
 
 impl Drop for Changing {
     fn drop(&mut self) {
-        self.0.bell.ring();
+        self.0.watch_trigger.fire();
     }
 }
 
@@ -33,7 +33,7 @@ impl Guard for Coming {}
 impl Drop for Coming {
     fn drop(&mut self) {
         self.shared.code_catalogue.is_defined(self.number);
-        self.shared.bell.ring();
+        self.shared.watch_trigger.fire();
     }
 }
 
@@ -73,6 +73,6 @@ mod tests {
         let shared = Arc::new(shared(""));
         drop(Changing(shared.clone()));
         // It would wait for ever otherwise.
-        shared.bell.wait(Duration::MAX);
+        shared.watch_trigger.wait(Duration::MAX);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The problem: global values are set, and code is defined, past the pool or inside of other code,
 //! and a look at all code is too much to be taken all the time. The mechanism: once a second, and
-//! at once when the bell rings ([`Bell`]: a statement through the pool has set a global value,
+//! at once when the trigger fires ([`WatchTrigger`]: a statement through the pool has set a global value,
 //! changed accounts or defined code), one write asks for all global values
 //! ([`crate::group::session_state::globals`]) and for how often the server has begun a statement
 //! that defines code (`Com_create_trigger` and its like, those inside of stored code too). Where
@@ -142,7 +142,7 @@ impl Watcher {
     pub(crate) fn keep_watching(mut self, shared: Arc<Shared>) {
         let watch = move || {
             loop {
-                shared.bell.wait(EVERY);
+                shared.watch_trigger.wait(EVERY);
                 let turned = self.turn(&shared);
                 if let (Ok(()), Some(connection)) = (&turned, &self.connection) {
                     shared.upstream.reached(&connection.at, Time::now());
@@ -153,10 +153,10 @@ impl Watcher {
                     Ok(()) => {}
                     Err(error) if error.is_unreached() => {
                         shared.upstream.answers_nobody(false);
-                        shared.bell.pause(AGAIN_AFTER);
-                        shared.bell.ring();
+                        shared.watch_trigger.pause(AGAIN_AFTER);
+                        shared.watch_trigger.fire();
                     }
-                    Err(_) => shared.bell.pause(EVERY),
+                    Err(_) => shared.watch_trigger.pause(EVERY),
                 }
             }
         };
@@ -315,7 +315,7 @@ impl Watcher {
             });
             // Nobody hears it at the end of the process.
             let _ = ended.send(looked);
-            apart.bell.ring();
+            apart.watch_trigger.fire();
         };
         let thread = std::thread::Builder::new().name("look".into());
         match thread.spawn(taken) {
