@@ -55,7 +55,7 @@ use crate::outbox::Outbox;
 use crate::queue::admission::Arrivals;
 use crate::queue::bulk::Bulk;
 use crate::running::Running;
-use crate::server::outlook::Outlook;
+use crate::server::server_status::ServerStatus;
 use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
 use crate::slow_readers::SlowReaders;
@@ -158,7 +158,7 @@ pub struct Group<N: Net> {
     /// Number of sweeps.
     pub(crate) sweeps: u32,
     /// State of the server's address, as the group has seen it.
-    pub(crate) outlook: Outlook,
+    pub(crate) server_status: ServerStatus,
     /// The pool of who was refused because the server is away: a dial looks whether it still is.
     pub(crate) refused_pool: Option<usize>,
 }
@@ -218,7 +218,7 @@ impl<N: Net> Group<N> {
             lent: Lent::default(),
             sweep_at,
             sweeps: 0,
-            outlook: Outlook::default(),
+            server_status: ServerStatus::default(),
             refused_pool: None,
         }
     }
@@ -264,7 +264,7 @@ impl<N: Net> Group<N> {
         if self.shared.schemas_defined.count() != self.schemas_seen {
             self.take_schemas();
         }
-        let changed = self.outlook.changes(&self.shared.upstream);
+        let changed = self.server_status.changes(&self.shared.upstream);
         if changed.is_back || changed.has_moved {
             self.notice_upstream(changed);
         }

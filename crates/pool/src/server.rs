@@ -7,7 +7,7 @@
 
 pub(crate) mod backend_tls;
 pub(crate) mod begins;
-pub(crate) mod outlook;
+pub(crate) mod server_status;
 pub(crate) mod proxy_protocol;
 pub(crate) mod rows;
 pub(crate) mod schemas;

@@ -368,7 +368,7 @@ impl<N: Net> Group<N> {
                 }
                 return false;
             }
-            if !may_dial || self.outlook.address(&self.shared.upstream, now).is_none() {
+            if !may_dial || self.server_status.address(&self.shared.upstream, now).is_none() {
                 return false;
             }
             if !self.shared.budget.has_room(self.index) {
@@ -399,7 +399,7 @@ impl<N: Net> Group<N> {
             }
             return;
         }
-        let Some(address) = self.outlook.address(&self.shared.upstream, now) else {
+        let Some(address) = self.server_status.address(&self.shared.upstream, now) else {
             return;
         };
         let slots = self.backend_pools.pools[pool].slots.clone();

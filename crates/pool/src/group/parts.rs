@@ -50,7 +50,7 @@ impl<N: Net> Group<N> {
             shared: &self.shared,
             index: self.index,
             drains: self.draining.is_some(),
-            address_at: self.outlook.address_at,
+            address_at: self.server_status.address_at,
             now: self.net.now(),
         }
     }

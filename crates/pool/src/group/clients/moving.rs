@@ -82,7 +82,7 @@ impl<N: Net> Group<N> {
         let (user, onward) = arrived.onward(&place)?;
         let backend = match backend {
             Some((sock, backend)) => {
-                let address = self.outlook.address(&self.shared.upstream, now);
+                let address = self.server_status.address(&self.shared.upstream, now);
                 Some((
                     sock,
                     place.take_slot(address, &backend.backend.at)?,

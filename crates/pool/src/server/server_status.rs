@@ -21,7 +21,7 @@ pub(crate) struct Changed {
 
 /// State that a group has seen.
 #[derive(Debug)]
-pub(crate) struct Outlook {
+pub(crate) struct ServerStatus {
     /// The server's name is being looked up: a dial is tried at this moment at the latest.
     pub(crate) address_at: Time,
     /// Outages that have ended.
@@ -30,9 +30,9 @@ pub(crate) struct Outlook {
     moves: u64,
 }
 
-impl Default for Outlook {
-    fn default() -> Outlook {
-        Outlook {
+impl Default for ServerStatus {
+    fn default() -> ServerStatus {
+        ServerStatus {
             address_at: Time::NEVER,
             returns: 0,
             moves: 0,
@@ -40,7 +40,7 @@ impl Default for Outlook {
     }
 }
 
-impl Outlook {
+impl ServerStatus {
     /// The address to be dialled now, unless the server's name is being looked up.
     pub(crate) fn address(&mut self, upstream: &Upstream, now: Time) -> Option<Arc<Address>> {
         let address = upstream.address(now);
@@ -67,25 +67,25 @@ mod tests {
     fn the_end_of_an_outage_is_seen_once() {
         let at = Address::Unix("/s".into());
         let upstream = Upstream::new(Place::Fixed(at.clone()));
-        let mut outlook = Outlook::default();
+        let mut server_status = ServerStatus::default();
         let nothing = Changed {
             is_back: false,
             has_moved: false,
         };
-        assert_eq!(outlook.changes(&upstream), nothing);
+        assert_eq!(server_status.changes(&upstream), nothing);
         upstream.failed(&at, Time(5), "refused");
-        assert_eq!(outlook.changes(&upstream), nothing, "it goes on");
+        assert_eq!(server_status.changes(&upstream), nothing, "it goes on");
         upstream.reached(&at, Time(9));
-        assert!(outlook.changes(&upstream).is_back);
-        assert_eq!(outlook.changes(&upstream), nothing);
+        assert!(server_status.changes(&upstream).is_back);
+        assert_eq!(server_status.changes(&upstream), nothing);
     }
 
     #[test]
     fn a_fixed_address_is_dialled_at_once() {
         let at = Address::Unix("/s".into());
         let upstream = Upstream::new(Place::Fixed(at.clone()));
-        let mut outlook = Outlook::default();
-        assert_eq!(outlook.address(&upstream, Time(1)).as_deref(), Some(&at));
-        assert_eq!(outlook.address_at, Time::NEVER);
+        let mut server_status = ServerStatus::default();
+        assert_eq!(server_status.address(&upstream, Time(1)).as_deref(), Some(&at));
+        assert_eq!(server_status.address_at, Time::NEVER);
     }
 }
