@@ -51,7 +51,7 @@ use crate::kill_connection::KillConnection;
 use crate::limited_log::LimitedLog;
 use crate::line::Line;
 use crate::listing::{Answer, Question, Said, Wanted};
-use crate::outbox::Outbox;
+use crate::turn_output::TurnOutput;
 use crate::queue::admission::Arrivals;
 use crate::queue::bulk::Bulk;
 use crate::running::Running;
@@ -135,7 +135,7 @@ pub struct Group<N: Net> {
     /// Counts of clients by their address; without such limits there are none.
     pub(crate) seats: HashMap<ClientId, Seat>,
     /// Messages that its thread has to hand over.
-    pub outbox: Outbox,
+    pub turn_output: TurnOutput,
     /// Lines about logins that failed, and about lost connections to the server.
     pub(crate) log: LimitedLog,
     /// Statements that run and may be logged.
@@ -206,7 +206,7 @@ impl<N: Net> Group<N> {
             slow_readers: SlowReaders::new(spool),
             gtids: BTreeMap::new(),
             seats: HashMap::new(),
-            outbox: Outbox::default(),
+            turn_output: TurnOutput::default(),
             log: LimitedLog::default(),
             statement_logs: StatementLogs::default(),
             kill_connection: KillConnection::default(),
@@ -403,7 +403,7 @@ impl<N: Net> Group<N> {
             }
             Order::Report => {
                 let lines = self.survey().report();
-                self.outbox.put_report(lines);
+                self.turn_output.put_report(lines);
             }
             Order::Ask(question) => self.on_question(question),
             Order::Reconnect => self.leave_backends(|_| true),
@@ -452,7 +452,7 @@ impl<N: Net> Group<N> {
             }
         };
         let ticket = question.ticket;
-        self.outbox.answer(Answer { ticket, said });
+        self.turn_output.answer(Answer { ticket, said });
     }
 
     /// Limits that need no exactness.

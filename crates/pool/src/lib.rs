@@ -41,7 +41,7 @@ mod matching;
 mod naming;
 mod openings;
 mod operations;
-mod outbox;
+mod turn_output;
 mod own_ok;
 mod pair;
 mod pinning;

@@ -3,7 +3,7 @@
 //! The problem: a span is made where a statement ends, a record where a line is logged, in a
 //! group's thread, and the collector may be slow or away. The mechanism: the group makes a
 //! [`Span`], or a [`Record`], of what the line of the log has anyway, and puts it into a queue that
-//! never makes it wait ([`outbox`]); threads of their own (`operations/otel.rs`) make requests of
+//! never makes it wait ([`export_queue`]); threads of their own (`operations/otel.rs`) make requests of
 //! them. Where nothing is exported, [`Telemetry`] does not exist; where the log is not, it has no
 //! queue for it.
 //!
@@ -11,11 +11,11 @@
 //! most, and the other [`RECORDS_MAX`] records, with the text that the line has; every one that was
 //! made is counted once in [`Outcome`] when it is sent or left out.
 
-mod outbox;
+mod export_queue;
 
 use crate::log::statement::StatementFacts;
 use crate::log::{Event, Facts};
-pub(crate) use outbox::{Inbox, Item, Outbox, Outcome};
+pub(crate) use export_queue::{ExportReceiver, Item, ExportQueue, Outcome};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -164,7 +164,7 @@ impl Record {
     }
 }
 
-impl Outbox<Record> {
+impl ExportQueue<Record> {
     /// A line is logged: it becomes a record.
     pub(crate) fn note_line(&self, event: Event, facts: &Facts<'_>, message: &str) {
         let max = match event {
@@ -178,35 +178,35 @@ impl Outbox<Record> {
 /// The pool's end of the export.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
-    pub(crate) spans: Outbox<Span>,
+    pub(crate) spans: ExportQueue<Span>,
     /// Lines of the log, where they are exported.
-    pub(crate) records: Option<Arc<Outbox<Record>>>,
+    pub(crate) records: Option<Arc<ExportQueue<Record>>>,
     /// Requests that the collector has answered well, and others.
     requests: [AtomicU64; 2],
 }
 
 /// What the exporter's threads take from.
 #[derive(Debug)]
-pub(crate) struct Inboxes {
-    pub(crate) spans: Inbox<Span>,
-    pub(crate) records: Option<Inbox<Record>>,
+pub(crate) struct ExportReceivers {
+    pub(crate) spans: ExportReceiver<Span>,
+    pub(crate) records: Option<ExportReceiver<Record>>,
 }
 
 /// Both ends of the queues; that of the log only where it is exported.
-pub(crate) fn queues(has_logs: bool) -> (Telemetry, Inboxes) {
-    let (spans, spans_inbox) = outbox::queue(SPANS_MAX);
-    let records = has_logs.then(|| outbox::queue(RECORDS_MAX));
-    let (records, records_inbox) = records.unzip();
+pub(crate) fn queues(has_logs: bool) -> (Telemetry, ExportReceivers) {
+    let (spans, spans_receiver) = export_queue::queue(SPANS_MAX);
+    let records = has_logs.then(|| export_queue::queue(RECORDS_MAX));
+    let (records, records_receiver) = records.unzip();
     let telemetry = Telemetry {
         spans,
         records: records.map(Arc::new),
         requests: Default::default(),
     };
-    let inboxes = Inboxes {
-        spans: spans_inbox,
-        records: records_inbox,
+    let receivers = ExportReceivers {
+        spans: spans_receiver,
+        records: records_receiver,
     };
-    (telemetry, inboxes)
+    (telemetry, receivers)
 }
 
 impl Telemetry {
@@ -295,16 +295,16 @@ mod tests {
 
     #[test]
     fn a_full_queue_of_spans_counts_what_it_leaves_out() {
-        let (telemetry, inboxes) = queues(false);
+        let (telemetry, receivers) = queues(false);
         for _ in 0..SPANS_MAX + 3 {
             telemetry.note_statement(&facts(Some(RECORDED)), "DO ?");
         }
         assert_eq!(telemetry.spans.counted(Outcome::LeftOut), 3);
         for _ in 0..SPANS_MAX {
-            assert!(inboxes.spans.next(Duration::ZERO).is_ok());
+            assert!(receivers.spans.next(Duration::ZERO).is_ok());
         }
-        assert!(inboxes.spans.next(Duration::ZERO).is_err());
-        drop(inboxes);
+        assert!(receivers.spans.next(Duration::ZERO).is_err());
+        drop(receivers);
         telemetry.note_statement(&facts(Some(RECORDED)), "DO ?");
         assert_eq!(telemetry.spans.counted(Outcome::LeftOut), 4);
         telemetry.finish(Duration::from_secs(60));
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_of_records_counts_what_it_leaves_out() {
-        let (telemetry, inboxes) = queues(true);
+        let (telemetry, receivers) = queues(true);
         let records = telemetry.records.as_ref().unwrap();
         // Statements take half of it; the rest is kept for what matters more.
         for _ in 0..STATEMENT_RECORDS_MAX + 2 {
@@ -323,18 +323,18 @@ mod tests {
             records.note_line(Event::LoginFailed, &Facts::default(), "denied");
         }
         assert_eq!(records.counted(Outcome::LeftOut), 5);
-        let inbox = inboxes.records.as_ref().unwrap();
+        let receiver = receivers.records.as_ref().unwrap();
         for _ in 0..RECORDS_MAX {
-            assert!(inbox.next(Duration::ZERO).is_ok());
+            assert!(receiver.next(Duration::ZERO).is_ok());
         }
-        assert!(inbox.next(Duration::ZERO).is_err());
-        drop(inboxes);
+        assert!(receiver.next(Duration::ZERO).is_err());
+        drop(receivers);
         telemetry.finish(Duration::from_secs(60));
     }
 
     #[test]
     fn a_log_that_is_not_exported_has_no_queue() {
-        let (telemetry, inboxes) = queues(false);
-        assert!(telemetry.records.is_none() && inboxes.records.is_none());
+        let (telemetry, receivers) = queues(false);
+        assert!(telemetry.records.is_none() && receivers.records.is_none());
     }
 }

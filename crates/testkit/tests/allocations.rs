@@ -65,8 +65,8 @@ fn live(group: &mut Group<RealNet>, events: &mut Vec<Event>, done: &Done, until:
         let deadline = group.deadline().min(at_most);
         group.net_mut().wait(deadline, events).unwrap();
         group.turn(events);
-        assert!(group.outbox.take_messages().is_empty());
-        assert!(group.outbox.take_report().is_empty());
+        assert!(group.turn_output.take_messages().is_empty());
+        assert!(group.turn_output.take_report().is_empty());
     }
 }
 

@@ -328,12 +328,12 @@ impl<N: Net> Group<N> {
         }
         if self.matching().note_account_wants() {
             let (groups, index) = (self.shared.groups, self.index);
-            self.outbox
+            self.turn_output
                 .wake((0..groups).filter(|group| *group != index));
         }
         // What is given back before the want is seen, `is_behind` sees.
         let lenders = self.shared.budget.note_lack(self.index, lacks);
-        self.outbox.wake(lenders);
+        self.turn_output.wake(lenders);
         // Who was refused because the server is away gets a dial all the same, for those who come
         // later, one at a time.
         if let Some(pool) = self.refused_pool.take()
@@ -419,7 +419,7 @@ impl<N: Net> Group<N> {
                 let why = format!("cannot connect to {words}: {error}");
                 self.shared.upstream.failed(&address, now, &why);
                 self.backend_pools.pools[pool].dial_failed(now, why, DialEnd::Unreached);
-                return (self.outbox).give_slot_back(&self.shared.budget, self.index);
+                return (self.turn_output).give_slot_back(&self.shared.budget, self.index);
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
@@ -469,9 +469,9 @@ impl<N: Net> Group<N> {
         backend.transport.end(&mut self.net);
         let asked = backend.asked;
         let waiting = self.backend_pools.pools[backend.pool].slots.wanting();
-        self.outbox.wake(waiting.into_iter());
+        self.turn_output.wake(waiting.into_iter());
         drop(backend);
-        (self.outbox).give_slot_back(&self.shared.budget, self.index);
+        (self.turn_output).give_slot_back(&self.shared.budget, self.index);
         self.lazy_readback_lost(asked);
     }
 

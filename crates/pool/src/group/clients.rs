@@ -405,7 +405,7 @@ impl<N: Net> Group<N> {
         if let Some((backend_id, backend)) = self.aside.forget(key) {
             self.shared.forget_thread(backend.thread);
             self.backend_pools.leaves(backend.pool, backend_id);
-            (self.outbox).give_slot_back(&self.shared.budget, self.index);
+            (self.turn_output).give_slot_back(&self.shared.budget, self.index);
         }
         self.leave_amid_file(key);
         let Some(mut client) = self.clients.remove(key) else {

@@ -21,7 +21,7 @@ use crate::operations::metrics::Board;
 use crate::operations::otel::encode::{Resource, metrics_request, records_request, spans_request};
 use crate::operations::otel::request::{Answer, Collector};
 use crate::shared::Shared;
-use crate::telemetry::{self, Inbox, Inboxes, Item, Outbox, Outcome, Record, Span, Telemetry};
+use crate::telemetry::{self, ExportReceiver, ExportReceivers, Item, ExportQueue, Outcome, Record, Span, Telemetry};
 use reactor::Time;
 use serde_json::Value;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(crate) struct Exporter {
     collector: Collector,
     resource: Resource,
     interval: Duration,
-    inboxes: Inboxes,
+    receivers: ExportReceivers,
 }
 
 /// Makes the queues, and what empties them, while files may still be read. From now on the lines
@@ -57,12 +57,12 @@ pub(crate) struct Exporter {
 /// # Errors
 /// A sentence with the setting.
 pub(crate) fn prepare(settings: &OtelSettings) -> Result<(Telemetry, Exporter), String> {
-    let (telemetry, inboxes) = telemetry::queues(settings.has_logs);
+    let (telemetry, receivers) = telemetry::queues(settings.has_logs);
     let exporter = Exporter {
         collector: Collector::new(settings)?,
         resource: Resource::of(settings),
         interval: settings.interval,
-        inboxes,
+        receivers,
     };
     if let Some(records) = telemetry.records.clone() {
         log::export_to(Box::new(move |event, facts, message| {
@@ -81,19 +81,19 @@ pub(crate) fn start(
     shared: Arc<Shared>,
     board: Arc<Board>,
 ) -> Result<(), String> {
-    let Inboxes { spans, records } = exporter.inboxes;
+    let ExportReceivers { spans, records } = exporter.receivers;
     let sender = Sender {
         collector: exporter.collector,
         resource: Arc::new(exporter.resource),
         system: encode::system_name(shared.server.flavour.is_mysql()),
     };
-    if let Some(inbox) = records {
+    if let Some(receiver) = records {
         let (sender, shared) = (sender.clone(), shared.clone());
         in_thread("otel-logs", move || {
             let telemetry = shared.telemetry.as_ref();
             let own = telemetry.and_then(|all| Some((all, all.records.as_deref()?)));
-            if let Some((telemetry, outbox)) = own {
-                send_records(Courier::new(sender, telemetry, outbox, inbox));
+            if let Some((telemetry, queue)) = own {
+                send_records(Courier::new(sender, telemetry, queue, receiver));
             }
         })?;
     }
@@ -240,8 +240,8 @@ impl Cargo for Record {
 /// Takes things out of their queue and sends them in batches.
 struct Courier<'a, T: Cargo> {
     route: Route<'a>,
-    outbox: &'a Outbox<T>,
-    inbox: Inbox<T>,
+    queue: &'a ExportQueue<T>,
+    receiver: ExportReceiver<T>,
     /// What goes out next.
     batch: Vec<T>,
     /// When it does, if there is any.
@@ -254,13 +254,13 @@ impl<'a, T: Cargo> Courier<'a, T> {
     fn new(
         sender: Sender,
         telemetry: &'a Telemetry,
-        outbox: &'a Outbox<T>,
-        inbox: Inbox<T>,
+        queue: &'a ExportQueue<T>,
+        receiver: ExportReceiver<T>,
     ) -> Courier<'a, T> {
         Courier {
             route: Route::new(sender, T::SIGNAL, telemetry),
-            outbox,
-            inbox,
+            queue,
+            receiver,
             batch: Vec::new(),
             due: Time::default(),
             tries: 0,
@@ -295,7 +295,7 @@ impl<'a, T: Cargo> Courier<'a, T> {
                 reactor::pause(left);
                 return Ok(None);
             }
-            match self.inbox.next(left) {
+            match self.receiver.next(left) {
                 Ok(Item::One(thing)) => self.take(*thing),
                 Ok(Item::End(done)) => return Ok(Some(done)),
                 Err(RecvTimeoutError::Timeout) => return Ok(None),
@@ -323,15 +323,15 @@ impl<'a, T: Cargo> Courier<'a, T> {
         match answer {
             Answer::Taken { rejected } => {
                 let rejected = rejected.min(all);
-                self.outbox.count(Outcome::Sent, all - rejected);
-                self.outbox.count(Outcome::Rejected, rejected);
+                self.queue.count(Outcome::Sent, all - rejected);
+                self.queue.count(Outcome::Rejected, rejected);
             }
-            Answer::Refused { .. } => self.outbox.count(Outcome::Rejected, all),
+            Answer::Refused { .. } => self.queue.count(Outcome::Rejected, all),
             Answer::Later { after, .. } if self.tries < TRIES_MAX => {
                 self.due = Time::now() + pause_before(self.tries, after);
                 return;
             }
-            Answer::Later { .. } => self.outbox.count(Outcome::GivenUp, all),
+            Answer::Later { .. } => self.queue.count(Outcome::GivenUp, all),
         }
         self.tries = 0;
         self.batch.clear();

@@ -222,11 +222,11 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         upgrade.step(&mut group);
         group.turn(&events);
         upgrade.hurry(&mut group);
-        print_report(group.outbox.take_report());
-        for answer in group.outbox.take_answers() {
+        print_report(group.turn_output.take_report());
+        for answer in group.turn_output.take_answers() {
             questions.answer(answer);
         }
-        for (index, order) in group.outbox.take_messages() {
+        for (index, order) in group.turn_output.take_messages() {
             groups[index].send(order);
         }
         let now = Time::now();

@@ -1,7 +1,7 @@
 //! What the console asks a group ([`crate::listing`]): its clients and backends as lines.
 //!
 //! A line is a copy of what is known at that moment; nothing is asked of the server, and nothing
-//! waits. The answers lie in the group's outbox until its thread hands them over.
+//! waits. The answers lie in the group's turn_output until its thread hands them over.
 
 use crate::backend::{Backend, BackendState};
 use crate::figures::Stage;

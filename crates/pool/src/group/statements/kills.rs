@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
         let end = if group == self.index {
             self.kill(&ask)
         } else {
-            self.outbox.send(group, Order::Kill(Box::new(ask)));
+            self.turn_output.send(group, Order::Kill(Box::new(ask)));
             None
         };
         match end {
@@ -107,7 +107,7 @@ impl<N: Net> Group<N> {
             self.kill_ends(asker.killer, &end);
         } else {
             let message = Order::Killed(asker.killer, end);
-            self.outbox.send(asker.group, message);
+            self.turn_output.send(asker.group, message);
         }
     }
 

@@ -103,7 +103,7 @@ impl Crew {
         assert_eq!(wrong, None, "group {index}");
         assert_eq!(member.group.survey().misbound(), None, "group {index}");
         assert_eq!(member.group.survey().forgotten(), None, "group {index}");
-        for (to, message) in member.group.outbox.take_messages() {
+        for (to, message) in member.group.turn_output.take_messages() {
             self.members[to].messages.push_back(message);
         }
     }

@@ -11,13 +11,13 @@ use crate::shared::Order;
 
 /// Messages, answers and lines that are to go out behind a turn.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub struct TurnOutput {
     messages: Vec<(usize, Order)>,
     answers: Vec<Answer>,
     report: Vec<ReportLine>,
 }
 
-impl Outbox {
+impl TurnOutput {
     /// A message to another group.
     pub(crate) fn send(&mut self, group: usize, order: Order) {
         self.messages.push((group, order));
@@ -67,13 +67,13 @@ mod tests {
 
     #[test]
     fn what_is_put_here_goes_out_once_and_in_order() {
-        let mut outbox = Outbox::default();
-        outbox.send(2, Order::Drain);
-        outbox.wake([1, 3].into_iter());
-        let messages = outbox.take_messages();
+        let mut turn_output = TurnOutput::default();
+        turn_output.send(2, Order::Drain);
+        turn_output.wake([1, 3].into_iter());
+        let messages = turn_output.take_messages();
         let expected = [(2, Order::Drain), (1, Order::Look), (3, Order::Look)];
         assert_eq!(messages, expected);
-        assert!(outbox.take_messages().is_empty());
-        assert!(outbox.take_answers().is_empty() && outbox.take_report().is_empty());
+        assert!(turn_output.take_messages().is_empty());
+        assert!(turn_output.take_answers().is_empty() && turn_output.take_report().is_empty());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The problem: who puts something in may not wait, and who takes it out may be held up by a slow
 //! collector for a minute. The mechanism: a channel, and a count of what waits in it, by which
-//! things that matter less are left out before it is full ([`Outbox::put`]). What became of each is
+//! things that matter less are left out before it is full ([`ExportQueue::put`]). What became of each is
 //! counted once, in [`Outcome`].
 
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) enum Item<T> {
 
 /// The end of those who put something in.
 #[derive(Debug)]
-pub(crate) struct Outbox<T> {
+pub(crate) struct ExportQueue<T> {
     sender: SyncSender<Item<T>>,
     waiting: Arc<AtomicUsize>,
     outcomes: [AtomicU64; Outcome::ALL.len()],
@@ -60,24 +60,24 @@ pub(crate) struct Outbox<T> {
 
 /// The exporter's end.
 #[derive(Debug)]
-pub(crate) struct Inbox<T> {
+pub(crate) struct ExportReceiver<T> {
     receiver: Receiver<Item<T>>,
     waiting: Arc<AtomicUsize>,
 }
 
 /// Both ends of a queue with room for so many, and for the word that the process ends.
-pub(crate) fn queue<T>(max: usize) -> (Outbox<T>, Inbox<T>) {
+pub(crate) fn queue<T>(max: usize) -> (ExportQueue<T>, ExportReceiver<T>) {
     let (sender, receiver) = sync_channel(max + 1);
     let waiting = Arc::new(AtomicUsize::new(0));
-    let outbox = Outbox {
+    let queue = ExportQueue {
         sender,
         waiting: waiting.clone(),
         outcomes: Default::default(),
     };
-    (outbox, Inbox { receiver, waiting })
+    (queue, ExportReceiver { receiver, waiting })
 }
 
-impl<T> Outbox<T> {
+impl<T> ExportQueue<T> {
     /// Puts it in, unless so many wait already: then it is left out, and counted.
     pub(crate) fn put(&self, thing: T, max: usize) {
         if self.waiting.fetch_add(1, Relaxed) < max
@@ -106,7 +106,7 @@ impl<T> Outbox<T> {
     }
 }
 
-impl<T> Inbox<T> {
+impl<T> ExportReceiver<T> {
     /// The next one, if it comes in that time.
     pub(crate) fn next(&self, longest: Duration) -> Result<Item<T>, RecvTimeoutError> {
         let item = self.receiver.recv_timeout(longest)?;
@@ -123,34 +123,34 @@ mod tests {
 
     #[test]
     fn what_is_left_out_at_the_bound_is_counted() {
-        let (outbox, inbox) = queue(8);
-        (0..10).for_each(|number| outbox.put(number, 8));
-        assert_eq!(outbox.counted(Outcome::LeftOut), 2);
+        let (queue, receiver) = queue(8);
+        (0..10).for_each(|number| queue.put(number, 8));
+        assert_eq!(queue.counted(Outcome::LeftOut), 2);
         for expected in 0..8 {
-            let Ok(Item::One(number)) = inbox.next(Duration::ZERO) else {
+            let Ok(Item::One(number)) = receiver.next(Duration::ZERO) else {
                 panic!("{expected} is missing");
             };
             assert_eq!(*number, expected);
         }
-        assert!(inbox.next(Duration::ZERO).is_err());
-        outbox.put(10, 8);
-        assert!(inbox.next(Duration::ZERO).is_ok());
-        assert_eq!(outbox.counted(Outcome::LeftOut), 2);
+        assert!(receiver.next(Duration::ZERO).is_err());
+        queue.put(10, 8);
+        assert!(receiver.next(Duration::ZERO).is_ok());
+        assert_eq!(queue.counted(Outcome::LeftOut), 2);
     }
 
     #[test]
     fn what_matters_less_leaves_room() {
-        let (outbox, inbox) = queue(8);
-        (0..6).for_each(|number| outbox.put(number, 4));
-        assert_eq!(outbox.counted(Outcome::LeftOut), 2);
-        (0..5).for_each(|number| outbox.put(number, 8));
-        assert_eq!(outbox.counted(Outcome::LeftOut), 3);
+        let (queue, receiver) = queue(8);
+        (0..6).for_each(|number| queue.put(number, 4));
+        assert_eq!(queue.counted(Outcome::LeftOut), 2);
+        (0..5).for_each(|number| queue.put(number, 8));
+        assert_eq!(queue.counted(Outcome::LeftOut), 3);
         // The end is heard though it is full.
-        let wait = outbox.finish();
+        let wait = queue.finish();
         for _ in 0..8 {
-            assert!(matches!(inbox.next(Duration::ZERO), Ok(Item::One(_))));
+            assert!(matches!(receiver.next(Duration::ZERO), Ok(Item::One(_))));
         }
-        let Ok(Item::End(done)) = inbox.next(Duration::ZERO) else {
+        let Ok(Item::End(done)) = receiver.next(Duration::ZERO) else {
             panic!("no end");
         };
         drop(done);
@@ -159,11 +159,11 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_an_exporter_that_has_gone() {
-        let (outbox, inbox) = queue(8);
-        drop(inbox);
-        outbox.put(1, 8);
-        outbox.put(2, 8);
-        assert_eq!(outbox.counted(Outcome::LeftOut), 2);
-        assert!(outbox.finish().recv().is_err());
+        let (queue, receiver) = queue(8);
+        drop(receiver);
+        queue.put(1, 8);
+        queue.put(2, 8);
+        assert_eq!(queue.counted(Outcome::LeftOut), 2);
+        assert!(queue.finish().recv().is_err());
     }
 }
