@@ -36,7 +36,7 @@ use crate::backend::kill_jobs::{KillAsk, KillEnd};
 use crate::backend::{Backend, BackendState};
 use crate::buffers::lent::Lent;
 use crate::buffers::memory::MemoryTold;
-use crate::buffers::received::Handling;
+use crate::buffers::received::LongInput;
 use crate::buffers::room::Inputs;
 use crate::buffers::spool::Spool;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
@@ -145,7 +145,7 @@ pub struct Group<N: Net> {
     /// Commands of clients that have not come whole.
     pub(crate) inputs: Inputs,
     /// Bytes of the client that are being handled, if they are long.
-    pub(crate) in_hand: Handling,
+    pub(crate) current_input: LongInput,
     /// Clients whose failed authentication is answered later.
     pub(crate) auth_delays: AuthDelays,
     /// Steps of handshakes that may still be made in this turn.
@@ -198,7 +198,7 @@ impl<N: Net> Group<N> {
             dirty: Vec::new(),
             bulk: Bulk::default(),
             epoch: 1,
-            in_hand: Handling::default(),
+            current_input: LongInput::default(),
             arrivals: Arrivals::default(),
             departures: Departures::default(),
             aside: Aside::default(),

@@ -9,7 +9,7 @@
 
 use crate::backend::Backend;
 use crate::buffers::outgoing::FED_MAX;
-use crate::buffers::received::Handling;
+use crate::buffers::received::LongInput;
 use crate::queue::bulk::{Bulk, Piece};
 use crate::running::Running;
 use crate::tokens::{BackendId, ClientId};
@@ -32,7 +32,7 @@ pub(crate) struct ToBackend<'a, N: Net> {
     /// What they keep.
     pub(crate) in_transit: &'a Meter,
     /// What a client has sent that is being handled, if that is long.
-    pub(crate) in_hand: &'a Handling,
+    pub(crate) current_input: &'a LongInput,
     /// A command that is longer is not copied, where that can be.
     pub(crate) copied_max: usize,
 }
@@ -67,7 +67,7 @@ impl<N: Net> ToBackend<'_, N> {
     /// what the client has sent.
     pub(crate) fn send_message(&mut self, key: BackendId, message: &[u8]) {
         let is_long = message.len() > self.copied_max;
-        match self.in_hand.buffer_of(message).filter(|_| is_long) {
+        match self.current_input.buffer_of(message).filter(|_| is_long) {
             Some((bytes, range)) => {
                 if let Some(backend) = self.backends.get_mut(key) {
                     backend.output.push_shared(bytes, range);
@@ -159,7 +159,7 @@ mod tests {
         dirty: Vec<BackendId>,
         bulk: Bulk,
         in_transit: Meter,
-        in_hand: Handling,
+        current_input: LongInput,
     }
 
     impl Bench {
@@ -173,7 +173,7 @@ mod tests {
                 dirty: Vec::new(),
                 bulk: Bulk::default(),
                 in_transit: Meter::default(),
-                in_hand: Handling::default(),
+                current_input: LongInput::default(),
             };
             (bench, key)
         }
@@ -186,7 +186,7 @@ mod tests {
                 dirty: &mut self.dirty,
                 bulk: &mut self.bulk,
                 in_transit: &self.in_transit,
-                in_hand: &self.in_hand,
+                current_input: &self.current_input,
                 copied_max: 16,
             }
         }

@@ -190,18 +190,18 @@ impl Received {
     }
 
     /// Takes all out, to be handled.
-    pub(crate) fn take_in_hand(&mut self) -> InHand {
+    pub(crate) fn take_current(&mut self) -> CurrentInput {
         let bytes = Arc::new(std::mem::take(self.buffer()));
         let text = match std::mem::take(&mut self.text) {
             Text::Read(read) => Some(read),
             _ => None,
         };
-        InHand { bytes, text }
+        CurrentInput { bytes, text }
     }
 
     /// Puts it back, without the bytes that have been used.
-    pub(crate) fn put_back(&mut self, in_hand: InHand, used: usize, kept_max: usize) {
-        let InHand { bytes, text } = in_hand;
+    pub(crate) fn put_back(&mut self, current_input: CurrentInput, used: usize, kept_max: usize) {
+        let CurrentInput { bytes, text } = current_input;
         match Arc::try_unwrap(bytes) {
             Ok(bytes) => {
                 self.bytes = bytes;
@@ -218,20 +218,20 @@ impl Received {
 
 /// Bytes of a client while they are handled.
 #[derive(Debug)]
-pub(crate) struct InHand {
+pub(crate) struct CurrentInput {
     pub(crate) bytes: Arc<Vec<u8>>,
     text: Option<Box<TextRead>>,
 }
 
 /// Bytes of the client that are being handled, if they are long.
 #[derive(Debug, Default)]
-pub(crate) struct Handling(pub(crate) Option<InHand>);
+pub(crate) struct LongInput(pub(crate) Option<CurrentInput>);
 
-impl Handling {
+impl LongInput {
     /// The buffer in which a client's long message lies, and where it lies there.
     pub(crate) fn buffer_of(&self, message: &[u8]) -> Option<(Arc<Vec<u8>>, Range<usize>)> {
-        let in_hand = self.0.as_ref()?;
-        Some((in_hand.bytes.clone(), in_hand.range_of(message)?))
+        let current_input = self.0.as_ref()?;
+        Some((current_input.bytes.clone(), current_input.range_of(message)?))
     }
 
     /// Payload of a message, if a reader has put it together.
@@ -247,13 +247,13 @@ impl Handling {
         digested: bool,
         names: Option<&NameSet>,
     ) -> Seen {
-        let read = self.0.as_ref().and_then(|in_hand| in_hand.text_of(message));
+        let read = self.0.as_ref().and_then(|current_input| current_input.text_of(message));
         let read = read.and_then(|text| text.seen(sql.len(), mode));
         read.unwrap_or_else(|| Seen::read(sql, mode, digested, names))
     }
 }
 
-impl InHand {
+impl CurrentInput {
     /// Range of a message in it, if it lies there: by its address, whatever its bytes are.
     pub(crate) fn range_of(&self, message: &[u8]) -> Option<Range<usize>> {
         let start = message.as_ptr().addr();
@@ -311,13 +311,13 @@ mod tests {
         assert!(one.take(read(&weak)));
         assert!(!one.take(read(&weak)), "it is not asked for any more");
         assert!(one.text().is_some() && !one.is_being_read());
-        let in_hand = one.take_in_hand();
-        let bytes = in_hand.bytes.clone();
-        assert!(in_hand.text_of(&bytes[..9]).is_some());
-        assert!(in_hand.text_of(&bytes[9..]).is_none(), "the one behind it");
-        assert!(in_hand.text_of(&QUERY[..9]).is_none(), "the same elsewhere");
+        let current_input = one.take_current();
+        let bytes = current_input.bytes.clone();
+        assert!(current_input.text_of(&bytes[..9]).is_some());
+        assert!(current_input.text_of(&bytes[9..]).is_none(), "the one behind it");
+        assert!(current_input.text_of(&QUERY[..9]).is_none(), "the same elsewhere");
         drop(bytes);
-        one.put_back(in_hand, 0, 100);
+        one.put_back(current_input, 0, 100);
         assert!(one.text().is_some(), "it waits");
         one.drop_front(9, 100);
         assert!(one.text().is_none());
@@ -327,11 +327,11 @@ mod tests {
     #[test]
     fn what_is_sent_on_is_not_copied() {
         let mut one = received(QUERY);
-        let in_hand = one.take_in_hand();
-        let (shared, at) = (in_hand.bytes.clone(), in_hand.bytes.as_ptr());
-        assert_eq!(in_hand.range_of(&shared[2..9]), Some(2..9));
-        assert_eq!(in_hand.range_of(QUERY), None);
-        one.put_back(in_hand, 9, 100);
+        let current_input = one.take_current();
+        let (shared, at) = (current_input.bytes.clone(), current_input.bytes.as_ptr());
+        assert_eq!(current_input.range_of(&shared[2..9]), Some(2..9));
+        assert_eq!(current_input.range_of(QUERY), None);
+        one.put_back(current_input, 9, 100);
         assert_eq!(&one[..], &QUERY[9..]);
         assert_eq!(shared.as_ptr(), at);
         assert_eq!(Arc::strong_count(&shared), 1);

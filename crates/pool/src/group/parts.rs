@@ -192,7 +192,7 @@ impl<N: Net> Group<N> {
             dirty: &mut self.dirty,
             bulk: &mut self.bulk,
             in_transit: &self.kept.in_transit,
-            in_hand: &self.in_hand,
+            current_input: &self.current_input,
             copied_max: self.shared.text_here_max,
         }
     }

@@ -75,7 +75,7 @@ impl<N: Net> Group<N> {
             return self.waiters().wait_outside(key);
         }
         let awaits_answers = client.touched.as_ref().is_some_and(|t| t.is_awaited());
-        let joined = self.in_hand.joined(message);
+        let joined = self.current_input.joined(message);
         let payload = match &joined {
             Some(joined) => Cow::Borrowed(&joined[..]),
             None => payload_of(message),

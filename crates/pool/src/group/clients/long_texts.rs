@@ -92,14 +92,14 @@ impl<N: Net> Group<N> {
             let used = self.consume(key, input, turn);
             return input.drop_front(used, KEPT_MAX);
         }
-        let in_hand = input.take_in_hand();
-        let bytes = in_hand.bytes.clone();
+        let current_input = input.take_current();
+        let bytes = current_input.bytes.clone();
         // What is done for this client may lead to serving another.
-        let outer = self.in_hand.0.replace(in_hand);
+        let outer = self.current_input.0.replace(current_input);
         let used = self.consume(key, &bytes, turn);
         drop(bytes);
-        if let Some(in_hand) = std::mem::replace(&mut self.in_hand.0, outer) {
-            input.put_back(in_hand, used, KEPT_MAX);
+        if let Some(current_input) = std::mem::replace(&mut self.current_input.0, outer) {
+            input.put_back(current_input, used, KEPT_MAX);
         }
     }
 }

@@ -72,7 +72,7 @@ impl<N: Net> Group<N> {
         command: Command,
         message: &[u8],
     ) -> Handled {
-        let joined = self.in_hand.joined(message);
+        let joined = self.current_input.joined(message);
         let payload = match &joined {
             Some(joined) => Cow::Borrowed(&joined[..]),
             None => payload_of(message),
@@ -88,7 +88,7 @@ impl<N: Net> Group<N> {
                 let sql = &payload[1..];
                 let (client, server) = (&*commands.client, commands.server);
                 let mode = client.lex_mode(server);
-                let seen = self.in_hand.seen(message, (sql, mode), false, None);
+                let seen = self.current_input.seen(message, (sql, mode), false, None);
                 let commands = self.statement_commands(key);
                 let text = Text { sql, mode, seen };
                 commands.map_or(CommandOutcome::Done, |mut commands| commands.prepare(&text))

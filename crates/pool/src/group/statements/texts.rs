@@ -64,7 +64,7 @@ impl<N: Net> Group<N> {
         let mode = client.lex_mode(&self.shared.server);
         let digested = self.figures.digests.are_counted();
         let names = self.code_seen.names.tables();
-        let seen = (self.in_hand).seen(message, (sql, mode), digested, names);
+        let seen = (self.current_input).seen(message, (sql, mode), digested, names);
         let names_none_of = (!seen.may_name).then_some(self.code_seen.version);
         let text = Text { sql, mode, seen };
         let class = &text.seen.class;
