@@ -9,7 +9,7 @@
 use crate::auth::account::{Account, Counted};
 use crate::auth::credential::Credential;
 use crate::buffers::transport::Transport;
-use crate::client::{Client, Company};
+use crate::client::{Client, Pipelining};
 use crate::config::{Origin, Settings, User};
 use crate::pool_members::Onward;
 use crate::shared::Shared;
@@ -146,7 +146,7 @@ impl Arrived {
         client.pending_changes = std::mem::take(&mut self.pending_changes);
         client.keep_input(&self.input);
         if self.begin_deferred {
-            client.company = Company::BeginDeferred;
+            client.pipelining = Pipelining::NotWhileBeginIsDeferred;
         }
         client.statements_made = self.statements_made;
         client

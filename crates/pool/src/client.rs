@@ -100,16 +100,16 @@ enum Ended {
     Connection,
 }
 
-/// With whom a client's next statement may share a backend in flight.
+/// Pipelining of a client's next statement: behind those of other clients on one backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Company {
-    /// With whom its shape may.
-    Any,
-    /// With nobody: it was sent behind one that changed its session, and runs again.
-    RunsAgain,
-    /// With nobody: the client has been told that a transaction is open, and no backend knows of
-    /// it ([`crate::alone`]).
-    BeginDeferred,
+pub(crate) enum Pipelining {
+    /// As its digest allows.
+    Allowed,
+    /// Not now: it was sent behind one that changed its session, and runs again.
+    NotAfterAbort,
+    /// Not now: the client has been told that a transaction is open, and no backend knows of it
+    /// ([`crate::alone`]).
+    NotWhileBeginIsDeferred,
 }
 
 /// Bytes on their way to the client.
@@ -191,7 +191,7 @@ pub(crate) struct Client<S> {
     /// Times that it has failed to change its user.
     pub(crate) changes_failed: u8,
     /// True if its next statement may ride, as far as that does not follow from its text.
-    pub(crate) company: Company,
+    pub(crate) pipelining: Pipelining,
     /// End of it from outside of its statements.
     ended: Ended,
     /// The statement it waits for.
@@ -281,7 +281,7 @@ impl<S> Client<S> {
 
     /// Its statement's shape; 0 of one that rides with nobody.
     pub(crate) fn shape(&self) -> u64 {
-        if self.company != Company::Any {
+        if self.pipelining != Pipelining::Allowed {
             return 0;
         }
         let session = Rc::as_ptr(&self.session).addr();
@@ -290,7 +290,7 @@ impl<S> Client<S> {
 
     /// True if it has been told that a transaction is open, of which no backend knows.
     pub(crate) fn is_begin_deferred(&self) -> bool {
-        self.company == Company::BeginDeferred
+        self.pipelining == Pipelining::NotWhileBeginIsDeferred
     }
 
     /// Mode in which the texts that it sends are cut.
@@ -312,7 +312,7 @@ impl<S> Client<S> {
     ) -> Self {
         Client {
             id: 0,
-            company: Company::Any,
+            pipelining: Pipelining::Allowed,
             ended: Ended::Nothing,
             pins: Holds::default(),
             touching: None,

@@ -30,7 +30,7 @@ fn plain_texts_alone_are_edges() {
 }
 
 use crate::backend::{Backend, InFlight, Purpose};
-use crate::client::Company;
+use crate::client::Pipelining;
 use crate::tokens::ClientId;
 use reactor::Time;
 use session::state::Session;
@@ -102,7 +102,7 @@ fn a_plain_begin_needs_no_backend_and_other_texts_do() {
 fn the_end_of_a_transaction_that_no_backend_knows_is_reported_to_who_is_told() {
     let mut bench = Bench::new();
     assert_eq!(bench.alone(None).reports_of_edge(Edge::Begin), Some(vec![]));
-    bench.client.company = Company::BeginDeferred;
+    bench.client.pipelining = Pipelining::NotWhileBeginIsDeferred;
     assert_eq!(bench.alone(None).reports_of_edge(Edge::Begin), Some(vec![]));
     bench.is_on = false;
     assert_eq!(bench.alone(None).reports_of_edge(Edge::End), None);

@@ -31,7 +31,7 @@
 //! client's statement runs where another client's conditions stand.
 
 use crate::backend::{Backend, InFlight, Purpose};
-use crate::client::{Client, Company};
+use crate::client::{Client, Pipelining};
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
 use crate::server::server_facts::ServerFacts;
@@ -69,7 +69,7 @@ impl<S> Pair<'_, S> {
     /// the backend.
     pub(crate) fn note_left(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
         let client = &mut *self.client;
-        client.company = Company::Any;
+        client.pipelining = Pipelining::Allowed;
         if !client.pins.is_empty() {
             client.pins.answered(summary);
         }

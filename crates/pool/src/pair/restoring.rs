@@ -29,7 +29,7 @@
 
 use crate::backend::{Backend, InFlight, Purpose, SchemaThere};
 use crate::buffers::message::payload_of;
-use crate::client::{Client, ClientState, Company};
+use crate::client::{Client, ClientState, Pipelining};
 use crate::pair::{Broken, Context, Pair};
 use crate::server::server_facts::ServerFacts;
 use crate::tokens::ClientId;
@@ -294,7 +294,7 @@ impl<S> Pair<'_, S> {
 
     /// Writes the BEGIN that the client's statement is to stand behind.
     fn put_deferred_begin(&mut self, out: &mut Vec<u8>) {
-        self.client.company = Company::Any;
+        self.client.pipelining = Pipelining::Allowed;
         put_query(out, self.backend.form, BEGIN);
         let command = InFlight::own(Some(self.owner), Purpose::Begin, ReplyShape::Status);
         self.backend.expect(command);

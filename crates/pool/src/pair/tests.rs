@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::{BackendState, InFlight, Purpose, SchemaThere};
-use crate::client::{ClientState, Company};
+use crate::client::{ClientState, Pipelining};
 use crate::pair::view::ClientView;
 use crate::tokens::{BackendId, ClientId};
 use session::last_statement::LEFT_BY_STATEMENT;
@@ -211,7 +211,7 @@ fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
 fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
-    parts.client.company = Company::BeginDeferred;
+    parts.client.pipelining = Pipelining::NotWhileBeginIsDeferred;
     let (front, sent) = parts.front();
     assert_eq!(front, Front::CannotFail);
     assert!(sent.ends_with("BEGIN"), "{sent}");

@@ -22,7 +22,7 @@ use crate::auth::login::{Before, Login};
 use crate::backend::relay::PendingChanges;
 use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Handled};
-use crate::client::{Company, Proof};
+use crate::client::{Pipelining, Proof};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::failed_logins::Denial;
 use crate::group::Group;
@@ -238,7 +238,7 @@ impl<N: Net> Group<N> {
         let pinned = client.is_held() || touched;
         client.pins = Holds::default();
         client.take_interruption();
-        client.company = Company::Any;
+        client.pipelining = Pipelining::Allowed;
         if let Some(prepared) = client.prepared.take() {
             self.kept.long_data -= prepared.long_len();
         }

@@ -4,7 +4,7 @@
 //! of its client's next statement ([`crate::pair::restoring`]).
 
 use crate::alone::{Alone, Edge, edge_of};
-use crate::client::{Company, Handled};
+use crate::client::{Pipelining, Handled};
 use crate::group::Group;
 use crate::own_ok::OwnOk;
 use crate::tokens::ClientId;
@@ -45,11 +45,11 @@ impl<N: Net> Group<N> {
         let counts = &mut self.counts;
         match edge {
             Some(Edge::Begin) => {
-                client.company = Company::BeginDeferred;
+                client.pipelining = Pipelining::NotWhileBeginIsDeferred;
                 counts.transactions_deferred += 1;
             }
             Some(Edge::End) => {
-                client.company = Company::Any;
+                client.pipelining = Pipelining::Allowed;
                 match begun {
                     true => counts.transactions_unsent += 1,
                     false => counts.ends_spared += 1,

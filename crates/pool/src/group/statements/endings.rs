@@ -9,7 +9,7 @@
 //! left nothing there.
 
 use crate::backend::{Backend, InFlight, Parted, Reports, Riding};
-use crate::client::{Client, ClientState, Company};
+use crate::client::{Client, ClientState, Pipelining};
 use crate::group::Group;
 use crate::group::backends::losses::{Loss, LossCause};
 use crate::pair::next::Next;
@@ -221,7 +221,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.company = Company::RunsAgain;
+        client.pipelining = Pipelining::NotAfterAbort;
         client.put_back(command);
         self.counts.ridden_again += 1;
         self.return_to_idle(key);

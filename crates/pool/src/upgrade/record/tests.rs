@@ -3,7 +3,7 @@ use super::*;
 use crate::auth::login::Login;
 use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Reports};
 use crate::buffers::transport::Transport;
-use crate::client::Company;
+use crate::client::Pipelining;
 use crate::errors::reasons::PinReason;
 use crate::scripted::tls_record;
 use crate::tokens::{BackendId, ClientId};
@@ -46,7 +46,7 @@ fn full() -> Client<()> {
     client.transport.set_compression(Some(compression));
     client.keep_input(b"\x05\0\0\0\x03DO");
     client.last.insert_id = 77;
-    client.company = Company::BeginDeferred;
+    client.pipelining = Pipelining::NotWhileBeginIsDeferred;
     client.statements_made = 12;
     let define = |sql: &[u8]| {
         let class = classify(sql, LexMode::default());
