@@ -274,7 +274,7 @@ impl<N: Net> Group<N> {
             }
             let key = event.token.key();
             match event.token.kind() {
-                LISTENER => self.arrivals.knock(key.parts().0 as usize),
+                LISTENER => self.arrivals.note_pending(key.parts().0 as usize),
                 CLIENT => self.on_client(key.into(), *event),
                 BACKEND => self.on_backend(key.into(), *event),
                 KILL_CONNECTION => self.on_kill_connection(key.into(), *event),

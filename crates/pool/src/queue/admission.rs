@@ -18,10 +18,10 @@ pub(crate) const HANDSHAKE_LOGINS: u32 = 8;
 /// The longest time that handshakes which have begun keep the next login out.
 const DEBT_MAX: Duration = Duration::from_millis(100);
 
-/// Who knocks, and when the next may come in.
+/// Listeners with pending accepts, and when the next client may come in.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    pub(crate) knocking: Vec<usize>,
+    pub(crate) pending: Vec<usize>,
     /// While statements wait: nobody is let in before.
     pub(crate) next_at: Time,
     /// After a failure: nobody is let in before.
@@ -29,16 +29,16 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Somebody waits at a listener.
-    pub(crate) fn knock(&mut self, listener: usize) {
-        if !self.knocking.contains(&listener) {
-            self.knocking.push(listener);
+    /// Notes that a connection waits at a listener.
+    pub(crate) fn note_pending(&mut self, listener: usize) {
+        if !self.pending.contains(&listener) {
+            self.pending.push(listener);
         }
     }
 
-    /// When those who knock are to be looked at again.
+    /// Time at which the pending accepts are to be looked at again.
     pub(crate) fn next(&self, gap: Duration) -> Time {
-        if self.knocking.is_empty() {
+        if self.pending.is_empty() {
             Time::NEVER
         } else if gap == Duration::ZERO {
             self.again_at
@@ -141,9 +141,9 @@ mod tests {
     fn a_listener_is_noted_once_and_looked_at_when_one_may_enter() {
         let mut arrivals = Arrivals::default();
         assert_eq!(arrivals.next(GAP), Time::NEVER);
-        arrivals.knock(3);
-        arrivals.knock(3);
-        assert_eq!(arrivals.knocking, [3]);
+        arrivals.note_pending(3);
+        arrivals.note_pending(3);
+        assert_eq!(arrivals.pending, [3]);
         (arrivals.again_at, arrivals.next_at) = (Time(5), Time(9));
         assert_eq!(arrivals.next(Duration::ZERO), Time(5), "no statement waits");
         assert_eq!(arrivals.next(GAP), Time(9));

@@ -131,7 +131,7 @@ pub(crate) struct Wires {
     /// Connections to be accepted, by group.
     backlog: Vec<VecDeque<usize>>,
     /// True for groups whose listener has an accept pending since it was told.
-    knocks: Vec<bool>,
+    pending_accepts: Vec<bool>,
     server_open: usize,
     sequence: u64,
     /// Number of looks at the clock within a turn.
@@ -181,7 +181,7 @@ impl Wires {
         let group = self.random.index(a).min(self.random.index(b));
         let id = self.add(group, Peer::Client(client), Stage::Stands);
         self.backlog[group].push_back(id);
-        self.knocks[group] = true;
+        self.pending_accepts[group] = true;
         if is_proxied(client) {
             self.send(id, PROXY_HEADER);
         }
@@ -287,14 +287,14 @@ impl Wires {
         let any = |wire: &Wire| {
             wire.group == group && wire.pending && !wire.dropped && wire.token.is_some()
         };
-        self.knocks[group] || self.wires.iter().any(any)
+        self.pending_accepts[group] || self.wires.iter().any(any)
     }
 
     /// The events for one turn of a group, in any order; sometimes a part of them.
     pub(crate) fn take_events(&mut self, group: usize, events: &mut Vec<Event>) {
         events.clear();
         let all = self.random.chance(800);
-        if std::mem::take(&mut self.knocks[group]) {
+        if std::mem::take(&mut self.pending_accepts[group]) {
             let token = pool::listener_token(0);
             events.push(Event {
                 token,
@@ -441,7 +441,7 @@ impl SimNet {
             server_max,
             trace,
             backlog: vec![VecDeque::new(); groups],
-            knocks: vec![false; groups],
+            pending_accepts: vec![false; groups],
             server_open: 0,
             sequence: 0,
             looks: 0,

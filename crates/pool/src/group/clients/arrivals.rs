@@ -8,9 +8,9 @@
 //! no pace but [`ACCEPTS_PER_TURN`], behind the statements of the turn. So neither starves the
 //! other.
 //!
-//! A listener tells once that somebody knocks, so the group remembers it until nobody is left.
+//! A listener tells once of pending accepts, so the group remembers it until nobody is left.
 //!
-//! Invariant: a listener that has told and was not emptied is in `knocking`.
+//! Invariant: a listener that has told and was not emptied is in `pending`.
 //!
 //! [`Settings::logins_per_s_max`]: crate::Settings::logins_per_s_max
 
@@ -37,14 +37,14 @@ impl Shared {
 }
 
 impl<N: Net> Group<N> {
-    /// Accepts those who knock, as far as statements leave time for it.
+    /// Accepts what is pending, as far as statements leave time for it.
     pub(crate) fn accept_arrivals(&mut self) {
         let mut at = 0;
-        while let Some(&listener) = self.arrivals.knocking.get(at) {
+        while let Some(&listener) = self.arrivals.pending.get(at) {
             if self.accept_some(listener) {
                 at += 1;
             } else {
-                self.arrivals.knocking.swap_remove(at);
+                self.arrivals.pending.swap_remove(at);
             }
         }
     }
