@@ -7,9 +7,9 @@
 
 pub(crate) mod backend_tls;
 pub(crate) mod begins;
-pub(crate) mod server_status;
 pub(crate) mod proxy_protocol;
 pub(crate) mod rows;
 pub(crate) mod schemas;
 pub(crate) mod server_facts;
+pub(crate) mod server_status;
 pub(crate) mod upstream;

@@ -15,7 +15,7 @@ mod export_queue;
 
 use crate::log::statement::StatementFacts;
 use crate::log::{Event, Facts};
-pub(crate) use export_queue::{ExportReceiver, Item, ExportQueue, Outcome};
+pub(crate) use export_queue::{ExportQueue, ExportReceiver, Item, Outcome};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -4,7 +4,7 @@
 //! The pool towards its server and load towards its target want the same of rustls; each keeps what
 //! its settings are called, and where its authorities come from.
 
-use crate::{AnyCertificate, AnyName};
+use crate::{SkipHostnameVerification, SkipVerification};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -57,13 +57,13 @@ pub fn client_config(
     let builder = match checked {
         Checked::Nothing => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider))),
+            .with_custom_certificate_verifier(Arc::new(SkipVerification::new(provider))),
         Checked::Authority(roots) => {
             let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
             let verifier = verifier.build().map_err(|error| library(&error))?;
             builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyName::new(verifier)))
+                .with_custom_certificate_verifier(Arc::new(SkipHostnameVerification::new(verifier)))
         }
         Checked::Identity(roots) => builder.with_root_certificates(roots),
     };

@@ -3,7 +3,7 @@
 //! What the certificate says is the business of the tests with drivers and `openssl`; here only the
 //! bytes inside matter.
 
-use reactor::AnyCertificate;
+use reactor::SkipVerification;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned, SupportedProtocolVersion};
@@ -62,7 +62,7 @@ pub fn client(versions: &[&'static SupportedProtocolVersion]) -> ClientConnectio
         .with_protocol_versions(versions)
         .expect("versions of TLS")
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
+        .with_custom_certificate_verifier(Arc::new(SkipVerification::new(provider)))
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").expect("a name");
     ClientConnection::new(Arc::new(config), name).expect("a client's side")

@@ -231,7 +231,10 @@ impl LongInput {
     /// The buffer in which a client's long message lies, and where it lies there.
     pub(crate) fn buffer_of(&self, message: &[u8]) -> Option<(Arc<Vec<u8>>, Range<usize>)> {
         let current_input = self.0.as_ref()?;
-        Some((current_input.bytes.clone(), current_input.range_of(message)?))
+        Some((
+            current_input.bytes.clone(),
+            current_input.range_of(message)?,
+        ))
     }
 
     /// Payload of a message, if a reader has put it together.
@@ -247,7 +250,10 @@ impl LongInput {
         digested: bool,
         names: Option<&NameSet>,
     ) -> Seen {
-        let read = self.0.as_ref().and_then(|current_input| current_input.text_of(message));
+        let read = self
+            .0
+            .as_ref()
+            .and_then(|current_input| current_input.text_of(message));
         let read = read.and_then(|text| text.seen(sql.len(), mode));
         read.unwrap_or_else(|| Seen::read(sql, mode, digested, names))
     }
@@ -314,8 +320,14 @@ mod tests {
         let current_input = one.take_current();
         let bytes = current_input.bytes.clone();
         assert!(current_input.text_of(&bytes[..9]).is_some());
-        assert!(current_input.text_of(&bytes[9..]).is_none(), "the one behind it");
-        assert!(current_input.text_of(&QUERY[..9]).is_none(), "the same elsewhere");
+        assert!(
+            current_input.text_of(&bytes[9..]).is_none(),
+            "the one behind it"
+        );
+        assert!(
+            current_input.text_of(&QUERY[..9]).is_none(),
+            "the same elsewhere"
+        );
         drop(bytes);
         one.put_back(current_input, 0, 100);
         assert!(one.text().is_some(), "it waits");

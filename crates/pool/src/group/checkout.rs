@@ -368,7 +368,12 @@ impl<N: Net> Group<N> {
                 }
                 return false;
             }
-            if !may_dial || self.server_status.address(&self.shared.upstream, now).is_none() {
+            if !may_dial
+                || self
+                    .server_status
+                    .address(&self.shared.upstream, now)
+                    .is_none()
+            {
                 return false;
             }
             if !self.shared.budget.has_room(self.index) {

@@ -21,7 +21,9 @@ use crate::operations::metrics::Board;
 use crate::operations::otel::encode::{Resource, metrics_request, records_request, spans_request};
 use crate::operations::otel::request::{Answer, Collector};
 use crate::shared::Shared;
-use crate::telemetry::{self, ExportReceiver, ExportReceivers, Item, ExportQueue, Outcome, Record, Span, Telemetry};
+use crate::telemetry::{
+    self, ExportQueue, ExportReceiver, ExportReceivers, Item, Outcome, Record, Span, Telemetry,
+};
 use reactor::Time;
 use serde_json::Value;
 use std::sync::Arc;

@@ -85,7 +85,10 @@ mod tests {
         let at = Address::Unix("/s".into());
         let upstream = Upstream::new(Place::Fixed(at.clone()));
         let mut server_status = ServerStatus::default();
-        assert_eq!(server_status.address(&upstream, Time(1)).as_deref(), Some(&at));
+        assert_eq!(
+            server_status.address(&upstream, Time(1)).as_deref(),
+            Some(&at)
+        );
         assert_eq!(server_status.address_at, Time::NEVER);
     }
 }

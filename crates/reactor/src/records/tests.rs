@@ -613,7 +613,7 @@ fn shaken(
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(crate::AnyCertificate::new(provider.into())))
+        .with_custom_certificate_verifier(Arc::new(crate::SkipVerification::new(provider.into())))
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").unwrap();
     let mut client = ClientConnection::new(Arc::new(config), name).unwrap();

@@ -4,7 +4,7 @@
 //! of its client's next statement ([`crate::pair::restoring`]).
 
 use crate::alone::{Alone, Edge, edge_of};
-use crate::client::{Pipelining, Handled};
+use crate::client::{Handled, Pipelining};
 use crate::group::Group;
 use crate::own_ok::OwnOk;
 use crate::tokens::ClientId;

@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 /// Takes any certificate: anybody may be the server.
 #[derive(Debug)]
-pub struct AnyCertificate {
+pub struct SkipVerification {
     provider: Arc<CryptoProvider>,
 }
 
-impl AnyCertificate {
+impl SkipVerification {
     /// With the signatures that `provider` can check.
     #[must_use]
-    pub fn new(provider: Arc<CryptoProvider>) -> AnyCertificate {
-        AnyCertificate { provider }
+    pub fn new(provider: Arc<CryptoProvider>) -> SkipVerification {
+        SkipVerification { provider }
     }
 }
 
-impl ServerCertVerifier for AnyCertificate {
+impl ServerCertVerifier for SkipVerification {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -12,19 +12,19 @@ use std::sync::Arc;
 
 /// Takes a certificate of an authority that is trusted, whatever name it has.
 #[derive(Debug)]
-pub struct AnyName {
+pub struct SkipHostnameVerification {
     verifier: Arc<WebPkiServerVerifier>,
 }
 
-impl AnyName {
+impl SkipHostnameVerification {
     /// Checks as `verifier` does, but for the name.
     #[must_use]
-    pub fn new(verifier: Arc<WebPkiServerVerifier>) -> AnyName {
-        AnyName { verifier }
+    pub fn new(verifier: Arc<WebPkiServerVerifier>) -> SkipHostnameVerification {
+        SkipHostnameVerification { verifier }
     }
 }
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for SkipHostnameVerification {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
