@@ -29,7 +29,7 @@ pub(crate) mod prepared;
 pub(crate) mod session_state;
 pub(crate) mod statements;
 
-use crate::auth::address_limits::Seat;
+use crate::auth::address_limits::CountedAddress;
 use crate::auth::auth_delay::AuthDelays;
 use crate::backend::backend_pools::BackendPools;
 use crate::backend::kill_jobs::{KillAsk, KillEnd};
@@ -133,7 +133,7 @@ pub struct Group<N: Net> {
     /// `@@last_gtid` of each client to which one was reported.
     pub(crate) gtids: BTreeMap<ClientId, LastGtid>,
     /// Counts of clients by their address; without such limits there are none.
-    pub(crate) seats: HashMap<ClientId, Seat>,
+    pub(crate) counted: HashMap<ClientId, CountedAddress>,
     /// Messages that its thread has to hand over.
     pub turn_output: TurnOutput,
     /// Lines about logins that failed, and about lost connections to the server.
@@ -205,7 +205,7 @@ impl<N: Net> Group<N> {
             draining: None,
             slow_readers: SlowReaders::new(spool),
             gtids: BTreeMap::new(),
-            seats: HashMap::new(),
+            counted: HashMap::new(),
             turn_output: TurnOutput::default(),
             log: LimitedLog::default(),
             statement_logs: StatementLogs::default(),
@@ -235,7 +235,7 @@ impl<N: Net> Group<N> {
             self.take_passwords(&old);
             self.waiters().count_for_limits(true);
             self.room().count_all(true);
-            self.seating().seat_all();
+            self.address_counts().count_all();
             self.figures.fit(self.settings.users.len());
         }
     }

@@ -238,17 +238,17 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// The first that waits so is served next.
-    pub(crate) fn seat_behind_long(&mut self) {
+    pub(crate) fn admit_behind_long(&mut self) {
         if let Some(key) = self.inputs.behind_long.pop_front()
             && self.inputs.is_behind_long(key)
         {
             self.inputs.line.push_front(key);
-            self.seat(key);
+            self.admit(key);
         }
     }
 
     /// A client that has waited stands in the line.
-    fn seat(&mut self, key: ClientId) {
+    fn admit(&mut self, key: ClientId) {
         self.inputs.stand(key, Standing::InLine);
         // Its silence was not its own.
         let now = self.now;
@@ -304,7 +304,7 @@ impl<S> InputRoom<'_, S> {
     }
 
     /// Those for whom there is room now stand in line again.
-    pub(crate) fn seat_waiting(&mut self) {
+    pub(crate) fn admit_waiting(&mut self) {
         while let Some(key) = self.inputs.no_room.front().copied() {
             let holder = self.inputs.holders.get(&key);
             if holder.is_some_and(|holder| matches!(holder.standing, Standing::NoRoom(_))) {
@@ -313,7 +313,7 @@ impl<S> InputRoom<'_, S> {
                 }
                 self.shared.input.waiting.fetch_sub(1, Relaxed);
                 self.inputs.line.push_back(key);
-                self.seat(key);
+                self.admit(key);
             }
             self.inputs.no_room.pop_front();
         }
@@ -537,7 +537,7 @@ mod tests {
         assert_eq!(bench.counts.input_waited, 1);
         bench.room().served(key, share);
         assert!(bench.inputs.has_waiting());
-        bench.room().seat_waiting();
+        bench.room().admit_waiting();
         assert!(bench.inputs.has_waiting(), "there is no room yet");
         assert!(bench.room().sweep().is_empty());
         bench.now = bench.now + bench.settings.wait_max;
@@ -548,7 +548,7 @@ mod tests {
         ));
         // Another goes, and there is room.
         bench.shared.input.give_back(9);
-        bench.room().seat_waiting();
+        bench.room().admit_waiting();
         assert!(!bench.inputs.has_waiting() && bench.inputs.has_line());
     }
 

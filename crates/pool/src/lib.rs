@@ -10,6 +10,7 @@
 //! drain. ARCHITECTURE.md follows one statement through the rest.
 #![forbid(unsafe_code)]
 
+mod address_counts;
 mod alone;
 mod answers;
 mod arrival;
@@ -51,7 +52,6 @@ mod run;
 mod running;
 #[cfg(test)]
 mod scripted;
-mod seating;
 mod server;
 mod shared;
 mod slow_readers;

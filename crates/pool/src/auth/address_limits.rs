@@ -10,7 +10,7 @@
 //! IPv6) or to one network of the settings' length. It counts who is open, and spaces out who
 //! begins: as many may begin at once as in a second. A connection is counted in the cell of its
 //! address and in that of its network, whichever of them has a limit, so that a limit may come
-//! later; it keeps both ([`Seat`]) until it ends.
+//! later; it keeps both ([`CountedAddress`]) until it ends.
 //!
 //! Invariants:
 //! - the table does not grow;
@@ -40,7 +40,7 @@ const IPV6_ADDRESS_BITS: u32 = 64;
 /// Burst of connections that may begin before others have to wait for their turn: as many as in
 /// this time.
 const BURST_NANOS: u64 = 1_000_000_000;
-/// Cells are asked about only where there is a seat: one that says so.
+/// Cells are asked about only where there is a counted: one that says so.
 const NOWHERE: u32 = u32::MAX;
 
 /// Limits of one address, or one network; `None`: no limit.
@@ -242,15 +242,15 @@ type Set = [Cell; WAYS];
 
 /// Counts that a connection is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct CountedAddress {
     address: u32,
     network: u32,
 }
 
-impl Default for Seat {
+impl Default for CountedAddress {
     /// Nowhere.
-    fn default() -> Seat {
-        Seat {
+    fn default() -> CountedAddress {
+        CountedAddress {
             address: NOWHERE,
             network: NOWHERE,
         }
@@ -276,13 +276,13 @@ impl AddressLimits {
         address: Option<IpAddr>,
         limits: &AddressRules<'_>,
         now: Time,
-    ) -> Result<Seat, Met> {
+    ) -> Result<CountedAddress, Met> {
         let Some(address) = address.filter(|_| limits.is_any()) else {
-            return Ok(Seat::default());
+            return Ok(CountedAddress::default());
         };
         let address = address.to_canonical();
         if limits.exempt.iter().any(|of| of.contains(address)) {
-            return Ok(Seat::default());
+            return Ok(CountedAddress::default());
         }
         let network = Prefix::of(address, limits.network_bits, true);
         let address = Prefix::of(address, (32, IPV6_ADDRESS_BITS), false);
@@ -297,7 +297,7 @@ impl AddressLimits {
         if address == NOWHERE || network == NOWHERE {
             self.uncounted.fetch_add(1, Relaxed);
         }
-        Ok(Seat { address, network })
+        Ok(CountedAddress { address, network })
     }
 
     /// Counts one that is here already, and is not refused for any limit.
@@ -306,9 +306,9 @@ impl AddressLimits {
         address: Option<IpAddr>,
         limits: &AddressRules<'_>,
         now: Time,
-    ) -> Seat {
+    ) -> CountedAddress {
         if !limits.is_any() {
-            return Seat::default();
+            return CountedAddress::default();
         }
         let limits = AddressRules {
             address: UNMET,
@@ -319,8 +319,8 @@ impl AddressLimits {
     }
 
     /// A connection has ended.
-    pub(crate) fn leave(&self, seat: Seat) {
-        for cell in [seat.address, seat.network] {
+    pub(crate) fn leave(&self, counted: CountedAddress) {
+        for cell in [counted.address, counted.network] {
             if let Some((mut set, at)) = self.cell(cell) {
                 set[at].open = set[at].open.saturating_sub(1);
             }

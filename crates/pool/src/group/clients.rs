@@ -19,7 +19,7 @@ pub(crate) mod slow_readers;
 pub(crate) mod timeouts;
 pub(crate) mod tls;
 
-use crate::auth::address_limits::Seat;
+use crate::auth::address_limits::CountedAddress;
 use crate::auth::login::Login;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState, Handled};
@@ -82,17 +82,17 @@ impl<N: Net> Group<N> {
         } else {
             None
         };
-        let needs_header = refusal.is_none() && self.seating().needs_proxy_header(&sock);
+        let needs_header = refusal.is_none() && self.address_counts().needs_proxy_header(&sock);
         let admitted = match refusal {
             Some(refusal) => Err(refusal),
             // A proxy speaks for others: theirs is the address that counts.
-            None if needs_header => Ok(Seat::default()),
+            None if needs_header => Ok(CountedAddress::default()),
             None => self
-                .seating()
+                .address_counts()
                 .admit(|net| net.peer(&sock).map(|peer| peer.ip())),
         };
-        let seat = match admitted {
-            Ok(seat) => seat,
+        let counted = match admitted {
+            Ok(counted) => counted,
             Err(refusal) => return self.failed_logins().turn_away(&sock, &refusal),
         };
         let is_local = matches!(self.settings.listen.get(listener), Some(Address::Unix(_)));
@@ -108,7 +108,7 @@ impl<N: Net> Group<N> {
         };
         client.id = id;
         let key = self.clients.insert(client);
-        self.seating().sit(key, seat);
+        self.address_counts().note(key, counted);
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
         let watched = match self.clients.get(key) {
             Some(client) => self.net.watch(client.transport.sock(), key.token()),
@@ -397,7 +397,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn close(&mut self, key: ClientId) {
         self.failed_logins().note_gone(key);
         self.gtids.remove(&key);
-        self.seating().leave(key);
+        self.address_counts().leave(key);
         self.logs().closed(key);
         self.waiters().forget(key);
         self.room().uncount(key);

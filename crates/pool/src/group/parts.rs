@@ -4,6 +4,7 @@
 //! it looks at and changes, for the moment. This is the list of what each of them may touch; what
 //! follows from what it says is done by the group, once that is given back.
 
+use crate::address_counts::AddressCounts;
 use crate::alone::Alone;
 use crate::answers::Answers;
 use crate::code_seen::CodeSeen;
@@ -19,7 +20,6 @@ use crate::pair::view::ClientView;
 use crate::pair::{Context, Pair};
 use crate::pinning::Planning;
 use crate::pool_members::PoolMembers;
-use crate::seating::Seating;
 use crate::statement_commands::StatementCommands;
 use crate::statement_logs::Logging;
 use crate::survey::Survey;
@@ -328,9 +328,9 @@ impl<N: Net> Group<N> {
     }
 
     /// Connections as they are counted by their address.
-    pub(crate) fn seating(&mut self) -> Seating<'_, N> {
-        Seating {
-            seats: &mut self.seats,
+    pub(crate) fn address_counts(&mut self) -> AddressCounts<'_, N> {
+        AddressCounts {
+            counted: &mut self.counted,
             net: &self.net,
             shared: &self.shared,
             settings: &self.settings,

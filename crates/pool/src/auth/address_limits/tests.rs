@@ -43,7 +43,7 @@ fn from(
     limits: &AddressRules<'_>,
     address: &str,
     at: u64,
-) -> Result<Seat, &'static str> {
+) -> Result<CountedAddress, &'static str> {
     let address = address.parse().unwrap();
     let entered = table.enter(Some(address), limits, Time(at));
     entered.map_err(|met| met.name())
@@ -129,21 +129,24 @@ fn exempt_networks_and_unix_sockets_have_no_limit() {
     };
     for address in ["10.1.2.3", "::ffff:10.1.2.3"] {
         for _ in 0..3 {
-            let seat = from(&table, &limits, address, 0);
-            assert_eq!(seat, Ok(Seat::default()));
+            let counted = from(&table, &limits, address, 0);
+            assert_eq!(counted, Ok(CountedAddress::default()));
         }
     }
     for _ in 0..3 {
-        assert_eq!(table.enter(None, &limits, Time(0)), Ok(Seat::default()));
+        assert_eq!(
+            table.enter(None, &limits, Time(0)),
+            Ok(CountedAddress::default())
+        );
     }
 }
 
 #[test]
 fn without_a_limit_there_is_no_table() {
     let table = AddressLimits::default();
-    let seat = from(&table, &limits(OFF, OFF), "192.0.2.1", 0).unwrap();
-    table.leave(seat);
-    assert!(seat == Seat::default() && table.sets.get().is_none());
+    let counted = from(&table, &limits(OFF, OFF), "192.0.2.1", 0).unwrap();
+    table.leave(counted);
+    assert!(counted == CountedAddress::default() && table.sets.get().is_none());
 }
 
 #[test]
@@ -151,11 +154,11 @@ fn who_comes_from_another_process_counts_and_is_let_in() {
     let table = AddressLimits::default();
     let limits = limits(ONE, OFF);
     let address = Some("192.0.2.1".parse().unwrap());
-    let seats = [(); 2].map(|()| table.admit(address, &limits, Time(0)));
+    let counted = [(); 2].map(|()| table.admit(address, &limits, Time(0)));
     let met = from(&table, &limits, "192.0.2.1", SECOND);
     assert_eq!(met, Err("address-clients"));
-    for seat in seats {
-        table.leave(seat);
+    for counted in counted {
+        table.leave(counted);
     }
     from(&table, &limits, "192.0.2.1", SECOND).unwrap();
 }

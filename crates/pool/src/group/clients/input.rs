@@ -14,9 +14,9 @@ impl<N: Net> Group<N> {
     /// Serves those who stand in line, and those for whom there is room now, in bulk work that
     /// `began` then.
     pub(crate) fn serve_inputs(&mut self, began: Time) {
-        self.room().seat_waiting();
+        self.room().admit_waiting();
         if !self.inputs.behind_long.is_empty() && self.admits_long() {
-            self.room().seat_behind_long();
+            self.room().admit_behind_long();
         }
         let mut left = TURN_BYTES;
         for _ in 0..self.inputs.line.len() {

@@ -98,7 +98,7 @@ impl<N: Net> Group<N> {
         self.kept.tls_bytes += tls_bytes;
         self.shared.clients.fetch_add(1, Relaxed);
         if self.settings.address_rules().is_any() {
-            self.seating().seat(key);
+            self.address_counts().count(key);
         }
         let capabilities = (arrived.capabilities & BACKEND_KEY, arrived.extended.into());
         let from = self.members().told_address(key);

@@ -39,8 +39,8 @@ impl<N: Net> Group<N> {
         match source {
             Source::Address(address) => {
                 client.transport.set_client_address(address);
-                match self.seating().admit(|_| Some(address.ip())) {
-                    Ok(seat) => self.seating().sit(key, seat),
+                match self.address_counts().admit(|_| Some(address.ip())) {
+                    Ok(counted) => self.address_counts().note(key, counted),
                     Err(refusal) => {
                         self.refuse_and_leave(key, &refusal);
                         return 0;

@@ -2,14 +2,14 @@
 //!
 //! The problem: a connection is counted where it is known whom it speaks for, which is at once, or
 //! behind its PROXY header, or when it comes from another process; and the count must end with it
-//! ([`crate::auth::address_limits`]). The mechanism: a group notes the [`Seat`] of each of its
+//! ([`crate::auth::address_limits`]). The mechanism: a group notes the [`CountedAddress`] of each of its
 //! clients, beside them, since most pools have no such limits.
 //!
-//! Invariants: a client has one seat at most, which is given back where it is closed; a proxy's own
+//! Invariants: a client has one counted at most, which is given back where it is closed; a proxy's own
 //! connection (health checks, and one whose header has not come) has none; where a limit comes by a
 //! reload, who is here already counts.
 
-use crate::auth::address_limits::Seat;
+use crate::auth::address_limits::CountedAddress;
 use crate::client::clients::Clients;
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
@@ -19,16 +19,16 @@ use reactor::Net;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// The seats of a group's clients, and what tells where a client is.
-pub(crate) struct Seating<'a, N: Net> {
-    pub(crate) seats: &'a mut HashMap<ClientId, Seat>,
+/// The counted of a group's clients, and what tells where a client is.
+pub(crate) struct AddressCounts<'a, N: Net> {
+    pub(crate) counted: &'a mut HashMap<ClientId, CountedAddress>,
     pub(crate) net: &'a N,
     pub(crate) shared: &'a Shared,
     pub(crate) settings: &'a Settings,
     pub(crate) clients: &'a Clients<N::Sock>,
 }
 
-impl<N: Net> Seating<'_, N> {
+impl<N: Net> AddressCounts<'_, N> {
     /// True if a connection has to begin with a header.
     pub(crate) fn needs_proxy_header(&self, sock: &N::Sock) -> bool {
         let networks = &self.settings.proxy_protocol_networks;
@@ -44,10 +44,10 @@ impl<N: Net> Seating<'_, N> {
     pub(crate) fn admit(
         &mut self,
         address: impl FnOnce(&N) -> Option<IpAddr>,
-    ) -> Result<Seat, Refusal> {
+    ) -> Result<CountedAddress, Refusal> {
         let rules = self.settings.address_rules();
         if !rules.is_any() {
-            return Ok(Seat::default());
+            return Ok(CountedAddress::default());
         }
         let (address, now) = (address(self.net), self.net.now());
         let entered = self.shared.address_limits.enter(address, &rules, now);
@@ -55,43 +55,43 @@ impl<N: Net> Seating<'_, N> {
     }
 
     /// A client is counted there until it is closed.
-    pub(crate) fn sit(&mut self, key: ClientId, seat: Seat) {
-        if seat != Seat::default() {
-            self.seats.insert(key, seat);
+    pub(crate) fn note(&mut self, key: ClientId, counted: CountedAddress) {
+        if counted != CountedAddress::default() {
+            self.counted.insert(key, counted);
         }
     }
 
     /// A client is counted no more.
     pub(crate) fn leave(&mut self, key: ClientId) {
-        if let Some(seat) = self.seats.remove(&key) {
-            self.shared.address_limits.leave(seat);
+        if let Some(counted) = self.counted.remove(&key) {
+            self.shared.address_limits.leave(counted);
         }
     }
 
     /// Counts a client that is here without having been counted; it is not refused.
-    pub(crate) fn seat(&mut self, key: ClientId) {
+    pub(crate) fn count(&mut self, key: ClientId) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
         let transport = &client.transport;
         let of_proxy =
             transport.client_address().is_none() && self.needs_proxy_header(transport.sock());
-        if of_proxy || self.seats.contains_key(&key) {
+        if of_proxy || self.counted.contains_key(&key) {
             return;
         }
         let address = transport.peer(self.net).map(|peer| peer.ip());
         let (rules, now) = (self.settings.address_rules(), self.net.now());
-        let seat = self.shared.address_limits.admit(address, &rules, now);
-        self.sit(key, seat);
+        let counted = self.shared.address_limits.admit(address, &rules, now);
+        self.note(key, counted);
     }
 
     /// The same for all clients, where there are limits.
-    pub(crate) fn seat_all(&mut self) {
+    pub(crate) fn count_all(&mut self) {
         if !self.settings.address_rules().is_any() {
             return;
         }
         let keys: Vec<ClientId> = self.clients.iter().map(|(key, _)| key).collect();
-        keys.into_iter().for_each(|key| self.seat(key));
+        keys.into_iter().for_each(|key| self.count(key));
     }
 }
 
@@ -106,23 +106,27 @@ mod tests {
         for (text, limited) in [("", false), ("clients_per_address_max = 1", true)] {
             let shared = shared(text);
             let settings = shared.settings();
-            let (net, mut seats) = (Scripted::default(), HashMap::new());
+            let (net, mut counted) = (Scripted::default(), HashMap::new());
             let clients = Clients::default();
-            let mut seating = Seating {
-                seats: &mut seats,
+            let mut address_counts = AddressCounts {
+                counted: &mut counted,
                 net: &net,
                 shared: &shared,
                 settings: &settings,
                 clients: &clients,
             };
             let key = ClientId::from_parts(1, 1);
-            let seat = seating.admit(|_| address()).unwrap();
-            seating.sit(key, seat);
-            assert_eq!(seating.admit(|_| address()).is_err(), limited, "{text}");
-            seating.leave(key);
-            seating.leave(key);
-            assert!(seating.admit(|_| address()).is_ok());
-            assert!(seats.is_empty());
+            let counted = address_counts.admit(|_| address()).unwrap();
+            address_counts.note(key, counted);
+            assert_eq!(
+                address_counts.admit(|_| address()).is_err(),
+                limited,
+                "{text}"
+            );
+            address_counts.leave(key);
+            address_counts.leave(key);
+            assert!(address_counts.admit(|_| address()).is_ok());
+            assert!(counted.is_empty());
         }
     }
 }
