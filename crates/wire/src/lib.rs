@@ -33,6 +33,6 @@ pub mod proxy_header;
 pub mod reply;
 pub mod rows;
 pub mod status;
-pub mod stranger;
 pub mod track;
 pub mod wiped;
+pub mod wrong_protocol;

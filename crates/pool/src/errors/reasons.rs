@@ -12,7 +12,7 @@ use session::prepared::Full;
 use std::fmt;
 use std::time::Duration;
 use wire::errors::{self, ErrorCode};
-use wire::stranger::Stranger;
+use wire::wrong_protocol::WrongProtocol;
 
 /// Why a statement or a client was refused, or cut off, with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ pub(crate) enum Refusal {
     /// A packet is not what the protocol calls for.
     Malformed(String),
     /// The client speaks another protocol where its login must come.
-    Stranger(Stranger),
+    WrongProtocol(WrongProtocol),
     /// The PROXY header that has to come first has not, or is none.
     ProxyHeader(String),
     /// The handshake of TLS has failed.
@@ -393,9 +393,9 @@ impl Refusal {
             Refusal::Input { .. } => "input-full",
             Refusal::OutOfOrder { .. } => "out-of-order",
             Refusal::Malformed(_) => "malformed",
-            Refusal::Stranger(stranger) => match stranger {
-                Stranger::ProxyV1 | Stranger::ProxyV2 => "proxy-header",
-                Stranger::ClientHello | Stranger::SslRequest => "tls",
+            Refusal::WrongProtocol(wrong) => match wrong {
+                WrongProtocol::ProxyV1 | WrongProtocol::ProxyV2 => "proxy-header",
+                WrongProtocol::ClientHello | WrongProtocol::SslRequest => "tls",
             },
             Refusal::ProxyHeader(_) => "proxy-header",
             Refusal::Tls(_) => "tls-handshake",
@@ -442,7 +442,7 @@ impl Refusal {
             Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
             Refusal::Malformed(_) => errors::MALFORMED_PACKET,
             Refusal::TooSlow(_)
-            | Refusal::Stranger(_)
+            | Refusal::WrongProtocol(_)
             | Refusal::ProxyHeader(_)
             | Refusal::Tls(_) => errors::HANDSHAKE,
             Refusal::InsecureTransport => errors::SECURE_TRANSPORT_REQUIRED,
@@ -519,10 +519,10 @@ impl fmt::Display for Refusal {
             Refusal::Tls(why) => write!(f, "onramp: the TLS handshake failed: {why}"),
             // The servers' own words.
             Refusal::InsecureTransport => f.write_str(errors::SECURE_TRANSPORT_WORDS),
-            Refusal::Stranger(stranger) => write!(
+            Refusal::WrongProtocol(wrong) => write!(
                 f,
                 "Bad handshake (onramp: expected a login packet, got {})",
-                words_of(*stranger)
+                words_of(*wrong)
             ),
             Refusal::ProxyHeader(why) => write!(
                 f,
@@ -564,24 +564,24 @@ impl fmt::Display for Refusal {
 }
 
 /// What came in place of a login, and what to do about it.
-fn words_of(stranger: Stranger) -> &'static str {
-    match stranger {
-        Stranger::ProxyV1 => {
+fn words_of(wrong: WrongProtocol) -> &'static str {
+    match wrong {
+        WrongProtocol::ProxyV1 => {
             "a header of the PROXY protocol, version 1, which the pool takes once, from \
              proxy_protocol_networks only: name the proxy's address there, or switch it off in the \
              proxy in front (HAProxy: take send-proxy from the server's line)"
         }
-        Stranger::ProxyV2 => {
+        WrongProtocol::ProxyV2 => {
             "a header of the PROXY protocol, version 2, which the pool takes once, from \
              proxy_protocol_networks only: name the proxy's address there, or switch it off in the \
              proxy in front (HAProxy: take send-proxy-v2 from the server's line)"
         }
-        Stranger::ClientHello => {
+        WrongProtocol::ClientHello => {
             "a ClientHello of TLS in front of the greeting: TLS begins behind a request in the \
              protocol (with [tls] cert and key), so let the client, or the proxy in front, connect \
              without TLS of its own (HAProxy: take ssl from the server's line)"
         }
-        Stranger::SslRequest => {
+        WrongProtocol::SslRequest => {
             "a request for TLS, which the pool does not offer: name a certificate ([tls] cert and \
              key), or let the client connect without (--ssl-mode=DISABLED, MariaDB --skip-ssl, \
              JDBC sslMode=disable)"

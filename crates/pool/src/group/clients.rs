@@ -35,7 +35,7 @@ use session::state::Session;
 use std::sync::atomic::Ordering;
 use wire::handshake::nonce_of_connection;
 use wire::packet::{Frame, frame, packets, payload_len};
-use wire::stranger::Stranger;
+use wire::wrong_protocol::WrongProtocol;
 
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
@@ -272,9 +272,9 @@ impl<N: Net> Group<N> {
                 continue;
             }
             if state == ClientState::Greeted
-                && let Some(stranger) = Stranger::of_bytes(rest)
+                && let Some(wrong) = WrongProtocol::of_bytes(rest)
             {
-                self.refuse_and_leave(key, &Refusal::Stranger(stranger));
+                self.refuse_and_leave(key, &Refusal::WrongProtocol(wrong));
                 return at;
             }
             let (total, last_seq) = match frame(rest) {

@@ -51,11 +51,11 @@ fn number(refusal: &Refusal) -> usize {
             InputLimit::Share { .. } => 43,
         },
         Refusal::PasswordChecks { .. } => 35,
-        Refusal::Stranger(stranger) => match stranger {
-            Stranger::ProxyV1 => 36,
-            Stranger::ProxyV2 => 37,
-            Stranger::ClientHello => 38,
-            Stranger::SslRequest => 39,
+        Refusal::WrongProtocol(wrong) => match wrong {
+            WrongProtocol::ProxyV1 => 36,
+            WrongProtocol::ProxyV2 => 37,
+            WrongProtocol::ClientHello => 38,
+            WrongProtocol::SslRequest => 39,
         },
         Refusal::ServerDown { .. } => 40,
         Refusal::Tls(_) => 44,
@@ -194,10 +194,22 @@ fn examples() -> Vec<(Refusal, &'static str)> {
             Refusal::PasswordChecks { waiting: 256 },
             "onramp-password-checks",
         ),
-        (Refusal::Stranger(Stranger::ProxyV1), "onramp-stranger"),
-        (Refusal::Stranger(Stranger::ProxyV2), "onramp-stranger"),
-        (Refusal::Stranger(Stranger::ClientHello), "onramp-stranger"),
-        (Refusal::Stranger(Stranger::SslRequest), "onramp-stranger"),
+        (
+            Refusal::WrongProtocol(WrongProtocol::ProxyV1),
+            "onramp-wrong-protocol",
+        ),
+        (
+            Refusal::WrongProtocol(WrongProtocol::ProxyV2),
+            "onramp-wrong-protocol",
+        ),
+        (
+            Refusal::WrongProtocol(WrongProtocol::ClientHello),
+            "onramp-wrong-protocol",
+        ),
+        (
+            Refusal::WrongProtocol(WrongProtocol::SslRequest),
+            "onramp-wrong-protocol",
+        ),
         (Refusal::Tls(words()), "onramp-tls"),
         (Refusal::ProxyHeader(words()), "onramp-proxy-header"),
         (Refusal::InsecureTransport, "login-3159"),

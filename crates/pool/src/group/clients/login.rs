@@ -25,7 +25,7 @@ use wire::auth::{NONCE_LEN, Nonce};
 use wire::capabilities::{self as cap, BACKEND_KEY};
 use wire::handshake::{self, nonce_from_random};
 use wire::packet::HEADER_LEN;
-use wire::stranger::Stranger;
+use wire::wrong_protocol::WrongProtocol;
 
 /// Nonce of a greeting, or of a change of user, which a client mixes with its password.
 pub(crate) fn nonce(net: &mut impl Net) -> Nonce {
@@ -77,8 +77,8 @@ impl<N: Net> Group<N> {
 
     fn on_login(&mut self, key: ClientId, payload: &[u8]) {
         let is_tls = self.clients.get(key).is_some_and(|c| c.transport.is_tls());
-        if let Some(stranger) = Stranger::of_login(payload).filter(|_| !is_tls) {
-            return self.refuse_and_leave(key, &Refusal::Stranger(stranger));
+        if let Some(wrong) = WrongProtocol::of_login(payload).filter(|_| !is_tls) {
+            return self.refuse_and_leave(key, &Refusal::WrongProtocol(wrong));
         }
         let parsed = match handshake::Login::read(payload) {
             Ok(parsed) => parsed,

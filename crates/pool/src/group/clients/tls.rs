@@ -19,12 +19,12 @@ use crate::client::ClientState;
 use crate::group::Group;
 use crate::tokens::ClientId;
 use reactor::{Net, Tls};
-use wire::stranger::Stranger;
+use wire::wrong_protocol::WrongProtocol;
 
 impl<S> Client<S> {
     /// True if the packet in the place of its login asks for TLS, where that may be had.
     pub(crate) fn asks_for_tls(&self, payload: &[u8]) -> bool {
-        Stranger::of_login(payload) == Some(Stranger::SslRequest)
+        WrongProtocol::of_login(payload) == Some(WrongProtocol::SslRequest)
             && self.state() == ClientState::Greeted
             && !self.transport.is_tls()
     }
