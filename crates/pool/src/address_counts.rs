@@ -2,12 +2,12 @@
 //!
 //! The problem: a connection is counted where it is known whom it speaks for, which is at once, or
 //! behind its PROXY header, or when it comes from another process; and the count must end with it
-//! ([`crate::auth::address_limits`]). The mechanism: a group notes the [`CountedAddress`] of each of its
-//! clients, beside them, since most pools have no such limits.
+//! ([`crate::auth::address_limits`]). The mechanism: a group notes the [`CountedAddress`] of each
+//! of its clients, beside them, since most pools have no such limits.
 //!
-//! Invariants: a client has one counted at most, which is given back where it is closed; a proxy's own
-//! connection (health checks, and one whose header has not come) has none; where a limit comes by a
-//! reload, who is here already counts.
+//! Invariants: a client has one such entry at most, which is given up where it is closed; a proxy's
+//! own connection (health checks, and one whose header has not come) has none; where a limit comes
+//! by a reload, who is here already counts.
 
 use crate::auth::address_limits::CountedAddress;
 use crate::client::clients::Clients;
@@ -19,7 +19,7 @@ use reactor::Net;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// The counted of a group's clients, and what tells where a client is.
+/// Addresses under which a group's clients are counted, and the means to find a client's.
 pub(crate) struct AddressCounts<'a, N: Net> {
     pub(crate) counted: &'a mut HashMap<ClientId, CountedAddress>,
     pub(crate) net: &'a N,
@@ -85,7 +85,7 @@ impl<N: Net> AddressCounts<'_, N> {
         self.note(key, counted);
     }
 
-    /// The same for all clients, where there are limits.
+    /// Counts all clients that are here uncounted, where there are limits.
     pub(crate) fn count_all(&mut self) {
         if !self.settings.address_rules().is_any() {
             return;
@@ -116,8 +116,8 @@ mod tests {
                 clients: &clients,
             };
             let key = ClientId::from_parts(1, 1);
-            let counted = address_counts.admit(|_| address()).unwrap();
-            address_counts.note(key, counted);
+            let entry = address_counts.admit(|_| address()).unwrap();
+            address_counts.note(key, entry);
             assert_eq!(
                 address_counts.admit(|_| address()).is_err(),
                 limited,

@@ -96,7 +96,7 @@ impl<N: Net> FailedLogins<'_, N> {
         }
     }
 
-    /// The same, and counts it: it is answered by nobody who does.
+    /// Counts and notes a refusal that is answered by nobody who does.
     pub(crate) fn count_refused(&mut self, key: ClientId, refusal: &Refusal) {
         self.count(refusal);
         self.note_refused(key, refusal);

@@ -68,7 +68,7 @@ impl Histogram {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
     }
 
-    /// What has been added since this earlier state of the same histogram.
+    /// Values added since this earlier state of the same histogram.
     pub(crate) fn since(&self, earlier: &Histogram) -> Histogram {
         let mut since = self.clone();
         for (count, before) in since.counts.iter_mut().zip(earlier.counts) {
@@ -117,7 +117,7 @@ impl Histogram {
     }
 }
 
-/// What is measured of one user's statements.
+/// Figures of one user's statements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserFigures {
     /// From a statement's arrival until it was sent to the server.
@@ -133,7 +133,7 @@ pub(crate) struct UserFigures {
 pub(crate) struct Figures {
     users: Vec<UserFigures>,
     lanes: [Histogram; LaneName::ALL.len()],
-    /// The same of statements, by digest.
+    /// Figures of statements, by digest.
     pub(crate) digests: Digests,
 }
 
@@ -208,7 +208,7 @@ fn place_of(lane: LaneName) -> usize {
     }
 }
 
-/// What a client does, as the figures tell it.
+/// Activity of a client, as the figures tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     LoggingIn,
@@ -264,7 +264,7 @@ impl Stage {
     }
 }
 
-/// How a thread spends its time.
+/// Time that a thread spends, by purpose.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     /// The lengths of its turns, without the wait between two.
@@ -273,7 +273,7 @@ pub(crate) struct Turns {
     pub(crate) publishing: Duration,
 }
 
-/// What is known of a group at a moment.
+/// State of a group at a moment.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupView {
     /// The moment.
@@ -320,7 +320,7 @@ impl GroupView {
     }
 }
 
-/// Where a group puts its views, and others find the last one.
+/// Last view of a group: it puts them there, others read them.
 #[derive(Debug)]
 pub(crate) struct Published(Mutex<Arc<GroupView>>);
 

@@ -36,7 +36,7 @@ pub(crate) enum FromServer {
     Failed(io::Error),
 }
 
-/// How much of a backend is read in a turn.
+/// Bytes read of a backend in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// All of it, but for a part of the last read.
@@ -52,7 +52,7 @@ pub(crate) struct FromBackend<'a, N: Net> {
     pub(crate) clients: &'a Clients<N::Sock>,
     pub(crate) shared: &'a Shared,
     pub(crate) slow_readers: &'a mut SlowReaders,
-    /// What goes on in later turns.
+    /// Work of later turns.
     pub(crate) bulk: &'a mut Bulk,
     /// Steps of handshakes that may still be made in this turn.
     pub(crate) handshakes_left: &'a mut usize,
@@ -65,7 +65,7 @@ impl<N: Net> FromBackend<'_, N> {
         backend.is_some_and(|backend| backend.summary.len >= self.shared.long_reply)
     }
 
-    /// How much of it is read: a piece of a long reply, and of another as much as makes it long.
+    /// Bytes read of it at once: a piece of a long reply, and of another as much as makes it long.
     pub(crate) fn pace(&self, key: BackendId) -> Pace {
         match self.is_long(key) {
             true => Pace {
@@ -131,7 +131,7 @@ impl<N: Net> FromBackend<'_, N> {
         }
     }
 
-    /// What was not used of the last read.
+    /// Puts back what was not used of the last read.
     pub(crate) fn give_back(&mut self, key: BackendId, rest: &[u8]) {
         if let Some(backend) = self.backends.get_mut(key) {
             backend.input.extend_from_slice(rest);

@@ -44,7 +44,7 @@ pub(crate) struct FromClient<'a, N: Net> {
     /// Unfinished commands.
     pub(crate) inputs: &'a mut Inputs,
     pub(crate) lent: &'a mut Lent,
-    /// What TLS takes.
+    /// Bytes that TLS takes.
     pub(crate) tls_bytes: &'a mut usize,
     /// Steps of handshakes that may still be made in this turn.
     pub(crate) handshakes_left: &'a mut usize,
@@ -152,7 +152,7 @@ impl<N: Net> FromClient<'_, N> {
         self.came(key, read)
     }
 
-    /// What a read comes to where it brings no bytes.
+    /// Result of a read that brings no bytes.
     fn came(&mut self, key: ClientId, read: Read) -> Result<usize, Got> {
         match read {
             Read::Bytes(n) => Ok(n),

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What tells one state of a file from another, without reading it.
+/// Stamp that tells one state of a file from another, without reading it.
 pub(crate) type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 
 /// Something made of files.
@@ -31,7 +31,7 @@ impl<T> fmt::Debug for FromFiles<T> {
     }
 }
 
-/// What a look at the files led to.
+/// Result of a look at the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Renewal {
     /// Nothing has changed since the last look.
@@ -61,7 +61,7 @@ impl<T> FromFiles<T> {
         })
     }
 
-    /// What was made last.
+    /// The value made last.
     pub(crate) fn get(&self) -> Arc<T> {
         self.made
             .lock()
@@ -92,7 +92,7 @@ fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
     files.iter().map(|file| stamp(file)).collect()
 }
 
-/// That of a file; `None` where there is none.
+/// Stamp of a file; `None` where there is none.
 pub(crate) fn stamp(file: &Path) -> Stamp {
     let found = std::fs::metadata(file).ok()?;
     let changed = (found.ctime(), found.ctime_nsec());

@@ -37,7 +37,7 @@ use wire::packet::{Frame, HEADER_LEN, PAYLOAD_MAX, frame};
 
 /// Bytes that are read or unpacked for one client in a turn, beyond those.
 const CLIENT_TURN_BYTES: usize = 128 * 1024;
-/// The same for all clients of a group.
+/// Bytes read in a turn for all clients of a group.
 pub(crate) const TURN_BYTES: usize = 256 * 1024;
 /// A client that is amid a command must send so much between two sweeps (a second) while others
 /// wait for room.
@@ -76,7 +76,7 @@ impl Shared {
     }
 }
 
-/// Whether more of an unfinished command may be taken.
+/// Answer to a client that sends more of an unfinished command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// Now.
@@ -164,7 +164,7 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    /// What is counted of a client.
+    /// Bytes counted of a client.
     fn counted(&self, key: ClientId) -> usize {
         let holder = self.inputs.holders.get(&key);
         holder.map_or(0, |holder| holder.counted)
@@ -319,8 +319,8 @@ impl<S> InputRoom<'_, S> {
         }
     }
 
-    /// Whom to end: those who have waited for room for too long; and while somebody waits, in
-    /// whatever group, those who hold room and do not use it. Called once a second.
+    /// Clients to be closed: those who have waited for room for too long; and while somebody waits,
+    /// in whatever group, those who hold room and do not use it. Called once a second.
     pub(crate) fn sweep(&mut self) -> Vec<(ClientId, Refusal)> {
         let mut refused = Vec::new();
         let (now, longest) = (self.now, self.settings.wait_max);

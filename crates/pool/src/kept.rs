@@ -18,19 +18,19 @@ const LONG_DATA_MAX: usize = 256 << 20;
 /// Bytes that are kept for the clients of a group.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// What their user variables hold.
+    /// Bytes of their user variables.
     pub(crate) variables: Meter,
-    /// What the conditions that are kept for them hold.
+    /// Bytes of the conditions that are kept for them.
     pub(crate) warnings: Meter,
-    /// What their lists of prepared statements hold, without the texts.
+    /// Bytes of their lists of prepared statements, without the texts.
     pub(crate) statements: Meter,
-    /// What they have not taken of their replies.
+    /// Bytes of replies that they have not taken.
     pub(crate) outputs: Meter,
-    /// What backends keep of commands and replies.
+    /// Bytes of commands and replies that backends keep.
     pub(crate) in_transit: Meter,
     /// Long data that waits for its execution.
     pub(crate) long_data: usize,
-    /// What TLS takes.
+    /// Bytes that TLS takes.
     pub(crate) tls_bytes: usize,
 }
 

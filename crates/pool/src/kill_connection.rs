@@ -46,12 +46,12 @@ const OWN_MAX: usize = 1024;
 struct Connection<S> {
     transport: Transport<S>,
     key: KillConnectionId,
-    /// Whose account it has, and at which address.
+    /// Pool whose account it has, and the server's address.
     pool: usize,
     at: Arc<Address>,
     dial: Dial,
     stage: Stage,
-    /// What it carries; `None` when that has ended, until the next one is taken.
+    /// Job that it carries; `None` when that has ended, until the next one is taken.
     job: Option<Job>,
     /// Since when it carries that.
     since: Time,
@@ -72,7 +72,7 @@ enum Stage {
     Sent,
 }
 
-/// What one job has come to.
+/// Result of one job.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) job: Job,
@@ -94,7 +94,7 @@ pub(crate) struct Around<'a, N: Net> {
 #[derive(Debug)]
 pub(crate) struct KillConnection<S> {
     connection: Option<Connection<S>>,
-    /// How many connections there have been.
+    /// Connections that there have been.
     count: u32,
     /// KILLs that wait.
     jobs: VecDeque<Job>,
@@ -140,7 +140,7 @@ impl<S> KillConnection<S> {
         self.jobs.push_back(job);
     }
 
-    /// The same of one of the pool's own, if there is room.
+    /// Queues a job of the pool's own, if there is room.
     pub(crate) fn push_own(&mut self, job: Job) {
         if self.jobs.len() < OWN_MAX {
             self.jobs.push_back(job);
@@ -349,7 +349,7 @@ impl<S> KillConnection<S> {
         self.write(around.net)
     }
 
-    /// What the connection carries has come to its end; the connection is free for the next.
+    /// Ends the job that the connection carries; it is free for the next.
     fn done(&mut self, end: KillEnd) -> Option<Ended> {
         let connection = self.connection.as_mut()?;
         connection.stage = Stage::Ready;

@@ -34,8 +34,8 @@ pub(crate) enum Fate {
     Interrupt { backend: BackendId, job: Job },
     /// It is closed.
     Close(ClientId),
-    /// The same, and its backend with it, so that nobody else can be hit; the server is asked to
-    /// end what runs there.
+    /// Close the victim and its backend with it, so that nobody else can be hit; the server is
+    /// asked to end what runs there.
     CloseWith {
         victim: ClientId,
         backend: BackendId,
@@ -61,7 +61,7 @@ impl<S> Backend<S> {
 }
 
 impl KillAsk {
-    /// What it comes to in the group that has its victim.
+    /// Decides its fate in the group that has its victim.
     pub(crate) fn fate<S>(
         &self,
         clients: &Clients<S>,

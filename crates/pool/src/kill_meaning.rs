@@ -47,7 +47,7 @@ pub(crate) enum Meant {
     Elsewhere,
 }
 
-/// Who says a KILL.
+/// The client that sends a KILL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Killer<'a> {
     pub(crate) asker: Asker,
@@ -58,7 +58,7 @@ pub(crate) struct Killer<'a> {
 }
 
 impl Killer<'_> {
-    /// Whom it means.
+    /// Resolves its target.
     pub(crate) fn means(&self, kill: Kill, shared: &Shared) -> Meant {
         let id = match kill.victim {
             Victim::Own => return Meant::Itself,

@@ -107,7 +107,7 @@ impl LimitedLog {
         }
     }
 
-    /// How many were left out of each kind, where no line has told it.
+    /// Lines that were left out, by kind, where no line has told it.
     fn omitted(&mut self, statements: &mut StatementLogs, now: Time) -> Vec<(Event, u64)> {
         let limits = [
             (Event::LoginFailed, &mut self.logins),

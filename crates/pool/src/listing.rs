@@ -16,12 +16,12 @@ pub(crate) const PAGE: usize = 1000;
 /// Something that a group is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Who waits for the answer.
+    /// Ticket of the asker that waits for the answer.
     pub(crate) ticket: u64,
     pub(crate) what: Wanted,
 }
 
-/// What is asked.
+/// Kinds of questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// A page of clients, of which so many are passed over.
@@ -39,7 +39,7 @@ pub(crate) struct Answer {
     pub(crate) said: Said,
 }
 
-/// What it says.
+/// Contents of an answer.
 #[derive(Debug)]
 pub(crate) enum Said {
     /// A page, and whether it is the last one.
@@ -91,7 +91,7 @@ pub(crate) struct BackendLine {
     pub(crate) prepared: usize,
 }
 
-/// Who waits for which answer.
+/// Askers that wait, each for its answer.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     waiting: Mutex<Waiting>,

@@ -44,7 +44,7 @@ const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a message; the rest is left out.
 const MESSAGE_MAX: usize = 8 * 1024;
 
-/// How much a line matters, the most important first.
+/// Importance of a line, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// The pool cannot do what it is for, or ends.
@@ -70,7 +70,7 @@ impl Level {
     }
 }
 
-/// How a line is written.
+/// Form of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// Keys with values, for people and for `grep`.
@@ -91,7 +91,7 @@ impl LogFormat {
 
 macro_rules! events {
     ($($event:ident $name:literal $level:ident $meaning:literal,)*) => {
-        /// What a line is about.
+        /// Subject of a line.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Event {
             $(#[doc = $meaning] $event,)*
@@ -194,7 +194,7 @@ impl Event {
 /// The facts of a line that have keys of their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts<'a> {
-    /// Whom it is about; a client of a Unix socket has no address.
+    /// Client that it is about; one of a Unix socket has no address.
     pub(crate) client: Option<Peer>,
     /// The account, as the client gave it.
     pub(crate) account: Option<&'a [u8]>,
@@ -206,7 +206,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) statement: Option<StatementFacts<'a>>,
 }
 
-/// Where a client comes from.
+/// Origin of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Tcp(SocketAddr),
@@ -232,14 +232,13 @@ impl fmt::Display for Peer {
 
 enum Message {
     Line(String),
-    /// The same of the log of all statements.
+    /// A line of the log of all statements.
     StatementLine(String),
     /// Everything before it has been written once this is dropped.
     Flush(SyncSender<()>),
 }
 
-/// What else is done with each line: with its event, its facts, its message. It may not
-/// wait.
+/// Hook called for each line: with its event, its facts, its message. It may not wait.
 type Export = Box<dyn Fn(Event, &Facts<'_>, &str) + Send + Sync>;
 
 static WRITER: OnceLock<SyncSender<Message>> = OnceLock::new();
@@ -251,13 +250,13 @@ static OMITTED: AtomicU64 = AtomicU64::new(0);
 /// Lines of the log of all statements that wait.
 static STATEMENT_LINES: AtomicUsize = AtomicUsize::new(0);
 
-/// How lines are written, and which, from now on.
+/// Sets the form of lines, and their least importance, from now on.
 pub(crate) fn set_style(format: LogFormat, up_to: Level) {
     LEVEL.store(up_to as u8, Ordering::Relaxed);
     IS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
 }
 
-/// What [`set_style`] said.
+/// Style that [`set_style`] has set.
 pub(crate) fn style() -> (LogFormat, Level) {
     let format = match IS_JSON.load(Ordering::Relaxed) {
         true => LogFormat::Json,
@@ -360,7 +359,7 @@ fn hand_over(writer: &SyncSender<Message>, line: Message, omitted: &AtomicU64) -
     false
 }
 
-/// The same for a line of the log of all statements, of which `waiting` wait already.
+/// Hands over a line of the log of all statements, of which `waiting` wait already.
 fn hand_statement_over(
     writer: &SyncSender<Message>,
     line: String,

@@ -27,7 +27,7 @@ use wire::command::ReplyShape;
 /// Errors that say nothing against the account: a shutdown, a KILL.
 const PASSING: [u16; 3] = [1053, 1317, 1927];
 
-/// What becomes of a backend when it has answered.
+/// Fate of a backend when it has answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     /// More is to come.
@@ -47,7 +47,7 @@ pub(crate) struct Openings<'a, S> {
     pub(crate) backends: &'a mut Slots<Backend<S>, BackendId>,
     pub(crate) pools: &'a mut BackendPools,
     pub(crate) sessions: &'a mut Interner,
-    /// What sessions begin with now.
+    /// Global defaults that sessions begin with now.
     pub(crate) begun: &'a Begun,
     pub(crate) shared: &'a Shared,
     pub(crate) now: Time,
@@ -149,7 +149,7 @@ impl<S> Openings<'_, S> {
     }
 }
 
-/// What a session that has just begun has said of itself ([`crate::backend::dial::FRESH`]).
+/// Report of a session that has just begun ([`crate::backend::dial::FRESH`]).
 pub(crate) struct FreshSession {
     /// In the order of [`session::state::CHARSET_VARIABLES`].
     pub(crate) charsets: [Text; 4],

@@ -102,8 +102,8 @@ pub(crate) struct Onward {
 }
 
 impl Shared {
-    /// What a client of this account uses on the server; `None`: it is an account of the server,
-    /// and how to log in to it is not known.
+    /// Login of a client of this account on the server; `None`: it is an account of the server, and
+    /// how to log in to it is not known.
     pub(crate) fn onward(&self, account: &Account) -> Option<Onward> {
         let Some(of_server) = &account.of_server else {
             let settings = self.settings();
@@ -125,7 +125,7 @@ impl Shared {
 /// A place for backends of a client's address.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    /// What the server is told of where the client is.
+    /// Address of the client that the server is told.
     pub(crate) told: Option<IpAddr>,
     /// Backends of an address that clients have left, which are closed for that.
     pub(crate) idle: Vec<BackendId>,
@@ -137,7 +137,7 @@ pub(crate) struct PoolMembers<'a, N: Net> {
     pub(crate) pools: &'a mut BackendPools,
     pub(crate) schemas: &'a mut Schemas,
     pub(crate) sessions: &'a mut Interner,
-    /// What sessions begin with.
+    /// Global defaults that sessions begin with.
     pub(crate) begun: &'a Begun,
     pub(crate) net: &'a N,
     pub(crate) shared: &'a Shared,
@@ -223,7 +223,7 @@ impl<N: Net> PoolMembers<'_, N> {
         true
     }
 
-    /// Where a client connects from, as accounts are matched with it.
+    /// Host of a client, as accounts are matched with it.
     pub(crate) fn host_of(&self, key: ClientId) -> ClientHost {
         let client = self.clients.get(key);
         let peer = client.and_then(|client| client.transport.peer(self.net));
@@ -231,7 +231,7 @@ impl<N: Net> PoolMembers<'_, N> {
         ClientHost::of(peer.map(|peer| peer.ip()), names_hosts)
     }
 
-    /// What keeps a client out that has proven its password, if anything does.
+    /// Bar that keeps a client out that has proven its password, if any.
     pub(crate) fn bar_of(&self, key: ClientId, account: &Account) -> Option<Bar> {
         let transport = &self.clients.get(key)?.transport;
         let of_server = account.of_server.as_ref();
@@ -306,7 +306,7 @@ impl<N: Net> PoolMembers<'_, N> {
         }
     }
 
-    /// What the server is told of where a client is.
+    /// Address of a client that the server is told.
     pub(crate) fn told_address(&self, key: ClientId) -> Option<IpAddr> {
         let client = self.clients.get(key)?;
         let peer = client.transport.peer(self.net);
@@ -314,7 +314,7 @@ impl<N: Net> PoolMembers<'_, N> {
             .map(|peer| peer.ip().to_canonical())
     }
 
-    /// What the server is told of where a client is, once there is a place for backends of that
+    /// Address of a client that the server is told, once there is a place for backends of that
     /// address. Where clients have left one, its backends are to be closed for that.
     ///
     /// # Errors
@@ -446,7 +446,7 @@ impl<N: Net> PoolMembers<'_, N> {
         }
     }
 
-    /// What lies idle of a version of the privileges that no client has any more.
+    /// Idle backends of a version of the privileges that no client has any more.
     pub(crate) fn outdated_idle(&self) -> Vec<BackendId> {
         let now = self.shared.privileges.version();
         let outdated = |pool: &BackendPool| pool.key.privileges != now;

@@ -58,8 +58,8 @@ const OWN_SESSION: &str = "SET SESSION sql_mode='',SESSION sql_select_limit=1844
 /// A change of user has two bytes for the id of a collation.
 const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
     FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 65535";
-/// The same of MariaDB since 10.10: a collation of several character sets has an id and a name for
-/// each.
+/// Query for collations of MariaDB since 10.10: a collation of several character sets has an id and
+/// a name for each.
 const COLLATIONS_OF_CHARSETS: &str = "SELECT ID,CHARACTER_SET_NAME,FULL_COLLATION_NAME \
     FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY WHERE ID BETWEEN 1 AND 65535";
 
@@ -71,11 +71,11 @@ const FOREIGN_KEYS: &str = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_ke
 pub(crate) struct ProbeError {
     /// A sentence.
     pub why: String,
-    /// What it means.
+    /// Its meaning.
     pub fault: Fault,
 }
 
-/// What it means that the server could not be asked.
+/// Reasons why the server could not be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Nobody answered, or not to the end.
@@ -115,7 +115,7 @@ impl ProbeError {
         matches!(self.fault, Fault::Unreached | Fault::Unanswered)
     }
 
-    /// The same of a server that was sent a PROXY header: each server that does not expect one says
+    /// Error of a server that was sent a PROXY header: each server that does not expect one says
     /// something else, and MySQL that the packets are out of order.
     fn about_header(self) -> ProbeError {
         let why = format!(
@@ -139,7 +139,7 @@ fn begin_tls(stream: &mut Box<dyn Stream>, tls: &BackendTls) -> io::Result<()> {
     Ok(())
 }
 
-/// What a query gives; NULL is an empty text.
+/// Rows of a query; NULL is an empty text.
 pub(crate) type Rows = Vec<Vec<Text>>;
 
 /// A connection that waits, with the words and the bounds of the pool's own questions.
@@ -149,7 +149,7 @@ pub(crate) struct Connection {
     connection: blocking::Connection<Box<dyn Stream>>,
     /// TLS of the settings.
     tls: Option<Arc<BackendTls>>,
-    /// How long an answer is waited for.
+    /// Time for which an answer is waited for.
     longest: Duration,
 }
 
@@ -278,7 +278,7 @@ fn results_by_default(rows: &[Vec<Text>], default: &[Text; 4]) -> Option<u16> {
     std::str::from_utf8(&row[0]).ok()?.parse().ok()
 }
 
-/// Which server a version text names.
+/// Server that a version text names.
 fn flavour_of(version: &str) -> Server {
     let mut numbers = own_version(version)
         .split(|c: char| !c.is_ascii_digit())
@@ -314,7 +314,7 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
     })
 }
 
-/// What a failure on a blocking socket means. A time limit on one shows itself as EAGAIN, whose
+/// Words for a failure on a blocking socket. A time limit on one shows itself as EAGAIN, whose
 /// words ("Resource temporarily unavailable") say nothing of it.
 fn words(error: &std::io::Error, longest: Duration) -> String {
     use std::io::ErrorKind::{TimedOut, WouldBlock};
@@ -426,7 +426,7 @@ impl Connection {
         })
     }
 
-    /// What it means that the connection can no longer be used.
+    /// Error of a connection that can no longer be used.
     fn lost(&self, failure: Failure) -> ProbeError {
         match failure {
             Failure::Write(error) => {

@@ -55,7 +55,7 @@ use wire::capabilities::{DEPRECATE_EOF, SSL};
 
 /// A server that cannot be reached is asked again after this time.
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
-/// How often a process looks whether the one before it has left an address.
+/// Interval at which a process looks if the one before it has left an address.
 const FREE_AGAIN: Duration = Duration::from_millis(100);
 /// Exit status for settings that cannot be used.
 const EXIT_USAGE: u8 = 2;
@@ -175,7 +175,7 @@ fn serve(
     opening.serve(signals, started)
 }
 
-/// What there is once the server has answered, and before anybody is served.
+/// State of the start once the server has answered, and before anybody is served.
 struct Opening {
     shared: Arc<Shared>,
     exporter: Option<Exporter>,

@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) struct Running {
     /// Backends that run statements, those that have stalled not counted.
     count: usize,
-    /// How the group stands to the others.
+    /// Last look at the other groups.
     pub(crate) look: Cell<Look>,
 }
 
@@ -38,7 +38,7 @@ impl Running {
         }
     }
 
-    /// The same for clients that have one: a pause lets them come to their end.
+    /// Most statements at once of clients that have a backend: a pause lets them come to their end.
     fn max_of_held(&self, shared: &Shared, settings: &Settings) -> usize {
         shared.busy_max(settings, self.look.get().running)
     }

@@ -15,11 +15,11 @@ use wire::auth::caching_sha2::KeyPair;
 #[derive(Debug)]
 pub(crate) struct Scripted {
     pub(crate) now: Time,
-    /// What has been written.
+    /// Bytes that have been written.
     pub(crate) written: Vec<u8>,
     /// Bytes that may still be written.
     pub(crate) room: usize,
-    /// What is to be read.
+    /// Bytes that are to be read.
     pub(crate) incoming: Vec<u8>,
     /// Connections break when something is written, and cannot be opened.
     pub(crate) is_broken: bool,
@@ -101,7 +101,8 @@ impl Net for Scripted {
     }
 }
 
-/// What one group shares with nobody, under these settings besides those that have to be there.
+/// State that one group shares with nobody, under these settings besides those that have to be
+/// there.
 pub(crate) fn shared(settings: &str) -> Shared {
     let text = format!(
         "listen = [\"127.0.0.1:6033\"]\ngroups = 1\n{settings}\n\

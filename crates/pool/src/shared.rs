@@ -156,7 +156,7 @@ pub struct Sizes {
 }
 
 impl Shared {
-    /// What so many groups share at their start.
+    /// State that so many groups share at their start.
     #[must_use]
     pub fn new(settings: Settings, server: ServerFacts, keys: KeyPair, sizes: Sizes) -> Shared {
         let Sizes {

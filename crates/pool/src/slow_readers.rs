@@ -143,7 +143,7 @@ pub(crate) struct SlowReaders {
     held_up: Vec<BackendId>,
     /// Clients whose replies were taken off their backends.
     spooled: Vec<ClientId>,
-    /// Which of those is taken off its backend now.
+    /// Choice of the one that is taken off its backend now.
     collecting: Collecting,
     /// Backends that run statements which count in the share.
     long: Vec<Long>,
@@ -176,7 +176,7 @@ impl<S> Backend<S> {
 }
 
 impl<S> Client<S> {
-    /// What the report says of its reply.
+    /// Words of the report about its reply.
     pub(crate) fn reading(&self, now: Time) -> String {
         let Some(output) = &self.output else {
             return String::new();
@@ -236,8 +236,8 @@ impl SlowReaders {
         output.count(keeps.outputs);
     }
 
-    /// What a client of which all in memory has been sent is sent next: moved there if it is at
-    /// hand, asked for if it is in the file.
+    /// Next bytes for a client of which all in memory has been sent: moved there if they are at
+    /// hand, asked for if they are in the file.
     pub(crate) fn next(
         &mut self,
         (key, output): (ClientId, &mut Output),
@@ -645,7 +645,7 @@ impl SlowReaders {
         crowd.shared.spool.note_longest(crowd.group, since);
     }
 
-    /// Where the spool has no room: the reader that has taken nothing for longest, and has to go.
+    /// Reader to be closed where the spool has no room: the one that has taken nothing for longest.
     pub(crate) fn longest_to_end<S>(&mut self, crowd: &Crowd<'_, S>) -> Option<ClientId> {
         if self.spooled.is_empty() && self.held_up.is_empty() {
             return None;
@@ -689,8 +689,8 @@ impl SlowReaders {
             .min(self.collecting.next_choice())
     }
 
-    /// How many readers hold up a backend now, how many replies are off their backends, and bytes
-    /// of the spool that those have.
+    /// Number of readers that hold up a backend now, of replies that are off their backends, and of
+    /// bytes of the spool that those have.
     pub(crate) fn count<S>(
         &self,
         clients: &Slots<Client<S>, ClientId>,

@@ -34,7 +34,7 @@ use wire::command::{Command, put_command};
 use wire::errors::{self, ErrorCode};
 use wire::execution::{EXECUTE_FIXED, LAST_PREPARED, Types, only_number, statement_id, types};
 
-/// What is to become of a command.
+/// Decision about a command.
 #[derive(Debug)]
 pub(crate) enum CommandOutcome {
     /// A backend runs it, or this command in its place.
@@ -57,7 +57,7 @@ pub(crate) struct Chosen {
     /// The client's number of the statement.
     pub(crate) id: u32,
     pub(crate) definition: Rc<Definition>,
-    /// Whom it kills, where it is a KILL that can be read for certain.
+    /// Target of a KILL that can be read for certain.
     pub(crate) kill: Option<Kill>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct StatementCommands<'a, S> {
     pub(crate) definitions: &'a mut Definitions,
     pub(crate) sessions: &'a mut Interner,
     pub(crate) kept: &'a mut Kept,
-    /// How many statements a backend may have.
+    /// Statements that a backend may have.
     pub(crate) share: usize,
 }
 

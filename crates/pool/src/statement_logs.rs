@@ -37,10 +37,10 @@ const TEXT_MAX: usize = 4096;
 /// The log shows this where there is no text.
 const NO_TEXT: &str = "(a command without a text)";
 
-/// What is noted of a statement that runs.
+/// Notes on a statement that runs.
 #[derive(Debug)]
 struct Note {
-    /// Where the client comes from: a socket that its client has closed no longer tells.
+    /// Address of the client: a socket that its client has closed no longer tells.
     from: Peer,
     waited: Duration,
     sent: Time,
@@ -55,7 +55,7 @@ struct Note {
     logged: Option<(u64, Box<str>)>,
 }
 
-/// How a statement that was noted has ended.
+/// End of a statement that was noted.
 struct End<'a> {
     service: Duration,
     rows: u64,
@@ -63,7 +63,7 @@ struct End<'a> {
     reason: Option<&'a str>,
 }
 
-/// What a group knows of statements that may be logged.
+/// Statements of a group that may be logged.
 #[derive(Debug, Default)]
 pub(crate) struct StatementLogs {
     notes: HashMap<ClientId, Note>,
@@ -97,7 +97,7 @@ pub(crate) struct Logging<'a, N: Net> {
     pub(crate) logs: &'a mut StatementLogs,
 }
 
-/// What a line says.
+/// Contents of a line.
 struct Said<'a> {
     /// Lines that were left out before it.
     omitted: u64,
@@ -384,7 +384,7 @@ impl<N: Net> Logging<'_, N> {
     }
 }
 
-/// Which command a message is.
+/// Command of a message.
 fn command_of(message: &[u8]) -> Option<Command> {
     payload_of(message)
         .first()

@@ -39,7 +39,7 @@ use std::time::Duration;
 /// Bytes of what is noted of a client's last write in the binary log.
 const GTID_BYTES: usize = 64;
 
-/// What may be seen of a group.
+/// View of a group for others.
 pub struct Survey<'a, N: Net> {
     pub(crate) net: &'a N,
     pub(crate) shared: &'a Shared,
@@ -57,19 +57,19 @@ pub struct Survey<'a, N: Net> {
     pub(crate) gtids: &'a BTreeMap<ClientId, LastGtid>,
     pub(crate) counts: &'a Counts,
     pub(crate) figures: &'a Figures,
-    /// What goes on in later turns.
+    /// Work of later turns.
     pub(crate) bulk: &'a Bulk,
 }
 
 impl<'a, N: Net> Survey<'a, N> {
-    /// Who is here, and what has happened.
+    /// Clients and backends that are here, and counts of what has happened.
     pub fn census(&self) -> Census {
         let pins = |client: &Client<N::Sock>| client.is_held() && client.backend().is_some();
         let pinned = self.clients.iter().filter(|(_, client)| pins(client));
         self.census_beside(pinned.count())
     }
 
-    /// The same where it is known how many clients hold a backend without a transaction.
+    /// Census where it is known how many clients hold a backend without a transaction.
     fn census_beside(&self, pinned: usize) -> Census {
         let mut census = Census {
             counts: self.counts.clone(),
@@ -92,7 +92,7 @@ impl<'a, N: Net> Survey<'a, N> {
         census
     }
 
-    /// What others may know of this group at this moment. It looks at each client once.
+    /// View of this group at this moment. It looks at each client once.
     pub(crate) fn view(&self, turns: Turns) -> GroupView {
         let mut stages = [0; Stage::ALL.len()];
         let (mut pinned, mut reasons) = (0, BTreeMap::new());
@@ -119,7 +119,7 @@ impl<'a, N: Net> Survey<'a, N> {
         ClientView::of(key, self.clients, self.backends)
     }
 
-    /// What is kept of a client's statement before.
+    /// Record of a client's statement before.
     pub(crate) fn before(&self, key: ClientId) -> Option<Before<'a, N::Sock>> {
         Some(Before {
             view: self.client_view(key)?,
@@ -139,7 +139,7 @@ impl<'a, N: Net> Survey<'a, N> {
             + self.slow_readers.spool.memory()
     }
 
-    /// What is counted wrongly, for tests: a sum that is not that of its parts, or something that
+    /// Sum that is counted wrongly, for tests: one that is not that of its parts, or something that
     /// is kept for nobody.
     pub fn miscounted(&self) -> Option<String> {
         let kept = self.kept;
@@ -180,8 +180,8 @@ impl<'a, N: Net> Survey<'a, N> {
         Some(format!("{what}: {counted} bytes are counted, not {found}"))
     }
 
-    /// What a client and a backend believe wrongly of each other, for tests. Who names a backend
-    /// has it, or has a statement in flight there; whom a backend names has it, or is gone.
+    /// Wrong belief of a client and a backend about each other, for tests. Who names a backend has
+    /// it, or has a statement in flight there; whom a backend names has it, or is gone.
     pub fn misbound(&self) -> Option<String> {
         for (key, client) in self.clients.iter() {
             let Some(backend_id) = client.backend().filter(|_| !client.is_closing()) else {
@@ -226,7 +226,7 @@ impl<'a, N: Net> Survey<'a, N> {
             .unwrap_or_default()
     }
 
-    /// What may be kept for clients of all groups, and what each may hold when more is.
+    /// Bytes that may be kept for clients of all groups, and that each may hold when more is.
     pub fn memory_bound(&self) -> (usize, usize) {
         let clients = self.shared.clients.load(Relaxed);
         (self.shared.memory.max(), self.shared.memory.share(clients))
@@ -260,7 +260,7 @@ impl<'a, N: Net> Survey<'a, N> {
     }
 }
 
-/// Where the login that is under way for the longest time for a pool is, and for how long.
+/// Stage of the login that is under way for the longest time for a pool, and its duration.
 fn longest_login<'a, S: 'a>(
     backends: impl Iterator<Item = &'a Backend<S>>,
     pool: usize,

@@ -3,9 +3,9 @@
 //! The problem: a span is made where a statement ends, a record where a line is logged, in a
 //! group's thread, and the collector may be slow or away. The mechanism: the group makes a
 //! [`Span`], or a [`Record`], of what the line of the log has anyway, and puts it into a queue that
-//! never makes it wait ([`export_queue`]); threads of their own (`operations/otel.rs`) make requests of
-//! them. Where nothing is exported, [`Telemetry`] does not exist; where the log is not, it has no
-//! queue for it.
+//! never makes it wait ([`export_queue`]); threads of their own (`operations/otel.rs`) make
+//! requests of them. Where nothing is exported, [`Telemetry`] does not exist; where the log is not,
+//! it has no queue for it.
 //!
 //! Invariants: a queue holds [`SPANS_MAX`] spans at most, each with a text of [`TEXT_MAX`] bytes at
 //! most, and the other [`RECORDS_MAX`] records, with the text that the line has; every one that was
@@ -33,7 +33,7 @@ const TEXT_MAX: usize = 4096;
 /// The bit of a trace's flags that says that it is recorded.
 const SAMPLED: u8 = 1;
 
-/// What a client's `traceparent` says.
+/// Contents of a client's `traceparent`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Trace {
     /// The trace's id, as hexadecimal digits.
@@ -72,7 +72,7 @@ impl Whose {
     }
 }
 
-/// How a statement has gone.
+/// Run of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ran {
     /// From its arrival until it was sent to the server.
@@ -185,7 +185,7 @@ pub(crate) struct Telemetry {
     requests: [AtomicU64; 2],
 }
 
-/// What the exporter's threads take from.
+/// Ends of the queues from which the exporter's threads take.
 #[derive(Debug)]
 pub(crate) struct ExportReceivers {
     pub(crate) spans: ExportReceiver<Span>,

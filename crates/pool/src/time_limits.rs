@@ -59,10 +59,10 @@ use crate::tokens::{BackendId, ClientId};
 use reactor::{Net, Slots, Time};
 use std::time::Duration;
 
-/// How long the spool's disk may take for what a client waits for. Far above what a disk that is
+/// Time that the spool's disk may take for what a client waits for. Far above what a disk that is
 /// behind needs for all that its lines may hold.
 pub(crate) const DISK_MAX: Duration = Duration::from_secs(60);
-/// How much earlier than the pool's sweep the server may find that a connection's time is over.
+/// Time before the pool's sweep at which the server may find that a connection's time is over.
 const SWEEP_SLACK: Duration = Duration::from_secs(2);
 /// Clients without a backend are looked at once in so many sweeps: there may be very many, and they
 /// keep nothing from others.
@@ -110,7 +110,7 @@ pub(crate) enum OverTime {
     Nobodys,
 }
 
-/// What limits of time go by.
+/// Inputs of the time limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'a> {
     pub(crate) settings: &'a Settings,
@@ -118,7 +118,7 @@ pub(crate) struct Limits<'a> {
 }
 
 impl<S> Client<S> {
-    /// Which time limit it has exceeded, if any, with this backend if it has one.
+    /// Time limit that it has exceeded, if any, with this backend if it has one.
     fn lateness(
         &self,
         backend: Option<&Backend<S>>,
@@ -152,7 +152,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// How long a client may take nothing of its reply.
+    /// Time for which a client may take nothing of its reply.
     fn write_max(&self, limits: Limits<'_>) -> Duration {
         const NAME: &[u8] = b"net_write_timeout";
         let own = self.session.variable(NAME).and_then(seconds);
@@ -163,7 +163,7 @@ impl<S> Client<S> {
             .unwrap_or(limits.server.timeouts.write)
     }
 
-    /// How long a client may say nothing.
+    /// Time for which a client may say nothing.
     fn idle_max(&self, limits: Limits<'_>) -> Duration {
         let timeouts = &limits.server.timeouts;
         let own = timeouts.wait_of(&self.session, self.capabilities);
@@ -224,7 +224,7 @@ impl<N: Net> TimeLimits<'_, N> {
         silent.map(|(key, _)| key).collect()
     }
 
-    /// Whose time on this backend is over.
+    /// Client whose time on this backend is over.
     pub(crate) fn overdue(&mut self, backend_id: BackendId) -> Option<OverTime> {
         let now = self.net.now();
         let backend = self.backends.get_mut(backend_id)?;
@@ -356,7 +356,7 @@ mod tests {
             }
         }
 
-        /// Who is late after so long, and not a moment before.
+        /// Clients that are late after so long, and not a moment before.
         fn late_after(&mut self, max: Duration) -> Vec<Late> {
             self.net.now = NOW + max;
             assert_eq!(self.limits().late_clients(), [], "it has its time");

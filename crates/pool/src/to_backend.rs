@@ -27,11 +27,11 @@ pub(crate) struct ToBackend<'a, N: Net> {
     pub(crate) running: &'a mut Running,
     /// Those that something is to be written to at the end of the turn.
     pub(crate) dirty: &'a mut Vec<BackendId>,
-    /// What goes on in later turns.
+    /// Work of later turns.
     pub(crate) bulk: &'a mut Bulk,
-    /// What they keep.
+    /// Bytes that they keep.
     pub(crate) in_transit: &'a Meter,
-    /// What a client has sent that is being handled, if that is long.
+    /// Long input of a client that is being handled.
     pub(crate) current_input: &'a LongInput,
     /// A command that is longer is not copied, where that can be.
     pub(crate) copied_max: usize,
@@ -55,7 +55,7 @@ impl<N: Net> ToBackend<'_, N> {
         }
     }
 
-    /// The same of commands of the pool's own: the backend runs something from now on.
+    /// Sends commands of the pool's own: the backend runs something from now on.
     pub(crate) fn ask(&mut self, key: BackendId, bytes: &[u8]) {
         self.send(key, bytes);
         if let Some(backend) = self.backends.get_mut(key) {
@@ -63,8 +63,8 @@ impl<N: Net> ToBackend<'_, N> {
         }
     }
 
-    /// The same of a client's command, which is not copied if it is long and lies in the buffer of
-    /// what the client has sent.
+    /// Sends a client's command, which is not copied if it is long and lies in the buffer of what
+    /// the client has sent.
     pub(crate) fn send_message(&mut self, key: BackendId, message: &[u8]) {
         let is_long = message.len() > self.copied_max;
         match self.current_input.buffer_of(message).filter(|_| is_long) {

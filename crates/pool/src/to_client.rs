@@ -24,12 +24,12 @@ pub(crate) struct ToClient<'a, N: Net> {
     pub(crate) net: &'a mut N,
     pub(crate) shared: &'a Shared,
     pub(crate) clients: &'a mut Clients<N::Sock>,
-    /// What they have not taken.
+    /// Bytes that they have not taken.
     pub(crate) outputs: &'a Meter,
     pub(crate) slow_readers: &'a mut SlowReaders,
-    /// What makes frames.
+    /// Compressor that makes frames.
     pub(crate) packing: &'a mut Packing,
-    /// What goes on in later turns.
+    /// Work of later turns.
     pub(crate) bulk: &'a mut Bulk,
 }
 

@@ -30,9 +30,9 @@ pub(crate) struct Unread<'a, N: Net> {
     pub(crate) backends: &'a Slots<Backend<N::Sock>, BackendId>,
     pub(crate) pools: &'a BackendPools,
     pub(crate) slow: &'a mut SlowReaders,
-    /// What clients have not taken.
+    /// Bytes that clients have not taken.
     pub(crate) outputs: &'a Meter,
-    /// What goes on in later turns.
+    /// Work of later turns.
     pub(crate) bulk: &'a mut Bulk,
     pub(crate) counts: &'a mut Counts,
 }
@@ -85,7 +85,7 @@ impl<N: Net> Unread<'_, N> {
         self.end(key, &why);
     }
 
-    /// Where the spool has no room: ends the reader that has taken nothing for longest.
+    /// Ends the reader that has taken nothing for longest where the spool has no room.
     pub(crate) fn end_longest(&mut self) {
         let (slow, crowd) = self.crowd();
         if let Some(key) = slow.longest_to_end(&crowd) {

@@ -40,7 +40,7 @@ const IPV6_ADDRESS_BITS: u32 = 64;
 /// Burst of connections that may begin before others have to wait for their turn: as many as in
 /// this time.
 const BURST_NANOS: u64 = 1_000_000_000;
-/// Cells are asked about only where there is a counted: one that says so.
+/// Cells are asked about only where an address is counted: one that says so.
 const NOWHERE: u32 = u32::MAX;
 
 /// Limits of one address, or one network; `None`: no limit.

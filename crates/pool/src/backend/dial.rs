@@ -148,7 +148,8 @@ impl Dial {
     }
 }
 
-/// What a connection of this key logs in with. `secure`: nobody can listen in (a Unix socket).
+/// Account with which a connection of this key logs in. `secure`: nobody can listen in (a Unix
+/// socket).
 pub(crate) fn account_of<'a>(
     key: &'a PoolKey,
     secure: bool,

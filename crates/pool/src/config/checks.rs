@@ -22,7 +22,7 @@ use reactor::Address;
 use std::sync::Arc;
 use wire::auth::native;
 
-/// Whom the pool becomes.
+/// Checks the user that the pool becomes.
 pub(super) fn check_run_as(settings: &Settings) -> Result<(), String> {
     let user = settings.run_as_user.as_ref().map(|user| user.0);
     match (user, &settings.run_as_group) {
@@ -175,7 +175,7 @@ pub(super) fn check_console(
     }
 }
 
-/// What the pool adds to the collector's address, for each signal.
+/// Path that the pool adds to the collector's address, for each signal.
 pub(super) const SIGNAL_PATHS: [&str; 3] = ["/v1/metrics", "/v1/traces", "/v1/logs"];
 
 /// The export to OpenTelemetry, where an address is given for it.
@@ -243,7 +243,7 @@ pub(super) fn check_requirements(
     Ok(())
 }
 
-/// What a user's clients have to prove besides the password.
+/// Proof that a user's clients have to give besides the password.
 fn requirement(user: &mut UserKeys) -> Requirement {
     let (subject, issuer) = (user.require_subject.take(), user.require_issuer.take());
     let certificate = user.require == Require::X509 || subject.is_some() || issuer.is_some();
@@ -301,7 +301,7 @@ fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<Ve
     Ok(passwords)
 }
 
-/// What stands for the server's accounts: the limits that all of them have.
+/// Entry that stands for the server's accounts: the limits that all of them have.
 pub(super) fn server_accounts(top: &Keys) -> Result<User, String> {
     Ok(User {
         origin: Origin::Server,

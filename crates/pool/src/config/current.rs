@@ -22,7 +22,7 @@ pub(crate) const USERS_MAX: usize = 60_000;
 /// The settings in force.
 #[derive(Debug)]
 pub(crate) struct Current {
-    /// How often they have been replaced.
+    /// Number of times that they have been replaced.
     epoch: AtomicU64,
     settings: Mutex<Arc<Settings>>,
 }
@@ -51,18 +51,18 @@ impl Current {
     }
 }
 
-/// What other settings change.
+/// Changes that other settings make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// What holds from now on: a setting, its old value and its new one.
+    /// Settings in force from now on, each with its old value and its new one.
     pub(crate) applied: Vec<String>,
-    /// What the file says and an upgrade or a restart is needed for.
+    /// Settings of the file that need an upgrade or a restart.
     pub(crate) fixed: Vec<String>,
-    /// What only a restart changes.
+    /// Settings that only a restart changes.
     pub(crate) kept_by_upgrades: Vec<String>,
 }
 
-/// What a process takes over from the one before it, whatever its settings say.
+/// Setting that a process takes over from the one before it, whatever its own says.
 const KEPT_BY_UPGRADES: &str = "groups";
 
 impl Changes {

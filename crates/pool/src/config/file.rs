@@ -29,7 +29,7 @@ const SUGGESTED_MAX: usize = 3;
 /// A file that is read.
 pub(super) struct File<'a> {
     pub(super) text: &'a str,
-    /// Where it is from, in errors.
+    /// Name of its source, in errors.
     pub(super) name: Option<Arc<str>>,
 }
 
@@ -132,7 +132,7 @@ impl File<'_> {
         }
     }
 
-    /// What the parser says, on one line: without the line of the file that it would show, which
+    /// Message of the parser on one line: without the line of the file that it would show, which
     /// may hold a password, and without the value of a key for one.
     fn syntax_error(&self, error: &toml::de::Error) -> String {
         let message = error.message().replace('\n', " ");
@@ -165,7 +165,7 @@ fn in_order<'t, 'a>(table: &'t DeTable<'a>) -> Vec<Entry<'t, 'a>> {
     entries
 }
 
-/// What errors about a user say in front of a key.
+/// Prefix of a key in errors about a user.
 fn prefix_of(table: &DeTable<'_>) -> String {
     let name = table.get("name").and_then(|name| name.get_ref().as_str());
     match name {

@@ -114,7 +114,7 @@ fn argument(row: &'static Row) -> Option<clap::Arg> {
 }
 
 impl PoolArgs {
-    /// What the pool runs on. Reads files: call it once.
+    /// Settings that the pool runs on. Reads files: call it once.
     ///
     /// # Errors
     /// One sentence about what cannot be used.
@@ -130,7 +130,7 @@ impl PoolArgs {
         self.read_by(Raw::read)
     }
 
-    /// The same while the pool serves.
+    /// Reads the settings again while the pool serves.
     ///
     /// # Errors
     /// As [`PoolArgs::raw`].

@@ -61,7 +61,7 @@ struct Entry {
     row: &'static Row,
 }
 
-/// What is not a user's alone, section by section.
+/// Entries that are not a user's alone, section by section.
 fn entries() -> Vec<Entry> {
     let of = |prefix: &str, row: &'static Row| Entry {
         section: row.for_all.unwrap_or(row.section),
@@ -102,7 +102,7 @@ fn min_shown(row: &Row) -> String {
     }
 }
 
-/// What is written: its unit, its names or its form.
+/// Form of the value: its unit, its names or its form.
 fn form_shown(row: &Row) -> String {
     match row.kind {
         Kind::Number { unit, .. } => match row.word {

@@ -26,7 +26,7 @@ pub(crate) const YEAR_S: u64 = 31_536_000;
 /// The most that a number of bytes or things may be that has no other bound.
 pub(crate) const MANY: u64 = 1 << 50;
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Milliseconds,
@@ -44,7 +44,7 @@ impl Unit {
     }
 }
 
-/// What may be written for a setting.
+/// Values that may be written for a setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Number {
@@ -63,7 +63,7 @@ pub(crate) enum Kind {
     Passwords,
 }
 
-/// What holds where nothing is written.
+/// Value in force where nothing is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Absent {
     Number(u64),
@@ -84,13 +84,13 @@ pub(crate) struct Row {
     /// The name of its field in the struct.
     pub(crate) field: &'static str,
     pub(crate) key: &'static str,
-    /// What it does: the first paragraph is its help too.
+    /// Description: the first paragraph is its help too.
     pub(crate) text: &'static str,
     pub(crate) kind: Kind,
     pub(crate) default: Absent,
     /// It is an option too; what `--help` calls its value.
     pub(crate) option: Option<&'static str>,
-    /// What 0 means, where that is no number like the others.
+    /// Meaning of 0, where that is no number like the others.
     pub(crate) zero: Option<&'static str>,
     /// A word that may stand in place of a number, and what it means.
     pub(crate) word: Option<(&'static str, &'static str)>,
@@ -238,7 +238,7 @@ impl Row {
         !default.is_empty() && default.eq_ignore_ascii_case(text)
     }
 
-    /// What a text stands for, where it is a value: names of a list have commas between them.
+    /// Value that a text stands for, if any: names of a list have commas between them.
     pub(crate) fn value_from(&self, text: &str) -> Option<Value> {
         match self.kind {
             Kind::Number { .. } => self.number_from(text).ok(),
@@ -257,7 +257,7 @@ impl Row {
         }
     }
 
-    /// What is expected, in the words of an error.
+    /// Expected values, in the words of an error.
     pub(crate) fn expected(&self) -> String {
         match self.kind {
             Kind::Number { min, max, .. } => {
@@ -356,7 +356,7 @@ pub(crate) enum Value {
     Secrets(Vec<Secret>),
 }
 
-/// Where something is written.
+/// Place where something is written.
 #[derive(Clone, Debug)]
 pub(crate) enum At {
     Line {
@@ -400,18 +400,18 @@ impl fmt::Display for At {
     }
 }
 
-/// What is shown in place of a password.
+/// Text shown in place of a password.
 const HIDDEN: &str = "***";
 
-/// What is written in one place for settings: values by key.
+/// Settings written in one place: values by key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
-    /// What errors say in front of a key: `backend.`, or whose it is.
+    /// Prefix of a key in errors: `backend.`, or the name of its user.
     pub(crate) prefix: String,
-    /// Where it begins.
+    /// Place where it begins.
     pub(crate) at: Option<At>,
     values: BTreeMap<&'static str, (Value, At)>,
-    /// What stood there of those that the console has changed: a value, or nothing.
+    /// Earlier values of those that the console has changed: a value, or nothing.
     replaced: BTreeMap<&'static str, Option<(Value, At)>>,
 }
 
@@ -520,18 +520,18 @@ pub(crate) fn take<T: FromValue>(
     })
 }
 
-/// What a value can become. Errors say what was expected, without the key.
+/// Type that a value can become. Errors say what was expected, without the key.
 pub(crate) trait FromValue: Sized {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String>;
 
-    /// What it is where nothing is written and there is no default.
+    /// Value where nothing is written and there is no default.
     fn nothing() -> Option<Self> {
         None
     }
 }
 
-/// What was written is of another type than the row's: cannot be, since types are checked when a
-/// file is read.
+/// Refuses a value of another type than the row's: cannot be, since types are checked when a file
+/// is read.
 pub(crate) fn wrong_type<T>(row: &Row) -> Result<T, String> {
     Err(format!("expected {}", row.expected()))
 }

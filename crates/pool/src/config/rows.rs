@@ -32,7 +32,7 @@ const ADDRESSES: &str = "at least one address, such as 127.0.0.1:6033";
 const DEFAULT_MODE: &str = "0777";
 
 table! {
-    /// What the pool runs on.
+    /// Settings that the pool runs on.
     #[derive(Clone, Debug)]
     pub struct Settings, POOL_ROWS {
         made {
@@ -41,7 +41,7 @@ table! {
             /// Name and password of the account that asks for the pool itself; the first user's
             /// when not given.
             monitor: Option<(String, Secret)>,
-            /// Who may log in, at least one.
+            /// Users that may log in, at least one.
             users: Vec<User>,
             /// TLS towards clients, if there is any.
             tls: Option<Arc<ClientTls>>,
@@ -49,17 +49,17 @@ table! {
             tls_auto: bool,
             /// TLS towards the server, if there is any.
             backend_tls: Arc<BackendTls>,
-            /// What connections to the server begin with.
+            /// Header that connections to the server begin with.
             backend_proxy: ProxyProtocol,
             /// The console, if there is one.
             console: Option<ConsoleSettings>,
-            /// Where metrics and spans are sent, if anywhere.
+            /// Destination of metrics and spans, if any.
             otel: Option<OtelSettings>,
             /// Every setting with its value, to be shown.
             shown: Vec<ShownSetting>,
             /// `spool_folder` was given: it must be usable.
             spool_folder_given: bool,
-            /// What works and should not be so, to be said once at start.
+            /// Warnings to be given once at start: settings that work and should not be so.
             warnings: Vec<String>,
         }
 
@@ -797,7 +797,7 @@ table! {
 }
 
 table! {
-    /// What a user's clients may use, and where they stand; over all groups.
+    /// Limits of a user's clients, and their priority; over all groups.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Limits, LIMIT_ROWS {
         section "Users" {
@@ -921,7 +921,7 @@ impl FromValue for BackendTlsMode {
     }
 }
 
-/// What a user's clients have to prove, as typed.
+/// Proof that a user's clients have to give, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Require {
     None,
@@ -1001,7 +1001,7 @@ impl FromValue for GroupNumber {
     }
 }
 
-/// Where HTTP is served.
+/// Address at which HTTP is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpAddress(pub SocketAddr);
 
@@ -1083,7 +1083,7 @@ impl FromValue for Place {
     }
 }
 
-/// Where the accounts stand, which decides what users there have to be.
+/// Place of the accounts, which decides what users there have to be.
 pub(crate) fn account_source(top: &Keys) -> Result<AccountSource, String> {
     take(row_of(POOL_ROWS, "auth")?, top, None)
 }

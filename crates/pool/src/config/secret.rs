@@ -9,7 +9,7 @@ use wire::dsn::password;
 
 /// The three keys of one password, as typed.
 pub(crate) struct Typed<'a> {
-    /// What stands in front of `password`, `password_file` and `password_env`.
+    /// Prefix of `password`, `password_file` and `password_env`.
     pub prefix: &'static str,
     pub text: &'a mut Option<Secret>,
     pub file: &'a mut Option<String>,

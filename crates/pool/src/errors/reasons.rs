@@ -24,7 +24,7 @@ pub(crate) enum Refusal {
     },
     /// The descriptor table of this group is full.
     GroupFull {
-        /// How many clients it holds.
+        /// Most clients that it holds.
         max: usize,
     },
     /// The user has as many clients as it may.
@@ -36,31 +36,31 @@ pub(crate) enum Refusal {
     },
     /// The pool uses as much memory as it may, or the machine has hardly any left.
     Memory {
-        /// What is used, and what the limit is.
+        /// Usage and limit.
         detail: String,
     },
     /// Its address, or its network, has as many connections as it may.
     AddressLimit(Met),
     /// The server is told clients' addresses, and clients of too many are connected.
     ClientAddresses {
-        /// How many a group takes.
+        /// Most clients that a group takes.
         max: usize,
     },
     /// Too many passwords wait to be checked already.
     PasswordChecks {
-        /// How many wait in that line.
+        /// Statements waiting in that queue.
         waiting: usize,
     },
     /// Too many statements wait already.
     LaneFull {
-        /// Where it would have waited.
+        /// Queue in which it would have waited.
         lane: LaneName,
-        /// How many wait in this group.
+        /// Statements waiting in this group.
         waiting: usize,
     },
     /// The waiting statements hold too many bytes already.
     LaneBytes {
-        /// Where it would have waited.
+        /// Queue in which it would have waited.
         lane: LaneName,
         /// Bytes of those that wait in this group.
         bytes: usize,
@@ -71,9 +71,9 @@ pub(crate) enum Refusal {
     UserLaneFull {
         /// The user.
         user: String,
-        /// Where it would have waited.
+        /// Queue in which it would have waited.
         lane: LaneName,
-        /// How many of its statements wait, in all groups.
+        /// Waiting statements of the user, in all groups.
         waiting: usize,
     },
     /// `onramp_priority` was to take a value that is none.
@@ -98,13 +98,13 @@ pub(crate) enum Refusal {
     },
     /// The statement waited too long for a backend.
     WaitedTooLong {
-        /// Where it waited.
+        /// Queue in which it waited.
         lane: LaneName,
         /// Statements in front of its lane.
         ahead: usize,
-        /// How long it waited.
+        /// Time for which it waited.
         waited: Duration,
-        /// What the backends were doing, and the last failure to get another one.
+        /// State of the backends, and the last failure to get another one.
         detail: String,
     },
     /// The server has been away for long enough not to be waited for.
@@ -140,11 +140,11 @@ pub(crate) enum Refusal {
         /// The most that is taken.
         max: usize,
     },
-    /// What the client has sent of a command is more than the pool may hold of it.
+    /// Unfinished command larger than the pool may hold of it.
     Input {
         /// Bytes of it, held or announced.
         len: usize,
-        /// What it is over.
+        /// Limit that it exceeds.
         limit: InputLimit,
     },
     /// Packets came out of order.
@@ -179,12 +179,12 @@ pub(crate) enum Refusal {
     Prepared(Unprepared),
     /// The server refused our login with the backend account.
     BackendLogin(String),
-    /// The same, and no backend of the account is left for a client that has run statements: it is
-    /// closed.
+    /// Refusal of the server to log the account in, with no backend of it left for a client that
+    /// has run statements: it is closed.
     NoBackendLogin(String),
 }
 
-/// Which limit on the bytes of unfinished commands a client is over.
+/// Limit on the bytes of unfinished commands that a client exceeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum InputLimit {
     /// One command may be so long.
@@ -198,7 +198,7 @@ pub(crate) enum InputLimit {
     },
     /// There was no room for the rest of it.
     NoRoom {
-        /// How long it has waited for that.
+        /// Time for which it has waited for that.
         waited: Duration,
     },
     /// All memory is in use, and the client holds more than its share.
@@ -217,12 +217,12 @@ pub(crate) enum Unprepared {
     LongData,
     /// Every statement that the client's backend may have is held by a cursor.
     Full {
-        /// How many that are.
+        /// Largest number allowed.
         max: usize,
     },
     /// The client has as many statements as it may.
     Held {
-        /// How many.
+        /// Their number.
         count: usize,
     },
     /// The texts of the client's statements are as long as they may be.
@@ -563,7 +563,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What came in place of a login, and what to do about it.
+/// Description of what came in place of a login, and what to do about it.
 fn words_of(wrong: WrongProtocol) -> &'static str {
     match wrong {
         WrongProtocol::ProxyV1 => {

@@ -147,7 +147,7 @@ impl AddAssign<&Counts> for Counts {
     }
 }
 
-/// Who is in a group, and what has happened.
+/// Clients and backends of a group, and counts of what has happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// Clients of any state.
@@ -174,7 +174,7 @@ pub struct Census {
     pub backends_idle: usize,
     /// Backends that are checked out.
     pub backends_checked_out: usize,
-    /// What has happened.
+    /// Counts of what has happened.
     pub counts: Counts,
 }
 

@@ -20,7 +20,7 @@ const TEXT_MAX: usize = 512;
 /// Digests of a group, however many groups share them.
 const OF_GROUP_MIN: usize = 16;
 
-/// What is counted of a digest.
+/// Counts of a digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     /// Statements that were answered.
@@ -91,7 +91,7 @@ impl Digests {
         digest
     }
 
-    /// The same of a text that has been read.
+    /// Counts a text that has been read.
     pub(crate) fn of_text(&mut self, text: &Text<'_>, now: Time) -> u64 {
         if !self.are_counted() {
             return 0;
@@ -203,7 +203,7 @@ impl Digests {
         self.known.get(&digest).map(|entry| entry.text.clone())
     }
 
-    /// What all others have come to: those without a text, and those that were dropped.
+    /// Sums of all others: those without a text, and those that were dropped.
     pub(crate) fn others(&self) -> &Sums {
         &self.others
     }

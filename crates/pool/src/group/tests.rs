@@ -17,7 +17,7 @@ pub(crate) fn group() -> Group<Scripted> {
     group_with("")
 }
 
-/// The same, with settings of its own.
+/// A group with settings of its own.
 pub(crate) fn group_with(settings: &str) -> Group<Scripted> {
     let mut group = Group::new(Scripted::default(), Arc::new(shared(settings)), 0);
     group.backend_pools.add(PoolKey::of_user("app"), |_| true);

@@ -27,7 +27,7 @@ impl LineLimit {
         self.admit_of(now, LINES_PER_S_MAX)
     }
 
-    /// The same for lines of which there may be so many in a second.
+    /// Admits a line of a kind of which there may be so many in a second.
     pub(crate) fn admit_of(&mut self, now: Time, max: u32) -> Option<u64> {
         if now.since(self.since) >= SECOND {
             (self.since, self.lines) = (now, 0);
@@ -40,7 +40,7 @@ impl LineLimit {
         Some(std::mem::take(&mut self.omitted))
     }
 
-    /// How many were left out and not told of, once their second is over.
+    /// Lines that were left out and not told of, once their second is over.
     pub(crate) fn rest(&mut self, now: Time) -> Option<u64> {
         if self.omitted == 0 || now.since(self.since) < SECOND {
             return None;

@@ -10,7 +10,7 @@
 use reactor::Address;
 use std::time::Duration;
 
-/// Whether all statements are logged, and how.
+/// Choice of statements that are logged, and their form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementLog {
     /// They are not.
@@ -32,7 +32,7 @@ impl StatementLog {
     }
 }
 
-/// What stands in texts that may hold a password: of accounts, of replication, of other servers.
+/// Words of texts that may hold a password: of accounts, of replication, of other servers.
 const SECRET_WORDS: [&[u8]; 4] = [b"password", b"identified", b"passwd", b"mysql://"];
 
 /// True if a text may hold a password.
@@ -44,7 +44,7 @@ pub(crate) fn may_hold_secret(text: &[u8]) -> bool {
     SECRET_WORDS.iter().any(has)
 }
 
-/// What is known of a statement that has ended.
+/// Facts about a statement that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatementFacts<'a> {
     /// Its command.

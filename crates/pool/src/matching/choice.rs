@@ -23,8 +23,8 @@ use std::time::Duration;
 /// Idle backends, those used last, among which a client's own last one is looked for. One that is
 /// not among them has not been left just now.
 const LAST_USED_MAX: usize = 8;
-/// Who asks about its last statement does so soon. A backend that has lain idle for so long goes to
-/// others as if nobody could ask.
+/// Clients that ask about their last statement do so soon. A backend that has lain idle for so long
+/// goes to others as if nobody could ask.
 const ASKS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Loss of a client if another used the backend of its last statement.

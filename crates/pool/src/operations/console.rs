@@ -74,7 +74,7 @@ fn shown() -> impl Iterator<Item = &'static Shown> {
     own.chain(servers::TABLES).chain(servers::PERFORMANCE)
 }
 
-/// What the console shows.
+/// Source of the console's tables.
 pub(crate) struct Console {
     shared: Arc<Shared>,
     board: Arc<Board>,
@@ -188,7 +188,7 @@ impl Console {
         })
     }
 
-    /// What one group says.
+    /// Asks one group.
     fn ask(&self, group: usize, what: Wanted) -> Result<Said, String> {
         self.begin(group, what)?.wait()
     }
@@ -203,7 +203,7 @@ impl Console {
         self.shared.budget.total()
     }
 
-    /// What the pool is, for its page.
+    /// Facts about the pool, for its page.
     pub(crate) fn facts(&self, sample: &Sample<'_>) -> serde_json::Value {
         let server = &self.shared.server;
         let uptime = reactor::utc_now().saturating_sub(sample.began());
@@ -366,7 +366,7 @@ impl Source for Console {
     }
 }
 
-/// Which server it is.
+/// Name of the server's product.
 fn flavour(shared: &Shared) -> &'static str {
     match shared.server.flavour.is_mysql() {
         true => "mysql",
@@ -394,7 +394,7 @@ fn seconds(seconds: f64) -> Value {
     Value::Real((seconds * 1e6).round() / 1e6)
 }
 
-/// What may be missing.
+/// A value that may be missing.
 fn maybe<T>(value: Option<T>, shown: impl FnOnce(T) -> Value) -> Value {
     value.map_or(Value::Null, shown)
 }

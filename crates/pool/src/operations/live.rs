@@ -44,11 +44,11 @@ const STATEMENTS: &str = "statements";
 /// Lines of a table on the page.
 const ROWS_MAX: usize = 200;
 
-/// What is handed out: made by [`keep`], read by whoever asks.
+/// Data of the page: made by [`keep`], read by whoever asks.
 #[derive(Default)]
 pub(crate) struct Live {
     shown: Mutex<Shown>,
-    /// Where tables are asked for, once the groups serve.
+    /// Source of tables, once the groups serve.
     source: OnceLock<Arc<Console>>,
     /// When the page was asked for last; a [`Time`].
     asked: AtomicU64,
@@ -61,7 +61,7 @@ struct Shown {
 }
 
 impl Live {
-    /// What the page shows now; empty until the groups serve.
+    /// Current data of the page; empty until the groups serve.
     pub(crate) fn live(&self) -> Arc<str> {
         self.asked.store(Time::now().0, Relaxed);
         self.shown().live

@@ -35,7 +35,7 @@ pub(crate) const GROUPS_MAX: usize = 128;
 /// The label of what has none of its own.
 const OTHER: &str = "other";
 
-/// What the main thread and the groups make known to whoever asks.
+/// Board on which the main thread and the groups publish their figures.
 #[derive(Debug)]
 pub(crate) struct Board {
     /// When the process began to serve, as the time of day.
@@ -44,7 +44,7 @@ pub(crate) struct Board {
     pool: OnceLock<Source>,
 }
 
-/// Where a pool's figures are found.
+/// Source of a pool's figures.
 #[derive(Debug)]
 struct Source {
     shared: Arc<Shared>,
@@ -175,7 +175,7 @@ impl Sample<'_> {
         Some(format!("the server cannot be reached, for {seconds} s now"))
     }
 
-    /// Which group has not turned for so long that something is wrong with it, if one has.
+    /// Group that has not turned for so long that something is wrong with it, if any.
     pub(crate) fn unhealthy(&self, longest: Duration) -> Option<String> {
         let groups = self.pool.iter().flat_map(|pool| &pool.groups);
         let stands = groups.map(|view| self.now.since(view.at)).enumerate();
@@ -187,7 +187,7 @@ impl Sample<'_> {
     }
 }
 
-/// What a metric is.
+/// Type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Counter,
@@ -214,7 +214,7 @@ pub(crate) struct Metric {
     read: Reading,
 }
 
-/// How it is read.
+/// Way of reading it.
 enum Reading {
     /// At any time.
     Process(fn(&Sample<'_>, &mut Points)),

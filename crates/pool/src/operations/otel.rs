@@ -160,7 +160,7 @@ fn send_spans_and_metrics(mut spans: Courier<'_, Span>, board: &Board, interval:
     }
 }
 
-/// Where requests go, and what all of them say.
+/// Destination of requests, and what all of them have in common.
 #[derive(Clone)]
 struct Sender {
     collector: Collector,
@@ -215,7 +215,7 @@ impl<'a> Route<'a> {
     }
 }
 
-/// What is sent in batches.
+/// Items that are sent in batches.
 trait Cargo: Sized {
     /// The signal's name in the path.
     const SIGNAL: &'static str;
@@ -244,11 +244,11 @@ struct Courier<'a, T: Cargo> {
     route: Route<'a>,
     queue: &'a ExportQueue<T>,
     receiver: ExportReceiver<T>,
-    /// What goes out next.
+    /// Batch that goes out next.
     batch: Vec<T>,
     /// When it does, if there is any.
     due: Time,
-    /// How often it was tried.
+    /// Tries so far.
     tries: u32,
 }
 
@@ -278,7 +278,7 @@ impl<'a, T: Cargo> Courier<'a, T> {
         Ok(done)
     }
 
-    /// What is left goes out at once.
+    /// Sends the rest at once.
     fn send_rest(&mut self) {
         if !self.batch.is_empty() {
             self.send();

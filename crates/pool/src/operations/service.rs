@@ -16,7 +16,7 @@ pub(crate) fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// The same, and this process is the service from now on.
+/// Reports readiness, with this process as the service from now on.
 pub(crate) fn ready_in_place() {
     let pid = std::process::id();
     tell(&[NotifyState::MainPid(pid), NotifyState::Ready]);

@@ -22,7 +22,7 @@ const REST: u32 = 1;
 /// It rests no longer than this.
 const REST_MAX: Duration = Duration::from_millis(20);
 
-/// What a thread does for ever.
+/// Loop of a thread.
 type Work = fn(&Shared, &SpoolFiles<File>, &[Sender<Order>]);
 
 impl Shared {

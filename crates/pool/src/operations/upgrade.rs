@@ -36,7 +36,7 @@ use std::time::Duration;
 
 /// The longest that a process waits for the next word of the other one.
 pub(crate) const STEP_MAX: Duration = Duration::from_secs(10);
-/// How often the other process is listened to meanwhile.
+/// Interval at which the other process is listened to meanwhile.
 pub(crate) const LISTEN_EVERY: Duration = Duration::from_millis(20);
 
 /// Longest time for which a process that has ended may be seen to have the right to accept.
@@ -54,22 +54,23 @@ pub(crate) fn take_released(right: &Right) -> bool {
     true
 }
 
-/// Where a process waits for its successor.
+/// Name of the socket at which a process waits for its successor.
 fn name_of_process(pid: u32) -> String {
     format!("onramp-pool-{pid}")
 }
 
-/// Where a group of the new process waits for the one of its number in the old process.
+/// Name of the socket at which a group of the new process waits for the one of its number in the
+/// old process.
 fn name_of_group(pid: u32, group: usize) -> String {
     format!("onramp-pool-{pid}-group-{group}")
 }
 
-/// How far the hand-over to a successor is: written by the groups, read by the thread that talks
+/// Progress of the hand-over to a successor: written by the groups, read by the thread that talks
 /// with the successor.
 #[derive(Debug, Default)]
 pub(crate) struct Progress(Mutex<Steps>);
 
-/// The same, unlocked.
+/// Steps of the hand-over, unlocked.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     /// A hand-over is going on, or has left clients here while another process accepts.
@@ -95,7 +96,7 @@ pub(crate) struct Steps {
 }
 
 impl Progress {
-    /// What is known at this moment.
+    /// Steps known at this moment.
     pub(crate) fn steps(&self) -> MutexGuard<'_, Steps> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,7 +108,8 @@ impl Steps {
         self.clients.values().sum()
     }
 
-    /// The same in words: how many for which reason. The others are on their way, or will be.
+    /// Clients that are left, in words: how many for each reason. The others are on their way, or
+    /// will be.
     fn left_words(&self) -> String {
         let mut all: BTreeMap<Stays, usize> = BTreeMap::new();
         for (why, count) in self.left.values().flatten() {

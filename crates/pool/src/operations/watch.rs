@@ -3,13 +3,13 @@
 //!
 //! The problem: global values are set, and code is defined, past the pool or inside of other code,
 //! and a look at all code is too much to be taken all the time. The mechanism: once a second, and
-//! at once when the trigger fires ([`WatchTrigger`]: a statement through the pool has set a global value,
-//! changed accounts or defined code), one write asks for all global values
+//! at once when the trigger fires ([`WatchTrigger`]: a statement through the pool has set a global
+//! value, changed accounts or defined code), one write asks for all global values
 //! ([`crate::group::session_state::globals`]) and for how often the server has begun a statement
 //! that defines code (`Com_create_trigger` and its like, those inside of stored code too). Where
 //! these counts have changed, a look at the code follows
-//! ([`crate::group::session_state::triggers_and_views`]), and another behind the next asking,
-//! since a statement is counted when it begins and may take effect later.
+//! ([`crate::group::session_state::triggers_and_views`]), and another behind the next asking, since
+//! a statement is counted when it begins and may take effect later.
 //!
 //! A look may take the server long where there are many tables. So there are at least [`PAUSE`]
 //! times its own length between two that no statement through the pool asked for; and it is taken
@@ -54,7 +54,7 @@ const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_create_p
      'Com_drop_function','Com_drop_trigger','Com_drop_view','Com_drop_db','Com_drop_package',\
      'Com_drop_package_body')";
 
-/// What was asked at once.
+/// Questions asked at once.
 struct Asked {
     /// True if the global values were told.
     told: Result<(), ProbeError>,
@@ -64,7 +64,7 @@ struct Asked {
     code: Option<Result<Rows, ProbeError>>,
 }
 
-/// What the watch's thread knows.
+/// State of the watch's thread.
 pub(crate) struct Watcher {
     connection: Option<Connection>,
     /// The counters in front of the last look.
@@ -227,8 +227,8 @@ impl Watcher {
         }
     }
 
-    /// Where it is not known whether the server's accounts have changed, the server has to judge
-    /// those who log in from now on: they get no backend from before.
+    /// Doubts the accounts while it is not known if the server's have changed: the server has to
+    /// judge those who log in from now on, and they get no backend from before.
     fn doubt_accounts(&self, shared: &Shared, asked: &Result<(), ProbeError>) {
         let may_log_in = shared.settings().server_accounts().is_some();
         if may_log_in && (asked.is_err() || self.accounts_failed) {

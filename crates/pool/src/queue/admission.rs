@@ -10,7 +10,7 @@
 use reactor::Time;
 use std::time::Duration;
 
-/// What was not let in for so long is not made up for.
+/// Arrears of admission older than this are not made up for.
 const BURST: Duration = Duration::from_millis(2);
 /// Logins without TLS that cost the machine as much as one with a full handshake: about 0.1 ms of
 /// CPU against 0.8 ms with a P-256 key, at both ends together (docs/performance.md, Storms).
@@ -72,7 +72,7 @@ mod tests {
 
     const GAP: Duration = Duration::from_micros(500);
 
-    /// How many may come in when the group has a turn every so often, for a second.
+    /// Clients that may come in when the group has a turn every so often, for a second.
     fn entered(arrivals: &mut Arrivals, begin: Time, turn_every: Duration) -> u32 {
         let (mut now, mut entered) = (begin, 0);
         while now < begin + Duration::from_secs(1) {

@@ -350,7 +350,7 @@ impl Budget {
         }
     }
 
-    /// The same towards those who want one; `borrows`: it has more than its share.
+    /// Debt towards groups that want a slot; `borrows`: it has more than its share.
     fn owed_to_others(&self, index: usize, borrows: bool) -> Owed {
         let owed_to = |(other, share): (usize, &Share)| {
             if share.wants.load(SeqCst) == NOTHING || self.has_room(other) {

@@ -34,11 +34,11 @@ use std::time::Duration;
 
 /// A reply is long once it has so many bytes.
 pub(crate) const LONG: usize = 128 * 1024;
-/// What a turn spends on bulk work.
+/// Time that a turn spends on bulk work.
 pub(crate) const TURN_MAX: Duration = Duration::from_micros(300);
 /// For each moment of bulk work, so many without beside few short statements.
 const REST: u32 = 2;
-/// The same beside many.
+/// Moments of rest for each moment of bulk work, beside many other clients.
 const REST_BUSY: u32 = 19;
 /// One rest is at most this long, however long a piece took.
 const REST_MAX: Duration = Duration::from_millis(10);
@@ -66,7 +66,7 @@ pub(crate) struct Bulk {
     rests_until: Time,
     /// When a short statement was answered last.
     others_at: Time,
-    /// How many were since the last bulk work.
+    /// Others served since the last bulk work.
     others: u32,
 }
 
@@ -120,7 +120,7 @@ impl Bulk {
         }
     }
 
-    /// What is done next.
+    /// Takes the next piece.
     pub(crate) fn pop(&mut self) -> Option<Piece> {
         self.line.pop_front()
     }

@@ -28,12 +28,12 @@ const TURN_MAX: Duration = Duration::from_secs(1);
 const LAP_MAX: Duration = Duration::from_secs(20);
 /// One whose server sends nothing gives way to the next after this time.
 const SILENCE_MAX: Duration = Duration::from_millis(20);
-/// How often a group looks whether it can have a turn.
+/// Interval at which a group looks if it can have a turn.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// For how long a group that has had one leaves it to the others.
 const STANDS_BACK: Duration = Duration::from_millis(10);
 
-/// How many groups may take replies off their backends at once.
+/// Groups that may take replies off their backends at once.
 #[derive(Debug)]
 pub(crate) struct CollectingGroups {
     max: usize,
@@ -51,7 +51,7 @@ impl CollectingGroups {
         }
     }
 
-    /// How many do.
+    /// Groups that do now.
     pub(crate) fn now(&self) -> usize {
         self.now.load(Relaxed)
     }
@@ -71,7 +71,7 @@ impl CollectingGroups {
     }
 }
 
-/// Whose turn it is in a group.
+/// Client whose turn it is in a group.
 #[derive(Debug, Default)]
 pub(crate) struct Collecting {
     client: Option<ClientId>,
@@ -83,7 +83,7 @@ pub(crate) struct Collecting {
     looks_at: Option<Time>,
     /// True if anybody else waits for this turn.
     is_wanted: bool,
-    /// How long it is at most.
+    /// Longest time of a turn.
     turn: Duration,
 }
 
@@ -98,7 +98,7 @@ impl Collecting {
         self.client.is_none() && self.looks_at.is_none()
     }
 
-    /// Whose reply that is.
+    /// Client whose reply that is.
     pub(crate) fn client(&self) -> Option<ClientId> {
         self.client
     }

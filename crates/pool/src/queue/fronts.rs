@@ -76,10 +76,10 @@ impl Fronts {
     }
 }
 
-/// How often a group looks at the others.
+/// Interval at which a group looks at the others.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(250);
 
-/// What a group remembers of its last look at the others.
+/// Last look of a group at the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Look {
     pub(crate) at: Time,

@@ -56,7 +56,7 @@ const NOISE_MIN: f64 = 0.01;
 const REST_MIN: u32 = 4;
 const REST_MAX: u32 = 20;
 
-/// Where the other limit lies.
+/// Direction of the other limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     More,
@@ -80,7 +80,7 @@ impl Direction {
     }
 }
 
-/// What is done now.
+/// Current step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Doing {
     /// Nothing, for so many windows.
@@ -104,7 +104,7 @@ pub(crate) struct HillClimb {
     /// The least limit, of which others are multiples.
     unit: usize,
     highest: usize,
-    /// What the search began with.
+    /// Limit that the search began with.
     begins_with: usize,
     limit: usize,
     direction: Direction,
@@ -144,7 +144,7 @@ impl HillClimb {
         }
     }
 
-    /// How many statements may run at once in the window that begins.
+    /// Statements that may run at once in the window that begins.
     pub(crate) fn running_max(&self) -> usize {
         match self.doing {
             // A B B A.

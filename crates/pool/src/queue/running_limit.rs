@@ -28,13 +28,14 @@ const WINDOW: Duration = Duration::from_millis(100);
 const STATEMENTS_MIN: u64 = 200;
 const WINDOW_MAX: Duration = Duration::from_secs(1);
 
-/// What the search begins with for each core: what the servers' own pools run by default.
+/// Statements for each core that the search begins with: what the servers' own pools run by
+/// default.
 const BEGINS_WITH: usize = 4;
 
 /// The most for each core.
 const PER_CORE_MAX: usize = 64;
 
-/// What a group says at the end of a turn.
+/// Report of a group at the end of a turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     /// Statements that it has had since its start.
@@ -46,7 +47,8 @@ pub(crate) struct Turn {
     pub(crate) now: Time,
 }
 
-/// What one group publishes; alone on its cache lines, because its group writes it in each turn.
+/// Figures published by one group; alone on its cache lines, because its group writes it in each
+/// turn.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct OfGroup {

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// How often a group hands its census over.
+/// Interval at which a group hands its census over.
 const CENSUS_EVERY: Duration = Duration::from_millis(500);
 
 /// The ways to reach the groups' threads.
@@ -31,7 +31,7 @@ pub(crate) struct GroupThreads {
     pub(crate) orders: Vec<Sender<Order>>,
     pub(crate) published: Vec<Arc<Published>>,
     pub(crate) questions: Arc<Questions>,
-    /// How far a hand-over to a successor is.
+    /// Progress of a hand-over to a successor.
     pub(crate) progress: Arc<Progress>,
     /// While these are held, no group takes its first turn.
     gates: Vec<SyncSender<()>>,
@@ -61,7 +61,7 @@ impl Drop for Presence {
     }
 }
 
-/// What a group's thread is given.
+/// Everything that a group's thread is given.
 struct Post {
     index: usize,
     shared: Arc<Shared>,

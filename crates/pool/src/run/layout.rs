@@ -45,7 +45,7 @@ impl Machine {
     }
 }
 
-/// How many groups, how many clients each may hold, and the sentence that says why.
+/// Number of groups and of clients each may hold, and the sentence that says why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) groups: usize,

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Where clients come in.
+/// Socket at which clients come in.
 pub(crate) enum Listener {
     /// Groups listen by themselves; the socket holds the port until they do.
     Tcp(

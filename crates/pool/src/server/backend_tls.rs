@@ -39,11 +39,11 @@ const HINTS: Hints = Hints {
     protocols: "",
 };
 
-/// What the pool wants of TLS with the server.
+/// Demands of the pool on TLS with the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackendTlsMode {
     Off,
-    /// Where the server offers it; its certificate is not checked.
+    /// If the server offers it; its certificate is not checked.
     Preferred,
     /// Always; its certificate is not checked.
     Required,
@@ -146,8 +146,8 @@ impl BackendTls {
         }))
     }
 
-    /// How TLS is asked for on a connection to this address. A Unix socket is safe by itself: there
-    /// it is used only where it is demanded.
+    /// Way of asking for TLS on a connection to this address. A Unix socket is safe by itself:
+    /// there it is used only where it is demanded.
     fn asking(&self, at: &Address) -> Asking {
         use BackendTlsMode::{Off, Preferred};
         match self.mode {
@@ -164,7 +164,7 @@ impl BackendTls {
         Tls::client(&self.config.get(), self.name.clone())
     }
 
-    /// The same for a connection that waits.
+    /// TLS state for a connection that waits.
     pub(crate) fn connection(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(self.config.get(), self.name.clone())
     }
@@ -259,12 +259,12 @@ fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
     ))
 }
 
-/// How TLS is asked for on a connection.
+/// Way of asking for TLS on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asking {
     /// Not at all.
     Off,
-    /// Where the server offers it.
+    /// If the server offers it.
     Preferred,
     /// Without it there is no login.
     Required,
@@ -276,7 +276,8 @@ pub(crate) fn words_of(error: &io::Error) -> Option<String> {
     Some(format!("TLS with the server: {}", words(error, &HINTS)))
 }
 
-/// Whom the certificate has to name. Without a check it says nothing, but tickets are kept by it.
+/// Name that the certificate has to have. Without a check it says nothing, but tickets are kept by
+/// it.
 fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'static>, String> {
     let host = match (&keys.name, server.host()) {
         (Some(name), _) => name.clone(),

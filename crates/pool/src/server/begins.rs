@@ -21,7 +21,7 @@ use session::text::Text;
 use std::rc::Rc;
 use wire::client_login::COLLATION;
 
-/// What the logins of one pool leave in their sessions.
+/// Session state that logins of one pool leave.
 #[derive(Clone, Debug)]
 pub(crate) struct Begins {
     /// The variable's value that did it.
@@ -31,7 +31,7 @@ pub(crate) struct Begins {
 }
 
 impl Begins {
-    /// What a fresh backend's session says: its character sets, and the others (`None`: not asked).
+    /// Session state of a fresh backend: its character sets, and the others (`None`: not asked).
     pub(crate) fn of(fresh: &Session, values: &[Option<Text>], server: &ServerFacts) -> Begins {
         let (usual, results) = server.charsets_at_login(COLLATION.into());
         let charsets = CHARSET_VARIABLES.iter().zip(usual);

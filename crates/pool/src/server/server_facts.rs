@@ -34,7 +34,7 @@ pub struct ServerFacts {
     pub heeds_collations: bool,
     /// Character sets that no client may speak, by the collations that mean them.
     pub refused_charsets: HashMap<u16, Text>,
-    /// The same for an id that the server does not know or heed, and after a reset.
+    /// Character sets for an id that the server does not know or heed, and after a reset.
     pub default_charsets: [Text; 4],
     /// The number of the collation in which results are described then, if it is known.
     pub default_results: Option<u16>,
@@ -48,7 +48,7 @@ pub struct ServerFacts {
     pub sql_mode: String,
     /// Its global timeouts.
     pub timeouts: ServerTimeouts,
-    /// Which names are its own functions, for reading statements.
+    /// Product of the server: its own functions differ, for reading statements.
     pub flavour: Server,
     /// A session that is reset loses the SQL layer's foreign keys: its cascades write no rows to
     /// the binary log and fire no triggers (MySQL 9.7 with `innodb_native_foreign_keys` off, also
@@ -103,7 +103,7 @@ impl ServerFacts {
         }
     }
 
-    /// The same for who names no collation.
+    /// Character sets for a client that names no collation.
     #[must_use]
     pub fn usual_charsets(&self) -> (&[Text; 4], Option<Text>) {
         (
@@ -112,9 +112,9 @@ impl ServerFacts {
         )
     }
 
-    /// How a collation in which results are described is restored, where it can be: MySQL takes its
-    /// number as a value of `character_set_results`; MariaDB takes only those of default collations
-    /// there, and its name in SET NAMES.
+    /// Text that restores a collation in which results are described, where it can be: MySQL takes
+    /// its number as a value of `character_set_results`; MariaDB takes only those of default
+    /// collations there, and its name in SET NAMES.
     #[must_use]
     pub(crate) fn results_in(&self, collation: Option<u16>) -> Option<Text> {
         let number = collation?;
@@ -125,7 +125,8 @@ impl ServerFacts {
         Some(name.clone())
     }
 
-    /// The same of a collation's name, where a login or a change of user can choose it.
+    /// Text that restores it by a collation's name, where a login or a change of user can choose
+    /// it.
     #[must_use]
     pub(crate) fn results_by_name(&self, collation: &[u8]) -> Option<Text> {
         let is_it = |(_, [.., name]): &(&u16, &[Text; 4])| **name == *collation;
@@ -133,7 +134,7 @@ impl ServerFacts {
         self.results_in(Some(*number))
     }
 
-    /// How the texts of a session are cut, of a client with these capabilities.
+    /// Mode in which the texts of a session are cut, of a client with these capabilities.
     pub(crate) fn lex_mode(&self, session: &Session, capabilities: u32) -> LexMode {
         let mode = session.lex_mode(&self.sql_mode, self.flavour);
         LexMode {
@@ -168,7 +169,7 @@ pub struct ServerTimeouts {
 }
 
 impl Default for ServerTimeouts {
-    /// What servers come with.
+    /// Values that servers come with.
     fn default() -> ServerTimeouts {
         ServerTimeouts {
             wait: Duration::from_secs(28_800),

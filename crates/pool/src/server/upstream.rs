@@ -49,7 +49,7 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 const ADDRESSES_MAX: usize = 16;
 /// Another address is tried beside one that does not answer after this.
 const NEXT_AFTER: Duration = Duration::from_millis(250);
-/// The same address is tried again beside one that does not answer after this: the kernel would
+/// Time after which an address that does not answer is tried once more beside: the kernel would
 /// take up to ten times as long to repeat what got lost.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Connections that are being opened at once.
@@ -125,7 +125,7 @@ struct Known {
     failure: Option<String>,
 }
 
-/// How the groups are told to look.
+/// Function that tells the groups to look.
 struct Tell(Box<dyn Fn() + Send + Sync>);
 
 impl fmt::Debug for Tell {

@@ -16,7 +16,7 @@ use reactor::Net;
 use wire::packet::{Frame, frame};
 
 impl<N: Net> Survey<'_, N> {
-    /// Who has been forgotten, in words; asked after a turn.
+    /// Client that has been forgotten, in words; asked after a turn.
     pub fn forgotten(&self) -> Option<String> {
         let clients = self.clients.iter().filter_map(|(key, client)| {
             let why = self.why_forgotten(key, client)?;
@@ -73,7 +73,7 @@ impl<N: Net> Survey<'_, N> {
         }
     }
 
-    /// What a client whose bytes are wanted has, though it stands in no line.
+    /// State of a client whose bytes are wanted though it stands in no line.
     fn why_unread(&self, key: ClientId, client: &Client<N::Sock>) -> Option<&'static str> {
         if self.inputs.holds_up(key)
             || client.has_fed_enough(

@@ -2,8 +2,8 @@
 //!
 //! The problem: who puts something in may not wait, and who takes it out may be held up by a slow
 //! collector for a minute. The mechanism: a channel, and a count of what waits in it, by which
-//! things that matter less are left out before it is full ([`ExportQueue::put`]). What became of each is
-//! counted once, in [`Outcome`].
+//! things that matter less are left out before it is full ([`ExportQueue::put`]). What became of
+//! each is counted once, in [`Outcome`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// What became of things to be exported.
+/// Fate of things to be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The collector has taken them.
@@ -42,7 +42,7 @@ impl Outcome {
     }
 }
 
-/// What the exporter takes out.
+/// Things that the exporter takes out.
 #[derive(Debug)]
 pub(crate) enum Item<T> {
     One(Box<T>),

@@ -26,7 +26,7 @@ pub(crate) struct Channel {
     sent: usize,
 }
 
-/// What has come.
+/// Message that has come.
 #[derive(Debug)]
 pub(crate) enum Come {
     /// A message, with the descriptors that have come.
@@ -54,7 +54,7 @@ impl Channel {
         }
     }
 
-    /// The same, but each call waits for so long: for a thread that has nothing else to do.
+    /// Channel of which each call waits for so long: for a thread that has nothing else to do.
     pub(crate) fn waiting(socket: OwnedFd, at_most: Option<Duration>) -> io::Result<Channel> {
         let stream = UnixStream::from(socket);
         stream.set_nonblocking(false)?;
@@ -63,7 +63,7 @@ impl Channel {
         Ok(Channel::new(stream.into()))
     }
 
-    /// How long each call waits from now on.
+    /// Sets the time that each call waits from now on.
     pub(crate) fn wait_at_most(&self, at_most: Option<Duration>) -> io::Result<()> {
         let stream = UnixStream::from(self.socket.try_clone()?);
         stream.set_read_timeout(at_most)
@@ -132,8 +132,8 @@ impl Channel {
         }
     }
 
-    /// What can still be received when the other end can send nothing more: so it is certain what
-    /// it has said.
+    /// Last frame that can be received when the other end can send nothing more: so it is certain
+    /// what it has said.
     pub(crate) fn last_word(&mut self) -> Option<Frame> {
         handover::stop_receiving(&self.socket).ok()?;
         match self.receive() {

@@ -136,7 +136,7 @@ impl Frame {
         out[start + 4] = self.kind();
     }
 
-    /// How long the message at the front is, header included, once that is known.
+    /// Length of the message at the front, header included, once that is known.
     ///
     /// # Errors
     /// Longer than any.

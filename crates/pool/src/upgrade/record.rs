@@ -139,7 +139,7 @@ impl<S> Client<S> {
     }
 }
 
-/// What a client's group knows of it.
+/// Knowledge of a client's group about it.
 #[derive(Debug)]
 pub(crate) struct Beside<'a> {
     /// Its user in the settings, whose limits hold.
@@ -171,7 +171,7 @@ pub(crate) struct Arrived {
     pub(crate) changes_failed: u8,
     pub(crate) priority: Option<Priority>,
     pub(crate) is_local: bool,
-    /// What a PROXY header has said.
+    /// Facts of a PROXY header.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) tls: Option<Tls>,
     pub(crate) compression: Option<Box<Compression>>,
@@ -250,7 +250,7 @@ pub(crate) fn put_bound_backend<S>(
     backend.put_record(out, now);
 }
 
-/// What came along with a client.
+/// Backend that came along with a client.
 #[derive(Debug)]
 pub(crate) struct BoundBackend {
     pub(crate) tickets: u32,
@@ -283,14 +283,14 @@ pub(crate) fn read_bound_backend(
     }
 }
 
-/// What reading a record goes by.
+/// Inputs of reading a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here<'a> {
     /// Global values under which sessions of the other process began.
     pub(crate) begun_there: &'a [BegunThere],
     /// With which sessions begin here.
     pub(crate) begun: &'a Begun,
-    /// What user variables, and conditions, are counted by.
+    /// Meters of user variables and of conditions.
     pub(crate) meters: (&'a Meter, &'a Meter),
 }
 
@@ -390,7 +390,7 @@ fn read_string(reader: &mut Reader<'_>, what: &'static str) -> Read<String> {
     Ok(text.to_owned())
 }
 
-/// What a client has set on its backend and is not read back ([`Touched::goes_along`]).
+/// Appends what a client has set on its backend and is not read back ([`Touched::goes_along`]).
 fn put_touched(out: &mut Vec<u8>, touched: &Touched) {
     put_list(out, touched.names.iter(), |out, name| {
         put_lenenc_bytes(out, name);

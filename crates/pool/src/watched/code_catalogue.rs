@@ -32,10 +32,10 @@ pub(crate) struct CodeCatalogue {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) names: Arc<Names>,
-    /// What the last look found.
+    /// Objects that the last look found.
     found: Vec<Object>,
     besides: Besides,
-    /// What statements through the pool define.
+    /// Definitions of statements through the pool that are under way.
     coming: Vec<Defining>,
     defined: u64,
     /// Looks that have begun.
@@ -46,11 +46,11 @@ pub(crate) struct State {
     too_much: Option<u64>,
     /// Statements under way that define code.
     under_way: usize,
-    /// What the account may not see, as said last.
+    /// Code that the account may not see, as said last.
     unseen: String,
 }
 
-/// What one statement defines.
+/// Objects that one statement defines.
 #[derive(Debug)]
 pub(crate) struct Defining {
     number: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Defining {
     ended: Option<u64>,
 }
 
-/// What a group knows of the catalogue.
+/// Catalogue as a group has seen it.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) version: u64,
@@ -100,7 +100,7 @@ impl CodeCatalogue {
         }
     }
 
-    /// What is known now.
+    /// Catalogue as it is known now.
     pub(crate) fn seen(&self) -> Seen {
         let state = self.lock();
         Seen {
@@ -243,7 +243,7 @@ impl CodeCatalogue {
         self.publish(&mut state);
     }
 
-    /// What look `number` found, and what the account may not see.
+    /// Takes what look `number` found, and what the account may not see.
     pub(crate) fn looked(
         &self,
         number: u64,
@@ -265,7 +265,7 @@ impl CodeCatalogue {
     }
 }
 
-/// What is said where there is more code than is read.
+/// Logs that there is more code than is read.
 fn say_too_much(why: &str) {
     note(
         Event::CodeUnread,

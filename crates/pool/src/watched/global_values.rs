@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What all groups share of it.
+/// Global values, shared by all groups.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// The version of `state.now`.
@@ -71,7 +71,7 @@ impl Watch {
         )
     }
 
-    /// What it was answered that was asked at `begun`; gives how many connections the server takes,
+    /// Takes the answer to what was asked at `begun`; gives how many connections the server takes,
     /// and how many prepared statements. `None`: these are not the values.
     pub(crate) fn answered(&self, begun: Time, rows: Vec<Vec<Text>>) -> Option<(usize, usize)> {
         let now = self.lock().now.clone();

@@ -36,7 +36,7 @@ pub(crate) const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('C
 /// Names and numbers, as the server told them.
 type Rows = Vec<Vec<Box<[u8]>>>;
 
-/// What all groups share of it.
+/// Version of the privileges, shared by all groups.
 #[derive(Debug, Default)]
 pub(crate) struct Privileges {
     version: AtomicU32,
@@ -53,7 +53,7 @@ impl Privileges {
     }
 }
 
-/// What the watch knows of it.
+/// Counters of the privileges, as the watch has seen them.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     last: Option<Rows>,
@@ -93,7 +93,7 @@ impl Counted {
 /// Counts FLUSH PRIVILEGES, among others.
 const FLUSH: &str = "Com_flush";
 
-/// What a look at the counters has shown.
+/// Result of a look at the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
     /// The server may have forgotten the passwords that it had cached.

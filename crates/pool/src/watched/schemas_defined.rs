@@ -30,10 +30,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The latest schemas that are kept; also so many that were dropped.
 const NAMES_MAX: usize = 64;
 
-/// What all groups share of it.
+/// Schemas that were defined anew, shared by all groups.
 #[derive(Debug, Default)]
 pub(crate) struct SchemasDefined {
-    /// How many have been defined anew.
+    /// Number of schemas that have been defined anew.
     count: AtomicU64,
     names: Mutex<Names>,
 }
@@ -55,7 +55,7 @@ fn keep<T>(names: &mut VecDeque<T>, name: T) {
 }
 
 impl SchemasDefined {
-    /// How many have been defined anew.
+    /// Number of schemas that have been defined anew.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Acquire)
     }
@@ -88,7 +88,7 @@ impl SchemasDefined {
         }
     }
 
-    /// How many there have been, and which behind the first `seen`. `None`: any.
+    /// Number of them so far, and those behind the first `seen`. `None`: any.
     pub(crate) fn since(&self, seen: u64) -> (u64, Option<Vec<Folded>>) {
         let latest = &self.lock().latest;
         let count = self.count();

@@ -19,7 +19,7 @@ use sql::lex::Server;
 /// An account, and when its password expires, in the server's seconds.
 type Expiring = (Read, Option<u64>);
 
-/// What is asked of one kind of server.
+/// Question to one kind of server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question {
     /// A row: how many accounts, a checksum of them, the server's time in seconds, the lifetime of
@@ -27,7 +27,7 @@ pub(crate) struct Question {
     pub(crate) checksum: &'static str,
     /// A row for each account.
     pub(crate) table: &'static str,
-    /// What the pool's own account needs for both.
+    /// Privileges that the pool's own account needs for both.
     pub(crate) needs: &'static str,
     read: fn(&[Text], &Facts) -> Option<Expiring>,
 }
@@ -82,7 +82,7 @@ impl Question {
     }
 }
 
-/// What the checksum tells, and what goes for all accounts.
+/// Facts that the checksum tells, and those that go for all accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     accounts: usize,
@@ -172,7 +172,7 @@ fn text(digits: &[u8]) -> Option<String> {
     String::from_utf8(bytes(digits)?).ok()
 }
 
-/// What an account requires; `cipher` is the name of one, or empty.
+/// Requirement of an account; `cipher` is the name of one, or empty.
 fn requirement(kind: Kind, cipher: &str, issuer: String, subject: String) -> Requirement {
     let given = |text: String| (kind == Kind::Specified && !text.is_empty()).then_some(text);
     let (issuer, subject) = (given(issuer), given(subject));
@@ -275,7 +275,7 @@ fn of_mariadb(row: &[Text], facts: &Facts) -> Option<Expiring> {
     Some((account, expires))
 }
 
-/// How a MariaDB account is authenticated: of several ways (`auth_or`, in which `{}` means the
+/// Authentication of a MariaDB account: of several ways (`auth_or`, in which `{}` means the
 /// account's own) the first that the pool speaks, else the first.
 fn method_of(privileges: &Value) -> (String, Vec<u8>) {
     let read = |way: &Value| {

@@ -157,8 +157,8 @@ fn who_comes_from_another_process_counts_and_is_let_in() {
     let counted = [(); 2].map(|()| table.admit(address, &limits, Time(0)));
     let met = from(&table, &limits, "192.0.2.1", SECOND);
     assert_eq!(met, Err("address-clients"));
-    for counted in counted {
-        table.leave(counted);
+    for entry in counted {
+        table.leave(entry);
     }
     from(&table, &limits, "192.0.2.1", SECOND).unwrap();
 }

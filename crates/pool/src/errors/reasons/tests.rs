@@ -7,7 +7,7 @@
 use super::*;
 use std::collections::BTreeSet;
 
-/// Which variant it is, counted from 0 without a gap.
+/// Number of the variant, counted from 0 without a gap.
 fn number(refusal: &Refusal) -> usize {
     match refusal {
         Refusal::Clients { .. } => 0,

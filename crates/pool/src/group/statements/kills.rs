@@ -80,8 +80,9 @@ impl<N: Net> Group<N> {
         Handled::Used
     }
 
-    /// Who ends its own connection gets the error that its server would give. Who ends its own
-    /// statement hears it from the server, as any error: it is asked about by the next statement.
+    /// Answers a client that ends itself: for its own connection it gets the error that its server
+    /// would give, for its own statement it hears it from the server, as any error: it is asked
+    /// about by the next statement.
     fn kill_self(&mut self, key: ClientId, message: &[u8], query: bool) -> Handled {
         if query {
             let Some(client) = self.clients.get(key) else {

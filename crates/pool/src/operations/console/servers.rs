@@ -170,7 +170,7 @@ struct Placed {
 }
 
 impl Placed {
-    /// How long its statement has run, if one does.
+    /// Time for which its statement has run, if one does.
     fn runs_for(&self) -> Option<Duration> {
         let runs = self.line.in_flight > 0;
         runs.then(|| Duration::from_secs_f64(self.line.state_seconds))
@@ -333,7 +333,7 @@ fn connections(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(console.clients()?.into_iter().map(row).collect())
 }
 
-/// What the lists say of a group.
+/// Figures of a group from the lists.
 #[derive(Clone, Copy, Default)]
 struct OfLists {
     first: usize,
@@ -441,7 +441,7 @@ fn oracle_threads(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String>
     Ok(placed(console)?.into_iter().map(row).collect())
 }
 
-/// What SHOW STATUS shows.
+/// Rows of SHOW STATUS.
 pub(super) fn status(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let uptime = reactor::utc_now().saturating_sub(sample.began()).as_secs();
     let Some(pool) = &sample.pool else {
@@ -485,7 +485,7 @@ pub(super) fn status(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, Strin
         .collect())
 }
 
-/// What COM_STATISTICS answers: figures of SHOW STATUS in the servers' form.
+/// Answer to COM_STATISTICS: figures of SHOW STATUS in the servers' form.
 pub(super) fn summary(console: &Console, sample: &Sample<'_>) -> String {
     let rows = status(console, sample).unwrap_or_default();
     let figure = |name: &str| {
@@ -504,7 +504,7 @@ pub(super) fn summary(console: &Console, sample: &Sample<'_>) -> String {
     )
 }
 
-/// What `@@NAME` and SHOW VARIABLES show: what clients ask at their start.
+/// Values for `@@NAME` and SHOW VARIABLES: those that clients ask for at their start.
 pub(super) fn variables() -> Vec<(String, String)> {
     const FIXED: [(&str, &str); 31] = [
         ("auto_increment_increment", "1"),

@@ -349,7 +349,7 @@ fn worked_out(shared: &Shared, name: &str) -> Option<String> {
     })
 }
 
-/// Where the value in force comes from; `None`: it is the default.
+/// Source of the value in force; `None`: it is the default.
 fn place_of(shared: &Shared, setting: &ShownSetting) -> Option<String> {
     let settings = shared.settings();
     let (wished, now, variable) = match setting.name.as_str() {

@@ -29,7 +29,7 @@ pub(crate) fn prometheus(sample: &Sample<'_>) -> String {
     text(sample, |metric| metric.name)
 }
 
-/// That of OpenMetrics: a counter's family has no `_total`, and the text has an end.
+/// Text in the form of OpenMetrics: a counter's family has no `_total`, and the text has an end.
 pub(crate) fn openmetrics(sample: &Sample<'_>) -> String {
     let family = |metric: &Metric| match metric.kind {
         Type::Counter => metric.name.strip_suffix("_total").unwrap_or(metric.name),

@@ -25,7 +25,7 @@ const VERBS: [&str; 27] = [
     "ROLLBACK", "SELECT", "SET", "SHOW", "START", "TRUNCATE", "UPDATE", "WITH",
 ];
 
-/// Whose metrics and spans they are.
+/// Resource that the metrics and spans are of.
 pub(super) struct Resource(Value);
 
 impl Resource {
@@ -194,7 +194,7 @@ fn put_address(side: &str, at: Option<&str>, out: &mut Vec<Value>) {
     out.extend(port.map(|port| int(&format!("{side}.port"), port)));
 }
 
-/// How a statement has gone.
+/// Appends the attributes of a statement's run.
 fn put_ran(ran: &Ran, out: &mut Vec<Value>) {
     let double = |key: &str, value: f64| json!({ "key": key, "value": { "doubleValue": value } });
     put_address("server", ran.server.as_deref(), out);

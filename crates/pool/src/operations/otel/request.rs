@@ -18,14 +18,14 @@ const ANSWER_MAX: u64 = 64 * 1024;
 /// Characters of an answer that are logged.
 const WHY_MAX: usize = 200;
 
-/// Where requests go.
+/// Destination of requests.
 #[derive(Clone)]
 pub(super) struct Collector {
     agent: Agent,
     endpoint: String,
 }
 
-/// What a collector has answered.
+/// Answer of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It has what it was sent, but so many of them.

@@ -32,7 +32,7 @@ const BATCH_BYTES: usize = 128 * 1024;
 const AGAIN: Duration = Duration::from_millis(5);
 const AGAIN_FACTOR: u32 = 10;
 
-/// What has been sent and is not acknowledged.
+/// Message that has been sent and is not acknowledged.
 #[derive(Debug)]
 enum Sent {
     Nothing,
@@ -138,7 +138,7 @@ impl Giving {
         Ok(giving)
     }
 
-    /// What can be done now; when it is to be called again at the latest.
+    /// Does what can be done now; returns when it is to be called again at the latest.
     ///
     /// # Errors
     /// Why it cannot go on: [`Giving::give_up`] is next.
@@ -356,7 +356,7 @@ impl Giving {
     }
 }
 
-/// What a client becomes on its way.
+/// Form of a client on its way.
 enum Packed {
     Record(ClientRecords),
     /// Something has to be sent before it.

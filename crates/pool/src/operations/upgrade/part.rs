@@ -12,7 +12,7 @@ use crate::shared::Order;
 use reactor::{RealNet, Time};
 use std::sync::Arc;
 
-/// What a group has to do for an upgrade.
+/// Part of a group in an upgrade.
 pub(crate) struct Part {
     index: usize,
     progress: Arc<Progress>,
@@ -120,7 +120,7 @@ impl Part {
         }
     }
 
-    /// What can be done between two turns.
+    /// Does what can be done between two turns.
     pub(crate) fn step(&mut self, group: &mut Group<RealNet>) {
         if let Some(taking) = &mut self.taking
             && !taking.step(group)

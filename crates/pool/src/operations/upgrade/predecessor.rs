@@ -24,10 +24,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often the log says how many clients are still here.
+/// Interval at which the log says how many clients are still here.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 
-/// What there is to be handed over.
+/// Everything that is to be handed over.
 pub(crate) struct Predecessor {
     pub(crate) orders: Vec<Sender<Order>>,
     pub(crate) tcp: Vec<SocketAddr>,

@@ -27,13 +27,13 @@ use std::time::Duration;
 const OPTION: &str = "--upgrade";
 /// systemd says in it which process feeds the watchdog: not the new one.
 const WATCHDOG_PID: &str = "WATCHDOG_PID";
-/// How long the other process is listened to while the groups begin.
+/// Time for which the other process is listened to while the groups begin.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// How this process was started.
+/// Command line of this process.
 #[derive(Clone, Debug)]
 pub struct Started {
-    /// Where the program is, unless the system does not say.
+    /// Path of the program, unless the system does not say.
     program: Option<PathBuf>,
     words: Vec<OsString>,
     predecessor: Option<u32>,

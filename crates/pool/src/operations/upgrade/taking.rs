@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use wire::packet::Reader;
 
-/// Where a group is to listen, in the order of the settings.
+/// Addresses at which a group is to listen, in the order of the settings.
 #[derive(Clone, Debug)]
 pub(crate) enum ListenAt {
     /// At a port, with a socket of the group's own.
@@ -57,7 +57,7 @@ pub(crate) struct Taking {
     listens: Option<SyncSender<Result<(), String>>>,
 }
 
-/// Where the group is to listen, once the other process does not.
+/// Listening sockets of the group, once the other process does not listen.
 #[derive(Clone, Debug)]
 pub(crate) struct Listening {
     pub(crate) listeners: Vec<ListenAt>,

@@ -8,7 +8,7 @@ use super::*;
 
 /// Windows a second.
 const WINDOWS: usize = 10;
-/// How long a run is, and when what changes does.
+/// Seconds of a run, and the second of the change.
 const SECONDS: usize = 60;
 const CHANGE: usize = 30;
 const UNIT: usize = 2;
@@ -23,7 +23,7 @@ fn knee(running: f64, _: usize) -> f64 {
     running.min(16.0) * 1000.0
 }
 
-/// The same with as many as the controller begins with.
+/// A server whose knee is where the controller begins.
 fn early_knee(running: f64, _: usize) -> f64 {
     running.min(4.0) * 5000.0
 }
@@ -46,7 +46,7 @@ fn half_taken(running: f64, second: usize) -> f64 {
     scalability_law(running, second) * share
 }
 
-/// Where its disks were the limit, its processors are: fewer at once would do.
+/// A server limited by its disks first and by its processors then: fewer at once would do.
 fn fewer_needed(running: f64, second: usize) -> f64 {
     let most = if second < CHANGE { 32.0 } else { 8.0 };
     running.min(most) * 1000.0
@@ -81,7 +81,7 @@ impl Noise {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 struct Run {
     /// Statements in all.
     done: f64,
