@@ -22,7 +22,7 @@ struct Globals {
     init_connect: Text,
 }
 
-/// Those that a session began under. It is compared by its version.
+/// Global values that a session began under. It is compared by its version.
 #[derive(Clone, Debug, Default)]
 pub struct Begun(Arc<Globals>);
 

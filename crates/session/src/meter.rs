@@ -40,7 +40,7 @@ impl Charge {
         self.bytes
     }
 
-    /// It is so many bytes from now on.
+    /// Counts so many bytes from now on.
     pub fn set(&mut self, meter: &Meter, bytes: usize) {
         let meter = self.meter.get_or_insert_with(|| meter.clone());
         meter.0.set(meter.bytes() - self.bytes + bytes);

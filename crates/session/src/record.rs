@@ -17,12 +17,12 @@ use std::rc::Rc;
 use std::time::Duration;
 use wire::packet::{Malformed, Reader, put_lenenc, put_lenenc_bytes};
 
-/// Why a record is of no use.
+/// Reason for which a record is of no use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordError {
-    /// It is not what its place calls for.
+    /// Content other than its place calls for.
     Malformed(Malformed),
-    /// It is well formed, and this process cannot have the same value.
+    /// Well formed, but no value that this process can have.
     NotCarried(&'static str),
 }
 

@@ -36,22 +36,22 @@ pub struct Joined {
 /// Form in which prefix commands go in front of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Front {
-    /// There is nothing, or whether it fails is no matter: the command may follow, and runs.
+    /// Nothing, or its failure is no matter: the command may follow, and runs.
     CannotFail,
-    /// It can fail, and is waited for.
+    /// Can fail, and is waited for.
     Waited,
-    /// It can fail; the command may follow, and has no effect then.
+    /// Can fail; the command may follow, and has no effect then.
     Tried,
-    /// It can fail, and is this text in front of the statement's own.
+    /// Can fail, and is this text in front of the statement's own.
     Joined(Joined),
 }
 
 /// Fate of a statement behind a restoring command that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behind {
-    /// It was not run.
+    /// Not run.
     NotRun,
-    /// It was not sent; or it was, and has run in another state.
+    /// Not sent, or run in another state.
     Unknown,
 }
 

@@ -20,7 +20,7 @@ pub struct Transaction {
     tracked: bool,
     /// Characteristics of the next one have been set (`SET TRANSACTION`).
     announced: bool,
-    /// There may be a savepoint and no transaction.
+    /// True if there may be a savepoint and no transaction.
     savepoint: bool,
     /// A BEGIN is on its way to the server, whatever the replies to what stands in front of it say.
     begin_sent: bool,
@@ -145,7 +145,7 @@ impl Transaction {
         self.begin_sent = true;
     }
 
-    /// That BEGIN was answered: its reply says whether a transaction is open.
+    /// Notes the answer to BEGIN: its reply says whether a transaction is open.
     pub fn note_begin_answered(&mut self) {
         self.note(|told| told.begin_sent = false);
     }

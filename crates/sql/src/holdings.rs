@@ -29,7 +29,7 @@ const NAME_MAX: usize = 64;
 /// The id that the next row of the session gets.
 const INSERT_ID: &str = "insert_id";
 
-/// Something that a text gives back.
+/// Resource that a text gives back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// One holding.
@@ -52,7 +52,7 @@ pub struct Holdings {
     /// Tables that have another name when it has succeeded, in this order: those of the session,
     /// where it holds one of that name.
     pub renamed: Vec<(Name, Name)>,
-    /// It takes or releases named locks; which are held after it only the server knows.
+    /// True if it takes or releases named locks; the server alone knows which are held after it.
     pub asks_for_locks: bool,
 }
 

@@ -43,7 +43,7 @@ impl PinCauses {
         self.0 &= !Self::of(cause).0;
     }
 
-    /// Those of both.
+    /// Causes of both sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -20,11 +20,11 @@ pub(super) struct Tables {
     selects: u64,
     /// The next token stands behind a query's FROM.
     from: bool,
-    /// It looks at one.
+    /// True if it looks at a table.
     some: bool,
-    /// It is of a form that looks at none.
+    /// True for a form that looks at no table.
     none: bool,
-    /// It may.
+    /// True if it may look at a table.
     unsure: bool,
 }
 
