@@ -562,7 +562,7 @@ fn the_doctor_asks_no_server_without_tls_that_has_to_have_it() {
 #[test]
 fn who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own() {
     let test = "who_answers_in_the_servers_place_gets_no_password_by_a_key_of_his_own";
-    let Some(link) = crate::silence::cable(test) else {
+    let Some(link) = crate::silent_hosts::cable(test) else {
         return;
     };
     let other = link.on(Host::Far, || FalseServer::at(Link::FAR));

@@ -1,7 +1,7 @@
 //! What brings a backend into its client's session goes out with the client's command, whatever
 //! that is; where it fails, the command has not run.
 
-use crate::restoring::{both, restored};
+use crate::restored_sessions::{both, restored};
 use crate::world::{
     HOLD, app, binary, config, config_file, direct, fresh_schema, login, start_pool,
 };
