@@ -7,6 +7,7 @@ use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real, skipped};
 use testkit::talk::{Account, Happened};
+use wire::capabilities as cap;
 use wire::command::Command;
 
 fn other() -> Account {
@@ -26,8 +27,20 @@ fn name(real: &Real, name: &str) -> String {
 /// wait for one.
 fn keepers(pool: &Pool, count: usize) -> Vec<Client> {
     let keeps = [HOLD, "SELECT GET_LOCK('NAME', 0)", "SELECT SLEEP(600)"];
+    let load = "LOAD DATA LOCAL INFILE 'any' INTO TABLE shop.fair_load";
     let open = |number: usize| {
-        let mut client = login(&pool.address, &app());
+        let mut client = login(&pool.address, &app().with(cap::LOCAL_FILES));
+        if number == 1 {
+            let two = client.prepare("SELECT 1 AS a UNION ALL SELECT 2");
+            client.execute(two.id, &[], true).unwrap();
+            return client;
+        }
+        if number == 3 {
+            client.send(&[(Command::Query, load.as_bytes())]).unwrap();
+            // The server wants the file, and gets none of it.
+            client.wait().unwrap();
+            return client;
+        }
         let text = keeps[number % keeps.len()].replace("NAME", &format!("fair_{number}"));
         client.send(&[(Command::Query, text.as_bytes())]).unwrap();
         client
@@ -44,6 +57,10 @@ fn clients_that_keep_backends_leave_the_reserve_to_other_accounts() {
         }
         let settings = "groups = 1\nbackends_max = 8\nwait_ms_max = 5000\nstall_ms_max = 10";
         let pool = start_pool(real, &name(real, "fair_keep"), settings);
+        real.execute(&[
+            "DROP TABLE IF EXISTS shop.fair_load",
+            "CREATE TABLE shop.fair_load (v INT)",
+        ]);
         let keepers = keepers(&pool, 9);
         pool.wait_for_census(" waiting: 2,").unwrap();
         let mut quick = login(&pool.address, &other());

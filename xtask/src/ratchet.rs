@@ -51,7 +51,7 @@ const BOUNDS: &[Bound] = &[
     ("rows of limits.md", 58, Exactly),
     ("product lines", 121_966, Loosely),
     ("product lines of pool, session and sql", 68_633, Loosely),
-    ("lines of end-to-end tests", 35_178, Loosely),
+    ("lines of end-to-end tests", 35_195, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
