@@ -23,48 +23,48 @@ fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
     let Some(real) = server("counts_renewals") else {
         return;
     };
-    let pool = start_pool(real, "renewals.toml", "backends_max = 1\ngroups = 1");
+    let pool = start_pool(real, "resets.toml", "backends_max = 1\ngroups = 1");
     let account = app();
     let (mut a, mut b) = (
         login(&pool.address, &account),
         login(&pool.address, &account),
     );
     let mut statements = 0;
-    let mut renewed = |client: &mut Client, texts: &[&str]| {
+    let mut resets = |client: &mut Client, texts: &[&str]| {
         for sql in texts {
             client.must(sql);
             statements += 1;
         }
         let said = pool.wait_for_census(&format!("statements: {statements},"));
         let said = said.unwrap();
-        let count = said.split("renewed: ").nth(1).unwrap();
+        let count = said.split("resets: ").nth(1).unwrap();
         let count: String = count.chars().take_while(char::is_ascii_digit).collect();
         count.parse::<u64>().unwrap()
     };
     let ranks = "SELECT @r := @r + 1 FROM (SELECT @r := 0) AS x";
-    assert_eq!(renewed(&mut a, &["SET @a = 1, @n = NULL", ranks]), 0);
+    assert_eq!(resets(&mut a, &["SET @a = 1, @n = NULL", ranks]), 0);
     let free = [
         "SELECT 1",
         "SET @a = 'x', @b := -5",
         "SELECT @a, @b",
         "DO 1",
     ];
-    assert_eq!(renewed(&mut b, &free), 0);
-    assert_eq!(renewed(&mut a, &["SELECT @a, @n", ranks]), 0);
-    assert_eq!(renewed(&mut b, &[ranks]), 1);
+    assert_eq!(resets(&mut b, &free), 0);
+    assert_eq!(resets(&mut a, &["SELECT @a, @n", ranks]), 0);
+    assert_eq!(resets(&mut b, &[ranks]), 1);
     for _ in 0..3 {
-        assert_eq!(renewed(&mut a, &[ranks]), 1);
-        assert_eq!(renewed(&mut b, &[ranks, "SELECT @r, @a"]), 1);
+        assert_eq!(resets(&mut a, &[ranks]), 1);
+        assert_eq!(resets(&mut b, &[ranks, "SELECT @r, @a"]), 1);
     }
-    assert_eq!(renewed(&mut b, &["SELECT @n"]), 2);
+    assert_eq!(resets(&mut b, &["SELECT @n"]), 2);
     // What may fail has to find none either, once for each client.
-    assert_eq!(renewed(&mut a, &["SET @a = 'x', @n = 2"]), 2);
+    assert_eq!(resets(&mut a, &["SET @a = 'x', @n = 2"]), 2);
     let may_fail = "SET @a = 1 + 1, @n = @@sql_mode";
-    assert_eq!(renewed(&mut b, &[may_fail, may_fail]), 3);
-    assert_eq!(renewed(&mut a, &["SET @c = 5"]), 3);
-    assert_eq!(renewed(&mut b, &["SET @c = (SELECT 1)"]), 4);
-    assert_eq!(renewed(&mut a, &["SELECT @a, @n, @c"]), 4);
-    assert_eq!(renewed(&mut b, &["SET @c = (SELECT 2)"]), 4);
+    assert_eq!(resets(&mut b, &[may_fail, may_fail]), 3);
+    assert_eq!(resets(&mut a, &["SET @c = 5"]), 3);
+    assert_eq!(resets(&mut b, &["SET @c = (SELECT 1)"]), 4);
+    assert_eq!(resets(&mut a, &["SELECT @a, @n, @c"]), 4);
+    assert_eq!(resets(&mut b, &["SET @c = (SELECT 2)"]), 4);
 }
 
 /// True if a SET that fails makes the variables that it names depends on where it fails. Whatever

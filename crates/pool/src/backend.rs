@@ -172,8 +172,8 @@ pub(crate) enum Purpose {
     /// Ends the transaction of a client that has left ([`crate::backend::rollback`]).
     RollBack,
     /// Has its session start over for a client that is to find no user variables there
-    /// ([`crate::group::backends::renewal`]); `true` for the question what it is like then.
-    Renew(bool),
+    /// ([`crate::group::backends::session_reset`]); `true` for the question what it is like then.
+    ResetSession(bool),
 }
 
 impl Purpose {
@@ -186,7 +186,7 @@ impl Purpose {
             | Purpose::Warnings
             | Purpose::ReadBack(_)
             | Purpose::LazyReadback(_)
-            | Purpose::Renew(_) => true,
+            | Purpose::ResetSession(_) => true,
             Purpose::Restore(_)
             | Purpose::Joined(_)
             | Purpose::Schema

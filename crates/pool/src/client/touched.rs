@@ -26,7 +26,7 @@ pub(crate) struct Touched {
     /// Some of them may have been set since they were read back last.
     pub(crate) fresh: bool,
     /// User variables that are not to be there when it is sent (see
-    /// [`crate::group::backends::renewal`]).
+    /// [`crate::group::backends::session_reset`]).
     pub(crate) unset: Vec<Text>,
     /// SETs by which the server reports what was set in another form.
     pub(crate) sets: Vec<Vec<u8>>,

@@ -81,7 +81,7 @@ pub struct Counts {
     /// Properties that they asked for: each would be a round trip, asked alone.
     pub properties_asked: u64,
     /// Times a backend's session started over, for a user variable that its client had never set.
-    pub renewed: u64,
+    pub resets: u64,
     /// Statements that ran stored code, all of it known to leave nothing that pins.
     pub code_known: u64,
     /// Those that run code or texts of which that is not known.
@@ -137,7 +137,7 @@ impl AddAssign<&Counts> for Counts {
         self.rolled_back += other.rolled_back;
         self.questions += other.questions;
         self.properties_asked += other.properties_asked;
-        self.renewed += other.renewed;
+        self.resets += other.resets;
         self.code_known += other.code_known;
         self.code_unread += other.code_unread;
         self.accept_failures += other.accept_failures;

@@ -11,7 +11,7 @@
 pub(crate) mod abandoned;
 pub(crate) mod losses;
 pub(crate) mod outages;
-pub(crate) mod renewal;
+pub(crate) mod session_reset;
 
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::login::LoginStep;
@@ -398,8 +398,8 @@ impl<N: Net> Group<N> {
                     false => self.retire(backend_id),
                 }
             }
-            Purpose::Renew(last) => {
-                self.renewed(backend_id, (command.owner, last), &summary, &collected)
+            Purpose::ResetSession(last) => {
+                self.session_was_reset(backend_id, (command.owner, last), &summary, &collected)
             }
             Purpose::Restore(_)
             | Purpose::Joined(_)

@@ -263,8 +263,8 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let has_prepared = client.prepared.is_some();
-        if client.needs_renewal(backend, key, (&self.begun, &self.shared.server))
-            && let Some(handled) = self.renew(key, backend_id, message.len())
+        if client.needs_session_reset(backend, key, (&self.begun, &self.shared.server))
+            && let Some(handled) = self.reset_session(key, backend_id, message.len())
         {
             return handled;
         }

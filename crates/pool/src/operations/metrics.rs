@@ -550,7 +550,7 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.counts.properties_asked);
     Counter Pool "onramp_pool_resets_total" []
         "Resets of a backend's session, for a user variable that its client had never set."
-        |pool, out| out.set(&[], pool.total.census.counts.renewed);
+        |pool, out| out.set(&[], pool.total.census.counts.resets);
     Counter Pool "onramp_pool_stored_code_total" ["code"]
         "Statements that ran stored code: known, or unread."
         |pool, out| {

@@ -106,7 +106,7 @@ impl<S> Pair<'_, S> {
             | Purpose::LazyReadback(_)
             | Purpose::GiveBack
             | Purpose::RollBack
-            | Purpose::Renew(_) => After::Nothing,
+            | Purpose::ResetSession(_) => After::Nothing,
         }
     }
 

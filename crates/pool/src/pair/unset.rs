@@ -3,8 +3,8 @@
 //! reset brings into the client's.
 //!
 //! Why an absent variable is not NULL, and what is done about a backend that has one, says
-//! [`crate::group::backends::renewal`]. Here is seen what a text needs, and whether a backend has
-//! it. Invariant: a name that is not certain counts as any name.
+//! [`crate::group::backends::session_reset`]. Here is seen what a text needs, and whether a backend
+//! has it. Invariant: a name that is not certain counts as any name.
 
 use crate::backend::{Backend, Typed};
 use crate::client::Client;
@@ -152,7 +152,7 @@ impl<S> Client<S> {
             true => true,
             // A reset would not give back what its login has set.
             false if !begun.init_connect().is_empty() => self.is_clean_on(backend),
-            false => !self.needs_renewal(backend, key, (begun, server)),
+            false => !self.needs_session_reset(backend, key, (begun, server)),
         }
     }
 
@@ -169,7 +169,7 @@ impl<S> Client<S> {
     /// True if a backend has to begin its session anew for its command: it has what that must not
     /// find, or lacks what it must find, or it is one of MySQL that a reset alone brings into the
     /// client's session. `key`: the client's own.
-    pub(crate) fn needs_renewal(
+    pub(crate) fn needs_session_reset(
         &self,
         backend: &Backend<S>,
         key: ClientId,

@@ -13,10 +13,10 @@
 //! statement may set some itself, so a client that never pauses has its variables on one backend
 //! alone for no longer than one that does.
 //!
-//! A variable cannot be taken away from a server session but with all else (`renewal.rs` does that
-//! where a text names one that its client has never set). Elsewhere it is put to a NULL as like an
-//! unset one as can be (`put_user_differences`). A NULL that the client has set itself is another,
-//! as its column tells, and is restored as such.
+//! A variable cannot be taken away from a server session but with all else (`session_reset.rs` does
+//! that where a text names one that its client has never set). Elsewhere it is put to a NULL as
+//! like an unset one as can be (`put_user_differences`). A NULL that the client has set itself is
+//! another, as its column tells, and is restored as such.
 //!
 //! Names that are not ASCII are compared by the servers, each in its own way (accents, spaces at
 //! the end). So where one of a client's names is such, all of them are read back together, and

@@ -1,4 +1,4 @@
-//! Renewal: a backend forgets user variables that a client must not find there.
+//! Session reset: a backend forgets user variables that a client must not find there.
 //!
 //! The problem: a user variable that was never set is not the same as one that is NULL. MySQL types
 //! it by its place, and MariaDB takes it for a constant: `SELECT @n := IFNULL(@n, 0) + 1 FROM t`
@@ -44,8 +44,8 @@ use wire::command::{Command, ReplyShape, put_command};
 
 impl<N: Net> Group<N> {
     /// Resets the session of a client's backend, because its command, of `len` bytes, needs that
-    /// ([`crate::client::Client::needs_renewal`]); `None` where the client holds its backend.
-    pub(crate) fn renew(
+    /// ([`crate::client::Client::needs_session_reset`]); `None` where the client holds its backend.
+    pub(crate) fn reset_session(
         &mut self,
         key: ClientId,
         backend_id: BackendId,
@@ -113,20 +113,20 @@ impl<N: Net> Group<N> {
         (backend.insert_id, backend.found, backend.unsettled) = (Some(0), None, None);
         let shapes = [ReplyShape::Status, ReplyShape::Results, ReplyShape::Results];
         for (i, shape) in shapes.into_iter().enumerate() {
-            let purpose = Purpose::Renew(i + 1 == shapes.len());
+            let purpose = Purpose::ResetSession(i + 1 == shapes.len());
             let command = InFlight::own(Some(key), purpose, shape);
             backend.expect(command);
         }
         put_command(&mut out, Command::ResetConnection, b"");
         let role = if has_roles(flavour) { ROLE } else { "" };
         put_preparation(&mut out, backend.form, role);
-        self.counts.renewed += 1;
+        self.counts.resets += 1;
         self.backend_writer().ask(backend_id, &out);
         Some(Handled::Kept)
     }
 
     /// A backend whose session is reset has answered; `last`: with what that is like.
-    pub(crate) fn renewed(
+    pub(crate) fn session_was_reset(
         &mut self,
         backend_id: BackendId,
         (owner, last): (Option<ClientId>, bool),
