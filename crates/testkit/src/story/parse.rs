@@ -297,7 +297,9 @@ impl Parser {
             let who = self.client(name, number);
             let act = if let Some(sql) = rest.strip_prefix(" waits:") {
                 let before = self.story.lines.len();
+                let late = std::mem::take(&mut self.late);
                 self.block(inner, words)?;
+                self.late = late;
                 let steps = self.story.lines.drain(before..).map(|line| line.step);
                 Act::Blocked(sql.trim().to_owned(), steps.collect())
             } else {
