@@ -39,7 +39,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 100, Exactly),
     ("subjects in more than two folders", 14, Exactly),
     ("rooms at the top of the pool", 56, Exactly),
-    ("look-ups of clients and backends", 400, Exactly),
+    ("look-ups of clients and backends", 399, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 210, Exactly),
     (
@@ -49,8 +49,8 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 42_300, Loosely),
     ("rows of limits.md", 59, Exactly),
-    ("product lines", 121_852, Loosely),
-    ("product lines of pool, session and sql", 68_519, Loosely),
+    ("product lines", 121_833, Loosely),
+    ("product lines of pool, session and sql", 68_500, Loosely),
     ("lines of end-to-end tests", 35_128, Loosely),
 ];
 

@@ -28,7 +28,6 @@ use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::figures::counts::Counts;
-use crate::queue::client_turn::COMMANDS_MAX;
 use crate::shared::Shared;
 use crate::tokens::ClientId;
 use reactor::Time;
@@ -48,19 +47,6 @@ impl<S> Client<S> {
     pub(crate) fn held(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |input| input.capacity());
         input + self.transport.compression().map_or(0, |c| c.held())
-    }
-
-    /// True if it has sent more commands than a turn takes, and waits for none of their answers:
-    /// those who wait for theirs come first.
-    pub(crate) fn is_far_ahead(&self) -> bool {
-        let mut rest = self.input.as_ref().map_or(&b""[..], |input| &input[..]);
-        (0..=COMMANDS_MAX).all(|_| match frame(rest) {
-            Frame::Whole { total, .. } => {
-                rest = &rest[total..];
-                true
-            }
-            _ => false,
-        })
     }
 }
 
@@ -497,19 +483,6 @@ mod tests {
         assert_eq!(bench.room().served(key, share), INPUT_FREE);
         assert!(!bench.inputs.has_line());
         assert_eq!(bench.inputs.bytes(), 0, "it holds hardly anything");
-    }
-
-    #[test]
-    fn a_client_is_far_ahead_that_has_sent_more_commands_than_a_turn_takes() {
-        let mut bench = Bench::new();
-        let (one, most) = (b"\x01\0\0\0\x0e", COMMANDS_MAX as usize);
-        let mut ahead = |commands: usize| {
-            let key = bench.amid(HEADER_LEN, 0);
-            let client = bench.clients.get_mut(key).unwrap();
-            client.keep_input(&[&one.repeat(commands)[..], &one[..4]].concat());
-            client.is_far_ahead()
-        };
-        assert!(!ahead(0) && !ahead(most) && ahead(most + 1));
     }
 
     #[test]

@@ -8,10 +8,8 @@
 //! The mechanism: all bytes of clients become commands in `Group::pump`, which takes each read and
 //! each command from a [`ClientTurn`]. Once that is used up, the client stands in the line of
 //! `input_room.rs` with what it has sent, and goes on there as bulk work (`bulk.rs`), a turn for
-//! each in line, while short statements of others are answered first. There goes on, statement by
-//! statement, who has sent more of them than a turn takes (`Client::is_far_ahead`). Bytes are
-//! bounded by the reads. A client that does not take its answers is not read at all
-//! (`Client::takes_input`).
+//! each in line, while short statements of others are answered first. Bytes are bounded by the
+//! reads. A client that does not take its answers is not read at all (`Client::takes_input`).
 //!
 //! Invariant: each turn of a client handles at least one command if a whole one is there.
 

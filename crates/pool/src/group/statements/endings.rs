@@ -130,10 +130,7 @@ impl<N: Net> Group<N> {
         if self.draining.is_some() {
             (self.clients).leave_if_idle(owner, self.departures.has(owner));
         }
-        match self.clients.get(owner).is_some_and(Client::is_far_ahead) {
-            true => self.room().stand_in_line(owner),
-            false => self.pump(owner),
-        }
+        self.pump(owner);
     }
 
     /// Notes what a statement has done to the backend's prepared statements.
