@@ -28,8 +28,8 @@ use Follows::{Exactly, Loosely};
 type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
-    ("largest component of calls of a type", 79, Exactly),
-    ("methods of a type", 213, Exactly),
+    ("largest component of calls of a type", 5, Exactly),
+    ("methods of a type", 215, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
@@ -49,8 +49,8 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 42_300, Loosely),
     ("rows of limits.md", 59, Exactly),
-    ("product lines", 121_833, Loosely),
-    ("product lines of pool, session and sql", 68_500, Loosely),
+    ("product lines", 121_951, Loosely),
+    ("product lines of pool, session and sql", 68_618, Loosely),
     ("lines of end-to-end tests", 35_128, Loosely),
 ];
 

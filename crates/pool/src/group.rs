@@ -11,6 +11,9 @@
 //! a command comes to ([`crate::naming`], [`crate::statement_commands`], [`crate::kill_meaning`]).
 //! They borrow what they look at, and say what they have decided; the group does it.
 //!
+//! No step calls back into another client's command: what is to be done next is a task, which the
+//! turn carries out when the step has returned (`group/tasks.rs`).
+//!
 //! A group shares nothing with others but what never changes ([`Shared`]). It has no socket and no
 //! clock of its own: bytes, events and time come through [`Net`], so a whole group runs in
 //! simulation from a seed.
@@ -28,6 +31,7 @@ pub(crate) mod parts;
 pub(crate) mod prepared;
 pub(crate) mod session_state;
 pub(crate) mod statements;
+pub(crate) mod tasks;
 
 use crate::auth::address_limits::CountedAddress;
 use crate::auth::auth_delay::AuthDelays;
@@ -46,6 +50,7 @@ use crate::figures::Figures;
 use crate::figures::counts::Counts;
 use crate::figures::digests::Digests;
 use crate::group::clients::departing::Departures;
+use crate::group::tasks::{Task, Tasks};
 use crate::kept::Kept;
 use crate::kill_connection::KillConnection;
 use crate::limited_log::LimitedLog;
@@ -118,6 +123,7 @@ pub struct Group<N: Net> {
     pub(crate) dirty: Vec<BackendId>,
     /// Long work that goes on in later turns.
     pub(crate) bulk: Bulk,
+    tasks: Tasks,
     /// Connections that wait to be accepted.
     pub(crate) arrivals: Arrivals,
     /// Clients that go to another process next, while clients do.
@@ -197,6 +203,7 @@ impl<N: Net> Group<N> {
             begun: Begun::default(),
             dirty: Vec::new(),
             bulk: Bulk::default(),
+            tasks: Tasks::default(),
             epoch: 1,
             current_input: LongInput::default(),
             arrivals: Arrivals::default(),
@@ -268,6 +275,7 @@ impl<N: Net> Group<N> {
         if changed.is_back || changed.has_moved {
             self.notice_upstream(changed);
         }
+        self.run_tasks();
         for (at, event) in events.iter().enumerate() {
             if let Some(coming) = events.get(at + EVENTS_AHEAD) {
                 self.fetch_client(coming.token);
@@ -280,15 +288,18 @@ impl<N: Net> Group<N> {
                 KILL_CONNECTION => self.on_kill_connection(key.into(), *event),
                 _ => {}
             }
+            self.run_tasks();
         }
         for key in self.bulk.take_at_once() {
             self.read_or_line_up(key);
+            self.run_tasks();
         }
         let inputs = self.inputs.has_line() || self.inputs.has_waiting();
         if !self.bulk.is_at_rest(self.net.now(), inputs) {
             self.do_bulk_work();
         }
         self.accept_arrivals();
+        self.run_tasks();
         self.close_marked();
         if let Some(lasted) = self.silent_for() {
             self.lose_unanswered(lasted);
@@ -303,6 +314,7 @@ impl<N: Net> Group<N> {
             self.sweep_at = self.net.now() + SWEEP_EVERY;
             self.sweep();
         }
+        self.run_tasks();
         if !self.kill_connection.is_idle() {
             self.next_kill();
         }
@@ -312,6 +324,7 @@ impl<N: Net> Group<N> {
         if !self.line.is_empty() {
             self.serve_all();
         }
+        self.run_tasks();
         let wants = !self.line.is_empty()
             || self.shared.budget.wants(self.index)
             || self.backend_pools.wants_account;
@@ -319,6 +332,7 @@ impl<N: Net> Group<N> {
             self.dial_where_wanted();
         }
         self.lend();
+        self.run_tasks();
         self.flush_dirty();
         self.close_marked();
         self.flush_dirty();
@@ -417,7 +431,7 @@ impl<N: Net> Group<N> {
             Order::TextRead(key, read) => {
                 let (client, now) = (self.clients.get_mut(key), self.net.now());
                 if client.is_some_and(|client| client.takes_from_reader(read, now)) {
-                    self.pump(key);
+                    self.tasks.add(Task::Read(key));
                 }
             }
             Order::Spool(done) => self.unread().spooled(done),
@@ -425,6 +439,7 @@ impl<N: Net> Group<N> {
             Order::Look | Order::Give(_) | Order::Keep | Order::CloseListeners => {}
             Order::Accept | Order::Leave => {}
         }
+        self.run_tasks();
         self.close_marked();
     }
 
@@ -484,6 +499,7 @@ impl<N: Net> Group<N> {
     fn close_marked(&mut self) {
         while let Some(key) = self.clients.next_to_close() {
             self.close(key);
+            self.run_tasks();
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN_LONG, Ri
 use crate::client::ClientState;
 use crate::from_backend::{FromServer, Pace};
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::openings::Opened;
 use crate::pair::next::Next;
 use crate::pair::own_answers::{After, OwnAnswer};
@@ -285,7 +286,7 @@ impl<N: Net> Group<N> {
             Some((owner, client)) => {
                 if client.change_state(ClientState::Feeding, now) {
                     // The file may have come with the statement already.
-                    self.pump(owner);
+                    self.tasks.add(Task::Read(owner));
                 } else {
                     self.clients.close_later(owner);
                 }
@@ -444,13 +445,13 @@ impl<N: Net> Group<N> {
             After::GoOn => self.follow(owner, backend_id, Next::GoOn),
             After::Stands => {
                 if self.stands_restored(owner) {
-                    self.pump(owner);
-                    self.settle(backend_id);
+                    self.tasks.add(Task::Read(owner));
+                    self.tasks.add(Task::Settle(backend_id));
                 }
             }
             After::Ready => {
-                self.pump(owner);
-                self.settle(backend_id);
+                self.tasks.add(Task::Read(owner));
+                self.tasks.add(Task::Settle(backend_id));
             }
             After::Replay(error) => {
                 self.answers().replay(owner, &error);
@@ -458,7 +459,7 @@ impl<N: Net> Group<N> {
                     client.last.failed_ahead(summary);
                 }
                 self.settle(backend_id);
-                self.pump(owner);
+                self.tasks.add(Task::Read(owner));
             }
             After::CloseClient => self.clients.close_later(owner),
             After::Unrestored(behind) => {

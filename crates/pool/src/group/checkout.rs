@@ -21,6 +21,7 @@ use crate::backend::lazy_readback::LastClient;
 use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::queue::priority::Priority;
 use crate::tokens::{BackendId, ClientId};
 use reactor::Net;
@@ -205,38 +206,38 @@ impl<N: Net> Group<N> {
         }
         self.backend_pools.pools[pool].idle.push(backend_id);
         if front.is_some() {
-            self.serve();
+            self.tasks.add(Task::Serve);
         }
-        if self.matching().wants_spare(pool) {
-            self.dial(pool);
-        }
+        self.tasks.add(Task::Spare(pool));
     }
 
-    /// Gives idle backends to those who wait for them, in the order of each pool, the pool of the
-    /// account first that uses the fewest. Who has a backend can go on even when there is none for
-    /// those in front.
-    fn serve(&mut self) {
-        while self.running.has_room(0, &self.shared, &self.settings) && !self.matching().yields() {
-            let mut matching = self.matching();
-            let Some(pool) = matching.fairest_pool() else {
-                return;
-            };
-            let Some((waiting, backend)) = matching.next_to_serve(pool) else {
-                return;
-            };
-            self.waiters().pop(pool, waiting);
-            self.shared.fronts.gets_on(self.index, self.net.now());
-            match backend {
-                Some(backend) => {
-                    self.grant(waiting.client, backend);
-                    self.take_riders(backend);
-                }
-                None => {
-                    self.waiters().forget(waiting.client);
-                    self.return_to_idle(waiting.client);
-                }
+    /// Gives an idle backend to the client whose turn it is, and leaves it to the next step to go
+    /// on. Each pool goes in its order, the pool of the account first that uses the fewest. Who has
+    /// a backend can go on even when there is none for those in front.
+    pub(crate) fn serve(&mut self) {
+        if !self.running.has_room(0, &self.shared, &self.settings) || self.matching().yields() {
+            return;
+        }
+        let mut matching = self.matching();
+        let Some(pool) = matching.fairest_pool() else {
+            return;
+        };
+        let Some((waiting, backend)) = matching.next_to_serve(pool) else {
+            return;
+        };
+        self.waiters().pop(pool, waiting);
+        self.shared.fronts.gets_on(self.index, self.net.now());
+        match backend {
+            Some(backend) => {
+                self.grant(waiting.client, backend);
+                self.tasks.add(Task::Pipeline(backend));
+            }
+            None => {
+                self.waiters().forget(waiting.client);
+                self.return_to_idle(waiting.client);
             }
         }
+        self.tasks.add(Task::Serve);
     }
 
     /// Serves every pool; statements that have run for long no longer count.
@@ -303,16 +304,16 @@ impl<N: Net> Group<N> {
         if client.state() == ClientState::Opening {
             client.place.give_up();
             if self.open_on(key, backend) {
-                self.pump(key);
-                self.settle(backend);
+                self.tasks.add(Task::Read(key));
+                self.tasks.add(Task::Settle(backend));
             }
             return;
         }
         if !client.change_state(ClientState::Idle, now) {
             return self.clients.close_later(key);
         }
-        self.pump(key);
-        self.settle(backend);
+        self.tasks.add(Task::Read(key));
+        self.tasks.add(Task::Settle(backend));
     }
 
     /// Opens connections for those who wait, as far as every limit allows.

@@ -26,6 +26,7 @@ use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::from_client::Got;
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::queue::client_turn::ClientTurn;
 use crate::server::server_facts::ServerFacts;
 use crate::tokens::ClientId;
@@ -136,7 +137,7 @@ impl<N: Net> Group<N> {
         if self.clients.get(key).is_some_and(Client::takes_input) {
             // Who has used up a turn, or waits for room, goes on in its line.
             if !self.inputs.holds_up(key) {
-                self.pump(key);
+                self.tasks.add(Task::Read(key));
             }
         } else if event.closed {
             self.client_reader().hung_up(key);

@@ -14,6 +14,7 @@ use crate::client::unrestored::RestoreError;
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::failed_logins::Denial;
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::log::{Event, note};
 use crate::time_limits::Limits;
 use crate::tokens::{BackendId, ClientId};
@@ -164,7 +165,7 @@ impl<N: Net> Group<N> {
                 delay: Duration::ZERO,
             };
             self.not_let_in(owner, &denial);
-            return self.pump(owner);
+            return self.tasks.add(Task::Read(owner));
         }
         let error = RestoreError {
             code,
@@ -184,7 +185,7 @@ impl<N: Net> Group<N> {
         }
         match end.leaves {
             true => self.leave(owner),
-            false => self.pump(owner),
+            false => self.tasks.add(Task::Read(owner)),
         }
     }
 
@@ -307,7 +308,7 @@ impl<N: Net> Group<N> {
                 if keeps || !client.change_state(ClientState::Idle, now) {
                     return self.leave(owner);
                 }
-                self.pump(owner);
+                self.tasks.add(Task::Read(owner));
             }
             ClientState::Feeding => {
                 self.answers().refuse(owner, &loss.refusal());

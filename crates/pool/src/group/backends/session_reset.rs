@@ -29,6 +29,7 @@ use crate::backend::dial::{ROLE, put_preparation};
 use crate::backend::{InFlight, Purpose, Riding};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::openings::FreshSession;
 use crate::tokens::{BackendId, ClientId};
 use reactor::Net;
@@ -178,7 +179,7 @@ impl<N: Net> Group<N> {
             self.clients.unbind(owner, &mut self.backends);
             self.retire(backend_id);
         }
-        self.pump(owner);
-        self.settle(backend_id);
+        self.tasks.add(Task::Read(owner));
+        self.tasks.add(Task::Settle(backend_id));
     }
 }

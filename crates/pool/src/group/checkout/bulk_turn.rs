@@ -3,6 +3,7 @@
 //! `bulk.rs` says what bulk work is, and how much of it is done. Here its line is served.
 
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::queue::bulk::{Piece, TURN_MAX};
 use reactor::Net;
 
@@ -20,10 +21,11 @@ impl<N: Net> Group<N> {
                 Piece::Client(key) => {
                     self.flush_client(key);
                     // What it has said meanwhile has waited for the end of its reply.
-                    self.pump(key);
+                    self.tasks.add(Task::Read(key));
                 }
                 Piece::Command(key) => self.write_on(key),
             }
+            self.run_tasks();
             end = self.net.clock();
             if end.since(began) >= TURN_MAX {
                 break;

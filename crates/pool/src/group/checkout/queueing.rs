@@ -17,6 +17,7 @@
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::matching::turns::REFUSABLE;
 use crate::tokens::ClientId;
 use crate::waiters::Entered;
@@ -86,7 +87,7 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Idle, now) {
             return self.clients.close_later(key);
         }
-        self.pump(key);
+        self.tasks.add(Task::Read(key));
     }
 
     /// Gives every client of a pool that waits for a backend an error. True if there were any.

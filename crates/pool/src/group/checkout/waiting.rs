@@ -9,6 +9,7 @@
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::statements::is_answered_here;
+use crate::group::tasks::Task;
 use crate::tokens::ClientId;
 use reactor::Net;
 use wire::command::Command;
@@ -59,7 +60,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if client.change_state(ClientState::Idle, now) {
-            self.pump(key);
+            self.tasks.add(Task::Read(key));
         } else {
             self.clients.close_later(key);
         }

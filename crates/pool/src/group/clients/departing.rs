@@ -118,7 +118,7 @@ impl<N: Net> Group<N> {
                 Going::Soon(_) => at += 1,
                 Going::Not(_) => {
                     self.departures.line.remove(at);
-                    self.pump(key);
+                    self.serve_client(key);
                 }
             }
         }

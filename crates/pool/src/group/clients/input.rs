@@ -26,7 +26,7 @@ impl<N: Net> Group<N> {
             let Some((key, share)) = self.room().next_in_line(left) else {
                 continue;
             };
-            self.pump(key);
+            self.serve_client(key);
             left = left.saturating_sub(self.room().served(key, share));
         }
     }
@@ -93,10 +93,12 @@ mod tests {
         let other = client(&mut group);
         let more = comes(&mut group, floods[0], PING);
         group.on_client(floods[0], more);
+        group.run_tasks();
         assert_eq!(left(&group, floods[0]), 3 * TURN);
         let asks = comes(&mut group, other, PING);
         let before = group.net.written.len();
         group.on_client(other, asks);
+        group.run_tasks();
         assert_eq!(group.net.written.len() - before, OK_LEN);
         // Who has had a turn stands behind those who have not.
         while group.inputs.has_line() {
@@ -158,6 +160,7 @@ mod tests {
         let mut taken = comes(&mut group, key, b"");
         taken.writable = true;
         group.on_client(key, taken);
+        group.run_tasks();
         assert_eq!(left(&group, key), 3 * TURN - 2);
     }
 }

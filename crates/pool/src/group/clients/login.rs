@@ -16,6 +16,7 @@ use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::failed_logins::{Denial, Heard};
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::pair::roles::role_after_change;
 use crate::pool_members::{Bar, unusable};
 use crate::tokens::ClientId;
@@ -256,7 +257,7 @@ impl<N: Net> Group<N> {
         self.shared.failures.forgive(address, now);
         let seq = client.seq;
         self.exchange(key, |login, _| login.checked(checked, seq));
-        self.pump(key);
+        self.tasks.add(Task::Read(key));
     }
 
     /// The name is proven: lets the client in, once a backend has accepted its schema.
@@ -306,7 +307,7 @@ impl<N: Net> Group<N> {
             self.answers().error(key, delayed.error, &delayed.text);
             match delayed.after {
                 After::End => self.leave(key),
-                After::NextCommand => self.pump(key),
+                After::NextCommand => self.tasks.add(Task::Read(key)),
             }
         }
     }

@@ -199,6 +199,6 @@ impl<N: Net> Group<N> {
         {
             return self.lose(bound, &format!("cannot watch a connection: {error}"));
         }
-        self.pump(key);
+        self.serve_client(key);
     }
 }

@@ -12,6 +12,7 @@ use crate::backend::{Backend, InFlight, Parted, Reports, Riding};
 use crate::client::{Client, ClientState, Pipelining};
 use crate::group::Group;
 use crate::group::backends::losses::{Loss, LossCause};
+use crate::group::tasks::Task;
 use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
 use crate::tokens::{BackendId, ClientId};
@@ -125,12 +126,12 @@ impl<N: Net> Group<N> {
         }
         self.settle(backend_id);
         if !self.line.is_empty() {
-            self.take_riders(backend_id);
+            self.tasks.add(Task::Pipeline(backend_id));
         }
         if self.draining.is_some() {
             (self.clients).leave_if_idle(owner, self.departures.has(owner));
         }
-        self.pump(owner);
+        self.tasks.add(Task::Read(owner));
     }
 
     /// Notes what a statement has done to the backend's prepared statements.
@@ -282,7 +283,7 @@ impl<N: Net> Group<N> {
                 if client.is_some_and(|client| client.mark_read_back(false)) {
                     self.return_to_idle(owner);
                 }
-                self.settle(backend);
+                self.tasks.add(Task::Settle(backend));
             }
             Next::Free => self.release(backend),
         }

@@ -15,6 +15,7 @@ use crate::backend::{Backend, Riding};
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::group::tasks::Task;
 use crate::kill_connection::{Around, Ended, KillConnection};
 use crate::kill_fate::Fate;
 use crate::kill_meaning::{Killer, Meant};
@@ -125,7 +126,7 @@ impl<N: Net> Group<N> {
             return self.clients.close_later(killer);
         }
         self.answers().killed(killer, end);
-        self.pump(killer);
+        self.tasks.add(Task::Read(killer));
         if self.draining.is_some() {
             (self.clients).leave_if_idle(killer, self.departures.has(killer));
         }

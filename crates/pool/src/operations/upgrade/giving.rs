@@ -234,7 +234,7 @@ impl Giving {
                     return self.send_begun(group, batch, &begun);
                 }
                 // Its record is too long: it is served here.
-                Err(_) => group.pump(key),
+                Err(_) => group.serve_client(key),
             }
         }
         if self.pass.is_empty() {
@@ -342,7 +342,9 @@ impl Giving {
     /// The hand-over has failed: what was acknowledged has gone, everything else goes on here.
     pub(crate) fn give_up(mut self, group: &mut Group<RealNet>) {
         let served_on = group.departures.end();
-        served_on.into_iter().for_each(|key| group.pump(key));
+        served_on
+            .into_iter()
+            .for_each(|key| group.serve_client(key));
         let last = self.channel.last_word();
         let sent = std::mem::replace(&mut self.sent, Sent::Nothing);
         if let Sent::Clients(keys) = sent {

@@ -1,0 +1,104 @@
+//! Tasks: work that a step of a turn leaves for the steps behind it.
+//!
+//! The problem: the end of one client's statement gives its backend to another client, whose whole
+//! command can run at once. Were it run from within, any call could re-enter any other, and remove
+//! what its callers hold. The mechanism: a step says what is to be done next, as a [`Task`]; the
+//! turn does it when the step has returned. What a step leaves is done before what was left
+//! earlier, in the order in which it was left: as if each had been called in the last line of the
+//! step.
+//!
+//! Invariants: tasks are carried out in the turn in which they were left, by [`Group::run_tasks`]
+//! alone; nothing that a task does calls it. Their number is bounded by that of clients and
+//! backends: a step leaves at most [`PER_STEP_MAX`] for each of them that it moves.
+
+use crate::group::Group;
+use crate::tokens::{BackendId, ClientId};
+use reactor::Net;
+
+/// Tasks that a step leaves for a client or backend that it has moved.
+const PER_STEP_MAX: usize = 4;
+
+/// One step of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Serves a client with the bytes that it has sent.
+    Read(ClientId),
+    /// Decides what becomes of a client's backend.
+    Settle(BackendId),
+    /// Lets waiting clients pipeline on a backend.
+    Pipeline(BackendId),
+    /// Gives an idle backend to the client whose turn it is.
+    Serve,
+    /// Opens a spare backend of a pool, if it lacks one.
+    Spare(usize),
+}
+
+/// Tasks that are left to be done.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    /// Left by the step that runs now, in order.
+    fresh: Vec<Task>,
+    /// Left by earlier steps; the last is the next.
+    earlier: Vec<Task>,
+}
+
+impl Tasks {
+    /// Leaves a task behind those that this step has left so far.
+    pub(crate) fn add(&mut self, task: Task) {
+        self.fresh.push(task);
+    }
+
+    /// The next task, once a step has returned.
+    fn next(&mut self) -> Option<Task> {
+        while let Some(task) = self.fresh.pop() {
+            self.earlier.push(task);
+        }
+        self.earlier.pop()
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Does what the step before has left, and what that leaves.
+    pub(crate) fn run_tasks(&mut self) {
+        while let Some(task) = self.tasks.next() {
+            match task {
+                Task::Read(client) => self.pump(client),
+                Task::Settle(backend) => self.settle(backend),
+                Task::Pipeline(backend) => self.take_riders(backend),
+                Task::Serve => self.serve(),
+                Task::Spare(pool) => {
+                    if self.matching().wants_spare(pool) {
+                        self.dial(pool);
+                    }
+                }
+            }
+            debug_assert!(
+                self.tasks.fresh.len()
+                    <= PER_STEP_MAX * (1 + self.clients.len() + self.backends.len())
+            );
+        }
+    }
+
+    /// Serves a client with the bytes that it has sent, and does what that leaves.
+    pub(crate) fn serve_client(&mut self, client: ClientId) {
+        self.pump(client);
+        self.run_tasks();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_step_leaves_is_done_in_order_and_before_what_was_left_earlier() {
+        let mut tasks = Tasks::default();
+        tasks.add(Task::Spare(1));
+        tasks.add(Task::Spare(2));
+        assert_eq!(tasks.next(), Some(Task::Spare(1)));
+        tasks.add(Task::Spare(10));
+        tasks.add(Task::Spare(11));
+        let rest: Vec<Task> = std::iter::from_fn(|| tasks.next()).collect();
+        assert_eq!(rest, [10, 11, 2].map(Task::Spare));
+    }
+}
