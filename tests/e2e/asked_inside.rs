@@ -260,7 +260,7 @@ fn what_quotes_the_name_of_a_question_asks_too() {
         for (before, asks) in [
             (
                 "SELECT v FROM t",
-                "SELECT `found_rows`(), `connection_id`() > 0 AS c",
+                "SELECT `found_rows`(), `connection_id`() > 0",
             ),
             ("UPDATE t SET v = v + 1", "SELECT `row_count`() + 1"),
         ] {

@@ -169,7 +169,7 @@ pub(super) const HABITS: &[Habit] = &[
         &[
             "SELECT ROW_COUNT()",
             "UPDATE {t} SET name = '{w}' ;; SELECT ROW_COUNT()",
-            "SELECT ROW_COUNT() AS n, 1",
+            "SELECT ROW_COUNT() + 1",
             "INSERT INTO {t} (v) VALUES (ROW_COUNT())",
         ],
     ),
