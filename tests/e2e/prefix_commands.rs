@@ -20,20 +20,20 @@ fn failed(reply: &[Outcome]) -> &Failure {
 /// What one client says before the other has its turn; each first statement finds its backend in
 /// the other client's schema.
 const MIXED: [&str; 14] = [
-    "SELECT v FROM t",
-    "INSERT INTO t VALUES ('text; with a semicolon')",
+    "SELECT v FROM prefixed",
+    "INSERT INTO prefixed VALUES ('text; with a semicolon')",
     "SET @mine = 1",
     "SELECT @mine := @mine + 1",
     "SELECT GET_LOCK('front', 5), RELEASE_LOCK('front')",
     "DO RELEASE_ALL_LOCKS()",
     "CREATE TEMPORARY TABLE passing (a INT)|DROP TEMPORARY TABLE passing",
-    "LOCK TABLES t READ|UNLOCK TABLES",
+    "LOCK TABLES prefixed READ|UNLOCK TABLES",
     "CALL adds()",
-    "EXPLAIN SELECT v FROM t",
+    "EXPLAIN SELECT v FROM prefixed",
     "BEGIN /* now */|COMMIT",
-    "PREPARE s FROM 'SELECT COUNT(*) FROM t WHERE v = ?'",
+    "PREPARE s FROM 'SELECT COUNT(*) FROM prefixed WHERE v = ?'",
     "EXECUTE s USING @mine",
-    "DELETE FROM t",
+    "DELETE FROM prefixed",
 ];
 
 /// One of the pool's own may have ended by itself, as that which reads the catalogue.
@@ -56,9 +56,9 @@ fn a_mixed_workload_costs_no_round_trip() {
         let schemas = [test.to_string(), format!("{test}_b")];
         for schema in &schemas {
             fresh_schema(real, schema);
-            admin.must(&format!("CREATE TABLE {schema}.t (v VARCHAR(99))"));
+            admin.must(&format!("CREATE TABLE {schema}.prefixed (v VARCHAR(99))"));
             admin.must(&format!(
-                "CREATE PROCEDURE {schema}.adds() INSERT INTO t VALUES ('added')"
+                "CREATE PROCEDURE {schema}.adds() INSERT INTO prefixed VALUES ('added')"
             ));
         }
         let extra = "backends_max = 1\ngroups = 1\nstored_code = \"trust\"";
@@ -74,7 +74,10 @@ fn a_mixed_workload_costs_no_round_trip() {
             statements += 1;
         }
         let (all, front) = restored(&pool, statements);
-        let long = format!("INSERT INTO t VALUES ('a')/*{}*/", "x".repeat(200_000));
+        let long = format!(
+            "INSERT INTO prefixed VALUES ('a')/*{}*/",
+            "x".repeat(200_000)
+        );
         for _ in 0..3 {
             for text in MIXED.into_iter().chain([&long[..]]) {
                 for client in &mut clients {
@@ -84,7 +87,11 @@ fn a_mixed_workload_costs_no_round_trip() {
                     }
                 }
             }
-            let ids = [0, 1].map(|who| clients[who].prepare("SELECT v FROM t WHERE v <> ?").id);
+            let ids = [0, 1].map(|who| {
+                clients[who]
+                    .prepare("SELECT v FROM prefixed WHERE v <> ?")
+                    .id
+            });
             for _ in 0..3 {
                 for (client, id) in clients.iter_mut().zip(ids) {
                     let reply = client.execute(id, &[Some(b"x")], false).unwrap();
@@ -96,7 +103,7 @@ fn a_mixed_workload_costs_no_round_trip() {
                 client.must(&format!("USE {schema}"));
                 let id = id.to_le_bytes();
                 client.send(&[(Command::StmtClose, &id)]).unwrap();
-                client.must("DELETE FROM t");
+                client.must("DELETE FROM prefixed");
             }
             statements += 14;
         }
@@ -104,7 +111,10 @@ fn a_mixed_workload_costs_no_round_trip() {
         assert!(all_then >= all + 100, "{all_then} after {all}");
         assert_eq!(all_then - all, front_then - front, "all were in front");
         // A text that is too long to be copied stands behind a restoring that is waited for.
-        let longer = format!("INSERT INTO t VALUES ('a')/*{}*/", "x".repeat(300_000));
+        let longer = format!(
+            "INSERT INTO prefixed VALUES ('a')/*{}*/",
+            "x".repeat(300_000)
+        );
         for client in &mut clients {
             client.must(&longer);
             statements += 1;
@@ -134,9 +144,9 @@ impl Doomed {
         fresh_schema(real, test);
         fresh_schema(real, &schema);
         for schema in [test, &schema] {
-            admin.must(&format!("CREATE TABLE {schema}.t (v VARCHAR(9))"));
+            admin.must(&format!("CREATE TABLE {schema}.prefixed (v VARCHAR(9))"));
             admin.must(&format!(
-                "CREATE PROCEDURE {schema}.adds() INSERT INTO {test}.t VALUES ('called')"
+                "CREATE PROCEDURE {schema}.adds() INSERT INTO {test}.prefixed VALUES ('called')"
             ));
         }
         let account = app().with(capabilities);
@@ -144,7 +154,7 @@ impl Doomed {
         let mut stays = login(&pool.address, &account.schema(test));
         gone.must("SET @kept = 'kept'");
         let id = gone.value("SELECT CONNECTION_ID()").parse().unwrap();
-        stays.must("INSERT INTO t VALUES ('own')");
+        stays.must("INSERT INTO prefixed VALUES ('own')");
         Doomed {
             pool,
             admin,
@@ -166,11 +176,11 @@ impl Doomed {
         assert!(said.message.contains("1049"), "{said}");
         assert!(said.message.contains("not executed"), "{said}");
         // The one that stays has lost nothing, and nothing was taken on its backend.
-        let rows = self.stays.rows("SELECT DISTINCT v FROM t");
+        let rows = self.stays.rows("SELECT DISTINCT v FROM prefixed");
         assert_eq!(rows.texts(), [["own"]]);
         assert_eq!(self.gone.value("SELECT @kept"), "kept");
         self.check_pins();
-        assert_eq!(self.gone.failure("SELECT * FROM t").code, 1046);
+        assert_eq!(self.gone.failure("SELECT * FROM prefixed").code, 1046);
     }
 
     fn check_pins(&self) {
@@ -185,13 +195,13 @@ fn a_text_whose_schema_was_dropped_takes_nothing() {
         if direct() {
             return;
         }
-        let qualified = format!("INSERT INTO {test}.t VALUES ('gone')");
+        let qualified = format!("INSERT INTO {test}.prefixed VALUES ('gone')");
         let long = format!("{qualified}/*{}*/", "x".repeat(200_000));
         let lock = format!("SELECT GET_LOCK('{test}', 0)");
         for text in [
             &qualified,
             &long,
-            &format!("INSERT INTO {test}.t VALUES ('a;b')"),
+            &format!("INSERT INTO {test}.prefixed VALUES ('a;b')"),
             &lock,
             &format!("CREATE TEMPORARY TABLE {test}.passing (a INT)"),
             "SET @kept = 'changed'",
@@ -199,9 +209,9 @@ fn a_text_whose_schema_was_dropped_takes_nothing() {
             "SELECT 'changed' INTO @kept",
             "CALL adds()",
             &format!("CALL {test}.adds()"),
-            "LOCK TABLES t WRITE",
+            "LOCK TABLES prefixed WRITE",
             "PREPARE s FROM 'SELECT 1'",
-            &format!("EXECUTE IMMEDIATE 'INSERT INTO {test}.t VALUES (1)'"),
+            &format!("EXECUTE IMMEDIATE 'INSERT INTO {test}.prefixed VALUES (1)'"),
             HOLD,
             "XA START 'x'",
         ] {
@@ -229,11 +239,13 @@ fn a_preparation_whose_schema_was_dropped_prepares_nothing() {
         }
         let mut doomed = Doomed::new(real, test, 0);
         doomed.drop_schema();
-        let reply = doomed.gone.run(Command::StmtPrepare, b"SELECT v FROM t");
+        let reply = doomed
+            .gone
+            .run(Command::StmtPrepare, b"SELECT v FROM prefixed");
         let said = failed(&reply.unwrap()).clone();
         doomed.check(&said);
         doomed.gone.must(&format!("USE {test}"));
-        let id = doomed.gone.prepare("SELECT v FROM t").id;
+        let id = doomed.gone.prepare("SELECT v FROM prefixed").id;
         let reply = doomed.gone.execute(id, &[], false).unwrap();
         assert_eq!(reply[0].rows().texts(), [["own"]]);
     });
@@ -269,12 +281,12 @@ fn an_execution_whose_schema_was_dropped_does_not_run() {
         for prepared_there in [true, false] {
             let mut doomed = Doomed::new(real, test, 0);
             let ids = [
-                "INSERT INTO t VALUES ('gone')",
-                "UPDATE t SET v = 'gone'",
-                "INSERT INTO t SELECT DATABASE()",
+                "INSERT INTO prefixed VALUES ('gone')",
+                "UPDATE prefixed SET v = 'gone'",
+                "INSERT INTO prefixed SELECT DATABASE()",
             ]
             .map(|text| doomed.gone.prepare(text).id);
-            doomed.gone.must("PREPARE s FROM 'DELETE FROM t'");
+            doomed.gone.must("PREPARE s FROM 'DELETE FROM prefixed'");
             if !prepared_there {
                 // Another backend, where nothing is prepared. Those of other tests stay.
                 let list = doomed.admin.rows("SHOW PROCESSLIST");
@@ -289,12 +301,12 @@ fn an_execution_whose_schema_was_dropped_does_not_run() {
                 failed(&reply);
             }
             doomed.gone.failure("EXECUTE s");
-            let rows = doomed.stays.rows("SELECT DISTINCT v FROM t");
+            let rows = doomed.stays.rows("SELECT DISTINCT v FROM prefixed");
             assert_eq!(rows.texts(), [["own"]]);
             assert_eq!(doomed.stays.value("SELECT DATABASE()"), test);
             doomed.check_pins();
             doomed.gone.must(&format!("USE {test}"));
-            assert_eq!(doomed.gone.value("SELECT COUNT(*) FROM t"), "1");
+            assert_eq!(doomed.gone.value("SELECT COUNT(*) FROM prefixed"), "1");
         }
     });
 }
@@ -311,7 +323,7 @@ fn an_execution_runs_in_its_own_schema_when_the_default_one_is_gone() {
         let schema = doomed.schema.clone();
         let account = app().schema(test).with(cap::SESSION_TRACK);
         let mut client = login(&doomed.pool.address, &account);
-        let id = client.prepare("INSERT INTO t VALUES ('own')").id;
+        let id = client.prepare("INSERT INTO prefixed VALUES ('own')").id;
         client.must(&format!("USE {schema}"));
         doomed.stays.must("USE shop");
         doomed.drop_schema();
@@ -322,7 +334,7 @@ fn an_execution_runs_in_its_own_schema_when_the_default_one_is_gone() {
             };
             assert_eq!(done.affected_rows, 1);
             assert!(!format!("{done:?}").contains("shop"), "{done:?}");
-            let count = format!("SELECT COUNT(*) FROM {test}.t");
+            let count = format!("SELECT COUNT(*) FROM {test}.prefixed");
             assert_eq!(doomed.admin.value(&count), (round + 1).to_string());
             doomed.stays.must("DO 1");
         }
@@ -351,7 +363,7 @@ impl Revoked {
         let mut admin = real.admin();
         for schema in [test, &closed] {
             fresh_schema(real, schema);
-            admin.must(&format!("CREATE TABLE {schema}.t (v VARCHAR(9))"));
+            admin.must(&format!("CREATE TABLE {schema}.prefixed (v VARCHAR(9))"));
         }
         for sql in [
             format!("DROP USER IF EXISTS {account}@'%'"),
@@ -387,7 +399,7 @@ impl Revoked {
 
     fn check(&mut self, test: &str) {
         for schema in [test, &self.closed] {
-            let lost = format!("SELECT COUNT(*) FROM {schema}.t WHERE v = 'lost'");
+            let lost = format!("SELECT COUNT(*) FROM {schema}.prefixed WHERE v = 'lost'");
             assert_eq!(self.admin.value(&lost), "0");
         }
     }
@@ -399,7 +411,7 @@ fn nothing_runs_in_a_schema_that_was_closed_to_its_account() {
         if direct() {
             return;
         }
-        let insert = b"INSERT INTO t VALUES ('lost')";
+        let insert = b"INSERT INTO prefixed VALUES ('lost')";
         for (command, arguments) in [
             (Command::Query, &insert[..]),
             (Command::StmtPrepare, insert),
@@ -435,7 +447,7 @@ fn nothing_runs_without_a_variable_that_its_account_may_no_longer_set() {
         let mut revoked = Revoked::new(real, test, right);
         let variable = "SET SESSION binlog_row_image = 'minimal'";
         revoked.loser.must(variable);
-        let insert = format!("INSERT INTO {test}.t VALUES ('lost')");
+        let insert = format!("INSERT INTO {test}.prefixed VALUES ('lost')");
         let id = revoked.loser.prepare(&insert).id;
         let account = revoked.account.clone();
         let sql = format!("REVOKE {right} ON *.* FROM {account}@'%'");

@@ -82,35 +82,35 @@ end
 # An execution of what was prepared without a schema leaves the default one and comes back to it,
 # which servers report; where it fails, some of them later.
 story what_was_prepared_without_a_schema_names_it_again
-let probe = PREPARE s0 FROM "INSERT INTO $schema.t VALUES (1)"
+let probe = PREPARE s0 FROM "INSERT INTO $schema.prefixed VALUES (1)"
 a joins schema '' with MULTI_STATEMENTS
 b joins schema '' without DEPRECATE_EOF
 c joins schema '' without SESSION_TRACK
-a: CREATE TABLE $schema.t (v INT PRIMARY KEY)
-a prepare p0: INSERT INTO $schema.t VALUES (1)
-a prepare p1: SELECT v FROM $schema.t
+a: CREATE TABLE $schema.prefixed (v INT PRIMARY KEY)
+a prepare p0: INSERT INTO $schema.prefixed VALUES (1)
+a prepare p1: SELECT v FROM $schema.prefixed
 a prepare p2: DO 1
 a prepare p3: SET time_zone = '+03:00'
 a: $probe
-a: PREPARE s1 FROM "SELECT v FROM $schema.t"
+a: PREPARE s1 FROM "SELECT v FROM $schema.prefixed"
 a: PREPARE s2 FROM "DO 1"
 a: PREPARE s3 FROM "SET time_zone = '+03:00'"
 a: DO 1
-b prepare p0: INSERT INTO $schema.t VALUES (1)
-b prepare p1: SELECT v FROM $schema.t
+b prepare p0: INSERT INTO $schema.prefixed VALUES (1)
+b prepare p1: SELECT v FROM $schema.prefixed
 b prepare p2: DO 1
 b prepare p3: SET time_zone = '+03:00'
 b: $probe
-b: PREPARE s1 FROM "SELECT v FROM $schema.t"
+b: PREPARE s1 FROM "SELECT v FROM $schema.prefixed"
 b: PREPARE s2 FROM "DO 1"
 b: PREPARE s3 FROM "SET time_zone = '+03:00'"
 b: DO 1
-c prepare p0: INSERT INTO $schema.t VALUES (1)
-c prepare p1: SELECT v FROM $schema.t
+c prepare p0: INSERT INTO $schema.prefixed VALUES (1)
+c prepare p1: SELECT v FROM $schema.prefixed
 c prepare p2: DO 1
 c prepare p3: SET time_zone = '+03:00'
 c: $probe
-c: PREPARE s1 FROM "SELECT v FROM $schema.t"
+c: PREPARE s1 FROM "SELECT v FROM $schema.prefixed"
 c: PREPARE s2 FROM "DO 1"
 c: PREPARE s3 FROM "SET time_zone = '+03:00'"
 c: DO 1
