@@ -41,17 +41,17 @@ const BOUNDS: &[Bound] = &[
     ("rooms at the top of the pool", 56, Exactly),
     ("look-ups of clients and backends", 399, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 210, Exactly),
+    ("doc comments that open with a question word", 211, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
         27,
         Exactly,
     ),
-    ("words of docs", 42_545, Loosely),
+    ("words of docs", 42_508, Loosely),
     ("rows of limits.md", 60, Exactly),
-    ("product lines", 121_951, Loosely),
-    ("product lines of pool, session and sql", 68_618, Loosely),
-    ("lines of end-to-end tests", 35_128, Loosely),
+    ("product lines", 122_065, Loosely),
+    ("product lines of pool, session and sql", 68_732, Loosely),
+    ("lines of end-to-end tests", 35_207, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
