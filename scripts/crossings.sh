@@ -55,25 +55,25 @@ CRATES = re.compile(r"crates/(wire|sql|session|pool)/src/(.*\.rs)$")
 # What a function does for a statement, by its file: the first that begins so counts.
 JOBS = {
     "a turn of the group: what is due, for whom, until when": [
-        "pool/src/group.rs", "pool/src/group/parts", "pool/src/queue/running_limit",
+        "pool/src/group.rs", "pool/src/group/parts", "pool/src/group/tasks", "pool/src/scheduler/running_limit",
     ],
     "bytes from and to sockets, and what waits of them": [
-        "pool/src/from_", "pool/src/to_", "pool/src/buffers", "pool/src/input_room",
-        "pool/src/slow_readers", "pool/src/group/clients", "pool/src/queue/bulk",
+        "pool/src/client/input", "pool/src/client/output", "pool/src/backend/input",
+        "pool/src/backend/output", "pool/src/buffers", "pool/src/limits", "pool/src/group/clients",
+        "pool/src/scheduler/bulk",
     ],
     "packets, commands and replies": [
         "wire/src", "pool/src/backend/relay", "pool/src/pair/passing", "session/src/reply_summary",
     ],
     "the text: its tokens, and its class": ["sql/src/lex", "sql/src/classify", "sql/src/text"],
-    "digests and figures": ["sql/src/digest", "pool/src/figures", "session/src/shapes"],
+    "digests and figures": ["sql/src/digest", "pool/src/observe", "session/src/shapes"],
     "what it needs, leaves and may ask, before it is sent": [
         "session/src/beforehand", "session/src/found", "session/src/standing",
-        "session/src/state", "pool/src/code_seen", "pool/src/pinning",
-        "pool/src/group/statements", "pool/src/group/session_state", "pool/src/naming",
+        "session/src/state", "pool/src/statements",
+        "pool/src/group/statements", "pool/src/group/session_state",
     ],
     "the backend that it gets, and who gets that next": [
-        "pool/src/group/leases", "pool/src/matching", "pool/src/queue", "pool/src/line",
-        "pool/src/running", "pool/src/waiters", "pool/src/client/place", "pool/src/backend/",
+        "pool/src/group/checkout", "pool/src/scheduler", "pool/src/client/place", "pool/src/backend/",
     ],
     "client and backend: the session of both, before and behind it": [
         "pool/src/pair", "pool/src/group/backends", "pool/src/client",

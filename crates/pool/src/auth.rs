@@ -6,19 +6,20 @@
 
 pub(crate) mod account;
 pub(crate) mod accounts;
-pub(crate) mod address_limits;
 pub(crate) mod auth_delay;
 pub(crate) mod auth_failures;
 pub(crate) mod certificate;
+pub(crate) mod certificate_reload;
 pub(crate) mod credential;
+pub(crate) mod failed_logins;
 pub(crate) mod host_pattern;
 pub(crate) mod login;
 pub(crate) mod network;
 pub(crate) mod own_certificate;
 pub(crate) mod password_checks;
+pub(crate) mod password_workers;
 pub(crate) mod requirement;
 pub(crate) mod secret;
 pub(crate) mod server_accounts;
 pub(crate) mod stand_ins;
-pub(crate) mod user_use;
 pub(crate) mod verifier;

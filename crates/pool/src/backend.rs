@@ -9,13 +9,16 @@
 //! server's session is once everything in flight has succeeded; a backend whose reply made no
 //! sense, or that was lost, is closed and never used again.
 
-pub(crate) mod backend_pools;
 pub(crate) mod binding;
 pub(crate) mod dial;
-pub(crate) mod kill_jobs;
+pub(crate) mod handshake;
+pub(crate) mod input;
 pub(crate) mod lazy_readback;
-pub(crate) mod login;
+pub(crate) mod openings;
+pub(crate) mod output;
 pub(crate) mod overdue;
+pub(crate) mod pool_members;
+pub(crate) mod pools;
 pub(crate) mod recorded;
 pub(crate) mod relay;
 pub(crate) mod reuse;
@@ -30,8 +33,8 @@ use crate::backend::reuse::Reuse;
 use crate::backend::riders::Riders;
 use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
-use crate::server::backend_tls::{BackendTls, Security};
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
+use crate::server::tls::{BackendTls, Security};
 use reactor::{Address, Time};
 use session::meter::{Charge, Meter};
 use session::prepared::OnBackend;
@@ -274,7 +277,7 @@ pub(crate) struct Backend<S> {
     state: BackendState,
     /// The server's address at which it was dialled.
     pub(crate) at: Arc<Address>,
-    /// Its pool, an index into [`crate::backend::backend_pools::BackendPools`].
+    /// Its pool, an index into [`crate::backend::pools::BackendPools`].
     pub pool: usize,
     /// Form of commands on it.
     pub(crate) form: Form,

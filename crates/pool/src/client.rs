@@ -6,11 +6,14 @@
 //!
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
+pub(crate) mod answers;
 pub(crate) mod attributes;
 pub(crate) mod clients;
-pub(crate) mod frames;
+pub(crate) mod compression;
 pub(crate) mod guards;
+pub(crate) mod input;
 pub(crate) mod options;
+pub(crate) mod output;
 pub(crate) mod place;
 pub(crate) mod touched;
 pub(crate) mod unrestored;
@@ -20,13 +23,13 @@ use crate::backend::binding::Binding;
 use crate::backend::relay::PendingChanges;
 use crate::buffers::received::Received;
 use crate::buffers::room::make_room;
-use crate::buffers::spool::Tail;
 use crate::buffers::transport::Transport;
 use crate::client::place::Place;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
-use crate::server::server_facts::ServerFacts;
-use crate::tokens::BackendId;
+use crate::group::tokens::BackendId;
+use crate::limits::spool::Tail;
+use crate::server::facts::ServerFacts;
 use reactor::Time;
 use session::holds::Holds;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
@@ -108,7 +111,7 @@ pub(crate) enum Pipelining {
     /// Not now: it was sent behind one that changed its session, and runs again.
     NotAfterAbort,
     /// Not now: the client has been told that a transaction is open, and no backend knows of it
-    /// ([`crate::alone`]).
+    /// ([`crate::statements::answered_locally`]).
     NotWhileBeginIsDeferred,
 }
 
@@ -210,7 +213,7 @@ pub(crate) struct Client<S> {
     pub(crate) place: Place,
     /// Commands of the pool's own that its backends have answered since its last command began.
     pub(crate) own_commands: OwnCommands,
-    /// The pool that serves it, an index into [`crate::backend::backend_pools::BackendPools`].
+    /// The pool that serves it, an index into [`crate::backend::pools::BackendPools`].
     pub pool: u32,
     /// Since when it is in its state, or since its peer took bytes last.
     pub since: Time,

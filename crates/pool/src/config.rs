@@ -9,7 +9,11 @@
 mod checks;
 pub(crate) mod current;
 mod file;
+pub(crate) mod from_files;
+#[cfg(test)]
+pub(crate) mod generated_page;
 pub(crate) mod options;
+pub(crate) mod reload;
 pub(crate) mod secret;
 pub(crate) mod source;
 
@@ -19,11 +23,9 @@ mod row;
 mod rows;
 
 use crate::auth::account::{Account, Method};
-use crate::auth::address_limits::{AddressRules, Limit};
 use crate::auth::certificate::{ClientTls, ClientTlsKeys, TlsMode};
 use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
-use crate::auth::user_use::UserUse;
 use crate::auth::verifier::Verifier;
 use crate::config::checks::{
     CLIENTS_PER_BACKEND, check_backends_min, check_console, check_listen, check_monitor,
@@ -31,7 +33,9 @@ use crate::config::checks::{
     note_unknown_log_users, server_accounts,
 };
 use crate::config::file::{File, Table};
-use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
+use crate::limits::addresses::{AddressRules, Limit};
+use crate::limits::user_use::UserUse;
+use crate::server::tls::{BackendTls, BackendTlsKeys};
 use files::Unread;
 use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};

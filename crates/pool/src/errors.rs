@@ -3,5 +3,5 @@
 //! [`reasons`] has every pin and refusal of the pool's own, with its words and what to do;
 //! [`error_counts`] counts the server's.
 
-pub(crate) mod error_counts;
 pub(crate) mod reasons;
+pub(crate) mod totals;

@@ -7,9 +7,10 @@
 //! → `relay.rs: feed` → `endings.rs: settle` → `checkout.rs: release` (the next in the lane).
 //!
 //! What is to be done is decided by values that know no group and are tested without one: what
-//! becomes of a client and its backend ([`crate::pair`]), who gets what ([`crate::matching`]), what
-//! a command comes to ([`crate::naming`], [`crate::statement_commands`], [`crate::kill_meaning`]).
-//! They borrow what they look at, and say what they have decided; the group does it.
+//! becomes of a client and its backend ([`crate::pair`]), who gets what
+//! ([`crate::scheduler::matching`]), what a command comes to ([`crate::statements::sql_prepare`],
+//! [`crate::statements::binary_prepare`], [`crate::statements::kill::meaning`]). They borrow what
+//! they look at, and say what they have decided; the group does it.
 //!
 //! No step calls back into another client's command: what is to be done next is a task, which the
 //! turn carries out when the step has returned (`group/tasks.rs`).
@@ -27,47 +28,52 @@
 pub(crate) mod backends;
 pub(crate) mod checkout;
 pub(crate) mod clients;
+pub(crate) mod deliveries;
 pub(crate) mod parts;
 pub(crate) mod prepared;
+#[cfg(test)]
+pub(crate) mod scripted;
 pub(crate) mod session_state;
+pub(crate) mod shared;
 pub(crate) mod statements;
 pub(crate) mod tasks;
+pub(crate) mod tokens;
 
-use crate::auth::address_limits::CountedAddress;
 use crate::auth::auth_delay::AuthDelays;
-use crate::backend::backend_pools::BackendPools;
-use crate::backend::kill_jobs::{KillAsk, KillEnd};
+use crate::backend::pools::BackendPools;
 use crate::backend::{Backend, BackendState};
 use crate::buffers::lent::Lent;
-use crate::buffers::memory::MemoryTold;
 use crate::buffers::received::LongInput;
 use crate::buffers::room::Inputs;
-use crate::buffers::spool::Spool;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
 use crate::client::clients::Clients;
 use crate::config::Settings;
-use crate::figures::Figures;
-use crate::figures::counts::Counts;
-use crate::figures::digests::Digests;
 use crate::group::clients::departing::Departures;
+use crate::group::deliveries::TurnOutput;
+use crate::group::shared::{Order, Shared};
 use crate::group::tasks::{Task, Tasks};
-use crate::kept::Kept;
-use crate::kill_connection::KillConnection;
-use crate::limited_log::LimitedLog;
-use crate::line::Line;
-use crate::listing::{Answer, Question, Said, Wanted};
-use crate::queue::admission::Arrivals;
-use crate::queue::bulk::Bulk;
-use crate::running::Running;
+use crate::group::tokens::{BACKEND, BackendId, CLIENT, ClientId, KILL_CONNECTION, LISTENER};
+use crate::limits::addresses::CountedAddress;
+use crate::limits::memory::MemoryTold;
+use crate::limits::retained::Kept;
+use crate::limits::slow_readers::SlowReaders;
+use crate::limits::spool::Spool;
+use crate::observe::figures::Figures;
+use crate::observe::figures::counts::Counts;
+use crate::observe::figures::digests::Digests;
+use crate::observe::limited_log::LimitedLog;
+use crate::observe::listing::{Answer, Question, Said, Wanted};
+use crate::observe::statement_logs::StatementLogs;
+use crate::scheduler::admission::Arrivals;
+use crate::scheduler::bulk::Bulk;
+use crate::scheduler::line::Line;
+use crate::scheduler::running::Running;
 use crate::server::schemas::Schemas;
-use crate::server::server_status::ServerStatus;
-use crate::shared::{Order, Shared};
-use crate::slow_readers::SlowReaders;
-use crate::statement_logs::StatementLogs;
-use crate::tokens::{BACKEND, BackendId, CLIENT, ClientId, KILL_CONNECTION, LISTENER};
-use crate::turn_output::TurnOutput;
+use crate::server::status::ServerStatus;
+use crate::server::watched::code_catalogue::Seen;
+use crate::statements::kill::connection::KillConnection;
+use crate::statements::kill::jobs::{KillAsk, KillEnd};
 use crate::upgrade::aside::Aside;
-use crate::watched::code_catalogue::Seen;
 use reactor::{Event, Net, Slots, Time, Token};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;

@@ -9,7 +9,7 @@
 //! | file | has |
 //! |---|---|
 //! | `next.rs` | what becomes of the backend when nothing is in flight |
-//! | `own_answers.rs` | what answers to the pool's own commands make of the two |
+//! | `internal_replies.rs` | what answers to the pool's own commands make of the two |
 //! | `answers.rs` | properties of a session that were read back, one function for each |
 //! | `changes.rs` | what trackers report of a session and its transaction |
 //! | `passing.rs` | a reply that passes by, as its client is to be told it |
@@ -27,10 +27,10 @@
 
 pub(crate) mod answers;
 pub(crate) mod changes;
+pub(crate) mod internal_replies;
 pub(crate) mod left;
 pub(crate) mod names;
 pub(crate) mod next;
-pub(crate) mod own_answers;
 pub(crate) mod passing;
 pub(crate) mod prepared;
 pub(crate) mod previous;
@@ -46,10 +46,10 @@ pub(crate) mod view;
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
-use crate::figures::counts::Counts;
+use crate::group::tokens::ClientId;
+use crate::observe::figures::counts::Counts;
+use crate::server::facts::ServerFacts;
 use crate::server::schemas::Schemas;
-use crate::server::server_facts::ServerFacts;
-use crate::tokens::ClientId;
 use reactor::Time;
 use session::last_gtid::LastGtid;
 use session::meter::Meter;

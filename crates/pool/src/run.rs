@@ -6,40 +6,40 @@
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
 //! census, SIGQUIT every client and why it is pinned; SIGHUP has settings and certificates read
 //! again; SIGUSR2 starts the process that takes the place of this one
-//! (`operations/upgrade.rs`).
+//! (`upgrade/process.rs`).
 
 mod group_threads;
 mod layout;
 mod listeners;
 mod privileges;
+pub(crate) mod service;
 
 use crate::Settings;
+use crate::admin::console::{self, Console};
+use crate::admin::live::{self, Live};
+use crate::admin::site;
 use crate::auth::credential::Credential;
 use crate::auth::own_certificate::{MakePem, own_tls};
-use crate::backend::backend_pools::PoolKey;
+use crate::auth::password_workers::start_workers;
+use crate::backend::pools::PoolKey;
+use crate::buffers::text_workers::start_readers;
 use crate::config::options::PoolArgs;
+use crate::config::reload;
 use crate::config::source::Source;
-use crate::log::{self, Event, note};
-use crate::operations::console::{self, Console};
-use crate::operations::live::{self, Live};
-use crate::operations::metrics::Board;
-use crate::operations::otel::{self, Exporter};
-use crate::operations::password_workers::start_workers;
-use crate::operations::reload;
-use crate::operations::service;
-use crate::operations::site;
-use crate::operations::spool_threads::start_spool;
-use crate::operations::text_readers::start_readers;
-use crate::operations::upgrade::predecessor::{Predecessor, say_goodbye};
-use crate::operations::upgrade::successor::{Before, Started};
-use crate::operations::watch::Watcher;
-use crate::probe::{Fault, probe};
+use crate::group::shared::{Order, Shared, Sizes};
+use crate::limits::spool_threads::start_spool;
+use crate::observe::log::{self, Event, note};
+use crate::observe::metrics::Board;
+use crate::observe::otel::{self, Exporter};
 use crate::run::group_threads::GroupThreads;
 use crate::run::layout::{Machine, plan};
 use crate::run::listeners::{Listener, open_listeners};
-use crate::server::server_facts::ServerFacts;
+use crate::server::facts::ServerFacts;
+use crate::server::probe::{Fault, probe};
 use crate::server::upstream::Upstream;
-use crate::shared::{Order, Shared, Sizes};
+use crate::server::watch::Watcher;
+use crate::upgrade::process::predecessor::{Predecessor, say_goodbye};
+use crate::upgrade::process::successor::{Before, Started};
 use reactor::Right;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;

@@ -1,15 +1,18 @@
 //! The server: where it is, what it is, and what it says.
 //!
-//! [`upstream`] is its address, looked up again and again; [`server_facts`] what the probe has
-//! learnt of it; [`backend_tls`] what it has to prove under TLS; [`proxy_protocol`] how it is told
-//! where clients are; [`rows`] takes apart its answers
-//! to questions of the pool's own; [`schemas`] and [`begins`] are what logins there have shown.
+//! [`upstream`] is its address, looked up again and again, and [`status`] how a group has seen it;
+//! [`facts`] are what the [`probe`] has learnt; [`tls`] is what it has to prove; [`proxy_protocol`]
+//! tells it where clients are; [`watch`] asks for what changes past the pool, and [`watched`] has
+//! the findings; [`schemas`] and [`begins`] are what logins have shown.
 
-pub(crate) mod backend_tls;
 pub(crate) mod begins;
+pub(crate) mod facts;
+pub(crate) mod probe;
 pub(crate) mod proxy_protocol;
 pub(crate) mod rows;
 pub(crate) mod schemas;
-pub(crate) mod server_facts;
-pub(crate) mod server_status;
+pub(crate) mod status;
+pub(crate) mod tls;
 pub(crate) mod upstream;
+pub(crate) mod watch;
+pub(crate) mod watched;

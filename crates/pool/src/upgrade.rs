@@ -1,11 +1,12 @@
-//! What two processes of the pool say to each other while one takes the place of the other.
+//! Live upgrade: another process of the pool takes the place of this one.
 //!
-//! These are values and bytes: a client as a record (`record.rs`), messages (`frames.rs`), and the
-//! socket that carries them with descriptors (`channel.rs`). `group/clients/moving.rs` makes
-//! clients of records and records of clients; `operations/upgrade.rs` and its folder say what comes
-//! after what.
+//! [`record`] makes a client into bytes and back, [`arrival`] takes one in; `frames.rs` and
+//! [`channel`] carry messages and descriptors; [`aside`] has backends that migrate with their
+//! clients; [`process`] says what comes after what, on both sides.
 
+pub(crate) mod arrival;
 pub(crate) mod aside;
 pub(crate) mod channel;
 pub(crate) mod frames;
+pub(crate) mod process;
 pub(crate) mod record;

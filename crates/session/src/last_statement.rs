@@ -59,7 +59,7 @@ pub struct Owed {
     /// two it is ([`crate::found`]).
     pub changed: Properties,
     /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
-    /// that would have left its trace among them (see `pair/own_answers.rs` of the pool).
+    /// that would have left its trace among them (see `pair/internal_replies.rs` of the pool).
     pub trace: Trace,
 }
 

@@ -115,13 +115,13 @@ fn each_entry_is_found_by_its_own_words_numbers_and_names() {
 /// Sources of onramp's own words.
 const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/errors/reasons.rs"),
-    include_str!("../../../pool/src/auth/address_limits.rs"),
+    include_str!("../../../pool/src/limits/addresses.rs"),
     include_str!("../../../pool/src/run.rs"),
     include_str!("../../../pool/src/run/group_threads.rs"),
     include_str!("../../../pool/src/run/layout.rs"),
     include_str!("../../../pool/src/group/clients/timeouts.rs"),
-    include_str!("../../../pool/src/time_limits.rs"),
-    include_str!("../../../pool/src/operations/watch.rs"),
+    include_str!("../../../pool/src/limits/timeouts.rs"),
+    include_str!("../../../pool/src/server/watch.rs"),
     include_str!("../../../load-core/src/errors.rs"),
     include_str!("../../../load-core/src/threads.rs"),
     include_str!("../../../load/src/group_threads.rs"),

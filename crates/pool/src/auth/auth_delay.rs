@@ -9,7 +9,7 @@
 //! Invariant: at most [`DELAYED_MAX`] failed logins of a group wait; what comes on top of them is
 //! told at once. Changes of user that wait are bounded by the group's clients.
 
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use reactor::Time;
 use std::collections::BTreeMap;
 use wire::errors::ErrorCode;

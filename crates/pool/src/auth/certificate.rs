@@ -4,7 +4,7 @@
 //! client. The mechanism: certificate and key are read and tried together; an error names the
 //! setting, the file and what to do.
 
-use crate::from_files::FromFiles;
+use crate::config::from_files::FromFiles;
 use reactor::tls_files::{authorities, certificates, private_key};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

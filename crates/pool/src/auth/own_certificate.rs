@@ -11,8 +11,8 @@
 //! the start.
 
 use crate::auth::certificate::{ClientTls, Shown, shown};
-use crate::from_files::FromFiles;
-use crate::log::{Event, note};
+use crate::config::from_files::FromFiles;
+use crate::observe::log::{Event, note};
 use reactor::tls_files::{certificates, private_key};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};

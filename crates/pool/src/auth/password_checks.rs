@@ -18,7 +18,7 @@
 
 use crate::auth::account::Account;
 use crate::auth::accounts::{Learn, LoginContext, Proof, Sent};
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};

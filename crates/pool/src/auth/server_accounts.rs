@@ -2,7 +2,7 @@
 //!
 //! The problem: a second list of users, with passwords, is work and a risk, and wrong as soon as
 //! somebody changes an account on the server. The mechanism: the watch reads the server's accounts
-//! (`watched/server_accounts.rs`) into a [`ServerAccounts`], which replaces the one before as a
+//! (`server/watched/accounts.rs`) into a [`ServerAccounts`], which replaces the one before as a
 //! whole. A login finds its account in it as the server would: by name and host, the most specific
 //! host first, and the first that fits decides ([`ServerAccounts::or_anonymous`]).
 //!

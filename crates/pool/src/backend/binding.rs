@@ -9,7 +9,7 @@
 //!
 //! Invariant: the client that a backend names has that backend, or is gone.
 
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
 
 /// The other side, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Binding<ClientId> {
 #[cfg(test)]
 mod tests {
     use super::Binding;
-    use crate::tokens::{BackendId, ClientId};
+    use crate::group::tokens::{BackendId, ClientId};
 
     const BACKEND: BackendId = BackendId::from_parts(7, 0);
 

@@ -6,12 +6,12 @@
 //!
 //! Invariant: a server that lacks what the pool builds on (trackers, CLIENT_DEPRECATE_EOF), or what
 //! a client of this key was offered (query attributes), is refused at its greeting, with the
-//! missing capability's name. With TLS ([`crate::server::backend_tls`]) nothing follows the
+//! missing capability's name. With TLS ([`crate::server::tls`]) nothing follows the
 //! greeting in clear but the request for it.
 
 use crate::auth::credential::Credential;
-use crate::backend::backend_pools::PoolKey;
-use crate::server::backend_tls::{Asking, Security};
+use crate::backend::pools::PoolKey;
+use crate::server::tls::{Asking, Security};
 use wire::attributes::{Form, put_query};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES, SSL};
 use wire::client_login::{Account, COLLATION, ClientLogin, LoginError, Progress, put_tls_request};

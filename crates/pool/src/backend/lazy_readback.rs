@@ -3,7 +3,7 @@
 //! [`crate::group::session_state::lazy_readback`] decides when it is asked; the backend holds
 //! [`LazyReadback`] while the answers are on their way.
 
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use session::last_statement::Questions;
 
 /// The client that a backend has served last. Once that has sent another statement elsewhere, the

@@ -18,8 +18,8 @@
 
 use crate::backend::{Backend, BackendState, Purpose};
 use crate::config::Settings;
-use crate::server::server_facts::ServerTimeouts;
-use crate::tokens::BackendId;
+use crate::group::tokens::BackendId;
+use crate::server::facts::ServerTimeouts;
 use reactor::Time;
 use std::io::{Error, ErrorKind};
 use std::time::Duration;

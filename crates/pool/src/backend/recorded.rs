@@ -14,7 +14,7 @@
 use super::{Backend, BackendState, Endpoint, Load, Reports, SchemaThere};
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use reactor::Time;
 use session::prepared::OnBackendRecord;
 use session::record::{

@@ -60,7 +60,7 @@ impl Riders {
 mod tests {
     use super::*;
     use crate::backend::{Backend, InFlight, Parted, Purpose};
-    use crate::tokens::ClientId;
+    use crate::group::tokens::ClientId;
     use reactor::{Slots, Time};
     use std::rc::Rc;
     use wire::command::ReplyShape;

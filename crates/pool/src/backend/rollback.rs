@@ -13,7 +13,7 @@
 //! then the connection ends.
 
 use crate::backend::{Backend, InFlight, Purpose, Reports};
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use reactor::Time;
 use session::reply_summary::ReplySummary;
 use wire::attributes::put_query;
@@ -78,9 +78,9 @@ mod tests {
     use crate::backend::BackendState;
     use crate::errors::reasons::PinReason;
     use crate::group::Group;
+    use crate::group::scripted::Scripted;
     use crate::group::tests::{NOW, bound, group};
-    use crate::scripted::Scripted;
-    use crate::tokens::BackendId;
+    use crate::group::tokens::BackendId;
     use wire::status::{AUTOCOMMIT, IN_TRANS};
 
     /// A client's backend within a transaction, behind the OK of a statement.

@@ -1,12 +1,12 @@
 //! Compression of one client: its state, and what a group lends to whoever packs or unpacks.
 //!
-//! These are the values and what they do alone; `client/frames.rs` moves bytes through them.
+//! These are the values and what they do alone; `client/compression.rs` moves bytes through them.
 //!
 //! Invariant: what a length announces is not reserved before its bytes come.
 
 use crate::config::Settings;
 use crate::errors::reasons::Refusal;
-use crate::server::server_facts::ServerFacts;
+use crate::server::facts::ServerFacts;
 use sql::lex::Server;
 use wire::capabilities as cap;
 use wire::compressed::{Algorithm, Body, FrameHeader, HEADER_LEN, Inflater, Packer, ZSTD_LEVELS};

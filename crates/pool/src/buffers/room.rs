@@ -1,10 +1,10 @@
 //! Room: how much clients hold of unfinished commands, who waits for more, and who stands in line.
 //!
-//! The counts and queues behind `input_room.rs`, which says what they are for. [`InputBudget`] is
-//! shared by all groups, [`Inputs`] is a group's own. Invariant: nobody here knows a client, only
-//! its key and its id.
+//! The counts and queues behind `limits/unfinished.rs`, which says what they are for.
+//! [`InputBudget`] is shared by all groups, [`Inputs`] is a group's own. Invariant: nobody here
+//! knows a client, only its key and its id.
 
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use reactor::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;

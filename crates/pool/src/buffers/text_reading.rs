@@ -4,7 +4,7 @@
 //! 60 MiB that takes from ten milliseconds to half a second, and a text of several packets has to
 //! be put together first; meanwhile nobody else of its group would be served. The mechanism: a
 //! command with a text of more than [`TEXT_HERE_MAX`] bytes is put in a queue once it has come
-//! whole, and its client's bytes stay where they are; a reader (`text_readers.rs`) classifies the
+//! whole, and its client's bytes stay where they are; a reader (`text_workers.rs`) classifies the
 //! text and sends what it found to the group's mailbox. With that at hand the group handles the
 //! command like any other (`long_texts.rs`).
 //!
@@ -14,7 +14,7 @@
 //! client, which is counted as the client's (`input_bytes_max`), and [`TEXTS_MAX`] texts at most;
 //! the group reads one more by itself.
 
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use sql::lex::LexMode;
 use sql::text::Seen;
 use std::collections::VecDeque;

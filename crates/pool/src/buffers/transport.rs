@@ -4,7 +4,7 @@
 //! read from one under TLS says nothing about what its socket still holds. The mechanism:
 //! [`Transport`] owns the socket and, in a box that plain connections do not have, the layers over
 //! it. It reads and writes as [`Net`] does, under whatever layers there are but the frames, which
-//! are made and taken apart by `client/frames.rs`.
+//! are made and taken apart by `client/compression.rs`.
 //!
 //! Invariant: [`Transport::is_readable`] is true for as long as something may be there to be read
 //! without a further event, in the socket or in TLS. It is said here alone.

@@ -13,7 +13,7 @@
 
 use crate::backend::Backend;
 use crate::client::{Client, ClientState};
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
 use reactor::Slots;
 use std::ops::{Deref, DerefMut};
 

@@ -3,7 +3,7 @@
 //! A guard belongs to the plan of a statement ([`session::holds`]) and ends with it, however that
 //! ends: with an answer, with its client, or with its backend.
 
-use crate::shared::Shared;
+use crate::group::shared::Shared;
 use session::holds::Guard;
 use session::reply_summary::ReplySummary;
 use sql::classify::stored::Schema;
@@ -65,7 +65,7 @@ impl Guard for DefiningSchemas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scripted::shared;
+    use crate::group::scripted::shared;
     use std::time::Duration;
 
     #[test]

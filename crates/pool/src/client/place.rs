@@ -6,8 +6,8 @@
 //!
 //! Invariant: what stands in a lane has a place.
 
-use crate::queue::lane::LaneName;
-use crate::queue::priority::Priority;
+use crate::scheduler::lane::LaneName;
+use crate::scheduler::priority::Priority;
 use reactor::Time;
 
 /// State of a command's place.

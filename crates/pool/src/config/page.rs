@@ -3,11 +3,11 @@
 //! `ONRAMP_WRITE=1 cargo test -p pool settings_page` rewrites it.
 
 use super::PAGE;
-use super::row::{Absent, Kind, Row, grouped};
-use super::rows::{
+use crate::config::generated_page::check;
+use crate::config::row::{Absent, Kind, Row, grouped};
+use crate::config::rows::{
     LIMIT_ROWS, USER_ROWS, console_rows, otel_rows, server_rows, tls_rows, top_rows,
 };
-use crate::generated_page::check;
 use std::collections::BTreeSet;
 
 /// The longest line of a paragraph.

@@ -5,19 +5,21 @@
 //! because it becomes docs/pool/settings.md.
 //! `ONRAMP_WRITE=1 cargo test -p pool settings_page` rewrites that page.
 
-use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
-use super::row::{UpToTwo, table, take, wrong_type};
 use super::{AccountSource, ConsoleSettings, OtelSettings, ShownSetting, StoredCode, User};
 use crate::auth::account::{CLEAR_PASSWORD, Method};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
 use crate::auth::network::Network;
 use crate::auth::secret::Secret;
-use crate::log::statement::StatementLog;
-use crate::log::{Level, LogFormat};
-use crate::queue::priority::{Mode, Priority};
-use crate::queue::running_limit::Oversubscribe;
-use crate::server::backend_tls::{BackendTls, BackendTlsMode};
+use crate::config::row::{
+    Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of,
+};
+use crate::config::row::{UpToTwo, table, take, wrong_type};
+use crate::observe::log::statement::StatementLog;
+use crate::observe::log::{Level, LogFormat};
+use crate::scheduler::priority::{Mode, Priority};
+use crate::scheduler::running_limit::Oversubscribe;
 use crate::server::proxy_protocol::ProxyProtocol;
+use crate::server::tls::{BackendTls, BackendTlsMode};
 use crate::server::upstream::Place;
 use httpd::Names;
 use reactor::{Address, accounts};

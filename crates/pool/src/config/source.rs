@@ -9,9 +9,9 @@
 //! that is being written is not read in the middle; a file that was read is not found changed
 //! again, whoever had it read, and whether or not it could be used.
 
+use crate::config::from_files::{Stamp, stamp};
 use crate::config::options::PoolArgs;
 use crate::config::{Raw, Settings};
-use crate::from_files::{Stamp, stamp};
 
 /// The command line, and its file as it was.
 #[derive(Debug)]

@@ -4,8 +4,8 @@
 //! event caused it, and what to do; the same reason is counted. Invariant: no string is made up at
 //! the place of use; what varies (a limit, a time, the server's words) is a parameter here.
 
-use crate::auth::address_limits::Met;
-use crate::queue::lane::LaneName;
+use crate::limits::addresses::Met;
+use crate::scheduler::lane::LaneName;
 pub(crate) use session::holds::PinReason;
 use session::own_commands::OWN_COMMANDS_MAX;
 use session::prepared::Full;

@@ -5,31 +5,32 @@
 //! comes ([`crate::backend::relay`]); replies to the pool's own commands (login, preparation,
 //! restoring) are collected and read. What follows a complete reply stands in `endings.rs`, what
 //! follows the loss of a backend in `losses.rs`.
-//! Who is read, and how much, says [`crate::from_backend`]. What goes to a backend goes out at the
-//! end of the turn, with whatever else is for it then, in one write ([`crate::to_backend`]).
+//! Who is read, and how much, says [`crate::backend::input`]. What goes to a backend goes out at
+//! the end of the turn, with whatever else is for it then, in one write
+//! ([`crate::backend::output`]).
 
 pub(crate) mod abandoned;
 pub(crate) mod losses;
 pub(crate) mod outages;
 pub(crate) mod session_reset;
 
-use crate::backend::backend_pools::DialEnd;
-use crate::backend::login::LoginStep;
+use crate::backend::handshake::LoginStep;
+use crate::backend::input::{FromServer, Pace};
+use crate::backend::openings::Opened;
+use crate::backend::output::Written;
 use crate::backend::overdue::why_broken;
+use crate::backend::pools::DialEnd;
 use crate::backend::relay::{Stop, WHOLE_MAX};
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN_LONG, Riding};
 use crate::client::ClientState;
-use crate::from_backend::{FromServer, Pace};
 use crate::group::Group;
 use crate::group::tasks::Task;
-use crate::openings::Opened;
+use crate::group::tokens::{BackendId, ClientId};
+use crate::pair::internal_replies::{After, OwnAnswer};
 use crate::pair::next::Next;
-use crate::pair::own_answers::{After, OwnAnswer};
 use crate::pair::passing::Passing;
-use crate::queue::bulk::Piece;
-use crate::server::backend_tls::words_of;
-use crate::to_backend::Written;
-use crate::tokens::{BackendId, ClientId};
+use crate::scheduler::bulk::Piece;
+use crate::server::tls::words_of;
 use reactor::{Event, Net};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;

@@ -16,14 +16,14 @@ pub(crate) mod queueing;
 pub(crate) mod sharing;
 pub(crate) mod waiting;
 
-use crate::backend::backend_pools::DialEnd;
 use crate::backend::lazy_readback::LastClient;
+use crate::backend::pools::DialEnd;
 use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::tasks::Task;
-use crate::queue::priority::Priority;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
+use crate::scheduler::priority::Priority;
 use reactor::Net;
 use session::standing::Front;
 use session::state::Session;

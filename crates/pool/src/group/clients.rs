@@ -7,7 +7,6 @@
 
 pub(crate) mod arrivals;
 pub(crate) mod departing;
-pub(crate) mod input;
 pub(crate) mod login;
 pub(crate) mod long_commands;
 pub(crate) mod long_texts;
@@ -18,18 +17,19 @@ pub(crate) mod reset_connection;
 pub(crate) mod slow_readers;
 pub(crate) mod timeouts;
 pub(crate) mod tls;
+pub(crate) mod unfinished;
 
-use crate::auth::address_limits::CountedAddress;
 use crate::auth::login::Login;
 use crate::buffers::transport::Transport;
+use crate::client::input::Got;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
-use crate::from_client::Got;
 use crate::group::Group;
 use crate::group::tasks::Task;
-use crate::queue::client_turn::ClientTurn;
-use crate::server::server_facts::ServerFacts;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
+use crate::limits::addresses::CountedAddress;
+use crate::scheduler::client_turn::ClientTurn;
+use crate::server::facts::ServerFacts;
 use reactor::{Address, Event, Net};
 use session::own_commands::OwnCommands;
 use session::state::Session;

@@ -4,31 +4,31 @@
 //! it looks at and changes, for the moment. This is the list of what each of them may touch; what
 //! follows from what it says is done by the group, once that is given back.
 
-use crate::address_counts::AddressCounts;
-use crate::alone::Alone;
-use crate::answers::Answers;
-use crate::code_seen::CodeSeen;
-use crate::failed_logins::FailedLogins;
-use crate::from_backend::FromBackend;
-use crate::from_client::FromClient;
+use crate::auth::failed_logins::FailedLogins;
+use crate::backend::input::FromBackend;
+use crate::backend::openings::Openings;
+use crate::backend::output::ToBackend;
+use crate::backend::pool_members::PoolMembers;
+use crate::client::answers::Answers;
+use crate::client::input::FromClient;
+use crate::client::output::ToClient;
 use crate::group::Group;
-use crate::input_room::InputRoom;
-use crate::matching::Matching;
-use crate::naming::Naming;
-use crate::openings::Openings;
+use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::address_counts::AddressCounts;
+use crate::limits::slow_readers::unread::Unread;
+use crate::limits::timeouts::{Limits, TimeLimits};
+use crate::limits::unfinished::InputRoom;
+use crate::observe::statement_logs::Logging;
+use crate::observe::survey::Survey;
 use crate::pair::view::ClientView;
 use crate::pair::{Context, Pair};
-use crate::pinning::Planning;
-use crate::pool_members::PoolMembers;
-use crate::statement_commands::StatementCommands;
-use crate::statement_logs::Logging;
-use crate::survey::Survey;
-use crate::time_limits::{Limits, TimeLimits};
-use crate::to_backend::ToBackend;
-use crate::to_client::ToClient;
-use crate::tokens::{BackendId, ClientId};
-use crate::unread::Unread;
-use crate::waiters::Waiters;
+use crate::scheduler::matching::Matching;
+use crate::scheduler::waiters::Waiters;
+use crate::statements::answered_locally::Alone;
+use crate::statements::binary_prepare::StatementCommands;
+use crate::statements::pinning::Planning;
+use crate::statements::sql_prepare::Naming;
+use crate::statements::stored_code::CodeSeen;
 use reactor::Net;
 use wire::capabilities::NO_SCHEMA;
 

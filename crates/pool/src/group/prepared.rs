@@ -2,7 +2,7 @@
 //!
 //! The clients' commands (`commands`), what a backend lacks and is given ahead of an execution
 //! (`ahead`), and errors that the server has to raise (`raised`). Texts that name a statement are
-//! [`crate::naming`]; what is written to a backend, and what came of it, is
+//! [`crate::statements::sql_prepare`]; what is written to a backend, and what came of it, is
 //! [`crate::pair::prepared`].
 
 mod ahead;

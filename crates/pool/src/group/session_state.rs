@@ -6,5 +6,5 @@
 
 pub(crate) mod globals;
 pub(crate) mod lazy_readback;
-pub(crate) mod schemas;
+pub(crate) mod redefinition;
 pub(crate) mod triggers_and_views;

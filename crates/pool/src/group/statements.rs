@@ -2,7 +2,7 @@
 //!
 //! A command is answered here when no server is needed (COM_PING, COM_SET_OPTION, a reset), passed
 //! to the backend that the client has, or given one by `checkout.rs`. Texts are judged before they
-//! run (`texts.rs`), so that an error halfway through cannot leave a trace on a shared backend.
+//! run (`query.rs`), so that an error halfway through cannot leave a trace on a shared backend.
 //!
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
 //! behind what puts it there ([`crate::pair::restoring`]).
@@ -10,7 +10,7 @@
 pub(crate) mod deferred_begin;
 pub(crate) mod endings;
 pub(crate) mod kills;
-pub(crate) mod texts;
+pub(crate) mod query;
 
 use crate::backend::{Backend, InFlight, Purpose, Riding};
 use crate::buffers::message::payload_of;
@@ -19,10 +19,10 @@ use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::backends::outages::silence;
 use crate::group::clients::long_commands::LONG_COMMAND;
-use crate::kill_meaning::kill_of_command;
-use crate::log::statement::StatementLog;
-use crate::own_ok::OwnOk;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
+use crate::observe::log::statement::StatementLog;
+use crate::statements::kill::meaning::kill_of_command;
+use crate::statements::own_ok::OwnOk;
 use reactor::Net;
 use session::beforehand::statement_without_text;
 use session::read_back::Properties;
@@ -317,7 +317,7 @@ impl<N: Net> Group<N> {
         message: &[u8],
         front: &Front,
     ) {
-        // Who rides was chosen by the present names of code (`matching/riding.rs`).
+        // Who rides was chosen by the present names of code (`scheduler/matching/riding.rs`).
         let rides = self
             .backends
             .get(backend_id)

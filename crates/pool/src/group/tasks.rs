@@ -12,7 +12,7 @@
 //! backends: a step leaves at most [`PER_STEP_MAX`] for each of them that it moves.
 
 use crate::group::Group;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
 use reactor::Net;
 
 /// Tasks that a step leaves for a client or backend that it has moved.

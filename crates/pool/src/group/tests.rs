@@ -1,11 +1,11 @@
 //! For tests of a group's parts: a group whose sockets do what the test says, with one pool.
 
-use crate::backend::backend_pools::PoolKey;
+use crate::backend::pools::PoolKey;
 use crate::backend::{Backend, BackendState};
 use crate::client::{Client, ClientState, Proof};
 use crate::group::Group;
-use crate::scripted::{Scripted, shared};
-use crate::tokens::{BackendId, ClientId};
+use crate::group::scripted::{Scripted, shared};
+use crate::group::tokens::{BackendId, ClientId};
 use reactor::Time;
 use session::state::Session;
 use std::sync::Arc;

@@ -33,9 +33,9 @@
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::{Client, Pipelining};
 use crate::errors::reasons::PinReason;
+use crate::group::tokens::ClientId;
 use crate::pair::Pair;
-use crate::server::server_facts::ServerFacts;
-use crate::tokens::ClientId;
+use crate::server::facts::ServerFacts;
 use session::diagnostics::Area;
 use session::last_gtid::doubt;
 use session::last_statement::COUNTS;

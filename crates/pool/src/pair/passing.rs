@@ -13,7 +13,7 @@ use crate::backend::{Backend, Reports, SchemaThere};
 use crate::client::Client;
 use crate::pair::prepared;
 use crate::pair::trackers::{WantedBy, wanted_by};
-use crate::server::server_facts::ServerFacts;
+use crate::server::facts::ServerFacts;
 use session::statement::{Conditions, Extent};
 use wire::capabilities::LOCAL_FILES;
 use wire::checked::{Breach, CheckedReply};

@@ -17,7 +17,7 @@
 
 use crate::client::Client;
 use crate::pair::view::ClientView;
-use crate::server::server_facts::ServerFacts;
+use crate::server::facts::ServerFacts;
 use session::beforehand::area_of;
 use session::conditions::{absent_condition, number_in};
 use session::diagnostics::{Area, Diagnostics, in_binary};
@@ -302,7 +302,7 @@ impl<'a, S> Before<'a, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::ClientId;
+    use crate::group::tokens::ClientId;
     use reactor::Time;
     use session::last_statement::RowCount;
     use sql::classify::classify;

@@ -30,9 +30,9 @@
 use crate::backend::{Backend, InFlight, Purpose, SchemaThere};
 use crate::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Pipelining};
+use crate::group::tokens::ClientId;
 use crate::pair::{Broken, Context, Pair};
-use crate::server::server_facts::ServerFacts;
-use crate::tokens::ClientId;
+use crate::server::facts::ServerFacts;
 use session::known_good::is_known_good;
 use session::last_statement::RowCount;
 use session::reply_summary::ReplySummary;

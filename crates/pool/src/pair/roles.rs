@@ -21,7 +21,7 @@
 //! role at their execution (tried on all three), so who prepared them makes no difference.
 
 use crate::backend::Backend;
-use crate::backend::backend_pools::BackendPool;
+use crate::backend::pools::BackendPool;
 use crate::client::Client;
 use session::read_back::Properties;
 use session::state::Session;

@@ -3,8 +3,8 @@
 use super::*;
 use crate::backend::{BackendState, InFlight, Purpose, SchemaThere};
 use crate::client::{ClientState, Pipelining};
+use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::view::ClientView;
-use crate::tokens::{BackendId, ClientId};
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
 use session::standing::Front;

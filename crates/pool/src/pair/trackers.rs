@@ -13,7 +13,7 @@ use crate::backend::{Backend, SchemaThere};
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair};
-use crate::server::server_facts::ServerFacts;
+use crate::server::facts::ServerFacts;
 use session::reply_summary::ReplySummary;
 use sql::classify::{PinCause, Reads, Statement, Verb};
 use sql::lex::LexMode;

@@ -8,8 +8,8 @@
 
 use crate::backend::{Backend, Typed};
 use crate::client::Client;
-use crate::server::server_facts::ServerFacts;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
+use crate::server::facts::ServerFacts;
 use session::begun::Begun;
 use session::standing::Standing;
 use session::state::can_restore;

@@ -31,7 +31,7 @@ use crate::backend::{Backend, COLLECTED_MAX, Purpose};
 use crate::client::Client;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
-use crate::figures::counts::Counts;
+use crate::observe::figures::counts::Counts;
 use crate::pair::unset::Use;
 use crate::pair::{Broken, Context, Pair};
 use reactor::Time;

@@ -6,7 +6,7 @@
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
 use reactor::Slots;
 use session::begun::Begun;
 use session::read_back::Properties;
@@ -159,8 +159,8 @@ impl<S> ClientView<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Parts, owner};
     use super::ClientView;
+    use crate::pair::tests::{Parts, owner};
     use session::state::Session;
     use sql::lex::Server;
     use std::rc::Rc;

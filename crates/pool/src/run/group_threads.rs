@@ -4,17 +4,17 @@
 //! group has drained or has handed all of its clients to another process. Between two turns it
 //! reports, hands its figures over, and does its part of an upgrade.
 
-use crate::figures::counts::Census;
-use crate::figures::{Published, Turns};
 use crate::group::Group;
-use crate::listing::Questions;
-use crate::log::{Event, ReportLine, note, note_all};
-use crate::operations::upgrade::Progress;
-use crate::operations::upgrade::part::Part;
-use crate::operations::upgrade::taking::{ListenAt, Listening, Taking};
+use crate::group::shared::{Order, Shared};
+use crate::group::tokens::MAILBOX;
+use crate::observe::figures::counts::Census;
+use crate::observe::figures::{Published, Turns};
+use crate::observe::listing::Questions;
+use crate::observe::log::{Event, ReportLine, note, note_all};
 use crate::run::listeners::Listener;
-use crate::shared::{Order, Shared};
-use crate::tokens::MAILBOX;
+use crate::upgrade::process::Progress;
+use crate::upgrade::process::part::Part;
+use crate::upgrade::process::taking::{ListenAt, Listening, Taking};
 use reactor::handover::Peer;
 use reactor::{Key, Mailbox, Net, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling};
 use signal_hook::iterator::Handle;

@@ -6,7 +6,7 @@
 //! or where `pids.max` of a control group leaves no room for their threads.
 
 use crate::config::Settings;
-use crate::queue::budget::Budget;
+use crate::scheduler::budget::Budget;
 use measure::cgroup::{self, Limit, PIDS};
 use reactor::descriptors;
 

@@ -6,7 +6,7 @@
 //! nowhere else, so a given socket has to be named there: the next process knows nothing else.
 
 use crate::config::Settings;
-use crate::operations::upgrade::successor::Before;
+use crate::upgrade::process::successor::Before;
 use reactor::address::listen_failure;
 use reactor::{Address, activation, socket};
 use std::net::SocketAddr;

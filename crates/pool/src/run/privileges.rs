@@ -11,7 +11,7 @@
 
 use crate::config::Settings;
 use crate::config::options::PoolArgs;
-use crate::log::{Event, note};
+use crate::observe::log::{Event, note};
 use crate::run::try_spool;
 use reactor::privileges::{Account, acting, allow_dumps, become_user};
 

@@ -15,7 +15,7 @@
 //!
 //! Invariant: no client of a pool is let in before it is known what its login does.
 
-use crate::server::server_facts::ServerFacts;
+use crate::server::facts::ServerFacts;
 use session::state::{CHARSET_VARIABLES, Session};
 use session::text::Text;
 use std::rc::Rc;

@@ -14,7 +14,7 @@
 //! group or the watch: [`Upstream::failed`] and [`Upstream::reached`] are the only places that move
 //! it, and log `server-lost` and `server-back`. After
 //! `server_down_fail_ms` of it, what waits for a backend where there is none is refused at once
-//! (`outages.rs`). The watch ([`crate::operations::watch`]) finds the server's return within a
+//! (`outages.rs`). The watch ([`crate::server::watch`]) finds the server's return within a
 //! quarter of a second, by connections of its own; then every group dials again.
 //!
 //! A server may also stop without closing anything (SIGSTOP, a full disk). A statement that is not
@@ -26,7 +26,7 @@
 //! Invariants: no group looks up a name; an address that is dialled is one that the last look-up
 //! told, or the last that succeeded; an answer of the server, be it an error, is no outage.
 
-use crate::log::{self, note};
+use crate::observe::log::{self, note};
 use reactor::socket::Keepalive;
 use reactor::{Address, Event, Key, Net, RealNet, Time, Token};
 use std::collections::VecDeque;

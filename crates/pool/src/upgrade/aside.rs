@@ -8,7 +8,7 @@
 
 use crate::backend::Backend;
 use crate::client::clients::Clients;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
 use reactor::Slots;
 use std::collections::BTreeMap;
 

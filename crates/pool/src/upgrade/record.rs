@@ -20,7 +20,7 @@ use crate::backend::relay::PendingChanges;
 use crate::buffers::packing::Compression;
 use crate::client::touched::Touched;
 use crate::client::{Client, ClientState};
-use crate::queue::priority::Priority;
+use crate::scheduler::priority::Priority;
 use reactor::{Time, Tls};
 use session::begun::Begun;
 use session::holds::Holds;

@@ -3,7 +3,7 @@ use super::*;
 use crate::auth::accounts::{Accounts, Identity, Sent};
 use crate::auth::host_pattern::ClientHost;
 use crate::config::accounts_of;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use std::sync::LazyLock;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::{KeyPair, encrypt};

@@ -1,6 +1,6 @@
 //! Our login on a server, against packets written out.
 use super::*;
-use crate::server::backend_tls::ServerKey;
+use crate::server::tls::ServerKey;
 use reactor::Address;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::KeyPair;

@@ -4,7 +4,7 @@ use super::*;
 use crate::backend::binding::Binding;
 use crate::backend::{InFlight, Left};
 use crate::config::test_settings;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
 use std::rc::Rc;
 use wire::command::ReplyShape;
 use wire::status::{AUTOCOMMIT, IN_TRANS};

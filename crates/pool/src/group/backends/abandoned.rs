@@ -13,9 +13,9 @@
 //!
 //! Invariant: no length that a server alone decides is kept in memory.
 
-use crate::backend::kill_jobs::Job;
 use crate::group::Group;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
+use crate::statements::kill::jobs::Job;
 use reactor::Net;
 
 impl<N: Net> Group<N> {

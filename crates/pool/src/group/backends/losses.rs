@@ -6,18 +6,18 @@
 //! that fails backs off, and those who wait for it wait on, within their limit, unless the server
 //! refuses the account itself and no backend of before gets free by the end of a statement.
 
-use crate::backend::backend_pools::DialEnd;
+use crate::auth::failed_logins::Denial;
 use crate::backend::overdue::{Overdue, TimeLimits};
+use crate::backend::pools::DialEnd;
 use crate::backend::{BackendState, InFlight, Purpose, Reports};
 use crate::client::ClientState;
 use crate::client::unrestored::RestoreError;
 use crate::errors::reasons::{PinReason, Refusal};
-use crate::failed_logins::Denial;
 use crate::group::Group;
 use crate::group::tasks::Task;
-use crate::log::{Event, note};
-use crate::time_limits::Limits;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::timeouts::Limits;
+use crate::observe::log::{Event, note};
 use reactor::Net;
 use session::last_statement::Owed;
 use session::own_commands::OWN_COMMANDS_MAX;

@@ -19,7 +19,7 @@
 use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::server::server_status::Changed;
+use crate::server::status::Changed;
 use reactor::Net;
 use std::time::Duration;
 

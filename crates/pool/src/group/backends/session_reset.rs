@@ -26,12 +26,12 @@
 //! prepared on it is forgotten with the rest.
 
 use crate::backend::dial::{ROLE, put_preparation};
+use crate::backend::openings::FreshSession;
 use crate::backend::{InFlight, Purpose, Riding};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::tasks::Task;
-use crate::openings::FreshSession;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
 use reactor::Net;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::OnBackend;

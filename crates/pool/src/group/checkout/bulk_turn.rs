@@ -4,7 +4,7 @@
 
 use crate::group::Group;
 use crate::group::tasks::Task;
-use crate::queue::bulk::{Piece, TURN_MAX};
+use crate::scheduler::bulk::{Piece, TURN_MAX};
 use reactor::Net;
 
 impl<N: Net> Group<N> {

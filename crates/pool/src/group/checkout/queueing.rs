@@ -1,26 +1,27 @@
 //! Queueing: which lane a command waits in, within which limits, and how its wait ends.
 //!
 //! A command that gets no backend at once waits in a lane of its client's pool
-//! ([`crate::waiters`]). A wait is bounded four ways: by the statements that wait in the group, by
-//! those of the client's user, by the bytes of their commands, and by time. Who meets a bound gets
-//! an error of its own number at once; nothing was executed, so it may be tried again.
+//! ([`crate::scheduler::waiters`]). A wait is bounded four ways: by the statements that wait in the
+//! group, by those of the client's user, by the bytes of their commands, and by time. Who meets a
+//! bound gets an error of its own number at once; nothing was executed, so it may be tried again.
 //!
 //! A client with an open transaction needs no lane, because it has a backend; only under
 //! `high_prio_mode = "none"` it waits like everybody else
-//! ([`crate::matching::Matching::waits_with_backend`]). It waits at the concurrency limit, in
-//! which stalled statements do not count. None of the bounds holds for it: the others may wait for
-//! the locks of its transaction, so it has to get on, and there is at most one such client for each
-//! backend.
+//! ([`crate::scheduler::matching::Matching::waits_with_backend`]). It waits at the concurrency
+//! limit, in which stalled statements do not count. None of the bounds holds for it: the others may
+//! wait for the locks of its transaction, so it has to get on, and there is at most one such client
+//! for each backend.
 //!
-//! Invariant: who waits in a lane is counted ([`crate::line`]), and who is counted waits in one.
+//! Invariant: who waits in a lane is counted ([`crate::scheduler::line`]), and who is counted waits
+//! in one.
 
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::tasks::Task;
-use crate::matching::turns::REFUSABLE;
-use crate::tokens::ClientId;
-use crate::waiters::Entered;
+use crate::group::tokens::ClientId;
+use crate::scheduler::matching::turns::REFUSABLE;
+use crate::scheduler::waiters::Entered;
 use reactor::Net;
 
 impl<N: Net> Group<N> {

@@ -3,10 +3,10 @@
 //! `budget.rs` has the rules; this is when a group follows them. It takes a slot when a dial
 //! begins, and gives it back when a backend is closed ([`Group::retire`]). While somebody in its
 //! lanes could be served by one more backend and there is no slot, it wants one
-//! ([`crate::queue::budget::Budget::note_lack`]); groups with idle backends are told by a message,
-//! busy ones see it when a backend is checked in. A group lends what has been idle for a while, and
-//! at once what it owes, unless that is reserved; a backend that is checked out is never taken
-//! away.
+//! ([`crate::scheduler::budget::Budget::note_lack`]); groups with idle backends are told by a
+//! message, busy ones see it when a backend is checked in. A group lends what has been idle for a
+//! while, and at once what it owes, unless that is reserved; a backend that is checked out is never
+//! taken away.
 //!
 //! Invariant: a want stands only while somebody waits for it, as of the end of the last turn.
 

@@ -1,8 +1,8 @@
 //! Waiting out of the ordinary: before the lane, and how that ends.
 //!
 //! The problem: a command does not always wait from its arrival to its checkout. It may come while
-//! something is read back on its client's last backend ([`crate::waiters`] keeps its place). The
-//! mechanism: it goes on with its client's backend, or to the lane of `checkout.rs`.
+//! something is read back on its client's last backend ([`crate::scheduler::waiters`] keeps its
+//! place). The mechanism: it goes on with its client's backend, or to the lane of `checkout.rs`.
 //!
 //! Invariant: nobody passes those who wait because its last backend is not checked in yet.
 
@@ -10,7 +10,7 @@ use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::statements::is_answered_here;
 use crate::group::tasks::Task;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use reactor::Net;
 use wire::command::Command;
 use wire::packet::HEADER_LEN;

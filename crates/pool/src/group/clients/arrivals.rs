@@ -16,7 +16,7 @@
 
 use crate::config::Settings;
 use crate::group::Group;
-use crate::shared::Shared;
+use crate::group::shared::Shared;
 use reactor::{Net, Time};
 use std::time::Duration;
 

@@ -13,8 +13,8 @@
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
+use crate::group::tokens::ClientId;
 use crate::pair::next::Next;
-use crate::tokens::ClientId;
 use crate::upgrade::aside::Aside;
 use crate::upgrade::record::Stays;
 use reactor::{Net, Time};
@@ -197,9 +197,9 @@ mod tests {
     use crate::backend::lazy_readback::LastClient;
     use crate::backend::{InFlight, Purpose, Reports};
     use crate::errors::reasons::PinReason;
+    use crate::group::scripted::Scripted;
     use crate::group::tests::{self, NOW, backend, client};
-    use crate::scripted::Scripted;
-    use crate::tokens::BackendId;
+    use crate::group::tokens::BackendId;
     use session::statement::Explanation;
     use sql::classify::Reads;
     use wire::command::ReplyShape;

@@ -2,24 +2,24 @@
 //!
 //! The steps are [`crate::auth::login`]'s, a state machine without a socket. The password is
 //! checked here or by a worker, and no login reaches the server. Who has proven its name gets its
-//! place in a pool ([`crate::pool_members`]) and is let in once a backend has accepted its default
-//! schema. Who has not hears so when its time has come ([`crate::failed_logins`]).
+//! place in a pool ([`crate::backend::pool_members`]) and is let in once a backend has accepted its
+//! default schema. Who has not hears so when its time has come ([`crate::auth::failed_logins`]).
 //!
 //! Invariant: nothing that a client says before it is let in is taken for a command.
 
 use crate::auth::accounts::LoginContext;
 use crate::auth::auth_delay::After;
+use crate::auth::failed_logins::{Denial, Heard};
 use crate::auth::login::{Login, Outcome};
 use crate::auth::password_checks::Checked;
+use crate::backend::pool_members::{Bar, unusable};
 use crate::buffers::packing::Compression;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
-use crate::failed_logins::{Denial, Heard};
 use crate::group::Group;
 use crate::group::tasks::Task;
+use crate::group::tokens::ClientId;
 use crate::pair::roles::role_after_change;
-use crate::pool_members::{Bar, unusable};
-use crate::tokens::ClientId;
 use reactor::Net;
 use session::state::Session;
 use wire::auth::{NONCE_LEN, Nonce};

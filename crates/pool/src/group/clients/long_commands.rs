@@ -6,10 +6,10 @@
 //! 9501. The server gets no more done by having all of them at once.
 //!
 //! The mechanism: a client whose long command has come whole waits with it in front of the lanes,
-//! among those who wait for room (`input_room.rs`), while [`AT_ONCE`] of its group are under way,
-//! and while they have half of the group's backends. One that was sent and has run for [`LASTS`] is
-//! no longer under way: it may wait for a lock. A client that has a backend does not wait, since
-//! others may wait for its transaction.
+//! among those who wait for room (`limits/unfinished.rs`), while [`AT_ONCE`] of its group are under
+//! way, and while they have half of the group's backends. One that was sent and has run for
+//! [`LASTS`] is no longer under way: it may wait for a lock. A client that has a backend does not
+//! wait, since others may wait for its transaction.
 //!
 //! Invariant: who waits is admitted within the time of `wait_ms_max`, or refused.
 
@@ -18,7 +18,7 @@ use crate::buffers::received::Received;
 use crate::buffers::room::Standing;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use reactor::{Net, Time};
 use std::time::Duration;
 use wire::packet::{Frame, frame};
@@ -94,9 +94,9 @@ impl<N: Net> Group<N> {
 mod tests {
     use super::*;
     use crate::backend::{InFlight, Purpose};
+    use crate::group::scripted::Scripted;
     use crate::group::tests::{NOW, backend, bound, client, group};
-    use crate::scripted::Scripted;
-    use crate::tokens::BackendId;
+    use crate::group::tokens::BackendId;
     use wire::command::{Command, ReplyShape, put_command};
 
     /// A backend that runs a long command, sent then.

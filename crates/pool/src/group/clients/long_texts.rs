@@ -11,16 +11,16 @@ use crate::buffers::received::Received;
 use crate::buffers::text_reading::{TextJob, TextRead};
 use crate::client::{Client, ClientState};
 use crate::group::Group;
-use crate::queue::client_turn::ClientTurn;
-use crate::shared::Shared;
-use crate::tokens::ClientId;
+use crate::group::shared::Shared;
+use crate::group::tokens::ClientId;
+use crate::scheduler::client_turn::ClientTurn;
 use reactor::{Net, Time};
 use wire::attributes::Form;
 use wire::command::Command;
 use wire::packet::{Frame, HEADER_LEN, frame, payload_len};
 
 /// Memory of a client's input that is kept when its commands are used up.
-const KEPT_MAX: usize = crate::from_client::SCRATCH_LEN;
+const KEPT_MAX: usize = crate::client::input::SCRATCH_LEN;
 
 impl<S> Client<S> {
     /// True if a reader has the text at the front of what a client has sent, or gets it now. The

@@ -1,11 +1,12 @@
 //! Memory that is kept for clients: one sum, and who pays when it is too much.
 //!
 //! The problem: each buffer has its bound, and a hundred thousand clients at their bounds are more
-//! than any machine has. The mechanism: whatever is kept for clients is counted ([`crate::kept`]),
-//! and published once in a turn ([`ClientMemory`]). While the sum of all groups is above its part
-//! of `memory_bytes_max`, unfinished commands are not read any further, and the client that holds
-//! most is closed, if that is more than its share: all of it by the number of clients. Some client
-//! is over that as long as the sum is, but for what all have in common.
+//! than any machine has. The mechanism: whatever is kept for clients is counted
+//! ([`crate::limits::retained`]), and published once in a turn ([`ClientMemory`]). While the sum of
+//! all groups is above its part of `memory_bytes_max`, unfinished commands are not read any
+//! further, and the client that holds most is closed, if that is more than its share: all of it by
+//! the number of clients. Some client is over that as long as the sum is, but for what all have in
+//! common.
 //!
 //! A client between statements, or whose statement waits, gets error 1153. One in the middle of a
 //! reply cannot be told; the log says why it was closed.
@@ -15,15 +16,15 @@
 //! looked at off the statement path ([`Shared::look_at_memory`]), and while memory is short nobody
 //! is let in; those inside go on.
 //!
-//! [`ClientMemory`]: crate::buffers::memory::ClientMemory
+//! [`ClientMemory`]: crate::limits::memory::ClientMemory
 
-use crate::buffers::memory::{memory_of, shortage};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
-use crate::log::{Event, Facts, Peer, note_of};
-use crate::shared::Shared;
-use crate::tokens::ClientId;
+use crate::group::shared::Shared;
+use crate::group::tokens::ClientId;
+use crate::limits::memory::{memory_of, shortage};
+use crate::observe::log::{Event, Facts, Peer, note_of};
 use reactor::Net;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;

@@ -12,11 +12,11 @@
 //! ([`ClientState::Moving`]) is neither read nor closed; what is refused here is refused before
 //! anything of the client has changed.
 
-use crate::arrival::{NotHere, Place};
 use crate::backend::{Backend, Endpoint};
 use crate::client::ClientState;
 use crate::group::Group;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
+use crate::upgrade::arrival::{NotHere, Place};
 use crate::upgrade::aside::Aside;
 use crate::upgrade::record::{self, BoundBackend, Here};
 use reactor::{Address, Net};

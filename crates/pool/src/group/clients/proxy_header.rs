@@ -16,7 +16,7 @@
 use crate::client::ClientState;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use reactor::Net;
 use wire::proxy_header::{ProxyHeader, Source};
 

@@ -17,6 +17,7 @@
 //! nothing of its old session any more.
 
 use crate::auth::auth_delay::After;
+use crate::auth::failed_logins::Denial;
 use crate::auth::login::Nonces;
 use crate::auth::login::{Before, Login};
 use crate::backend::relay::PendingChanges;
@@ -24,12 +25,11 @@ use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Handled};
 use crate::client::{Pipelining, Proof};
 use crate::errors::reasons::{PinReason, Refusal};
-use crate::failed_logins::Denial;
 use crate::group::Group;
 use crate::group::clients::login::nonce;
-use crate::own_ok::OwnOk;
-use crate::server::server_facts::ServerFacts;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
+use crate::server::facts::ServerFacts;
+use crate::statements::own_ok::OwnOk;
 use reactor::Net;
 use session::begun::Begun;
 use session::holds::Holds;

@@ -1,10 +1,12 @@
-//! A group's part in slow readers ([`crate::unread`]): their backends are read on.
+//! A group's part in slow readers ([`crate::limits::slow_readers::unread`]): their backends are
+//! read on.
 //!
 //! While others wait for backends, replies are taken off those of slow readers, and statements that
-//! are known to be short go first. Who has to go is closed by [`crate::unread`].
+//! are known to be short go first. Who has to go is closed by
+//! [`crate::limits::slow_readers::unread`].
 
 use crate::group::Group;
-use crate::slow_readers::Demand;
+use crate::limits::slow_readers::Demand;
 use reactor::Net;
 
 impl<N: Net> Group<N> {

@@ -1,13 +1,13 @@
 //! Clients and backends that have taken too long, closed in the sweep.
 //!
-//! Who that is says [`crate::time_limits`]. An idle client is closed in the words of its server;
-//! one whose statement or transaction is over its limit takes its backend along, because closing
-//! that is what rolls back, and what no server refuses.
+//! Who that is says [`crate::limits::timeouts`]. An idle client is closed in the words of its
+//! server; one whose statement or transaction is over its limit takes its backend along, because
+//! closing that is what rolls back, and what no server refuses.
 
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::time_limits::{Late, OverTime};
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::timeouts::{Late, OverTime};
 use reactor::Net;
 use sql::lex::Server;
 use wire::errors;

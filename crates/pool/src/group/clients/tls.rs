@@ -17,7 +17,7 @@
 use crate::client::Client;
 use crate::client::ClientState;
 use crate::group::Group;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
 use reactor::{Net, Tls};
 use wire::wrong_protocol::WrongProtocol;
 

@@ -20,7 +20,7 @@
 use crate::client::{Client, Handled};
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::Group;
-use crate::tokens::{BackendId, ClientId};
+use crate::group::tokens::{BackendId, ClientId};
 use reactor::Net;
 use session::last_statement::COUNTS;
 use session::read_back::Properties;

@@ -1,21 +1,21 @@
 //! Commands about prepared statements.
 //!
 //! What becomes of a command follows from the client's list of statements
-//! ([`crate::statement_commands`]). Executions are classified by their text, as COM_QUERY is;
-//! errors come from the server (see `raised`).
+//! ([`crate::statements::binary_prepare`]). Executions are classified by their text, as COM_QUERY
+//! is; errors come from the server (see `raised`).
 
 use crate::backend::BackendState;
 use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
-use crate::code_seen::{Inside, SchemaText};
 use crate::group::Group;
-use crate::kill_meaning::command_of;
-use crate::own_ok::OwnOk;
+use crate::group::tokens::ClientId;
 use crate::pair::prepared::put_closes;
 use crate::pair::previous::Previous;
-use crate::statement_commands::{Chosen, CommandOutcome};
-use crate::tokens::ClientId;
-use crate::watched::code_catalogue::Seen;
+use crate::server::watched::code_catalogue::Seen;
+use crate::statements::binary_prepare::{Chosen, CommandOutcome};
+use crate::statements::kill::meaning::command_of;
+use crate::statements::own_ok::OwnOk;
+use crate::statements::stored_code::{Inside, SchemaText};
 use reactor::Net;
 use session::beforehand::{class_with, hides_reads, in_bulk, statement_of};
 use session::found::Found;

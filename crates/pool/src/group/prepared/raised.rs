@@ -12,8 +12,8 @@ use crate::client::{Client, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 
+use crate::group::tokens::ClientId;
 use crate::pair::changes::is_wide;
-use crate::tokens::ClientId;
 use reactor::Net;
 use session::beforehand::statement_of;
 use session::standing::standing_of;

@@ -7,7 +7,7 @@
 //! refers to those of its own beginning. Where two sessions began under different ones, their
 //! difference counts like any other and is written back as values (`session/state.rs`).
 //!
-//! [`crate::operations::watch`] asks the server once a second, and after each SET GLOBAL through
+//! [`crate::server::watch`] asks the server once a second, and after each SET GLOBAL through
 //! the pool; groups take what is new at the begin of a turn.
 //!
 //! A backend that was dialled between two looks of which the second found a change may have begun
@@ -16,8 +16,8 @@
 //! Invariant: two sessions with the same version of this began under the same values.
 
 use crate::group::Group;
-use crate::probe::{Connection, ProbeError};
-use crate::shared::Shared;
+use crate::group::shared::Shared;
+use crate::server::probe::{Connection, ProbeError};
 use reactor::Net;
 use session::text::Text;
 

@@ -5,7 +5,7 @@
 //! that hardly any client wants. The mechanism: a backend that becomes free notes its last client
 //! ([`crate::backend::Backend::last_client`]) until somebody else gets it. Until then the
 //! client's own question goes there and the server answers it
-//! ([`crate::matching::Matching::last_backend_for_text`]).
+//! ([`crate::scheduler::matching::Matching::last_backend_for_text`]).
 //! When another client gets the backend, or it is to be closed, the questions that save the answers
 //! go out first, in one write with that client's commands ([`Group::ask_for`]): GET DIAGNOSTICS
 //! into variables of the pool's own, which clears nothing, then one SELECT of FOUND_ROWS() and of
@@ -22,9 +22,9 @@ use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::client::{Client, ClientState};
 use crate::group::Group;
+use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::left::counted;
 use crate::server::rows::row_of;
-use crate::tokens::{BackendId, ClientId};
 use reactor::Net;
 use session::reply_summary::ReplySummary;
 use session::text::Text;

@@ -15,15 +15,15 @@
 //!
 //! Where no such code exists, which is the rule, a statement costs the load of one number. Not
 //! covered: code that is defined past the pool, or inside of other code, until the next look, which
-//! follows within about a second ([`crate::operations::watch`]). What judges
-//! a text is in [`crate::code_seen`].
+//! follows within about a second ([`crate::server::watch`]). What judges
+//! a text is in [`crate::statements::stored_code`].
 
 mod look;
 
 use crate::client::Client;
-use crate::code_seen::{Inside, SchemaText};
 use crate::group::Group;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
+use crate::statements::stored_code::{Inside, SchemaText};
 pub(crate) use look::look_once;
 use reactor::Net;
 use session::stored_code::{Besides, Object};

@@ -1,13 +1,13 @@
 //! Texts that the pool answers by itself, and what becomes of a BEGIN that was answered so.
 //!
-//! Which texts those are, and for whom, says [`crate::alone`]. The BEGIN goes out later, in front
-//! of its client's next statement ([`crate::pair::restoring`]).
+//! Which texts those are, and for whom, says [`crate::statements::answered_locally`]. The BEGIN
+//! goes out later, in front of its client's next statement ([`crate::pair::restoring`]).
 
-use crate::alone::{Alone, Edge, edge_of};
 use crate::client::{Handled, Pipelining};
 use crate::group::Group;
-use crate::own_ok::OwnOk;
-use crate::tokens::ClientId;
+use crate::group::tokens::ClientId;
+use crate::statements::answered_locally::{Alone, Edge, edge_of};
+use crate::statements::own_ok::OwnOk;
 use reactor::Net;
 use session::read_back::Properties;
 use sql::text::Text;

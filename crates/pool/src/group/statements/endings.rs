@@ -13,9 +13,9 @@ use crate::client::{Client, ClientState, Pipelining};
 use crate::group::Group;
 use crate::group::backends::losses::{Loss, LossCause};
 use crate::group::tasks::Task;
+use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::next::Next;
 use crate::pair::prepared::put_closes;
-use crate::tokens::{BackendId, ClientId};
 use reactor::Net;
 use session::reply_summary::ReplySummary;
 use session::statement::Explanation;
@@ -295,8 +295,8 @@ mod tests {
     use super::*;
     use crate::backend::{BackendState, Purpose};
     use crate::errors::reasons::PinReason;
+    use crate::group::scripted::Scripted;
     use crate::group::tests::{NOW, bound, group};
-    use crate::scripted::Scripted;
     use wire::command::ReplyShape;
 
     /// A pinned client between two statements. In front of what it sends next, two replies are to

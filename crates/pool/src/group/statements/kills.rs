@@ -1,26 +1,26 @@
 //! KILL: how one is carried out.
 //!
-//! Whom it means is found by [`crate::kill_meaning`]. The victim's group is in its id; another
-//! group is asked by a message and answers by a message. There, a statement that was not sent is
-//! answered by the pool; one that runs alone on its backend is ended by a KILL that another
-//! connection carries to the server (`kill_connection.rs`); one that others ride with is answered
-//! at once, and its reply dropped when it comes ([`crate::kill_fate`]). A connection is ended by
-//! closing it.
+//! Whom it means is found by [`crate::statements::kill::meaning`]. The victim's group is in its id;
+//! another group is asked by a message and answers by a message. There, a statement that was not
+//! sent is answered by the pool; one that runs alone on its backend is ended by a KILL that another
+//! connection carries to the server (`connection.rs`); one that others ride with is answered
+//! at once, and its reply dropped when it comes ([`crate::statements::kill::fate`]). A connection
+//! is ended by closing it.
 //!
 //! Invariants: an id belongs to one client at a time; whoever says KILL is answered, by a time
 //! limit at the latest.
 
-use crate::backend::kill_jobs::{Asker, KillAsk, KillEnd};
 use crate::backend::{Backend, Riding};
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::group::shared::Order;
 use crate::group::tasks::Task;
-use crate::kill_connection::{Around, Ended, KillConnection};
-use crate::kill_fate::Fate;
-use crate::kill_meaning::{Killer, Meant};
-use crate::shared::Order;
-use crate::tokens::{BackendId, ClientId, KillConnectionId};
+use crate::group::tokens::{BackendId, ClientId, KillConnectionId};
+use crate::statements::kill::connection::{Around, Ended, KillConnection};
+use crate::statements::kill::fate::Fate;
+use crate::statements::kill::jobs::{Asker, KillAsk, KillEnd};
+use crate::statements::kill::meaning::{Killer, Meant};
 use reactor::{Event, Net};
 use session::statement::Statement;
 use sql::kill::Kill;

@@ -1,7 +1,7 @@
 //! A look: all that has code, read from the server's `information_schema`.
 //!
 //! One plain blocking connection, on a thread of its own and never on a statement's path; when it
-//! looks, [`crate::operations::watch`] says.
+//! looks, [`crate::server::watch`] says.
 //!
 //! What the account may not see comes as NULL, and then counts as code that may do anything, or not
 //! at all; which, is said in one line. The server's own schemata are left out: what their functions
@@ -13,9 +13,9 @@
 
 use super::{Besides, Object};
 use crate::config::Settings;
-use crate::probe::{Connection, Fault, ProbeError};
-use crate::server::server_facts::ServerFacts;
-use crate::shared::Shared;
+use crate::group::shared::Shared;
+use crate::server::facts::ServerFacts;
+use crate::server::probe::{Connection, Fault, ProbeError};
 use session::text::Text;
 use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold_bare};
 use sql::lex::{Charset, LexMode, Server};

@@ -1,0 +1,400 @@
+//! The console's source: what the pool shows and does for administrators ([`console`]).
+//!
+//! The tables are in `tables.rs`, those that servers with a thread pool have in `servers.rs`. Sums
+//! come from what the groups publish; lists of clients and backends are asked of each group, in
+//! pages ([`crate::observe::listing`]).
+//!
+//! Invariant: a group answers within its turn and waits for nobody; one that does not answer within
+//! [`ANSWER_MAX`] is an error of the statement that asks.
+
+use crate::config::ConsoleSettings;
+use crate::config::reload;
+use crate::group::shared::{Order, Shared};
+use crate::observe::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
+use crate::observe::log::{Event, note};
+use crate::observe::metrics::{Board, Sample};
+use crate::statements::kill::jobs::KillEnd;
+use console::{Access, Account, Action, Listener, Refused, Row, Source, Table, Value};
+use reactor::address::listen_failure;
+use reactor::socket::{self, FileAccess};
+use reactor::{Address, Sender};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::raise;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+/// Tables in the order of the documentation.
+macro_rules! tables {
+    ($tables:ident $schema:expr; $(
+        $name:literal $help:literal $rows:expr => { $($column:literal $of:ident $says:literal,)* }
+    )*) => {
+        pub(crate) static $tables: &[Shown] = &[$(Shown {
+            table: Table {
+                schema: $schema,
+                name: $name,
+                help: $help,
+                columns: &[$(Column {
+                    name: $column,
+                    of: Type::$of,
+                    help: $says,
+                },)*],
+            },
+            rows: $rows,
+        },)*];
+    };
+}
+
+#[cfg(test)]
+mod page;
+mod servers;
+mod tables;
+
+/// A group that has not answered after this time is stuck.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 32;
+
+/// A table and where its rows come from.
+struct Shown {
+    table: Table,
+    rows: fn(&Console, &Sample<'_>) -> Result<Vec<Row>, String>,
+}
+
+/// All of them.
+static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| shown().map(|shown| shown.table).collect());
+
+fn shown() -> impl Iterator<Item = &'static Shown> {
+    let own = tables::TABLES.iter().chain(servers::STATUS);
+    own.chain(servers::TABLES).chain(servers::PERFORMANCE)
+}
+
+/// Source of the console's tables.
+pub(crate) struct Console {
+    shared: Arc<Shared>,
+    board: Arc<Board>,
+    groups: Vec<Sender<Order>>,
+    questions: Arc<Questions>,
+}
+
+/// Serves the console where the settings say.
+///
+/// # Errors
+/// A sentence with the setting, the address and the system's reason.
+pub(crate) fn serve(
+    settings: &ConsoleSettings,
+    access: FileAccess,
+    source: Arc<Console>,
+) -> Result<(), String> {
+    let address = &settings.listen;
+    let wrong = |error| format!("console.listen: {}", listen_failure(address, &error));
+    let (listener, place) = match address {
+        Address::Tcp(address) => {
+            let listener = TcpListener::bind(address).map_err(wrong)?;
+            let place = listener.local_addr().map_err(wrong)?.to_string();
+            (Listener::Tcp(listener), place)
+        }
+        Address::Unix(path) => {
+            let listener = socket::listen_unix(path, access, BACKLOG).map_err(wrong)?;
+            let listener = UnixListener::from(listener);
+            listener.set_nonblocking(false).map_err(wrong)?;
+            (Listener::Unix(listener), path.display().to_string())
+        }
+    };
+    let accounts = settings.accounts.iter().map(|account| Account {
+        name: account.name.clone(),
+        password: account.password.as_bytes().to_vec(),
+        access: match account.is_admin {
+            true => Access::Admin,
+            false => Access::Read,
+        },
+    });
+    console::serve(listener, accounts.collect(), source).map_err(wrong)?;
+    note(Event::Console, format_args!("console at {place}"));
+    Ok(())
+}
+
+/// A question that a group has not answered yet.
+struct Awaited<'c> {
+    group: usize,
+    ticket: u64,
+    answer: Receiver<Said>,
+    questions: &'c Questions,
+}
+
+impl Awaited<'_> {
+    fn wait(self) -> Result<Said, String> {
+        self.answer.recv_timeout(ANSWER_MAX).map_err(|_| {
+            let (group, seconds) = (self.group, ANSWER_MAX.as_secs());
+            format!(
+                "group {group} has not answered within {seconds} s (SHOW GROUPS says its state)"
+            )
+        })
+    }
+}
+
+/// Nobody waits any more: for an answer that has come this does nothing.
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.questions.forget(self.ticket);
+    }
+}
+
+impl Console {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        board: Arc<Board>,
+        groups: Vec<Sender<Order>>,
+        questions: Arc<Questions>,
+    ) -> Console {
+        Console {
+            shared,
+            board,
+            groups,
+            questions,
+        }
+    }
+
+    /// All figures of this moment.
+    pub(crate) fn sample(&self) -> Sample<'_> {
+        self.board.sample()
+    }
+
+    /// A table's rows, with the figures of this moment.
+    pub(crate) fn rows_of(&self, table: &Table, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+        match shown().find(|shown| shown.table == *table) {
+            Some(shown) => (shown.rows)(self, sample),
+            None => Err(format!("there is no table {}", table.name)),
+        }
+    }
+
+    /// Asks a group, and does not wait for it.
+    fn begin(&self, group: usize, what: Wanted) -> Result<Awaited<'_>, String> {
+        let Some(orders) = self.groups.get(group) else {
+            return Err(format!("there is no group {group}"));
+        };
+        let (ticket, answer) = self.questions.ticket();
+        orders.send(Order::Ask(Question { ticket, what }));
+        Ok(Awaited {
+            group,
+            ticket,
+            answer,
+            questions: &self.questions,
+        })
+    }
+
+    /// Asks one group.
+    fn ask(&self, group: usize, what: Wanted) -> Result<Said, String> {
+        self.begin(group, what)?.wait()
+    }
+
+    /// The server's errors by number, and how many have no place.
+    pub(crate) fn server_errors(&self) -> (BTreeMap<u32, u64>, u64) {
+        self.shared.errors.read()
+    }
+
+    /// Backends that there may be now.
+    pub(crate) fn backends_max(&self) -> usize {
+        self.shared.budget.total()
+    }
+
+    /// Facts about the pool, for its page.
+    pub(crate) fn facts(&self, sample: &Sample<'_>) -> serde_json::Value {
+        let server = &self.shared.server;
+        let uptime = reactor::utc_now().saturating_sub(sample.began());
+        serde_json::json!({
+            "address": self.shared.settings().backend.to_string(),
+            "flavour": flavour(&self.shared),
+            "version": server.version_shown(),
+            "unready": sample.unready(),
+            "paused": self.shared.paused.load(Relaxed),
+            "onramp": env!("CARGO_PKG_VERSION"),
+            "uptime_s": uptime.as_secs(),
+        })
+    }
+
+    /// All clients, group by group. The groups make their pages at the same time.
+    pub(crate) fn clients(&self) -> Result<Vec<ClientLine>, String> {
+        let mut lists: Vec<Vec<ClientLine>> = vec![Vec::new(); self.groups.len()];
+        let mut unread: Vec<usize> = (0..lists.len()).collect();
+        let mut count = 0;
+        while !unread.is_empty() && count <= console::ROWS_MAX {
+            let page = |group: &usize| {
+                let from = lists[*group].len();
+                self.begin(*group, Wanted::Clients { from })
+            };
+            let pages: Vec<Awaited<'_>> = unread.iter().map(page).collect::<Result<_, _>>()?;
+            unread.clear();
+            for page in pages {
+                let group = page.group;
+                if let Said::Clients(lines, is_last) = page.wait()? {
+                    count += lines.len();
+                    lists[group].extend(lines);
+                    unread.extend((!is_last).then_some(group));
+                }
+            }
+        }
+        Ok(lists.into_iter().flatten().collect())
+    }
+
+    fn backends(&self) -> Result<Vec<BackendLine>, String> {
+        let mut all = Vec::new();
+        for group in 0..self.groups.len() {
+            if let Said::Backends(lines) = self.ask(group, Wanted::Backends)? {
+                all.extend(lines);
+            }
+        }
+        Ok(all)
+    }
+
+    fn kill(&self, id: u64, query: bool) -> Result<String, Refused> {
+        let unknown = Refused::UnknownClient(id);
+        let Ok(id) = u32::try_from(id) else {
+            return Err(unknown);
+        };
+        let group = self.shared.group_of_client(id);
+        let said = self.ask(group, Wanted::Kill { id, query });
+        match said.map_err(Refused::Late)? {
+            Said::Killed(KillEnd::Done) if query => {
+                Ok(format!("the statement of client {id} is being ended"))
+            }
+            Said::Killed(KillEnd::Done) => Ok(format!("client {id} is closed")),
+            Said::Killed(KillEnd::Failed(why)) => Err(why.into()),
+            _ => Err(unknown),
+        }
+    }
+
+    fn carry_out(&self, action: &Action) -> Result<String, Refused> {
+        let done = match action {
+            Action::Pause => self.pause(true),
+            Action::Resume => self.pause(false),
+            Action::Drain | Action::Shutdown => Ok("the pool is ending".into()),
+            Action::Kill { id, query } => return self.kill(*id, *query),
+            Action::Reconnect => {
+                Order::Reconnect.tell_all(&self.groups);
+                Ok("connections to the server are replaced, each when its client has done".into())
+            }
+            Action::Reload => reload::reload(&self.shared),
+            Action::Set { name, value } => reload::set(&self.shared, name, value.as_deref()),
+        };
+        done.map_err(Refused::from)
+    }
+
+    /// Begins a pause, or ends it.
+    fn pause(&self, on: bool) -> Result<String, String> {
+        if self.shared.paused.swap(on, Relaxed) == on {
+            let state = if on { "already paused" } else { "not paused" };
+            return Err(format!("the pool is {state}"));
+        }
+        Order::Look.tell_all(&self.groups);
+        Ok(match on {
+            true => "paused: statements wait, except those of clients that hold a backend".into(),
+            false => "resumed".into(),
+        })
+    }
+}
+
+impl Source for Console {
+    fn tables(&self) -> &'static [Table] {
+        &TABLES
+    }
+
+    fn rows(&self, table: &Table) -> Result<Vec<Row>, String> {
+        self.rows_of(table, &self.sample())
+    }
+
+    fn variables(&self) -> Vec<(String, String)> {
+        servers::variables()
+    }
+
+    fn summary(&self) -> String {
+        servers::summary(self, &self.sample())
+    }
+
+    fn is_setting(&self, name: &str) -> bool {
+        let settings = self.shared.settings();
+        settings.shown.iter().any(|setting| setting.name == name)
+    }
+
+    fn act(&self, admin: &str, action: &Action) -> Result<String, Refused> {
+        let done = self.carry_out(action);
+        match &done {
+            Ok(_) => note(
+                Event::ConsoleCommand,
+                format_args!("'{admin}' has said {action}"),
+            ),
+            Err(why) => note(
+                Event::ConsoleCommand,
+                format_args!("'{admin}' has said {action}, which was refused: {why}"),
+            ),
+        }
+        done
+    }
+
+    fn has_answered(&self, action: &Action) {
+        // The main thread does what it does at these signals. Two of a kind would count as one, and
+        // the second one ends a drain.
+        let signals: &[i32] = match action {
+            Action::Drain => &[SIGTERM],
+            Action::Shutdown => &[SIGTERM, SIGINT],
+            _ => &[],
+        };
+        for signal in signals {
+            if let Err(error) = raise(*signal) {
+                note(
+                    Event::Failed,
+                    format_args!("{action}: cannot raise a signal: {error}"),
+                );
+            }
+        }
+    }
+
+    fn logged_in(&self, account: &str, peer: &str, accepted: bool) {
+        let (event, what) = match accepted {
+            true => (Event::ConsoleLogin, "has logged in"),
+            false => (Event::ConsoleDenied, "was denied"),
+        };
+        note(
+            event,
+            format_args!("'{account}' from {peer} {what} at the console"),
+        );
+    }
+}
+
+/// Name of the server's product.
+fn flavour(shared: &Shared) -> &'static str {
+    match shared.server.flavour.is_mysql() {
+        true => "mysql",
+        false => "mariadb",
+    }
+}
+
+/// A text.
+fn text(text: impl Into<Cow<'static, str>>) -> Value {
+    Value::Text(text.into())
+}
+
+/// A count.
+fn number(number: impl TryInto<i64>) -> Value {
+    number.try_into().map_or(Value::Null, Value::Integer)
+}
+
+/// True if something is so.
+fn flag(on: bool) -> Value {
+    number(i64::from(on))
+}
+
+/// Seconds, rounded to microseconds.
+fn seconds(seconds: f64) -> Value {
+    Value::Real((seconds * 1e6).round() / 1e6)
+}
+
+/// A value that may be missing.
+fn maybe<T>(value: Option<T>, shown: impl FnOnce(T) -> Value) -> Value {
+    value.map_or(Value::Null, shown)
+}

@@ -1,0 +1,139 @@
+//! docs/pool/console.md, made from the console's tables and compared with what is committed.
+//!
+//! `ONRAMP_WRITE=1 cargo test -p pool console_page` rewrites it.
+
+use super::shown;
+use crate::config::generated_page::check;
+use console::{DEFAULT_SCHEMA, OWN_TABLES, Table};
+
+const PAGE: &str = "docs/pool/console.md";
+const HEAD: &str = "\
+# Console
+
+<!-- Made from crates/pool/src/admin/console; do not edit.
+     ONRAMP_WRITE=1 cargo test -p pool console_page -->
+
+To see what a running pool does, and to give it commands, set up the console:
+
+```toml
+[console]
+listen = \"127.0.0.1:6032\"       # or the path of a Unix socket
+admin_user = \"admin\"
+admin_password_file = \"/etc/onramp/console.password\"
+reader_user = \"reader\"          # reads only
+reader_password_env = \"CONSOLE_READER_PASSWORD\"
+```
+
+and connect with any client of the MySQL protocol:
+
+```
+mysql -h 127.0.0.1 -P 6032 -u admin -p
+> SHOW CLIENTS WHERE state = 'waiting' ORDER BY state_seconds DESC LIMIT 10;
+> SELECT pinned_by, count(*) FROM clients WHERE pins IS NOT NULL GROUP BY 1 ORDER BY 2 DESC;
+> KILL 1073741831;
+```
+
+It has threads and accounts of its own, so it also answers when every statement waits, when the \
+server is
+down, and when `clients_max` is reached. Only passwords are protected
+(`caching_sha2_password` or `mysql_native_password`); everything else is in clear text, so let \
+it listen on
+the loopback address or a Unix socket.
+
+## Queries
+
+- `SHOW NAME` shows a [table](#tables). `LIKE 'pattern'` filters by the first column; `WHERE`, \
+`ORDER BY`
+  and `LIMIT` work as in a SELECT.
+- `SELECT` runs in SQLite, in [its SQL](https://www.sqlite.org/lang_select.html), read-only. \
+Text compares
+  without case.
+- `SHOW TABLES`, `DESCRIBE NAME`, `SHOW DATABASES` and `USE NAME` work. A SELECT finds every \
+table without
+  its schema.
+
+`clients` and `backends` are read from each group as the statement runs; a client that connects \
+or leaves
+meanwhile may be missing or appear twice. Other figures are up to half a second old.
+
+## Commands
+
+Commands need `admin_user` and are logged.
+
+| command | effect |
+|---|---|
+| `PAUSE` | statements of clients without a backend wait until `RESUME` or their `wait_ms_max`; \
+transactions and pinned clients go on, logins too. The server is at rest when `SHOW BACKENDS` \
+has none `running` or `held`. Ends with a drain, not with your connection |
+| `RESUME` | ends the pause |
+| `KILL [CONNECTION] ID` | closes a client and ends its statement |
+| `KILL QUERY ID` | ends its statement; the client gets error 1317 |
+| `RECONNECT` | replaces each connection to the server as soon as no client uses it |
+| `RELOAD` | [reads](signals-and-log.md#reload) settings and certificates again, and reports \
+which took effect and which need a restart |
+| `SET NAME = VALUE` | changes a setting until the next reload, if a reload can change it: `SET \
+backends_max = 40`, `SET statement_log = 'masked'`; lists are separated by commas |
+| `SET NAME = DEFAULT` | restores the value read last, or the default |
+| `DRAIN` | as SIGTERM: no new clients; running work ends, then the pool |
+| `SHUTDOWN` | ends the pool at once |
+
+`SET SESSION NAME` of a setting gets error 1229. Session variables that connectors set are \
+accepted and ignored.
+
+## Limits
+
+| limit | beyond it |
+|---|---|
+| 32 connections | the oldest that has not logged in is closed, else the oldest |
+| 200,000 rows in a table; 32 MiB in an answer, 128 MiB in all; 16 MiB in a value; 256 MiB for \
+the tables and sorts of all statements | error 1041; `SHOW GROUPS` still works |
+| 1 MiB in a statement | error 1153; closed |
+| 1,000 bytes in a pattern of LIKE or GLOB | error 1064 |
+| 10 s for a statement; 2 s for a group to answer | error 3024; `SHOW GROUPS` still works |
+| four statements at once, three of them of `reader_user` | the next waits 10 s, then error 3024 \
+|
+| 8 h idle; 10 s for a login or the rest of a command; 30 s for an answer | closed |
+
+A wrong password gets error 1045 after a second. Prepared statements of the binary protocol get \
+error 1295.
+
+## Tables
+";
+const OTHERS: &str = "
+## Tables of other thread pools
+
+Tools written for a server's thread pool find its tables under their names, with a backend in \
+place of a
+thread. Columns mean what the server's manual says, 0 or NULL where the pool has no such figure. \
+`DESCRIBE NAME`
+explains each. `SHOW STATUS` and `SHOW PROCESSLIST` show `status` and `PROCESSLIST`; the others \
+need a
+SELECT.
+
+| schema | table | a row |
+|---|---|---|
+";
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let tables = shown().map(|shown| &shown.table).chain(OWN_TABLES);
+    let (own, others): (Vec<&Table>, Vec<&Table>) =
+        tables.partition(|table| table.schema == DEFAULT_SCHEMA);
+    for table in own {
+        page += &format!("\n### {}\n\n{}\n\n", table.name, table.help);
+        for column in table.columns {
+            page += &format!("- `{}`: {}\n", column.name, column.help);
+        }
+    }
+    page += OTHERS;
+    for table in others {
+        let help = table.help.trim_end_matches('.');
+        page += &format!("| `{}` | `{}` | {help} |\n", table.schema, table.name);
+    }
+    page
+}
+
+#[test]
+fn the_console_page_is_what_the_tables_say() {
+    check(PAGE, "console_page", &page());
+}

@@ -1,0 +1,516 @@
+//! The console's own tables: each with its columns, what they say, and the function that makes its
+//! rows.
+//!
+//! docs/pool/console.md is made from them.
+
+use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
+use crate::config::{Origin, ShownSetting, User};
+use crate::group::shared::Shared;
+use crate::limits::memory::memory_of;
+use crate::observe::figures::digests::{Entry, Sums};
+use crate::observe::figures::{Stage, UserFigures};
+use crate::observe::metrics::{PointShown, Sample, points};
+use crate::scheduler::lane::LaneName;
+use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
+use measure::process;
+use std::sync::atomic::Ordering::Relaxed;
+
+tables! { TABLES DEFAULT_SCHEMA;
+    "clients" "A client." clients => {
+        "id" Integer "its CONNECTION_ID(), for KILL",
+        "user" Text "its user; NULL during the login",
+        "address" Text "its address",
+        "group_id" Integer "its group",
+        "state" Text "logging_in, idle, holding (between statements, with a backend), waiting, \
+                      running, killing, delayed (after a failed login) or leaving",
+        "state_seconds" Real "time in this state",
+        "lane" Text "the queue in which its statement waits",
+        "schema" Text "its default schema",
+        "thread" Integer "thread ID of its backend on the server",
+        "in_transaction" Integer "1 in a transaction",
+        "pins" Text "reasons for which it is pinned",
+        "pinned_seconds" Real "time since it was pinned",
+        "pinned_by" Text "beginning of the statement that pinned it, up to the first literal",
+        "unsent_bytes" Integer "bytes of its reply that it has not read",
+        "tls" Integer "1 under TLS",
+    }
+    "backends" "A connection to the server." backends => {
+        "thread" Integer "its thread ID on the server",
+        "account" Text "its account on the server",
+        "address" Text "the address that it is connected to",
+        "group_id" Integer "its group",
+        "state" Text "dialling (connecting), preparing (logging in), idle, running, or held (by a \
+                      client that runs nothing)",
+        "state_seconds" Real "time in this state",
+        "age_seconds" Real "time since it was opened",
+        "client" Integer "the client that uses it",
+        "in_transaction" Integer "1 in a transaction",
+        "in_flight" Integer "commands without a complete reply",
+        "prepared" Integer "prepared statements on it",
+    }
+    "servers" "The server." servers => {
+        "address" Text "its address in the settings",
+        "flavour" Text "mariadb or mysql",
+        "version" Text "its version at the pool's start",
+        "up" Integer "1 if it can be reached",
+        "down_seconds" Real "length of the present outage",
+        "outages" Integer "outages that have ended",
+        "paused" Integer "1 between PAUSE and RESUME",
+        "backends" Integer "connections of the pool to it",
+        "backends_max" Integer "the most that the pool opens now",
+    }
+    "groups" "A group: a thread with its own clients and backends." groups => {
+        "group_id" Integer "its number",
+        "clients" Integer "its clients",
+        "running" Integer "clients whose statement runs",
+        "waiting" Integer "statements and logins that wait",
+        "pinned" Integer "pinned clients",
+        "backends" Integer "its connections to the server",
+        "backends_idle" Integer "idle ones among them",
+        "statements" Integer "statements served",
+        "turn_p99_seconds" Real "99th percentile of a turn's length",
+        "age_seconds" Real "age of these figures; over 0.5 the group is late",
+    }
+    "lanes" "A queue, over all groups." lanes => {
+        "lane" Text "login, high, low, or held (clients that have a backend)",
+        "waited" Integer "statements and logins that had to wait there",
+        "mean_seconds" Real "mean wait",
+        "p50_seconds" Real "median",
+        "p95_seconds" Real "95th percentile",
+        "p99_seconds" Real "99th percentile",
+    }
+    "pins" "A reason for pins." pins => {
+        "reason" Text "its name, as in docs/pool/pins.md",
+        "clients" Integer "clients pinned for it now",
+        "total" Integer "times that a client was pinned for it",
+    }
+    "users" "A user of the settings. With more than 50 users, those after the 50th have NULL from \
+             `statements` on." users => {
+        "user" Text "its name",
+        "clients" Integer "its clients",
+        "clients_max" Integer "its limit on clients",
+        "statements" Integer "statements answered",
+        "errors" Integer "statements that ended with an error of the server",
+        "wait_mean_seconds" Real "mean time from a statement's arrival until it was sent",
+        "wait_p99_seconds" Real "99th percentile of that time",
+        "service_mean_seconds" Real "mean time from sending until the reply was complete",
+        "service_p99_seconds" Real "99th percentile of that time",
+    }
+    "statements" "Statements of one digest; `digests_max` limits their number." statements => {
+        "digest" Text "number of the text without its values; NULL: all others together",
+        "statement" Text "the text without its values, 512 bytes at most",
+        "count" Integer "statements answered",
+        "errors" Integer "statements that ended with an error of the server",
+        "rows" Integer "rows in their replies",
+        "wait_seconds" Real "total time from their arrival until they were sent",
+        "service_seconds" Real "total time from sending until their replies were complete",
+        "service_mean_seconds" Real "mean of that time",
+        "service_max_seconds" Real "longest of that time",
+        "seen_seconds" Real "time since the last one",
+    }
+    "config" "A setting." config => {
+        "name" Text "its name",
+        "value" Text "its value in force; *** for a password",
+        "default" Text "its default",
+        "place" Text "where it was set, and the server's variable that lowers it; NULL: default",
+        "reload" Integer "1: RELOAD applies another value; 0: a restart is needed",
+    }
+    "stats" "A metric, as in /metrics." stats => {
+        "name" Text "its name, as in docs/pool/metrics.md",
+        "labels" Text "its labels",
+        "value" Real "its value; of a histogram the mean in seconds",
+        "count" Integer "observations of a histogram",
+        "p99" Real "99th percentile of a histogram",
+    }
+    "memory" "A use of memory." memory => {
+        "what" Text "what the memory is for",
+        "bytes" Integer "bytes in use",
+        "bytes_max" Integer "its limit; NULL: part of the limit above",
+    }
+    "errors" "An error that clients got." errors => {
+        "source" Text "server: passed on; pool: made by the pool",
+        "error" Text "the server's number, or the pool's reason",
+        "count" Integer "times",
+    }
+    "version" "The program." version => {
+        "name" Text "onramp",
+        "version" Text "its version",
+        "started" Real "start of service, in seconds since 1970",
+    }
+}
+
+fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let row = |client: crate::observe::listing::ClientLine| {
+        let pins = (!client.pins.is_empty()).then(|| client.pins.join(", "));
+        vec![
+            number(client.id),
+            maybe(client.user, text),
+            text(client.address.to_string()),
+            number(client.group),
+            text(client.state),
+            seconds(client.state_seconds),
+            maybe(client.lane, text),
+            maybe(client.schema, text),
+            maybe(client.thread, number),
+            flag(client.in_transaction),
+            maybe(pins, text),
+            maybe(client.pinned_seconds, seconds),
+            maybe(client.pinned_by, text),
+            number(client.unsent_bytes),
+            flag(client.is_tls),
+        ]
+    };
+    Ok(console.clients()?.into_iter().map(row).collect())
+}
+
+fn backends(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let row = |backend: crate::observe::listing::BackendLine| {
+        vec![
+            number(backend.thread),
+            text(backend.account),
+            text(backend.address),
+            number(backend.group),
+            text(backend.state),
+            seconds(backend.state_seconds),
+            seconds(backend.age_seconds),
+            maybe(backend.client, number),
+            flag(backend.in_transaction),
+            number(backend.in_flight),
+            number(backend.prepared),
+        ]
+    };
+    Ok(console.backends()?.into_iter().map(row).collect())
+}
+
+fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let shared = &console.shared;
+    let since = shared.upstream.failing_since();
+    let down = since.map(|since| reactor::Time::now().since(since).as_secs_f64());
+    let backends = sample
+        .pool
+        .as_ref()
+        .map(|pool| pool.total.census.backends());
+    Ok(vec![vec![
+        text(shared.settings().backend.to_string()),
+        text(flavour(shared)),
+        text(shared.server.version_shown().to_owned()),
+        flag(since.is_none()),
+        maybe(down, seconds),
+        number(shared.upstream.returns()),
+        flag(shared.paused.load(Relaxed)),
+        maybe(backends, number),
+        number(shared.budget.total()),
+    ]])
+}
+
+fn groups(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let views = sample
+        .pool
+        .iter()
+        .flat_map(|pool| pool.groups().iter().enumerate());
+    let row = |(group, view): (usize, &std::sync::Arc<crate::observe::figures::GroupView>)| {
+        vec![
+            number(group),
+            number(view.census.clients),
+            number(view.stages[Stage::Running as usize]),
+            number(view.census.waiting),
+            number(view.census.pinned),
+            number(view.census.backends()),
+            number(view.census.backends_idle),
+            number(view.census.counts.statements),
+            seconds(view.turns.lengths.percentile(99.0).as_secs_f64()),
+            seconds(reactor::Time::now().since(view.at).as_secs_f64()),
+        ]
+    };
+    Ok(views.map(row).collect())
+}
+
+fn lanes(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let Some(pool) = &sample.pool else {
+        return Ok(Vec::new());
+    };
+    let row = |lane: LaneName| {
+        let name = if lane == LaneName::Held {
+            "held"
+        } else {
+            lane.name()
+        };
+        let times = pool.total.figures.lane(lane);
+        let at = |percent| seconds(times.percentile(percent).as_secs_f64());
+        vec![
+            text(name),
+            number(times.count()),
+            seconds(times.mean().as_secs_f64()),
+            at(50.0),
+            at(95.0),
+            at(99.0),
+        ]
+    };
+    Ok(LaneName::ALL.into_iter().map(row).collect())
+}
+
+fn pins(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let Some(pool) = &sample.pool else {
+        return Ok(Vec::new());
+    };
+    let row = |(reason, total): (&&'static str, &u64)| {
+        let now = pool.total.pinned.get(*reason).copied().unwrap_or(0);
+        vec![text(*reason), number(now), number(*total)]
+    };
+    Ok(pool.total.census.counts.pins.iter().map(row).collect())
+}
+
+fn users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let figures = sample
+        .pool
+        .iter()
+        .flat_map(|pool| pool.total.figures.users());
+    let mut figures: Vec<_> = figures.map(Some).collect();
+    let settings = &console.shared.settings();
+    if settings.users.len() >= figures.len()
+        && settings.users.len() > crate::observe::figures::USERS_MAX
+    {
+        // The last place is that of all others together.
+        figures.pop();
+    }
+    let of_all = figures.into_iter().chain(std::iter::repeat(None));
+    let users = settings.users.iter().zip(of_all);
+    // Who was removed is shown as long as clients of that name are here.
+    let is_here = |user: &User| user.usage.clients.load(Relaxed) > 0;
+    let users = users.filter(|(user, _)| user.origin != Origin::Removed || is_here(user));
+    let row = |(user, figures): (&User, Option<&UserFigures>)| {
+        let mut row = vec![
+            text(user.name.clone()),
+            number(user.usage.clients.load(Relaxed)),
+            maybe(user.limits.clients_max, number),
+            maybe(figures.map(|of| of.service.count()), number),
+            maybe(figures.map(|of| of.errors), number),
+        ];
+        for times in [figures.map(|of| &of.wait), figures.map(|of| &of.service)] {
+            row.push(maybe(times, |times| seconds(times.mean().as_secs_f64())));
+            row.push(maybe(times, |times| {
+                seconds(times.percentile(99.0).as_secs_f64())
+            }));
+        }
+        row
+    };
+    Ok(users.map(row).collect())
+}
+
+fn statements(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let Some(pool) = &sample.pool else {
+        return Ok(Vec::new());
+    };
+    let digests = &pool.total.figures.digests;
+    let row = |digest: Option<u64>, entry: Option<&Entry>, sums: &Sums| {
+        let mean = sums.service.as_secs_f64() / sums.count.max(1) as f64;
+        vec![
+            maybe(digest, |digest| text(format!("{digest:016x}"))),
+            maybe(entry, |entry| text(entry.text.to_string())),
+            number(sums.count),
+            number(sums.errors),
+            number(sums.rows),
+            seconds(sums.wait.as_secs_f64()),
+            seconds(sums.service.as_secs_f64()),
+            seconds(mean),
+            seconds(sums.service_max.as_secs_f64()),
+            maybe(entry, |entry| {
+                seconds(reactor::Time::now().since(entry.last).as_secs_f64())
+            }),
+        ]
+    };
+    let list = digests.list().into_iter();
+    let mut rows: Vec<Row> = list
+        .map(|(digest, entry)| row(Some(digest), Some(entry), &entry.sums))
+        .collect();
+    if *digests.others() != Sums::default() {
+        rows.push(row(None, None, digests.others()));
+    }
+    Ok(rows)
+}
+
+/// The value in force of a setting that the pool works out where none is written, or where the
+/// server takes less.
+fn worked_out(shared: &Shared, name: &str) -> Option<String> {
+    let settings = shared.settings();
+    Some(match name {
+        "backends_max" => shared.backends_max(&settings).to_string(),
+        "prepared_max" => shared.prepared_max(&settings).to_string(),
+        "groups" => shared.groups.to_string(),
+        "memory_bytes_max" => memory_of(settings.memory_bytes_max).to_string(),
+        "input_bytes_max" => shared.input.max.to_string(),
+        "spool_bytes_max" => settings.spool_bytes_max.to_string(),
+        "tls.mode" => match &settings.tls {
+            None => "off",
+            Some(tls) if tls.required => "required",
+            Some(_) => "optional",
+        }
+        .to_owned(),
+        "backend.monitor_user" => settings.monitor_account().0,
+        _ => return None,
+    })
+}
+
+/// Source of the value in force; `None`: it is the default.
+fn place_of(shared: &Shared, setting: &ShownSetting) -> Option<String> {
+    let settings = shared.settings();
+    let (wished, now, variable) = match setting.name.as_str() {
+        "backends_max" => (
+            settings.backends_max,
+            shared.backends_max(&settings),
+            "max_connections",
+        ),
+        "prepared_max" => (
+            settings.prepared_max,
+            shared.prepared_max(&settings),
+            "max_prepared_stmt_count",
+        ),
+        _ => return setting.place.clone(),
+    };
+    if now == wished {
+        return setting.place.clone();
+    }
+    let place = setting.place.as_deref().unwrap_or("default");
+    Some(format!(
+        "{place}, lowered from {wished} by the server's {variable}"
+    ))
+}
+
+fn config(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let shared = &console.shared;
+    let row = |setting: &ShownSetting| {
+        let worked_out = worked_out(shared, &setting.name);
+        vec![
+            text(setting.name.clone()),
+            text(worked_out.unwrap_or_else(|| setting.value.clone())),
+            text(setting.default.clone()),
+            maybe(place_of(shared, setting), text),
+            flag(!setting.is_fixed),
+        ]
+    };
+    Ok(shared.settings().shown.iter().map(row).collect())
+}
+
+fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let row = |point: PointShown| {
+        vec![
+            text(point.name),
+            text(point.labels),
+            Value::Real(point.value),
+            maybe(point.count, number),
+            maybe(point.p99, |time| seconds(time.as_secs_f64())),
+        ]
+    };
+    Ok(points(sample).into_iter().map(row).collect())
+}
+
+fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let shared = &console.shared;
+    let own = process::own().map_err(|error| error.to_string())?;
+    let process = memory_of(shared.settings().memory_bytes_max);
+    let mut rows = vec![vec![
+        text("process (resident)"),
+        number(own.rss_bytes),
+        number(process),
+    ]];
+    if let Some(pool) = &sample.pool {
+        let census = &pool.total.census;
+        let none = || Value::Null;
+        rows.extend([
+            vec![
+                text("clients, all together"),
+                number(census.memory_bytes),
+                number(shared.memory.max()),
+            ],
+            vec![
+                text("incomplete and waiting commands"),
+                number(census.input_bytes),
+                none(),
+            ],
+            vec![
+                text("user variables"),
+                number(census.variables_bytes),
+                none(),
+            ],
+            vec![
+                text("replies in the spool (a file)"),
+                number(census.spooled_bytes),
+                number(shared.settings().spool_bytes_max),
+            ],
+        ]);
+    }
+    Ok(rows)
+}
+
+fn errors(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let (numbers, others) = console.shared.errors.read();
+    let of_server = |error: String, count: u64| vec![text("server"), text(error), number(count)];
+    let mut rows: Vec<Row> = numbers
+        .into_iter()
+        .map(|(error, count)| of_server(error.to_string(), count))
+        .collect();
+    if others > 0 {
+        rows.push(of_server("other".into(), others));
+    }
+    let refusals = sample
+        .pool
+        .iter()
+        .flat_map(|pool| &pool.total.census.counts.refusals);
+    rows.extend(refusals.map(|(reason, count)| vec![text("pool"), text(*reason), number(*count)]));
+    Ok(rows)
+}
+
+fn version(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    Ok(vec![vec![
+        text("onramp"),
+        text(env!("CARGO_PKG_VERSION")),
+        seconds(sample.began().as_secs_f64()),
+    ]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::scripted;
+    use std::sync::atomic::Ordering::Release;
+
+    /// Value and place, as they are shown.
+    fn shown(shared: &Shared, name: &str) -> (String, Option<String>) {
+        let settings = shared.settings();
+        let setting = settings.shown.iter().find(|one| one.name == name).unwrap();
+        let value = worked_out(shared, name).unwrap_or_else(|| setting.value.clone());
+        (value, place_of(shared, setting))
+    }
+
+    #[test]
+    fn what_the_server_does_not_take_is_not_in_force() {
+        // One group, which has two connections beside its backends; two are for administrators.
+        let shared = scripted::shared("backends_max = 20");
+        let (value, place) = shown(&shared, "backends_max");
+        let place = place.unwrap();
+        assert_eq!(value, "20");
+        let lowered = format!("{place}, lowered from 20 by the server's max_connections");
+        for (connections, value, is_lowered) in [
+            (15, "10", true),
+            (24, "19", true),
+            (25, "20", false),
+            (0, "1", true),
+            (500, "20", false),
+        ] {
+            shared.fit_backends(connections);
+            let expected = if is_lowered { &lowered } else { &place };
+            let expected = (value.to_owned(), Some(expected.clone()));
+            assert_eq!(shown(&shared, "backends_max"), expected, "{connections}");
+        }
+        let (all, place) = shown(&shared, "prepared_max");
+        assert_eq!(place, None);
+        let all: usize = all.parse().unwrap();
+        let lowered =
+            format!("default, lowered from {all} by the server's max_prepared_stmt_count");
+        for (taken, value, place) in [(16, 12, Some(&lowered)), (2 * all, all, None)] {
+            shared.prepared_taken.store(taken, Release);
+            let expected = (value.to_string(), place.cloned());
+            assert_eq!(shown(&shared, "prepared_max"), expected, "{taken}");
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! A fresh backend, between its login and its first client.
+//!
+//! The problem: a session must be known before anything of a client's runs in it. The mechanism:
+//! after the server's OK the trackers are switched on and the session is read, in one write: its
+//! character sets, whether it commits by itself, its role, and with `init_connect` all of its
+//! variables. [`Openings`] writes the questions and takes the answers; what becomes of the backend,
+//! it says ([`Opened`]).
+//!
+//! Invariant: what began under other global values than those known now serves nobody.
+
+use crate::auth::account::Counted;
+use crate::backend::dial::{ROLE, put_preparation};
+use crate::backend::pools::{BackendPools, DialEnd};
+use crate::backend::{Backend, BackendState, InFlight, Purpose};
+use crate::group::shared::Shared;
+use crate::group::tokens::BackendId;
+use crate::server::rows::row_of;
+use reactor::{Slots, Time};
+use session::begun::Begun;
+use session::reply_summary::ReplySummary;
+use session::roles::{NONE, argument_of, has_roles};
+use session::state::{CHARSET_VARIABLES, Interner, Session};
+use session::text::Text;
+use session::user_variables::results_collation;
+use wire::command::ReplyShape;
+
+/// Errors that say nothing against the account: a shutdown, a KILL.
+const PASSING: [u16; 3] = [1053, 1317, 1927];
+
+/// Fate of a backend when it has answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// More is to come.
+    Waits,
+    /// It is idle, and can serve.
+    Idle,
+    /// It cannot be used, for this reason.
+    Failed(String, DialEnd),
+    /// It may have begun under other values than those of now: it is closed.
+    Outdated,
+    /// It is in a state that there is not.
+    Astray,
+}
+
+/// The backends of a group, and what sessions are made of.
+pub(crate) struct Openings<'a, S> {
+    pub(crate) backends: &'a mut Slots<Backend<S>, BackendId>,
+    pub(crate) pools: &'a mut BackendPools,
+    pub(crate) sessions: &'a mut Interner,
+    /// Global defaults that sessions begin with now.
+    pub(crate) begun: &'a Begun,
+    pub(crate) shared: &'a Shared,
+    pub(crate) now: Time,
+}
+
+impl<S> Openings<'_, S> {
+    /// A backend is logged in: what switches on its trackers and asks what a fresh session looks
+    /// like. `None`: it is in a state that there is not.
+    pub(crate) fn logged_in(&mut self, key: BackendId) -> Option<Vec<u8>> {
+        let backend = self.backends.get_mut(key)?;
+        let is_of_server = self.pools.counted_in(backend.pool).is_some();
+        let dial = backend.dial.take();
+        backend.thread = dial.and_then(|dial| dial.thread).unwrap_or(0);
+        self.shared.note_thread(backend.thread);
+        if !backend.change_state(BackendState::Preparing, self.now) {
+            return None;
+        }
+        for fresh in [false, true] {
+            let command = InFlight::own(None, Purpose::Prepare(fresh), ReplyShape::Results);
+            backend.expect(command);
+        }
+        let mut out = Vec::new();
+        let mut more = String::new();
+        if has_roles(self.shared.server.flavour) {
+            more.push_str(ROLE);
+        }
+        if is_of_server {
+            more.push_str(",CURRENT_USER()");
+        }
+        if !self.begun.init_connect().is_empty() {
+            more.push(',');
+            more.push_str(&self.begun.question());
+        }
+        put_preparation(&mut out, backend.form, &more);
+        Some(out)
+    }
+
+    /// A backend has answered one of the two; `fresh`: what its session looks like.
+    pub(crate) fn answered(
+        &mut self,
+        key: BackendId,
+        fresh: bool,
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) -> Opened {
+        if let Some((code, text)) = &summary.error {
+            let why = format!("the server refused to switch on its trackers: {code} {text}");
+            let end = match PASSING.contains(code) {
+                true => DialEnd::Answered,
+                false => DialEnd::Account,
+            };
+            return Opened::Failed(why, end);
+        }
+        if !fresh {
+            return Opened::Waits;
+        }
+        let server = &self.shared.server;
+        let Some((fresh, more)) = FreshSession::read(collected) else {
+            let why = "the server did not say what its session is like";
+            return Opened::Failed(why.into(), DialEnd::Answered);
+        };
+        let mut more = more.into_iter().peekable();
+        let role = more.next_if(|_| has_roles(server.flavour));
+        let role = role.and_then(|role| argument_of(&role, server.flavour));
+        let pool = self.backends.get(key).map(|backend| backend.pool);
+        let account = pool.and_then(|pool| self.pools.counted_in(pool));
+        let current = more.next_if(|_| account.is_some());
+        if let (Some(account), Some(current)) = (account, current)
+            && *current != *format!("{}@{}", account.user, account.host).as_bytes()
+        {
+            return Opened::Failed(other_account(&account, &current), DialEnd::Account);
+        }
+        let values = more.next();
+        let Some(backend) = self.backends.get_mut(key) else {
+            return Opened::Waits;
+        };
+        if backend.session.begun != *self.begun {
+            return Opened::Outdated;
+        }
+        let pool = &mut self.pools.pools[backend.pool];
+        let mut session = Session::at_login(b"", true, &fresh.charsets, self.begun);
+        session.begin_interactive(pool.key.capabilities);
+        let results = results_collation(collected, pool.key.extended, &session);
+        session.results_collation = server.results_in(results);
+        pool.note_begins(&mut session, values.as_ref(), server);
+        fresh.note_autocommit(&mut session);
+        backend.session = self.sessions.intern(session);
+        backend.session.accepted.note(backend.epoch);
+        backend.login_role.clone_from(&role);
+        pool.login_has_role = Some(role.as_deref() != Some(NONE));
+        if !backend.change_state(BackendState::Idle, self.now) {
+            return Opened::Astray;
+        }
+        pool.dial_succeeded(self.now);
+        self.pools.dial_ends(backend.pool);
+        self.pools.pools[backend.pool].slots.opened(self.now);
+        self.shared.upstream.reached(&backend.at, self.now);
+        Opened::Idle
+    }
+}
+
+/// Report of a session that has just begun ([`crate::backend::dial::FRESH`]).
+pub(crate) struct FreshSession {
+    /// In the order of [`session::state::CHARSET_VARIABLES`].
+    pub(crate) charsets: [Text; 4],
+    commits: bool,
+}
+
+impl FreshSession {
+    /// Reads it, and gives what was asked besides.
+    pub(crate) fn read(collected: &[u8]) -> Option<(FreshSession, Vec<Text>)> {
+        let mut row = row_of(collected)?;
+        let more = row.split_off((CHARSET_VARIABLES.len() + 1).min(row.len()));
+        let [client, connection, results, collation, autocommit] = row.try_into().ok()?;
+        let fresh = FreshSession {
+            charsets: [client, connection, results, collation],
+            commits: *autocommit != *b"0",
+        };
+        Some((fresh, more))
+    }
+
+    /// Notes whether it commits by itself: the global value may have changed since the last look.
+    /// Where it does not, nothing would end the transaction of a client that commits by itself.
+    pub(crate) fn note_autocommit(&self, session: &mut Session) {
+        if self.commits != session.commits() {
+            session.put(b"autocommit", if self.commits { b"ON" } else { b"OFF" });
+        }
+    }
+}
+
+/// The server lets the pool in as another account than the one that the client has proven: with
+/// other privileges, perhaps.
+fn other_account(account: &Counted, current: &[u8]) -> String {
+    let Counted { user, host, .. } = account;
+    format!(
+        "the client has proven to be '{user}'@'{host}', and from the pool's host the server takes \
+         that name for '{}'; have one account for both hosts, such as '{user}'@'%', or list the \
+         user in the pool's file",
+        String::from_utf8_lossy(current)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Endpoint;
+    use crate::backend::pools::PoolKey;
+    use crate::group::scripted::shared;
+    use reactor::Address;
+    use std::sync::Arc;
+
+    const NOW: Time = Time(1_000_000_000);
+
+    struct Bench {
+        backends: Slots<Backend<()>, BackendId>,
+        pools: BackendPools,
+        sessions: Interner,
+        begun: Begun,
+        shared: Shared,
+        key: BackendId,
+    }
+
+    impl Bench {
+        /// A backend that is being dialled for a pool of a user of the settings.
+        fn new() -> Bench {
+            let (mut backends, mut pools) = (Slots::default(), BackendPools::default());
+            let pool = pools.add(PoolKey::of_user("app"), |_| true);
+            pools.dial_begins(pool);
+            let mut sessions = Interner::default();
+            let session = sessions.intern(Session::not_known(&Begun::default()));
+            let to = Endpoint::new((), Arc::new(Address::Unix("/s".into())), pool);
+            let key = backends.insert(Backend::dialling(to, NOW, session, None));
+            Bench {
+                backends,
+                pools,
+                sessions,
+                begun: Begun::default(),
+                shared: shared(""),
+                key,
+            }
+        }
+
+        fn openings(&mut self) -> Openings<'_, ()> {
+            Openings {
+                backends: &mut self.backends,
+                pools: &mut self.pools,
+                sessions: &mut self.sessions,
+                begun: &self.begun,
+                shared: &self.shared,
+                now: NOW,
+            }
+        }
+
+        /// The backend answers what its session looks like with a row of these values.
+        fn answers(&mut self, row: &[&str]) -> Opened {
+            let (key, summary) = (self.key, ReplySummary::default());
+            let row = row_in_packets(row);
+            self.openings().answered(key, true, &summary, &row)
+        }
+    }
+
+    /// The packets of a result of one row, whose columns have no descriptions worth a look.
+    fn row_in_packets(row: &[&str]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut seq = 0;
+        let mut put = |payload: &[u8]| {
+            seq += 1;
+            out.extend_from_slice(&[u8::try_from(payload.len()).unwrap(), 0, 0, seq]);
+            out.extend_from_slice(payload);
+        };
+        put(&[u8::try_from(row.len()).unwrap()]);
+        for _ in row {
+            let mut column = b"\x03def\0\0\0\0\0\x0c".to_vec();
+            column.extend_from_slice(&[33, 0, 0, 0, 0, 0, 0xfd, 0, 0, 0, 0, 0]);
+            put(&column);
+        }
+        let texts = row.iter().flat_map(|text| {
+            let len = u8::try_from(text.len()).unwrap();
+            std::iter::once(len).chain(text.bytes())
+        });
+        put(&texts.collect::<Vec<u8>>());
+        put(b"\xfe\0\0\x02\0\0\0");
+        out
+    }
+
+    #[test]
+    fn a_backend_is_read_before_it_serves() {
+        let mut bench = Bench::new();
+        let key = bench.key;
+        let out = bench.openings().logged_in(key).unwrap();
+        assert!(String::from_utf8_lossy(&out).contains("@@character_set_client"));
+        let backend = bench.backends.get(key).unwrap();
+        assert_eq!(backend.state(), BackendState::Preparing);
+        assert_eq!(backend.flight().len(), 2);
+        let summary = ReplySummary::default();
+        let first = bench.openings().answered(key, false, &summary, b"");
+        assert_eq!(first, Opened::Waits);
+        let row = [
+            "latin1",
+            "latin1",
+            "latin1",
+            "latin1_swedish_ci",
+            "1",
+            "NONE",
+        ];
+        assert_eq!(bench.answers(&row), Opened::Idle);
+        let backend = bench.backends.get(key).unwrap();
+        assert_eq!(backend.state(), BackendState::Idle);
+        let charset = backend.session.variable(b"character_set_client");
+        assert_eq!(charset, Some(&b"latin1"[..]));
+        assert_eq!(bench.pools.pools[0].dialling, 0);
+    }
+
+    #[test]
+    fn one_that_began_without_autocommit_is_known_to_have() {
+        for (value, commits) in [("1", true), ("0", false)] {
+            let mut bench = Bench::new();
+            let key = bench.key;
+            let out = bench.openings().logged_in(key).unwrap();
+            assert!(String::from_utf8_lossy(&out).contains("@@autocommit"));
+            let charsets = ["latin1", "latin1", "latin1", "latin1_swedish_ci"];
+            let row = [&charsets[..], &[value, "NONE"]].concat();
+            assert_eq!(bench.answers(&row), Opened::Idle);
+            let backend = bench.backends.get(key).unwrap();
+            assert_eq!(backend.session.commits(), commits);
+        }
+    }
+
+    #[test]
+    fn one_that_began_under_other_values_serves_nobody() {
+        let mut bench = Bench::new();
+        let key = bench.key;
+        bench.openings().logged_in(key).unwrap();
+        bench.begun = Begun::default()
+            .with(Vec::new(), b"SET @a=1"[..].into())
+            .unwrap();
+        let row = [
+            "latin1",
+            "latin1",
+            "latin1",
+            "latin1_swedish_ci",
+            "1",
+            "NONE",
+        ];
+        assert_eq!(bench.answers(&row), Opened::Outdated);
+        let backend = bench.backends.get(key).unwrap();
+        assert_eq!(backend.state(), BackendState::Preparing);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_session() {
+        let mut bench = Bench::new();
+        let key = bench.key;
+        bench.openings().logged_in(key).unwrap();
+        let end = bench.answers(&["latin1"]);
+        assert!(
+            matches!(end, Opened::Failed(_, DialEnd::Answered)),
+            "{end:?}"
+        );
+        let refused = ReplySummary {
+            error: Some((1227, "no".into())),
+            ..ReplySummary::default()
+        };
+        let end = bench.openings().answered(key, false, &refused, b"");
+        assert!(
+            matches!(end, Opened::Failed(_, DialEnd::Account)),
+            "{end:?}"
+        );
+    }
+}

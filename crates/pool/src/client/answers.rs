@@ -1,0 +1,429 @@
+//! Answers of the pool's own: OKs, errors, and rows that were kept.
+//!
+//! A client takes them for its server's, so they have the form that it negotiated, count as the
+//! last statement's where a server's would, and stand in the logs of statements. What they are
+//! made into is sent by [`crate::client::output`].
+//!
+//! Invariant: an error of the pool's own leaves no count of rows, and is counted by its reason if
+//! it is a refusal.
+
+use crate::backend::Backend;
+use crate::backend::pools::BackendPools;
+use crate::backend::relay::{Adjustments, Middle, Relay, Shape};
+use crate::client::output::ToClient;
+use crate::client::{Handled, Proof};
+use crate::config::Settings;
+use crate::errors::reasons::{Refusal, Unprepared};
+use crate::group::tokens::{BackendId, ClientId};
+use crate::observe::figures::counts::Counts;
+use crate::observe::figures::digests::Digests;
+use crate::observe::statement_logs::{Logging, StatementLogs};
+use crate::pair::trackers::wanted_by;
+use crate::pair::view::ClientView;
+use crate::statements::kill::jobs::KillEnd;
+use crate::statements::own_ok::{OwnOk, Unreadable};
+use reactor::{Net, Slots};
+use session::last_statement::{COUNTS, RowCount};
+use sql::lex::Server;
+use wire::auth::Plugin;
+use wire::capabilities as cap;
+use wire::checked::CheckedReply;
+use wire::command::ReplyShape;
+use wire::errors::{self, ErrorCode};
+use wire::handshake::{Greeting, nonce_of_connection};
+use wire::reply::put_err;
+use wire::status;
+use wire::track::Bound;
+
+/// Parts that answers are made of, and the clients that they go to.
+pub(crate) struct Answers<'a, N: Net> {
+    pub(crate) to: ToClient<'a, N>,
+    pub(crate) settings: &'a Settings,
+    pub(crate) backends: &'a Slots<Backend<N::Sock>, BackendId>,
+    pub(crate) pools: &'a BackendPools,
+    pub(crate) digests: &'a Digests,
+    pub(crate) logs: &'a mut StatementLogs,
+    pub(crate) counts: &'a mut Counts,
+    /// Long data that waits for its execution.
+    pub(crate) long_data: &'a mut usize,
+    /// Lent for the answer.
+    pub(crate) lent: &'a mut Vec<u8>,
+}
+
+impl<N: Net> Answers<'_, N> {
+    /// Status flags that this client is shown.
+    fn status(&self, key: ClientId) -> u16 {
+        let view = ClientView::of(key, self.to.clients, self.backends);
+        view.map_or(0, |view| view.status(self.to.shared.server.flavour))
+    }
+
+    /// An OK.
+    pub(crate) fn ok(&mut self, key: ClientId, ok: &OwnOk<'_>) {
+        let status = self.status(key);
+        let Some(client) = self.to.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(self.lent);
+        out.clear();
+        match client.put_ok(&mut out, ok, status, &self.to.shared.server) {
+            Ok(()) => self.to.send(key, &out),
+            Err(Unreadable) => self.to.clients.close_later(key),
+        }
+        *self.lent = out;
+    }
+
+    /// An error, as the answer to the client's command.
+    pub(crate) fn error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
+        let mut logging = Logging {
+            net: &*self.to.net,
+            shared: self.to.shared,
+            settings: self.settings,
+            clients: &*self.to.clients,
+            backends: self.backends,
+            pools: self.pools,
+            digests: self.digests,
+            logs: &mut *self.logs,
+        };
+        logging.own_error(key, code.code);
+        let Some(client) = self.to.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(self.lent);
+        out.clear();
+        put_err(&mut out, client.seq, code, text);
+        client.last.failed_by_pool();
+        self.to.send(key, &out);
+        *self.lent = out;
+    }
+
+    /// The error for a refusal, as the answer to the client's command.
+    pub(crate) fn refuse(&mut self, key: ClientId, refusal: &Refusal) {
+        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+        // An execution was refused, and is over for its client: so is the long data for it.
+        if let Some(client) = self.to.clients.get_mut(key)
+            && let Some(id) = client.under_way().map(|under_way| under_way.id)
+        {
+            *self.long_data -= client.drop_long_data(id);
+        }
+        self.error(key, refusal.code(), &refusal.to_string());
+    }
+
+    /// Refuses, and counts the refusal among those that a limit or a rule has met.
+    pub(crate) fn refuse_counted(&mut self, key: ClientId, refusal: &Refusal) -> Handled {
+        self.counts.refused += 1;
+        self.refuse(key, refusal);
+        Handled::Used
+    }
+
+    /// Every statement that the client's backend may have is held by a cursor.
+    pub(crate) fn refuse_to_prepare(&mut self, key: ClientId) -> Handled {
+        let max = self.to.shared.prepared_of_backend(self.settings);
+        self.refuse_counted(key, &Refusal::Prepared(Unprepared::Full { max }))
+    }
+
+    /// The server's words for a command that cannot be read.
+    pub(crate) fn malformed(&mut self, key: ClientId) {
+        let end = match self.to.shared.server.flavour {
+            Server::MySql(_) => ".",
+            _ => "",
+        };
+        let text = format!("Malformed communication packet{end}");
+        self.error(key, errors::MALFORMED_PACKET, &text);
+    }
+
+    /// The answer to COM_PING.
+    pub(crate) fn pong(&mut self, key: ClientId) {
+        if let Some(client) = self.to.clients.get_mut(key) {
+            client.last.answered(0);
+        }
+        self.ok(key, &OwnOk::WARNED);
+    }
+
+    /// Tells a client the end of its KILL.
+    pub(crate) fn killed(&mut self, key: ClientId, end: &KillEnd) {
+        let mysql = self.to.shared.server.flavour.is_mysql();
+        let Some(client) = self.to.clients.get_mut(key) else {
+            return;
+        };
+        client.last.answered_kill(*end == KillEnd::Done, mysql);
+        match end {
+            KillEnd::Done => self.ok(key, &OwnOk::PLAIN),
+            KillEnd::Unknown(id) => {
+                let text = format!("Unknown thread id: {id}");
+                self.error(key, errors::NO_SUCH_THREAD, &text);
+            }
+            KillEnd::NotOwner(id) => {
+                let text = format!("You are not owner of thread {id}");
+                self.error(key, errors::KILL_DENIED, &text);
+            }
+            KillEnd::Failed(why) => self.refuse(key, &Refusal::KillFailed(why.clone())),
+        }
+    }
+
+    /// The first packet of a connection.
+    pub(crate) fn greeting(&mut self, key: ClientId, nonce_key: &[u8; 32]) {
+        let Some(client) = self.to.clients.get_mut(key) else {
+            return;
+        };
+        client.seq = 1;
+        let shared = self.to.shared;
+        let mut out = Vec::new();
+        Greeting {
+            version: shared.server.version.clone().into_bytes(),
+            connection_id: client.id,
+            nonce: nonce_of_connection(nonce_key, client.id),
+            capabilities: shared.offered,
+            extended: shared.extended,
+            collation: shared.server.collation,
+            status: status::AUTOCOMMIT,
+            plugin: Plugin::Native.name().as_bytes().to_vec(),
+        }
+        .put(&mut out);
+        self.to.send(key, &out);
+    }
+
+    /// The OK of a login: what it proves to clients of MariaDB is its info, and it reports the
+    /// default schema.
+    pub(crate) fn end_login(&mut self, key: ClientId, front: &[u8]) {
+        let server = &self.to.shared.server;
+        self.counts.logins += 1;
+        let (mut proof, mut reports) = (None, Vec::new());
+        if let Some(client) = self.to.clients.get_mut(key) {
+            if let Some(login) = client.login.take() {
+                proof = login.certificate_proof();
+            }
+            client.proof = Proof::Given;
+            reports = client.schema_report(server);
+        }
+        let proof = proof.filter(|_| !server.flavour.is_mysql());
+        let ok = OwnOk {
+            front,
+            info: proof.as_ref().map_or(&[], |proof| proof),
+            reports: &reports,
+            ..OwnOk::PLAIN
+        };
+        self.ok(key, &ok);
+        if let Some(client) = self.to.clients.get_mut(key) {
+            client.begin_compression();
+        }
+    }
+
+    /// Conditions, by rows that were kept: who has been shown them has read its counts.
+    pub(crate) fn show(&mut self, key: ClientId, rows: &[u8]) {
+        if let Some(client) = self.to.clients.get_mut(key) {
+            client.last.disown(COUNTS);
+        }
+        self.replay(key, rows);
+    }
+
+    /// A reply that was kept, in the form that this client understands.
+    pub(crate) fn replay(&mut self, key: ClientId, kept: &[u8]) {
+        let status = self.status(key);
+        let Some(client) = self.to.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(self.lent);
+        out.clear();
+        // What is still to be told of the session stands in this reply as in any other.
+        let server = &self.to.shared.server;
+        let wanted = wanted_by(client, server);
+        let tracks = client.capabilities & cap::SESSION_TRACK != 0;
+        let shape = Shape {
+            deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
+            track: tracks.then_some(&*wanted),
+            mysql: server.flavour.is_mysql(),
+            schema: None,
+        };
+        let mut relay = Relay {
+            reply: &mut CheckedReply::new(ReplyShape::Results).unchecked(),
+            middle: &mut Middle::default(),
+            seq: &mut client.seq,
+            shape,
+            status,
+            adjustments: Adjustments::default(),
+            pending_changes: &mut client.pending_changes,
+            bound: &mut Bound::default(),
+        };
+        client.last.row_count = RowCount::NONE;
+        client.last.conditions = 0;
+        // These bytes have been through a relay once, so they are a reply.
+        let fed = relay.feed(kept, &mut out, |_, _| {});
+        debug_assert!(fed.is_ok());
+        self.to.send(key, &out);
+        *self.lent = out;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffers::packing::Packing;
+    use crate::client::Client;
+    use crate::client::clients::Clients;
+    use crate::group::scripted::{Scripted, shared};
+    use crate::group::shared::Shared;
+    use crate::limits::slow_readers::SlowReaders;
+    use crate::limits::spool::Spool;
+    use crate::scheduler::bulk::Bulk;
+    use reactor::Time;
+    use session::meter::Meter;
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use wire::errors::ACCESS_DENIED;
+    use wire::reply::{ERR, OK};
+
+    struct Bench {
+        net: Scripted,
+        shared: Shared,
+        settings: Arc<Settings>,
+        clients: Clients<()>,
+        backends: Slots<Backend<()>, BackendId>,
+        pools: BackendPools,
+        digests: Digests,
+        logs: StatementLogs,
+        counts: Counts,
+        outputs: Meter,
+        slow_readers: SlowReaders,
+        packing: Packing,
+        bulk: Bulk,
+        long_data: usize,
+        lent: Vec<u8>,
+    }
+
+    impl Bench {
+        fn new() -> (Bench, ClientId) {
+            let mut client = Client::of_tests(Time(1), Rc::default());
+            client.seq = 5;
+            let mut clients = Clients::default();
+            let key = clients.insert(client);
+            let shared = shared("");
+            let settings = shared.settings();
+            let bench = Bench {
+                net: Scripted::default(),
+                digests: Digests::of_group(settings.digests_max, 1),
+                slow_readers: SlowReaders::new(Spool::new(0, shared.spool_block)),
+                shared,
+                settings,
+                clients,
+                backends: Slots::default(),
+                pools: BackendPools::default(),
+                logs: StatementLogs::default(),
+                counts: Counts::default(),
+                outputs: Meter::default(),
+                packing: Packing::default(),
+                bulk: Bulk::default(),
+                long_data: 0,
+                lent: Vec::new(),
+            };
+            (bench, key)
+        }
+
+        fn answers(&mut self) -> Answers<'_, Scripted> {
+            Answers {
+                to: ToClient {
+                    net: &mut self.net,
+                    shared: &self.shared,
+                    clients: &mut self.clients,
+                    outputs: &self.outputs,
+                    slow_readers: &mut self.slow_readers,
+                    packing: &mut self.packing,
+                    bulk: &mut self.bulk,
+                },
+                settings: &self.settings,
+                backends: &self.backends,
+                pools: &self.pools,
+                digests: &self.digests,
+                logs: &mut self.logs,
+                counts: &mut self.counts,
+                long_data: &mut self.long_data,
+                lent: &mut self.lent,
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_has_the_number_of_the_next_packet_and_leaves_no_count() {
+        let (mut bench, key) = Bench::new();
+        bench.answers().error(key, ACCESS_DENIED, "no");
+        assert_eq!(bench.net.written[3..5], [5, ERR]);
+        assert!(bench.net.written.ends_with(b"no"));
+        let client = bench.clients.get(key).unwrap();
+        assert_eq!(client.last.row_count, RowCount::NONE);
+        // Those of the statement before are not its client's last ones any more.
+        assert!(client.last.has_unknown_conditions() && client.last.kept().is_none());
+        assert_eq!(client.last.conditions, 1);
+        assert!(bench.counts.refusals.is_empty(), "it is no refusal");
+    }
+
+    #[test]
+    fn a_refusal_is_counted_by_its_reason_and_sent_in_its_words() {
+        let (mut bench, key) = Bench::new();
+        bench.answers().refuse(key, &Refusal::Draining);
+        assert_eq!(bench.counts.refusals[Refusal::Draining.name()], 1);
+        let words = Refusal::Draining.to_string();
+        assert!(bench.net.written.ends_with(words.as_bytes()));
+    }
+
+    #[test]
+    fn an_ok_stands_behind_what_belongs_in_front_of_it() {
+        let (mut bench, key) = Bench::new();
+        let front = b"\x00\x00\x00\x04";
+        let ok = OwnOk {
+            front,
+            ..OwnOk::PLAIN
+        };
+        bench.answers().ok(key, &ok);
+        assert!(bench.net.written.starts_with(front));
+        assert_eq!(bench.net.written[front.len() + 3..][..2], [5, OK]);
+    }
+
+    #[test]
+    fn what_became_of_a_kill_is_said_in_the_servers_words() {
+        let (mut bench, key) = Bench::new();
+        bench.answers().killed(key, &KillEnd::Unknown(7));
+        assert!(bench.net.written.ends_with(b"Unknown thread id: 7"));
+        bench.answers().killed(key, &KillEnd::NotOwner(8));
+        assert!(
+            bench
+                .net
+                .written
+                .ends_with(b"You are not owner of thread 8")
+        );
+        bench.net.written.clear();
+        bench.answers().killed(key, &KillEnd::Done);
+        assert_eq!(bench.net.written[4], OK);
+        let failed = KillEnd::Failed("it is away".into());
+        bench.answers().killed(key, &failed);
+        assert_eq!(bench.counts.refusals.len(), 1);
+    }
+
+    #[test]
+    fn a_login_that_ends_is_counted_and_is_one_no_more() {
+        let (mut bench, key) = Bench::new();
+        bench.answers().end_login(key, b"");
+        let client = bench.clients.get(key).unwrap();
+        assert!(!client.is_logging_in() && client.is_known());
+        assert_eq!((bench.counts.logins, bench.net.written[4]), (1, OK));
+    }
+
+    #[test]
+    fn a_greeting_has_the_first_number_and_the_clients_id() {
+        let (mut bench, key) = Bench::new();
+        bench.clients.get_mut(key).unwrap().id = 0x0403_0201;
+        bench.answers().greeting(key, &[0; 32]);
+        let version = bench.shared.server.version.len();
+        assert_eq!(bench.net.written[3], 0);
+        assert_eq!(bench.net.written[5 + version + 1..][..4], [1, 2, 3, 4]);
+        assert_eq!(bench.clients.get(key).unwrap().seq, 1);
+    }
+
+    #[test]
+    fn who_is_gone_gets_nothing() {
+        let (mut bench, key) = Bench::new();
+        bench.clients.remove(key);
+        bench.answers().refuse(key, &Refusal::Draining);
+        bench.answers().ok(key, &OwnOk::PLAIN);
+        bench.answers().show(key, b"");
+        assert!(bench.net.written.is_empty());
+    }
+}

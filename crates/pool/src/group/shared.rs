@@ -1,0 +1,389 @@
+//! State that all groups share: settings, the server's facts, budgets, and the findings of the
+//! watch.
+//!
+//! Invariant: a group waits for no other here. What changes is an atomic number, or behind a lock
+//! that is held for a moment; what crosses from group to group goes by mailbox ([`Order`]).
+
+use crate::auth::accounts::{Accounts, LoginContext};
+use crate::auth::auth_failures::AuthFailures;
+use crate::auth::password_checks::{Checked, PasswordChecks};
+use crate::buffers::packing;
+use crate::buffers::room::InputBudget;
+use crate::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
+use crate::config::current::Current;
+use crate::config::source::Source;
+use crate::config::{Settings, accounts_of};
+use crate::errors::totals::ErrorCounts;
+use crate::group::tokens::ClientId;
+use crate::limits::addresses::AddressLimits;
+use crate::limits::memory::{self, ClientMemory};
+use crate::limits::slow_readers::collecting::CollectingGroups;
+use crate::limits::spool::{BLOCK, OfAll, SpoolUse};
+use crate::limits::spool_jobs::{SpoolDone, SpoolJobs};
+use crate::observe::listing::Question;
+use crate::observe::log::{self, note};
+use crate::observe::telemetry::Telemetry;
+use crate::scheduler::account_slots::AllAccountSlots;
+use crate::scheduler::budget::Budget;
+use crate::scheduler::bulk::LONG;
+use crate::scheduler::fronts::Fronts;
+use crate::scheduler::running_limit::{Oversubscribe, RunningLimit};
+use crate::server::facts::ServerFacts;
+use crate::server::upstream::Upstream;
+use crate::server::watched::code_catalogue::CodeCatalogue;
+use crate::server::watched::global_values::Watch;
+use crate::server::watched::privileges::Privileges;
+use crate::server::watched::schemas_defined::SchemasDefined;
+use crate::server::watched::trigger::WatchTrigger;
+use crate::statements::kill::jobs::{KillAsk, KillEnd, Threads};
+use reactor::Sender;
+use reactor::handover::Peer;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex};
+use wire::auth::caching_sha2::KeyPair;
+use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES, SSL};
+use wire::packet::HEADER_LEN;
+
+/// Connections to the server besides backends: the watch, and a look at stored code; besides, each
+/// group has one while it carries a KILL.
+const BESIDE_BACKENDS: usize = 2;
+
+/// Connections that the pool leaves to others where the server takes few: administrators must get
+/// in, though the servers have one more for them.
+const FOR_ADMINISTRATORS: usize = 2;
+
+/// State that all groups share and none changes.
+#[derive(Debug)]
+pub struct Shared {
+    /// Settings in force.
+    current: Current,
+    /// Source of the settings; held while it is read again.
+    pub(crate) source: Mutex<Option<Source>>,
+    /// Facts of the server.
+    pub server: ServerFacts,
+    /// Capabilities that clients may choose from.
+    pub(crate) offered: u32,
+    /// MariaDB's extended ones.
+    pub(crate) extended: u32,
+    /// For full authentication.
+    pub keys: KeyPair,
+    /// Users by name.
+    pub(crate) accounts: Accounts,
+    /// Full authentications that wait for a worker.
+    pub(crate) checks: PasswordChecks,
+    /// Long texts that wait for a reader.
+    pub(crate) texts: TextJobs,
+    /// The longest command with a text that a group reads itself.
+    pub text_here_max: usize,
+    /// Long texts that wait at most; a group reads one more itself.
+    pub texts_max: usize,
+    /// Failed logins by address.
+    pub(crate) failures: AuthFailures,
+    /// Connections by address.
+    pub(crate) address_limits: AddressLimits,
+    /// Number of groups.
+    pub groups: usize,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Clients that one group may hold: the descriptor limit's share.
+    pub clients_per_group: usize,
+    /// Clients of all groups at this moment; changed when one comes or goes.
+    pub clients: AtomicUsize,
+    /// The server's numbers of all groups' backends; changed when one comes or goes.
+    pub threads: Threads,
+    /// Since when the front of each group's lanes waits.
+    pub fronts: Fronts,
+    /// Number of statements that run at once, where the pool looks for it.
+    pub(crate) running_limit: RunningLimit,
+    /// Connections to the server, and which group may open the next.
+    pub budget: Budget,
+    /// Connections of each account that backends log in as.
+    pub(crate) account_slots: AllAccountSlots,
+    /// Use of the spool by replies that were taken off their backends.
+    pub(crate) spool: SpoolUse,
+    /// Groups that take replies off their backends now.
+    pub(crate) collecting: CollectingGroups,
+    /// Writes and reads of the spool that wait.
+    pub(crate) spool_jobs: SpoolJobs,
+    /// Bytes of one of its blocks.
+    pub spool_block: usize,
+    /// A reply is long once it has so many bytes; a simulation has shorter ones.
+    pub long_reply: usize,
+    /// Bytes of clients' unfinished commands.
+    pub(crate) input: InputBudget,
+    /// No memory is left for more clients; the words say how much is used of what.
+    pub(crate) memory_full: Mutex<Option<String>>,
+    /// True if it is so; read at each login.
+    pub(crate) is_memory_full: AtomicBool,
+    /// Bytes that are kept for clients.
+    pub(crate) memory: ClientMemory,
+    /// Triggers, views and columns that may change a session unseen.
+    pub(crate) code_catalogue: CodeCatalogue,
+    /// Schemas that have other character sets than before.
+    pub(crate) schemas_defined: SchemasDefined,
+    /// Global defaults that sessions begin with.
+    pub(crate) globals: Watch,
+    /// Accounts and privileges of the server.
+    pub(crate) privileges: Privileges,
+    /// `backends_max` as of when the backends were last fitted to what the server takes.
+    backends_wished: AtomicUsize,
+    /// Backends for which the server has room.
+    backends_taken: AtomicUsize,
+    /// Prepared statements that the server takes of all its clients.
+    pub(crate) prepared_taken: AtomicUsize,
+    /// Something that is watched may have changed.
+    pub(crate) watch_trigger: WatchTrigger,
+    /// Errors of the server, by number.
+    pub(crate) errors: ErrorCounts,
+    /// No statement begins for a client without a backend.
+    pub(crate) paused: AtomicBool,
+    /// Destination of spans of statements, if they are exported.
+    pub(crate) telemetry: Option<Telemetry>,
+    /// Address of the server, and its state.
+    pub(crate) upstream: Arc<Upstream>,
+}
+
+/// Number of groups, and their resources.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Groups.
+    pub groups: usize,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Clients for which each group has room.
+    pub clients_per_group: usize,
+}
+
+impl Shared {
+    /// State that so many groups share at their start.
+    #[must_use]
+    pub fn new(settings: Settings, server: ServerFacts, keys: KeyPair, sizes: Sizes) -> Shared {
+        let Sizes {
+            groups,
+            cores,
+            clients_per_group,
+        } = sizes;
+        let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
+        let mut offered = OFFERED | packing::offered(&settings, &server);
+        if settings.tls.is_some() {
+            offered |= SSL;
+        }
+        if server.flavour.is_mysql() {
+            offered |= server.capabilities & QUERY_ATTRIBUTES;
+        }
+        let extended = server.extended & EXTENDED_OFFERED;
+        if extended != 0 {
+            offered &= !LONG_PASSWORD;
+        }
+        let command_max = server.max_allowed_packet.saturating_add(HEADER_LEN);
+        let input_bytes = memory::input_bytes(
+            settings.input_bytes_max,
+            settings.memory_bytes_max,
+            command_max,
+        );
+        let settings_memory = settings.memory_bytes_max;
+        let backends_wished = AtomicUsize::new(settings.backends_max);
+        Shared {
+            input: InputBudget::new(input_bytes, command_max),
+            offered,
+            extended,
+            code_catalogue: CodeCatalogue::new(&settings),
+            schemas_defined: SchemasDefined::default(),
+            accounts: Accounts::new(accounts_of(&settings.users)),
+            checks: PasswordChecks::default(),
+            texts: TextJobs::default(),
+            text_here_max: TEXT_HERE_MAX,
+            texts_max: TEXTS_MAX,
+            failures: AuthFailures::default(),
+            address_limits: AddressLimits::default(),
+            upstream: Arc::new(Upstream::new(settings.backend.clone())),
+            spool: SpoolUse::new(settings.spool_bytes_max, groups),
+            collecting: CollectingGroups::new(groups, cores),
+            spool_jobs: SpoolJobs::default(),
+            spool_block: BLOCK,
+            long_reply: LONG,
+            current: Current::new(settings),
+            source: Mutex::new(None),
+            server,
+            keys,
+            groups,
+            cores,
+            clients_per_group,
+            clients: AtomicUsize::new(0),
+            fronts: Fronts::new(groups),
+            running_limit: RunningLimit::new(groups, cores.min(groups)),
+            budget,
+            account_slots: AllAccountSlots::default(),
+            memory: ClientMemory::new(settings_memory, groups),
+            memory_full: Mutex::new(None),
+            is_memory_full: AtomicBool::new(false),
+            threads: Threads::default(),
+            globals: Watch::default(),
+            privileges: Privileges::default(),
+            backends_wished,
+            backends_taken: AtomicUsize::new(usize::MAX),
+            prepared_taken: AtomicUsize::new(usize::MAX),
+            watch_trigger: WatchTrigger::default(),
+            errors: ErrorCounts::default(),
+            telemetry: None,
+            paused: AtomicBool::new(false),
+        }
+    }
+
+    /// Settings in force; whoever serves clients asks once for each turn.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Settings> {
+        self.current.get()
+    }
+
+    /// A number that is another one when the settings are others.
+    pub(crate) fn settings_epoch(&self) -> u64 {
+        self.current.epoch()
+    }
+
+    /// Puts settings in force. They follow those of now ([`Settings::follow`]).
+    pub(crate) fn put_in_force(&self, settings: Settings) {
+        let settings = Arc::new(settings);
+        // In this order: who finds a user finds its settings too.
+        self.current.replace(settings.clone());
+        self.accounts.set_listed(accounts_of(&settings.users));
+        self.account_slots.follow(&settings);
+        self.upstream.tell_groups();
+    }
+
+    /// Parts of the spool that all groups share.
+    pub(crate) fn spool_of_all(&self) -> OfAll<'_> {
+        (&self.spool, &self.spool_jobs)
+    }
+
+    /// State that logins share.
+    pub(crate) fn login_context(&self) -> LoginContext<'_> {
+        LoginContext {
+            accounts: &self.accounts,
+            keys: &self.keys,
+        }
+    }
+
+    /// Bounds the backends by what the server takes: `connections` in all, of which it has to have
+    /// some for others. What the settings say holds again when there is room for it.
+    pub(crate) fn fit_backends(&self, connections: usize) {
+        let wished = self.settings().backends_max;
+        let is_wish_new = self.backends_wished.swap(wished, Relaxed) != wished;
+        let beside = self.groups + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
+        let taken = connections.saturating_sub(beside).max(self.groups);
+        self.backends_taken.store(taken, Relaxed);
+        let fitting = wished.min(taken);
+        if !self.budget.set_total(fitting) {
+            return;
+        }
+        let others = "the rest is for its own other connections and for administrators";
+        let cause = match fitting == wished {
+            true if is_wish_new => {
+                format!("backends_max is {wished} now: the pool opens at most so many backends")
+            }
+            true => format!(
+                "the server takes {connections} connections (max_connections): backends_max, \
+                 {wished}, holds again"
+            ),
+            false => format!(
+                "backends_max is {wished}, but the server takes {connections} connections \
+                 (max_connections): the pool opens at most {fitting} backends for now, {others}"
+            ),
+        };
+        note(log::Event::BackendsMax, format_args!("{cause}"));
+        self.upstream.tell_groups();
+    }
+
+    /// Backends that there may be: `backends_max`, as far as the server has room for them.
+    pub(crate) fn backends_max(&self, settings: &Settings) -> usize {
+        settings.backends_max.min(self.backends_taken.load(Relaxed))
+    }
+
+    /// Backends of one group that may run statements at once, where `running` groups have any to
+    /// start: they share what as many groups as cores would run.
+    #[must_use]
+    pub fn busy_max(&self, settings: &Settings, running: usize) -> usize {
+        self.running_max(settings).div_ceil(running.max(1))
+    }
+
+    /// Statements that may run at once in all groups.
+    pub(crate) fn running_max(&self, settings: &Settings) -> usize {
+        match settings.oversubscribe {
+            Oversubscribe::By(more) => (1 + more) * self.cores.min(self.groups),
+            Oversubscribe::Auto => self.running_limit.now(),
+        }
+    }
+
+    /// For tests: groups that take replies off their backends now.
+    #[must_use]
+    pub fn collecting_groups(&self) -> usize {
+        self.collecting.now()
+    }
+
+    /// Idle backends that group number `index` keeps: its share of `backends_min`.
+    #[must_use]
+    pub(crate) fn backends_kept(&self, settings: &Settings, index: usize) -> usize {
+        let (all, groups) = (settings.backends_min, self.groups);
+        all / groups + usize::from(index < all % groups)
+    }
+
+    /// Statements that may be prepared on all backends: `prepared_max`, within three quarters of
+    /// what the server takes (`max_prepared_stmt_count`), so that there is room for others.
+    pub(crate) fn prepared_max(&self, settings: &Settings) -> usize {
+        let taken = self.prepared_taken.load(Acquire);
+        settings.prepared_max.min(taken - taken / 4)
+    }
+
+    /// Statements that may be prepared on one backend, so that as many backends as there may be
+    /// stay within [`Shared::prepared_max`]. Each may have one.
+    #[must_use]
+    pub(crate) fn prepared_of_backend(&self, settings: &Settings) -> usize {
+        (self.prepared_max(settings) / settings.backends_max).max(1)
+    }
+}
+
+/// A message to a group, from the main thread or another group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Take no new clients, let running statements and transactions finish, then end.
+    Drain,
+    /// Write down every client, and why it is pinned.
+    Report,
+    /// Say something of this moment.
+    Ask(Question),
+    /// Replace all connections to the server, each when its client has done with it.
+    Reconnect,
+    /// A client of another group kills one of this.
+    Kill(Box<KillAsk>),
+    /// End of the KILL of a client of this group.
+    Killed(ClientId, KillEnd),
+    /// A worker has checked what this client sent for its password.
+    PasswordChecked(ClientId, Checked),
+    /// A reader has read the long text of this client's command.
+    TextRead(ClientId, Box<TextRead>),
+    /// Results of blocks of these clients' replies that were to be written or read.
+    Spool(Vec<(ClientId, SpoolDone)>),
+    /// Another group lacks backends, or gave some back, or the server is back, or elsewhere: the
+    /// turn that follows looks at that.
+    Look,
+    /// Hand listeners and clients to this process.
+    Give(Peer),
+    /// The other process takes no more: keep the clients that are here, and accept none.
+    Keep,
+    /// Close the listeners: the other process has passed them on, and this one opens its own if it
+    /// ever accepts again.
+    CloseListeners,
+    /// Accept, where no other process does: again, or for the first time without the other
+    /// process's listeners.
+    Accept,
+    /// End with the last client.
+    Leave,
+}
+
+impl Order {
+    /// Sends it to each of these groups.
+    pub(crate) fn tell_all(&self, groups: &[Sender<Order>]) {
+        groups.iter().for_each(|group| group.send(self.clone()));
+    }
+}

@@ -1,0 +1,150 @@
+//! What is kept for the clients of a group, in bytes.
+//!
+//! The problem: what a hundred thousand clients have left unread, set or prepared lies in as many
+//! boxes, and its sum has to be known at every turn without a look at each. The mechanism: what
+//! grows and shrinks in many places counts itself on a meter; what changes in a few is added and
+//! taken off there. Both stand here, so that a sum leaves nothing out.
+//!
+//! Invariant: what is kept for nobody is counted nowhere
+//! ([`crate::observe::survey::Survey::miscounted`]).
+
+use crate::client::Client;
+use crate::server::facts::ServerFacts;
+use session::meter::Meter;
+use wire::execution::statement_id;
+
+/// Long data that the clients of one group may have under way, in bytes.
+const LONG_DATA_MAX: usize = 256 << 20;
+
+/// Bytes that are kept for the clients of a group.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Bytes of their user variables.
+    pub(crate) variables: Meter,
+    /// Bytes of the conditions that are kept for them.
+    pub(crate) warnings: Meter,
+    /// Bytes of their lists of prepared statements, without the texts.
+    pub(crate) statements: Meter,
+    /// Bytes of replies that they have not taken.
+    pub(crate) outputs: Meter,
+    /// Bytes of commands and replies that backends keep.
+    pub(crate) in_transit: Meter,
+    /// Long data that waits for its execution.
+    pub(crate) long_data: usize,
+    /// Bytes that TLS takes.
+    pub(crate) tls_bytes: usize,
+}
+
+impl Kept {
+    /// All of it.
+    pub(crate) fn bytes(&self) -> usize {
+        let meters = [
+            &self.variables,
+            &self.warnings,
+            &self.statements,
+            &self.outputs,
+            &self.in_transit,
+        ];
+        let metered: usize = meters.iter().map(|meter| meter.bytes()).sum();
+        metered + self.long_data + self.tls_bytes
+    }
+
+    /// COM_STMT_SEND_LONG_DATA: kept for the execution; mistakes in it are the server's to find.
+    pub(crate) fn take_long_data<S>(
+        &mut self,
+        client: &mut Client<S>,
+        message: &[u8],
+        payload: &[u8],
+        server: &ServerFacts,
+    ) {
+        let (max, mysql) = (server.max_allowed_packet, server.flavour.is_mysql());
+        let Some(id) = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))
+        else {
+            return;
+        };
+        let Some(prepared) = &mut client.prepared else {
+            return;
+        };
+        let kept = prepared.long_len();
+        let Some(held) = prepared.get_mut(id) else {
+            return;
+        };
+        if held.overlong || !keeps_long_data(message.len(), (kept, max), self.long_data) {
+            held.overlong = true;
+            self.long_data -= held.long.take().map_or(0, |long| long.len());
+            return;
+        }
+        held.long.get_or_insert_default().extend_from_slice(message);
+        self.long_data += message.len();
+    }
+
+    /// A client's long data for this statement is dropped.
+    pub(crate) fn drop_long_data<S>(&mut self, client: Option<&mut Client<S>>, id: u32) {
+        self.long_data -= client.map_or(0, |client| client.drop_long_data(id));
+    }
+}
+
+/// True if another message of long data is kept, of a client that has `kept` bytes in a group that
+/// has `all`. More than the server takes is for the server to refuse.
+fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -> bool {
+    all + len <= LONG_DATA_MAX && kept + len <= 2 * packet_max
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reactor::Time;
+    use session::meter::Charge;
+    use std::rc::Rc;
+
+    #[test]
+    fn the_sum_leaves_nothing_out() {
+        let mut kept = Kept::default();
+        let mut charges: [Charge; 5] = Default::default();
+        let meters = [
+            &kept.variables,
+            &kept.warnings,
+            &kept.statements,
+            &kept.outputs,
+            &kept.in_transit,
+        ];
+        for (at, (charge, meter)) in charges.iter_mut().zip(meters).enumerate() {
+            charge.set(meter, 1 << at);
+        }
+        (kept.long_data, kept.tls_bytes) = (1 << 5, 1 << 6);
+        assert_eq!(kept.bytes(), (1 << 7) - 1);
+        drop(charges);
+        assert_eq!(
+            kept.bytes(),
+            (1 << 5) + (1 << 6),
+            "charges end with their owners"
+        );
+    }
+
+    #[test]
+    fn dropped_long_data_is_counted_no_more() {
+        let mut client = Client::of_tests(Time(1), Rc::default());
+        let mut kept = Kept {
+            long_data: 7,
+            ..Kept::default()
+        };
+        kept.drop_long_data(Some(&mut client), 1);
+        assert_eq!(kept.bytes(), 7, "it has none: what is kept is another's");
+    }
+
+    #[test]
+    fn long_data_is_kept_up_to_its_bounds() {
+        let mib = 1 << 20;
+        assert!(keeps_long_data(
+            mib,
+            (31 * mib, 16 * mib),
+            LONG_DATA_MAX - mib
+        ));
+        assert!(!keeps_long_data(
+            mib + 1,
+            (0, 16 * mib),
+            LONG_DATA_MAX - mib
+        ));
+        assert!(!keeps_long_data(mib + 1, (31 * mib, 16 * mib), 31 * mib));
+    }
+}

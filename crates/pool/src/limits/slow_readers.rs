@@ -1,0 +1,744 @@
+//! Clients that do not read their replies, and what they may keep from the others.
+//!
+//! The problem: a backend is not read while its client has not taken the last bytes, so a client
+//! that stops to read keeps its backend. A few dozen of them keep all, and nobody else is served. A
+//! slow reader is no criminal: an export to a slow disk looks the same.
+//!
+//! The mechanism, while others wait for a backend:
+//! 1. Readers that have held up a backend for [`SLOW_AFTER`] may keep a share of the group's
+//!    (`slow_backends_percent_max`), and those of one user `[[user]] slow_backends_max`. A text
+//!    whose reader was slow is known to be long (`long_texts.rs`): its next runs count from their
+//!    start, and while the share is used up ([`SlowReaders::is_squeezed`]) they are set aside in
+//!    their lane (`lane.rs`), and all other statements may use the backends that are reserved.
+//! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
+//!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
+//!    (`spool.rs`), from which the client reads at its own pace. Its backend is checked in behind
+//!    its reply, as any other is. Within a transaction, or with a pin, it is not, so such a reply
+//!    is left where it is. Where its last statement has begun the transaction (as with autocommit
+//!    off), that is seen when the reply has ended: the reader counts as one that holds a backend
+//!    from then on.
+//!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
+//!    the share: they wait for its end.
+//!    A long reply takes its time on the way into the spool, and the server's: one of a group goes
+//!    there at a time (`collecting.rs`). The next client that does not read may have the backend
+//!    after it. So while slow readers keep more than their share ([`SlowReaders::is_over`]),
+//!    statements of shapes that are known to be short wait in the high lane (`queueing.rs`).
+//!    While statements that were set aside wait, one reader within the share makes room for them.
+//! 3. One beyond the share whose reply cannot be taken off its backend, because its session keeps
+//!    that or the spool has no room, is closed once it has taken nothing for `slow_reader_ms_max`.
+//!    Where the spool has no room, so is the reader of all groups that has taken nothing for
+//!    longest, one a second. The log and the census say so.
+//! 4. A client whose reply does not come out of the spool, because its disk fails or does not
+//!    answer, is closed.
+//!
+//! Each group keeps its part of the share, so all groups together keep the whole.
+//!
+//! [`SlowReaders`] knows who is slow and says what is to be done; the group reads on, and closes.
+//!
+//! Invariant: whose reply is taken off its backend is sent every byte of it in order, or is closed.
+
+use crate::backend::{Backend, Purpose};
+use crate::client::{Client, ClientState, Output, Rest};
+use crate::config::Settings;
+use crate::group::shared::Shared;
+use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::slow_readers::collecting::Collecting;
+use crate::limits::slow_readers::long_texts::LongTexts;
+use crate::limits::spool::{Spool, Tail};
+use reactor::{Slots, Time};
+use session::meter::Meter;
+use session::shapes::REPLY_MAX;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A reader that takes its reply is held up for a moment now and then; one that has held up its
+/// backend for so long is slow.
+const SLOW_AFTER: Duration = Duration::from_millis(20);
+/// Bytes of a reply that wait in memory before the rest goes to the file.
+const MEMORY_MAX: usize = 16 * 1024;
+
+/// Why a reader is closed whose reply cannot be taken off its backend.
+const KEEPS_BACKEND: &str =
+    "it keeps a backend for its transaction or a pin while others wait for one";
+/// Why the one is closed that has taken nothing for longest.
+pub(crate) const NO_ROOM: &str = "the spool (spool_bytes_max) has no room and others wait";
+
+/// A client that holds up its backend.
+#[derive(Clone, Copy, Debug)]
+struct Reader {
+    /// When it took bytes last.
+    since: Time,
+    client: ClientId,
+    backend: BackendId,
+    user: u16,
+    /// Statements of others were sent behind its own.
+    has_riders: bool,
+}
+
+impl Reader {
+    /// True if its transaction or a pin keeps its backend when its reply has ended.
+    fn keeps_backend<S>(&self, crowd: &Crowd<'_, S>) -> bool {
+        let backend = crowd.backends.get(self.backend);
+        let client = crowd.clients.get(self.client);
+        backend.is_some_and(Backend::in_transaction) || client.is_some_and(Client::is_held)
+    }
+}
+
+/// Next bytes for a client whose reply was taken off its backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextOfSpool {
+    /// It has been sent all.
+    Nothing,
+    /// It is in memory now.
+    InMemory,
+    /// It comes from the file.
+    OnDisk,
+}
+
+/// Action by which others get backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relief {
+    /// This backend is read on: its client takes more, or its reply goes on into the spool.
+    ReadOn(BackendId),
+    /// The reply of this backend goes to the spool from now on.
+    TakeOff(BackendId),
+    /// This client is closed, for this reason.
+    End(ClientId, &'static str),
+}
+
+/// Those of whom readers are slow, as they are at this moment.
+pub(crate) struct Crowd<'a, S> {
+    pub(crate) clients: &'a mut Slots<Client<S>, ClientId>,
+    pub(crate) backends: &'a Slots<Backend<S>, BackendId>,
+    pub(crate) settings: &'a Settings,
+    pub(crate) shared: &'a Shared,
+    /// The group's number.
+    pub(crate) group: usize,
+    pub(crate) now: Time,
+}
+
+/// A backend whose statement counts in the share: its text is known to be long, or its reader has
+/// become slow.
+#[derive(Clone, Copy, Debug)]
+struct Long {
+    backend: BackendId,
+    client: ClientId,
+    is_slow: bool,
+}
+
+/// Waiting statements that want the backends of slow readers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demand {
+    /// Some statement waits, or another group is owed a backend.
+    pub(crate) any: bool,
+    /// A statement waits that is known to be long.
+    pub(crate) long: bool,
+}
+
+/// The slow readers of a group.
+#[derive(Debug)]
+pub(crate) struct SlowReaders {
+    /// Backends that are, or have been, held up by the clients of the replies in front.
+    held_up: Vec<BackendId>,
+    /// Clients whose replies were taken off their backends.
+    spooled: Vec<ClientId>,
+    /// Choice of the one that is taken off its backend now.
+    collecting: Collecting,
+    /// Backends that run statements which count in the share.
+    long: Vec<Long>,
+    /// Backends kept by transactions of readers whose replies are off them, as of the last turn.
+    within: usize,
+    /// Texts whose replies are known to hold up backends.
+    texts: LongTexts,
+    /// When the next reader beyond the share has taken nothing for too long.
+    next_end: Time,
+    /// Backends that slow readers of limited users hold here, as all groups were told.
+    of_users: BTreeMap<u16, usize>,
+    /// Replies that were taken off their backends.
+    pub(crate) spool: Spool,
+}
+
+/// Places in which bytes that a client has not taken are kept, and counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Keeps<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) outputs: &'a Meter,
+}
+
+impl<S> Backend<S> {
+    /// True if statements of others stand behind the one whose reply it sends.
+    fn has_riders(&self) -> bool {
+        let mut owners = self.flight().iter().filter_map(|command| command.owner);
+        let first = owners.next();
+        owners.any(|owner| Some(owner) != first)
+    }
+}
+
+impl<S> Client<S> {
+    /// Words of the report about its reply.
+    pub(crate) fn reading(&self, now: Time) -> String {
+        let Some(output) = &self.output else {
+            return String::new();
+        };
+        let seconds = now.since(self.since).as_secs();
+        let spooled = self.spooled().unwrap_or(0);
+        let unsent = output.bytes.len() - output.sent + spooled;
+        let off = match (self.spooled(), self.state()) {
+            (None, _) => "",
+            (Some(_), ClientState::Idle | ClientState::Leaving) => ", off its backend",
+            (Some(_), _) => ", being taken off its backend",
+        };
+        format!(", has taken nothing for {seconds} s of {unsent} bytes{off}")
+    }
+}
+
+impl SlowReaders {
+    /// Nobody yet, with this spool.
+    pub(crate) fn new(spool: Spool) -> SlowReaders {
+        SlowReaders {
+            held_up: Vec::new(),
+            spooled: Vec::new(),
+            collecting: Collecting::default(),
+            long: Vec::new(),
+            within: 0,
+            texts: LongTexts::default(),
+            next_end: Time::NEVER,
+            of_users: BTreeMap::new(),
+            spool,
+        }
+    }
+
+    /// Keeps what a client cannot be sent now, at the end of what it is still to be sent.
+    pub(crate) fn keep<S>(
+        &mut self,
+        (key, client): (ClientId, &mut Client<S>),
+        bytes: &[u8],
+        keeps: Keeps<'_>,
+        now: Time,
+    ) {
+        if client.output.is_none() {
+            // The write limit counts from here.
+            client.since = now;
+        }
+        let transport_bytes = client.transport.unsent_bytes();
+        let output = client.output.get_or_insert_default();
+        output.transport_bytes = transport_bytes;
+        let unsent = output.bytes.len() - output.sent;
+        match &mut output.rest {
+            Rest::Spooled(tail) if tail.len() > 0 || unsent >= MEMORY_MAX => {
+                self.spool
+                    .append(tail, bytes, key, keeps.shared.spool_of_all());
+                self.collecting.heard(key, now);
+            }
+            _ => output.bytes.extend_from_slice(bytes),
+        }
+        output.count(keeps.outputs);
+    }
+
+    /// Next bytes for a client of which all in memory has been sent: moved there if they are at
+    /// hand, asked for if they are in the file.
+    pub(crate) fn next(
+        &mut self,
+        (key, output): (ClientId, &mut Output),
+        Keeps { shared, outputs }: Keeps<'_>,
+    ) -> NextOfSpool {
+        (output.bytes, output.sent) = (Vec::new(), 0);
+        let Rest::Spooled(tail) = &mut output.rest else {
+            return NextOfSpool::Nothing;
+        };
+        let next = match tail.take_last() {
+            Some(bytes) => {
+                output.bytes = bytes;
+                NextOfSpool::InMemory
+            }
+            None if tail.len() == 0 => NextOfSpool::Nothing,
+            None => {
+                self.spool.fetch(tail, key, &shared.spool_jobs);
+                NextOfSpool::OnDisk
+            }
+        };
+        output.count(outputs);
+        next
+    }
+
+    /// A block of a client's reply is written: it may be the one that it waits for.
+    pub(crate) fn stored(&mut self, key: ClientId, output: Option<&mut Output>, shared: &Shared) {
+        self.spool.has_dealt();
+        let Some(output) = output else { return };
+        let is_next = output.waits_for_spool();
+        if let Rest::Spooled(tail) = &mut output.rest {
+            tail.stored();
+            if is_next {
+                self.spool.fetch(tail, key, &shared.spool_jobs);
+            }
+        }
+    }
+
+    /// A block of a client's reply has been read; whether it is to be sent in its turn.
+    pub(crate) fn fetched(
+        &mut self,
+        output: Option<&mut Output>,
+        bytes: Vec<u8>,
+        (shared, outputs): (&Shared, &Meter),
+    ) -> bool {
+        self.spool.has_read();
+        let Some(output) = output else { return false };
+        let Rest::Spooled(tail) = &mut output.rest else {
+            return false;
+        };
+        self.spool.fetched(tail, shared.spool_of_all());
+        (output.bytes, output.sent) = (bytes, 0);
+        output.count(outputs);
+        true
+    }
+
+    /// Gives back what the spool has for a client that is gone.
+    pub(crate) fn drop_rest(&mut self, rest: Rest, shared: &Shared) {
+        if let Rest::Spooled(tail) = rest {
+            self.spool.drop_tail(tail, shared.spool_of_all());
+        }
+    }
+
+    /// Notes that a backend is not read because its client has not taken the last bytes.
+    pub(crate) fn note_held_up<S>(&mut self, key: BackendId, backend: &mut Backend<S>, now: Time) {
+        backend.held_up_since.get_or_insert(now);
+        if !self.held_up.contains(&key) {
+            self.held_up.push(key);
+        }
+    }
+
+    /// True if more of this client's reply can be taken off its backend now.
+    pub(crate) fn collects(&self, client: ClientId, shared: &Shared, now: Time) -> bool {
+        self.collecting.takes(client) && self.spool.takes_more(&shared.spool, now)
+    }
+
+    /// Backends that count in the share.
+    fn backends(&self) -> usize {
+        self.long.len() + self.within
+    }
+
+    /// True while the share is used up: no statement that is known to be long is started.
+    pub(crate) fn is_squeezed(&self, settings: &Settings, shared: &Shared, group: usize) -> bool {
+        self.backends() >= slow_max(settings, shared, group).max(1)
+    }
+
+    /// True while slow readers keep more than their share.
+    pub(crate) fn is_over(&self, settings: &Settings, shared: &Shared, group: usize) -> bool {
+        self.backends() > slow_max(settings, shared, group).max(1)
+    }
+
+    /// True if the text of this digest is known to be long.
+    pub(crate) fn is_long(&self, digest: u64) -> bool {
+        self.texts.is_long(digest)
+    }
+
+    /// A statement that is known to be long is started on this backend.
+    pub(crate) fn start_long(&mut self, backend: BackendId, client: ClientId) {
+        self.checked_in(backend);
+        self.long.push(Long {
+            backend,
+            client,
+            is_slow: false,
+        });
+    }
+
+    /// Notes that a backend is checked in: whoever waits may have it.
+    pub(crate) fn checked_in(&mut self, backend: BackendId) {
+        self.long.retain(|long| long.backend != backend);
+    }
+
+    /// A statement with a text of this digest has ended on this backend.
+    pub(crate) fn statement_ended(&mut self, backend: BackendId, digest: u64) {
+        if self.texts.is_empty() && self.long.is_empty() {
+            return;
+        }
+        let ended = self.long.iter().position(|long| long.backend == backend);
+        let ended = ended.map(|at| self.long.swap_remove(at));
+        if !ended.is_some_and(|long| long.is_slow) {
+            self.texts.was_quick(digest);
+        }
+    }
+
+    /// True if nobody is, or was a moment ago, slow.
+    fn is_empty(&self) -> bool {
+        let is_any = !self.held_up.is_empty() || !self.spooled.is_empty() || !self.long.is_empty();
+        !is_any && self.of_users.is_empty()
+    }
+
+    /// True if nobody is slow, and nothing is left to be done for who was.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.is_empty() && self.within == 0 && self.collecting.is_at_rest()
+    }
+
+    /// Looks who is slow, and whose reply is taken off its backend, while others wait for those
+    /// (`demand`). Says what is to be done, in this order.
+    pub(crate) fn relieve<S>(&mut self, crowd: &mut Crowd<'_, S>, demand: Demand) -> Vec<Relief> {
+        self.next_end = Time::NEVER;
+        if self.is_empty() {
+            self.within = 0;
+            self.collecting.end(&crowd.shared.collecting);
+            return Vec::new();
+        }
+        self.forget_quick(crowd);
+        let mut slow = self.on_backends(crowd);
+        self.note_long(&slow, crowd);
+        let within = self.within(crowd);
+        self.within = within.len();
+        slow.extend(within);
+        let line = self.under_way(crowd);
+        self.publish_slow(&slow, crowd.settings);
+        self.choose_collected(&line, crowd);
+        let read_on = |backend_id: &&BackendId| {
+            let backend = crowd.backends.get(**backend_id);
+            backend.is_some_and(|backend| {
+                self.may_read(backend, crowd.clients, crowd.shared, crowd.now)
+            })
+        };
+        let mut relief: Vec<Relief> = (self.held_up.iter().filter(read_on))
+            .map(|backend_id| Relief::ReadOn(*backend_id))
+            .collect();
+        let max = slow_max(crowd.settings, crowd.shared, crowd.group);
+        let mut over = self.backends().saturating_sub(max);
+        let has_room = self.spool.has_room(&crowd.shared.spool, crowd.now);
+        match has_room {
+            // They leave their backends by themselves.
+            true => over = over.saturating_sub(line.len()),
+            false => slow.extend(line.iter().filter_map(|key| stuck(*key, crowd))),
+        }
+        let is_full = self.backends() >= max && line.is_empty();
+        let mut makes_room = demand.long && is_full;
+        if makes_room && !has_room {
+            crowd.shared.spool.note_lack(crowd.now);
+            makes_room = false;
+        }
+        slow.retain(|reader| demand.any || reader.has_riders);
+        slow.sort_unstable_by_key(|reader| reader.since);
+        let mut of_users = self.users_over(crowd.settings);
+        for reader in slow {
+            let of_user = of_users.get_mut(&reader.user).filter(|over| **over > 0);
+            if over > 0 || of_user.is_some() || reader.has_riders {
+                over = over.saturating_sub(1);
+                of_user.into_iter().for_each(|over| *over -= 1);
+                relief.extend(self.relieve_of(reader, crowd));
+            } else if makes_room && let Some(taken_off) = self.take_off(reader, crowd) {
+                makes_room = false;
+                relief.push(taken_off);
+            }
+        }
+        self.publish_longest(crowd);
+        relief
+    }
+
+    /// True if a backend may be read: there may be bytes, and the client that they are for has
+    /// taken the last ones, or its reply goes to the spool now.
+    pub(crate) fn may_read<S>(
+        &self,
+        backend: &Backend<S>,
+        clients: &Slots<Client<S>, ClientId>,
+        shared: &Shared,
+        now: Time,
+    ) -> bool {
+        let owner = match backend.flight().front() {
+            // The pool takes what it has asked for itself, whatever its client has taken.
+            Some(command) if command.purpose != Purpose::Statement => None,
+            Some(command) => command.owner.or(backend.client()),
+            None => backend.client(),
+        };
+        let waiting = |owner: ClientId| Some((owner, clients.get(owner)?.output.as_deref()?));
+        let in_flight = backend.flight().len();
+        let takes = |(owner, output): (ClientId, &Output)| match output.rest {
+            Rest::OnBackend => has_room(output.bytes.len(), in_flight),
+            Rest::Spooled(_) => self.collects(owner, shared, now),
+        };
+        backend.transport.is_readable() && owner.and_then(waiting).is_none_or(takes)
+    }
+
+    /// Takes a reply off its backend; where that cannot be, its reader may have to go.
+    fn relieve_of<S>(&mut self, reader: Reader, crowd: &mut Crowd<'_, S>) -> Option<Relief> {
+        let why = if reader.keeps_backend(crowd) {
+            KEEPS_BACKEND
+        } else if !self.spool.has_room(&crowd.shared.spool, crowd.now) {
+            crowd.shared.spool.note_lack(crowd.now);
+            NO_ROOM
+        } else {
+            return self.take_off(reader, crowd);
+        };
+        let goes_at = reader.since + crowd.settings.slow_reader_max;
+        if crowd.now >= goes_at {
+            return Some(Relief::End(reader.client, why));
+        }
+        self.next_end = self.next_end.min(goes_at);
+        None
+    }
+
+    /// Takes a reply off its backend, if its session lets go of that and it is not off already.
+    fn take_off<S>(&mut self, reader: Reader, crowd: &mut Crowd<'_, S>) -> Option<Relief> {
+        if reader.keeps_backend(crowd) {
+            return None;
+        }
+        let client = crowd.clients.get_mut(reader.client)?;
+        if client.spooled().is_some() {
+            return None;
+        }
+        client.output.as_mut()?.rest = Rest::Spooled(Tail::default());
+        match reader.has_riders {
+            true => self.spooled.insert(0, reader.client),
+            false => self.spooled.push(reader.client),
+        }
+        Some(Relief::TakeOff(reader.backend))
+    }
+
+    /// Clients whose replies are not at their ends and go to the spool, in line for that.
+    fn under_way<S>(&self, crowd: &Crowd<'_, S>) -> Vec<ClientId> {
+        let under_way = |key: &ClientId| {
+            let client = crowd.clients.get(*key);
+            client.is_some_and(|client| {
+                let waits = client.spooled().is_some() && !client.is_closing();
+                waits && client.backend().is_some() && client.state() != ClientState::Idle
+            })
+        };
+        self.spooled.iter().copied().filter(under_way).collect()
+    }
+
+    /// Chooses whose reply of those in line is taken off its backend now.
+    fn choose_collected<S>(&mut self, line: &[ClientId], crowd: &Crowd<'_, S>) {
+        let key = self.collecting.client();
+        let client = key.and_then(|key| crowd.clients.get(key));
+        let backend_id = client.and_then(Client::backend);
+        let backend = backend_id.and_then(|backend_id| crowd.backends.get(backend_id));
+        let has_more = backend.is_some_and(|backend| backend.transport.is_readable());
+        let all = &crowd.shared.collecting;
+        if let Some(had) = self.collecting.choose(line, has_more, crowd.now, all) {
+            self.spooled.retain(|key| *key != had);
+            self.spooled.push(had);
+        }
+    }
+
+    /// Forgets backends and clients that nothing holds up any more.
+    fn forget_quick<S>(&mut self, crowd: &Crowd<'_, S>) {
+        self.held_up.retain(|key| {
+            let backend = crowd.backends.get(*key);
+            backend.is_some_and(|backend| backend.held_up_since.is_some())
+        });
+        self.spooled.retain(|key| {
+            let client = crowd.clients.get(*key);
+            client.is_some_and(|client| client.spooled().is_some())
+        });
+        self.long.retain(|long| {
+            let backend = crowd.backends.get(long.backend);
+            backend.is_some_and(|b| b.client() == Some(long.client) && !b.flight().is_empty())
+        });
+    }
+
+    /// Counts the backends of these readers in the share, and their texts as long.
+    fn note_long<S>(&mut self, slow: &[Reader], crowd: &Crowd<'_, S>) {
+        for reader in slow {
+            let long = self.long.iter_mut();
+            let mut long = long.filter(|long| long.backend == reader.backend);
+            let known = match long.next() {
+                Some(known) => known,
+                None => self.long.push_mut(Long {
+                    backend: reader.backend,
+                    client: reader.client,
+                    is_slow: false,
+                }),
+            };
+            if !std::mem::replace(&mut known.is_slow, true)
+                && let Some(client) = crowd.clients.get(reader.client)
+            {
+                self.texts.was_slow(client.statement.digest);
+            }
+        }
+    }
+
+    /// Readers that hold up a backend now with the reply on it.
+    fn on_backends<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
+        let now = crowd.now;
+        let on_backend = self.held_up.iter().filter_map(|backend_id| {
+            let backend = crowd.backends.get(*backend_id)?;
+            let since = backend.held_up_since?;
+            let front = backend.flight().front()?;
+            let owner = front
+                .owner
+                .filter(|_| front.purpose == Purpose::Statement)?;
+            let client = crowd.clients.get(owner)?;
+            let waits = client.output.as_ref()?.rest.is_on_backend();
+            (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
+                since: client.since,
+                client: owner,
+                backend: *backend_id,
+                user: client.user,
+                has_riders: backend.has_riders(),
+            })
+        });
+        on_backend.collect()
+    }
+
+    /// Readers whose replies are off their backends, which their transactions keep.
+    fn within<S>(&self, crowd: &Crowd<'_, S>) -> Vec<Reader> {
+        let now = crowd.now;
+        let within = self.spooled.iter().filter_map(|key| {
+            let client = crowd.clients.get(*key)?;
+            let backend = client
+                .backend()
+                .filter(|_| client.state() == ClientState::Idle)?;
+            client.spooled()?;
+            (now.since(client.since) >= SLOW_AFTER).then_some(Reader {
+                since: client.since,
+                client: *key,
+                backend,
+                user: client.user,
+                has_riders: false,
+            })
+        });
+        within.collect()
+    }
+
+    /// Tells all groups how many backends the slow readers of each limited user hold here.
+    fn publish_slow(&mut self, slow: &[Reader], settings: &Settings) {
+        let mut now: BTreeMap<u16, usize> = BTreeMap::new();
+        for reader in slow {
+            let user = &settings.users[reader.user as usize];
+            if user.limits.slow_backends_max.is_some() {
+                *now.entry(reader.user).or_default() += 1;
+            }
+        }
+        let all = |user: &u16| &settings.users[*user as usize].usage.slow;
+        for (user, count) in &now {
+            all(user).fetch_add(*count, Relaxed);
+        }
+        for (user, count) in &self.of_users {
+            all(user).fetch_sub(*count, Relaxed);
+        }
+        self.of_users = now;
+    }
+
+    /// By how many backends slow readers of users are over their limits.
+    fn users_over(&self, settings: &Settings) -> BTreeMap<u16, usize> {
+        let over = |user: &u16| {
+            let of_user = &settings.users[*user as usize];
+            let max = of_user.limits.slow_backends_max?;
+            let slow = of_user.usage.slow.load(Relaxed);
+            Some((*user, slow.saturating_sub(max)))
+        };
+        self.of_users.keys().filter_map(over).collect()
+    }
+
+    /// The reader that has taken nothing for longest and has room of the spool, or wants some.
+    fn longest<S>(&self, crowd: &Crowd<'_, S>) -> Option<(Time, ClientId)> {
+        let spooled = self.spooled.iter();
+        let spooled = spooled.filter_map(|key| Some((*key, crowd.clients.get(*key)?)));
+        let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
+        let spooled = spooled.map(|(key, client)| (client.since, key));
+        let slow = self.on_backends(crowd).into_iter();
+        let slow = slow
+            .chain(self.within(crowd))
+            .map(|reader| (reader.since, reader.client));
+        spooled.chain(slow).min()
+    }
+
+    /// Tells all groups since when the slowest reader here has taken nothing.
+    fn publish_longest<S>(&self, crowd: &Crowd<'_, S>) {
+        let longest = self.longest(crowd);
+        let since = longest.map_or(Time::NEVER, |(since, _)| since);
+        crowd.shared.spool.note_longest(crowd.group, since);
+    }
+
+    /// Reader to be closed where the spool has no room: the one that has taken nothing for longest.
+    pub(crate) fn longest_to_end<S>(&mut self, crowd: &Crowd<'_, S>) -> Option<ClientId> {
+        if self.spooled.is_empty() && self.held_up.is_empty() {
+            return None;
+        }
+        self.forget_quick(crowd);
+        self.publish_longest(crowd);
+        let (all, now) = (&crowd.shared.spool, crowd.now);
+        let stuck = self.held_up.iter().any(|key| {
+            let owner = crowd.backends.get(*key).and_then(Backend::client);
+            let client = owner.and_then(|owner| crowd.clients.get(owner));
+            client.is_some_and(|client| client.spooled().is_some())
+        });
+        if stuck && !self.spool.has_room(all, now) {
+            all.note_lack(now);
+        }
+        let (since, key) = self.longest(crowd)?;
+        let goes = all.is_longest(crowd.group, since)
+            && self.spool.lacks(all, now)
+            && now.since(since) >= crowd.settings.slow_reader_max;
+        goes.then_some(key)
+    }
+
+    /// When the next reader becomes slow, while others wait (`others_wait`).
+    pub(crate) fn next_relief<S>(
+        &self,
+        backends: &Slots<Backend<S>, BackendId>,
+        others_wait: bool,
+        now: Time,
+    ) -> Time {
+        let slow_at = self.held_up.iter().filter_map(|key| {
+            let backend = backends.get(*key)?;
+            let matters = others_wait || backend.has_riders();
+            backend.held_up_since.filter(|_| matters)
+        });
+        let relief = slow_at.map(|since| since + SLOW_AFTER);
+        let relief = relief.filter(|at| *at > now).min();
+        let end = self.next_end;
+        relief
+            .unwrap_or(Time::NEVER)
+            .min(if end > now { end } else { Time::NEVER })
+            .min(self.collecting.next_choice())
+    }
+
+    /// Number of readers that hold up a backend now, of replies that are off their backends, and of
+    /// bytes of the spool that those have.
+    pub(crate) fn count<S>(
+        &self,
+        clients: &Slots<Client<S>, ClientId>,
+        backends: &Slots<Backend<S>, BackendId>,
+    ) -> (usize, usize, usize) {
+        let waits = |key: &&BackendId| {
+            let backend = backends.get(**key).and_then(Backend::client);
+            let client = backend.and_then(|backend| clients.get(backend));
+            client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
+        };
+        let slow = self.held_up.iter().filter(waits).count();
+        let spooled = |key: &&ClientId| clients.get(**key).is_some_and(|c| c.spooled().is_some());
+        let spooled = self.spooled.iter().filter(spooled).count();
+        (slow, spooled, self.spool.used())
+    }
+
+    /// The group ends: what it has of all groups' turns is theirs.
+    pub(crate) fn end(&mut self, shared: &Shared) {
+        self.collecting.end(&shared.collecting);
+    }
+}
+
+/// A reader whose reply is on its way into a spool that has no room. One that waits for what is in
+/// the spool is none: it can take nothing.
+fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
+    let client = crowd.clients.get(key)?;
+    (!client.waits_for_spool()).then_some(Reader {
+        since: client.since,
+        client: key,
+        backend: client.backend()?,
+        user: client.user,
+        has_riders: false,
+    })
+}
+
+/// Backends of a group that slow readers may hold while others wait.
+fn slow_max(settings: &Settings, shared: &Shared, group: usize) -> usize {
+    shared.budget.share(group) * settings.slow_backends_percent_max / 100
+}
+
+/// True if a backend is read although its client has not taken so many bytes. Behind a reply that
+/// others ride with, as much as a trusted reply has is kept.
+fn has_room(untaken: usize, in_flight: usize) -> bool {
+    in_flight > 1 && untaken < REPLY_MAX
+}
+
+pub(crate) mod collecting;
+pub(crate) mod long_texts;
+#[cfg(test)]
+mod tests;
+pub(crate) mod unread;

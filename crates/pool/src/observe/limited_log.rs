@@ -1,0 +1,156 @@
+//! Lines about logins and lost connections, as many of a kind in a second as a log can bear.
+//!
+//! Invariant: a line that is left out is counted, and the count goes with the next line of its
+//! kind, or is told by itself.
+
+use crate::auth::login::Login;
+use crate::errors::reasons::Refusal;
+use crate::observe::log::line_limit::LineLimit;
+use crate::observe::log::{Event, Facts, note_of};
+use crate::observe::statement_logs::StatementLogs;
+use reactor::Time;
+use std::net::SocketAddr;
+
+/// The lines of a group that are not about statements.
+#[derive(Debug, Default)]
+pub(crate) struct LimitedLog {
+    logins: LineLimit,
+    losses: LineLimit,
+}
+
+impl LimitedLog {
+    /// A client was turned away before it had logged in.
+    pub(crate) fn login_refused(
+        &mut self,
+        now: Time,
+        peer: Option<SocketAddr>,
+        login: Option<&Login>,
+        refusal: &Refusal,
+    ) {
+        let Some(omitted) = self.logins.admit(now) else {
+            return;
+        };
+        let facts = Facts {
+            client: Some(peer.into()),
+            account: login
+                .map(|login| &*login.name)
+                .filter(|name| !name.is_empty()),
+            reason: Some(refusal.name()),
+            omitted,
+            ..Facts::default()
+        };
+        note_of(Event::LoginRefused, &facts, format_args!("{refusal}"));
+    }
+
+    /// A client has not proven this name; `reason` is the word for why.
+    pub(crate) fn login_failed(
+        &mut self,
+        now: Time,
+        peer: Option<SocketAddr>,
+        (name, reason): (&[u8], &str),
+        text: &str,
+    ) {
+        if let Some(omitted) = self.logins.admit(now) {
+            let facts = Facts {
+                client: Some(peer.into()),
+                account: Some(name),
+                reason: Some(reason),
+                omitted,
+                ..Facts::default()
+            };
+            note_of(Event::LoginFailed, &facts, format_args!("{text}"));
+        }
+    }
+
+    /// The connection with this number of the server's is lost.
+    pub(crate) fn backend_lost(&mut self, now: Time, thread: u32, why: &str) {
+        if let Some(omitted) = self.losses.admit(now) {
+            let facts = Facts {
+                omitted,
+                ..Facts::default()
+            };
+            let text = format_args!("thread {thread} of the server: {why}");
+            note_of(Event::BackendLost, &facts, text);
+        }
+    }
+
+    /// A client of this user loses its connection for a limit of time.
+    pub(crate) fn time_limit(
+        &mut self,
+        now: Time,
+        peer: Option<SocketAddr>,
+        user: &str,
+        refusal: &Refusal,
+    ) {
+        if let Some(omitted) = self.losses.admit(now) {
+            let facts = Facts {
+                client: Some(peer.into()),
+                account: Some(user.as_bytes()),
+                reason: Some(refusal.name()),
+                omitted,
+                ..Facts::default()
+            };
+            note_of(Event::TimeLimit, &facts, format_args!("{refusal}"));
+        }
+    }
+
+    /// Tells how many lines were left out, also of those about statements, where no line has told
+    /// it.
+    pub(crate) fn tell_omitted(&mut self, statements: &mut StatementLogs, now: Time) {
+        for (event, omitted) in self.omitted(statements, now) {
+            let facts = Facts {
+                omitted,
+                ..Facts::default()
+            };
+            let text = format_args!("{omitted} lines of this event were left out");
+            note_of(event, &facts, text);
+        }
+    }
+
+    /// Lines that were left out, by kind, where no line has told it.
+    fn omitted(&mut self, statements: &mut StatementLogs, now: Time) -> Vec<(Event, u64)> {
+        let limits = [
+            (Event::LoginFailed, &mut self.logins),
+            (Event::BackendLost, &mut self.losses),
+            (Event::SlowStatement, &mut statements.slow_lines),
+            (Event::Statement, &mut statements.lines),
+        ];
+        let rest = limits
+            .into_iter()
+            .filter_map(|(event, limit)| Some((event, limit.rest(now)?)));
+        rest.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::log::line_limit::LINES_PER_S_MAX;
+    use std::time::Duration;
+
+    #[test]
+    fn lines_of_one_kind_are_bounded_together_and_what_is_left_out_is_told() {
+        let (mut log, mut statements) = (LimitedLog::default(), StatementLogs::default());
+        let begin = Time(5_000_000_000);
+        for _ in 0..LINES_PER_S_MAX {
+            log.login_refused(begin, None, None, &Refusal::Draining);
+        }
+        log.login_failed(begin, None, (b"app", "wrong-password"), "no");
+        log.login_failed(begin, None, (b"app", "wrong-password"), "no");
+        // Another kind has its own share.
+        log.backend_lost(begin, 1, "it is gone");
+        assert!(
+            log.omitted(&mut statements, begin).is_empty(),
+            "its second lasts"
+        );
+        let later = begin + Duration::from_secs(1);
+        assert_eq!(
+            log.omitted(&mut statements, later),
+            [(Event::LoginFailed, 2)]
+        );
+        assert!(
+            log.omitted(&mut statements, later).is_empty(),
+            "it is told once"
+        );
+    }
+}

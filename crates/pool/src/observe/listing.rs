@@ -1,0 +1,134 @@
+//! What groups are asked one by one: their clients and backends line by line, and to end a client.
+//!
+//! The problem: a group may hold 17,000 clients, and a list of all of them would hold up its
+//! statements. The mechanism: a list comes in pages of [`PAGE`] clients, each asked for by itself;
+//! a client that comes or goes between two pages may be missing or stand there twice.
+
+use crate::observe::log::Peer;
+use crate::statements::kill::jobs::KillEnd;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+/// Clients of a page.
+pub(crate) const PAGE: usize = 1000;
+
+/// Something that a group is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Ticket of the asker that waits for the answer.
+    pub(crate) ticket: u64,
+    pub(crate) what: Wanted,
+}
+
+/// Kinds of questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// A page of clients, of which so many are passed over.
+    Clients { from: usize },
+    /// All backends.
+    Backends,
+    /// That a client, or its statement, is ended.
+    Kill { id: u32, query: bool },
+}
+
+/// A group's answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) ticket: u64,
+    pub(crate) said: Said,
+}
+
+/// Contents of an answer.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// A page, and whether it is the last one.
+    Clients(Vec<ClientLine>, bool),
+    Backends(Vec<BackendLine>),
+    Killed(KillEnd),
+}
+
+/// A client, as lists show it.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientLine {
+    pub(crate) id: u32,
+    /// Its user; `None` until that is proven.
+    pub(crate) user: Option<String>,
+    pub(crate) address: Peer,
+    pub(crate) group: usize,
+    pub(crate) state: &'static str,
+    pub(crate) state_seconds: f64,
+    /// The lane in which its statement waits.
+    pub(crate) lane: Option<&'static str>,
+    pub(crate) schema: Option<String>,
+    /// The server's number of its backend.
+    pub(crate) thread: Option<u32>,
+    pub(crate) in_transaction: bool,
+    /// Why it is pinned, since when and by which text.
+    pub(crate) pins: Vec<&'static str>,
+    pub(crate) pinned_seconds: Option<f64>,
+    pub(crate) pinned_by: Option<String>,
+    pub(crate) unsent_bytes: usize,
+    pub(crate) is_tls: bool,
+}
+
+/// A backend, as lists show it.
+#[derive(Clone, Debug)]
+pub(crate) struct BackendLine {
+    pub(crate) thread: u32,
+    pub(crate) group: usize,
+    pub(crate) account: String,
+    pub(crate) address: String,
+    pub(crate) state: &'static str,
+    pub(crate) state_seconds: f64,
+    pub(crate) age_seconds: f64,
+    /// The id of the client that has it.
+    pub(crate) client: Option<u32>,
+    pub(crate) in_transaction: bool,
+    /// Commands whose reply is outstanding.
+    pub(crate) in_flight: usize,
+    /// Statements that are prepared on it.
+    pub(crate) prepared: usize,
+}
+
+/// Askers that wait, each for its answer.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    last: u64,
+    by_ticket: BTreeMap<u64, SyncSender<Said>>,
+}
+
+impl Questions {
+    /// A ticket, and where its answer comes.
+    pub(crate) fn ticket(&self) -> (u64, Receiver<Said>) {
+        // One answer comes to a ticket: nobody who answers waits.
+        let (sender, receiver) = sync_channel(1);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.last += 1;
+        let ticket = waiting.last;
+        waiting.by_ticket.insert(ticket, sender);
+        (ticket, receiver)
+    }
+
+    /// Nobody waits for this ticket's answer any more.
+    pub(crate) fn forget(&self, ticket: u64) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.by_ticket.remove(&ticket);
+    }
+
+    /// An answer has come.
+    pub(crate) fn answer(&self, answer: Answer) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = waiting.by_ticket.remove(&answer.ticket);
+        drop(waiting);
+        if let Some(sender) = sender {
+            // Who has stopped waiting has no use for it.
+            let _ = sender.try_send(answer.said);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! A client as records for another process, as it stands at this moment.
+//!
+//! Whether it may go is asked before ([`crate::upgrade::record`]). Invariant: what would be longer
+//! than the other process takes stays here.
+
+use crate::group::tokens::ClientId;
+use crate::observe::survey::Survey;
+use crate::upgrade::frames::ClientRecords;
+use crate::upgrade::record::{self, AccountThere, Beside, RECORD_BYTES_MAX, Stays};
+use reactor::Net;
+
+impl<N: Net> Survey<'_, N> {
+    /// A client that may go, as a record.
+    ///
+    /// # Errors
+    /// It would be too long.
+    pub(crate) fn packed(&self, key: ClientId) -> Result<ClientRecords, Stays> {
+        let client = self.clients.get(key).ok_or(Stays::Busy)?;
+        let pool = &self.pools.pools[client.pool as usize].key;
+        let account = pool.account.as_ref().map(|counted| AccountThere {
+            user: counted.user.clone(),
+            host: counted.host.clone(),
+            credential: pool.credential.clone(),
+        });
+        let user = self.settings.users.get(client.user as usize);
+        let beside = Beside {
+            user: user.map_or("", |user| &user.name),
+            account,
+            gtid: self.gtids.get(&key),
+        };
+        let mut records = ClientRecords::default();
+        record::put(&mut records.client, client, &beside);
+        if let Some(backend_id) = client.backend() {
+            let backend = self.backends.get(backend_id).ok_or(Stays::Busy)?;
+            let mut out = Vec::new();
+            record::put_bound_backend(&mut out, client, backend, self.net.now());
+            records.backend = Some(out);
+        }
+        match records.len() > RECORD_BYTES_MAX {
+            true => Err(Stays::Refused),
+            false => Ok(records),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Matching: the client whose turn it is, the backend that it gets, and backends that are opened.
+//!
+//! The problem: the lanes, the backends, the budget of all groups and what runs at the moment all
+//! have a say in each of these, and a group asks in many places: when a command comes, when a
+//! backend becomes free, when a turn ends, when it goes to sleep. All must come to the same, or a
+//! client waits for what lies idle beside it. The mechanism: [`Matching`] borrows all of them for
+//! the moment and answers. It binds, opens and closes nothing: the group does what follows.
+//!
+//! | file | answers |
+//! |---|---|
+//! | `turns.rs` | whose turn is next in the lanes, and who has to wait though it has a backend |
+//! | `choice.rs` | which idle backend suits a client best |
+//! | `riding.rs` | behind whose statements one may go out |
+//! | `fairness.rs` | whether other groups' lanes come first |
+//! | `accounts.rs` | whether another account comes first |
+//! | `dialling.rs` | whether a backend is to be opened, lent, or closed for another |
+//!
+//! Invariants: nothing is changed but entries of lanes that stand no more, and what a group tells
+//! others of itself and has seen of theirs; what is answered holds until the next change of what
+//! is borrowed.
+
+pub(crate) mod choice;
+mod dialling;
+mod fairness;
+mod riding;
+pub(crate) mod shares;
+pub(crate) mod turns;
+
+use crate::backend::Backend;
+use crate::backend::pools::BackendPools;
+use crate::client::Client;
+use crate::config::Settings;
+use crate::group::shared::Shared;
+use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::slow_readers::SlowReaders;
+use crate::scheduler::line::Line;
+use crate::scheduler::running::Running;
+use crate::server::watched::code_catalogue::Seen;
+use reactor::{Slots, Time};
+use session::begun::Begun;
+use session::shapes::Shapes;
+
+/// State of a group at this moment.
+pub(crate) struct Matching<'a, S> {
+    pub(crate) clients: &'a Slots<Client<S>, ClientId>,
+    pub(crate) backends: &'a Slots<Backend<S>, BackendId>,
+    pub(crate) pools: &'a mut BackendPools,
+    pub(crate) line: &'a Line,
+    pub(crate) running: &'a Running,
+    pub(crate) slow_readers: &'a SlowReaders,
+    pub(crate) shapes: &'a Shapes,
+    pub(crate) code: &'a Seen,
+    /// Global defaults that sessions begin with now.
+    pub(crate) begun: &'a Begun,
+    pub(crate) settings: &'a Settings,
+    pub(crate) shared: &'a Shared,
+    /// The group's number.
+    pub(crate) index: usize,
+    /// It drains: nobody new is served.
+    pub(crate) drains: bool,
+    /// The server's name is being looked up: a dial is tried at this moment at the latest.
+    pub(crate) address_at: Time,
+    pub(crate) now: Time,
+}
+
+#[cfg(test)]
+mod tests;

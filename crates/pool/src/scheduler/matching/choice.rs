@@ -1,0 +1,251 @@
+//! Choice of the idle backend that suits a client best.
+//!
+//! Its own last one comes first: what its last statement has left is there alone. Then one that
+//! stands in its session already, then the one used last that can be brought there. Those about
+//! whose last statement a client may ask next go to others when there is no other. Under load that
+//! is most of them, for the next statements of their clients wait: also of these, one that stands
+//! in the client's session comes first.
+
+use crate::backend::lazy_readback::LastClient;
+use crate::backend::{Backend, BackendState};
+use crate::client::{Client, ClientState};
+use crate::group::tokens::{BackendId, ClientId};
+use crate::scheduler::matching::Matching;
+use session::beforehand::area_of;
+use session::diagnostics::Area;
+use session::found::Found;
+use session::state::can_restore;
+use sql::classify::{self, Reads};
+use sql::lex::Server;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Idle backends, those used last, among which a client's own last one is looked for. One that is
+/// not among them has not been left just now.
+const LAST_USED_MAX: usize = 8;
+/// Clients that ask about their last statement do so soon. A backend that has lain idle for so long
+/// goes to others as if nobody could ask.
+const ASKS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Loss of a client if another used the backend of its last statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Affinity {
+    /// Nothing: what its statement has left is known, or of no interest.
+    None,
+    /// Counts that are known, but not to stored code that asks for them.
+    Counts,
+    /// Results that that backend alone can tell in every form: conditions, or a FOUND_ROWS() that
+    /// is not known.
+    Only,
+}
+
+impl<S> Client<S> {
+    /// Loss of the client if another used the backend of its last statement.
+    fn affinity(&self) -> Affinity {
+        match self.last.alone_knows() {
+            true => Affinity::Only,
+            false if self.last.may_be_asked_for() => Affinity::Counts,
+            false => Affinity::None,
+        }
+    }
+}
+
+impl<S> Backend<S> {
+    /// FOUND_ROWS() as its next client's statement finds it, if that is known: what
+    /// clears the conditions of others goes out in front, and counts on MySQL.
+    pub(crate) fn found_ahead(&self, server: Server) -> Option<u64> {
+        let counted = server.is_mysql() && self.conditions_of.is_some();
+        self.found.filter(|_| !counted)
+    }
+}
+
+impl<S> Matching<'_, S> {
+    /// The best idle backend for a client: its own last one, one that stands in its state already,
+    /// else the one used last that can be brought there. Those about whose last statement a client
+    /// may ask next go to others when there is no other: those that stand in its state first, and
+    /// of these the one left longest ago. None suits while the server is silent.
+    pub(crate) fn pick_idle(&self, pool: usize, key: ClientId) -> Option<BackendId> {
+        if self.shared.upstream.is_silent() {
+            return None;
+        }
+        let client = self.clients.get(key)?;
+        let session = &client.session;
+        let can_run = |b: &Backend<S>| self.can_run(key, client, b);
+        let idle = &self.pools.pools[pool].idle;
+        let looked_at = match client.affinity() {
+            Affinity::Only => idle.len(),
+            Affinity::Counts | Affinity::None => LAST_USED_MAX,
+        };
+        let own = Some(LastClient {
+            client: key,
+            sent: client.last.number,
+        });
+        let alive = |backend_id: BackendId| {
+            let backend = self.backends.get(backend_id).filter(|b| self.lives_on(b))?;
+            Some((backend_id, backend))
+        };
+        let last_used = || {
+            idle.iter()
+                .rev()
+                .filter_map(|backend_id| alive(*backend_id))
+        };
+        let looked_at = idle.iter().rev().take(looked_at);
+        let mut looked_at = looked_at.filter_map(|backend_id| alive(*backend_id));
+        // Nothing takes a default schema away again: the backends without one are for the clients
+        // without one, as long as there are others, and whoever chooses its first schema does so
+        // on another.
+        let has_schema = |b: &Backend<S>| b.session.schema.is_some();
+        let chooses = session.schema.is_none() && client.may_choose_schema();
+        if chooses
+            && let Some((backend_id, _)) = last_used().find(|(_, b)| {
+                let suits = client.is_clean_on(b) && can_run(b);
+                has_schema(b) && suits && self.affinity(b) != Affinity::Only
+            })
+        {
+            return Some(backend_id);
+        }
+        if let Some((last, _)) = looked_at.find(|(_, b)| b.last_client == own && can_run(b)) {
+            return Some(last);
+        }
+        // What may count or not leaves a number that is known only where it was so before.
+        let number = client.last.found_rows.get();
+        let may_count = matches!(client.statement.found, Found::Unsure | Found::Matched);
+        let alike = |b: &Backend<S>| b.found_ahead(self.shared.server.flavour) == number;
+        let same = |b: &Backend<S>| Rc::ptr_eq(&b.session, session);
+        let clean = |b: &Backend<S>| client.is_clean_on(b);
+        let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
+        let asked_least = || {
+            let fits = last_used().filter(|(_, b)| clean(b) && can_run(b));
+            fits.min_by_key(|(_, b)| (self.affinity(b), !same(b), b.since))
+        };
+        let fits = |b: &Backend<S>| clean(b) && free(b) && can_run(b);
+        let counted_alike = (may_count && number.is_some())
+            .then(|| last_used().find(|(_, b)| alike(b) && fits(b)))
+            .flatten();
+        counted_alike
+            .or_else(|| last_used().find(|(_, b)| same(b) && fits(b)))
+            .or_else(|| last_used().find(|(_, b)| has_schema(b) && fits(b)))
+            .or_else(|| last_used().find(|(_, b)| fits(b)))
+            .or_else(asked_least)
+            .or_else(|| last_used().find(|(_, b)| can_run(b)))
+            .map(|(backend_id, _)| backend_id)
+    }
+
+    /// True if a client's command can be run on a backend once that is in the client's state.
+    fn can_run(&self, key: ClientId, client: &Client<S>, backend: &Backend<S>) -> bool {
+        client.can_run_on(backend, key, (self.begun, &self.shared.server))
+    }
+
+    /// Loss of the last client of an idle backend if another used that.
+    pub(crate) fn affinity(&self, backend: &Backend<S>) -> Affinity {
+        let Some(last) = backend.last_client else {
+            return Affinity::None;
+        };
+        let asks_soon = self.now.since(backend.since) < ASKS_WITHIN;
+        let client = self.clients.get(last.client);
+        match client.filter(|client| client.last.number == last.sent && asks_soon) {
+            Some(client) => client.affinity(),
+            None => Affinity::None,
+        }
+    }
+
+    /// True if the server will keep an idle backend for long enough to run something on it.
+    pub(crate) fn lives_on(&self, backend: &Backend<S>) -> bool {
+        let capabilities = self.pools.pools[backend.pool].key.capabilities;
+        backend.lives_on(capabilities, &self.shared.server.timeouts, self.now)
+    }
+
+    /// The backend of a client's last statement, if it is idle and nobody's since.
+    pub(crate) fn last_backend_of(&self, key: ClientId) -> Option<BackendId> {
+        self.last_backends_of(key)
+            .next()
+            .map(|(backend, _)| backend)
+    }
+
+    /// The client that an idle backend served last, if the backend alone knows something of it, and
+    /// the two can be bound to have that asked.
+    pub(crate) fn client_to_ask_about(&self, backend_id: BackendId) -> Option<ClientId> {
+        let backend = self.backends.get(backend_id);
+        let idle = backend.filter(|backend| backend.state() == BackendState::Idle);
+        let last = idle?.last_client?;
+        let client = self.clients.get(last.client)?;
+        // Its next statement may wait already, behind one that the backend cannot serve.
+        let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
+        let free = client.backend().is_none() && waits && !client.is_closing();
+        let knows = client.last.number == last.sent
+            && !client.last.questions(self.shared.server.flavour).is_none();
+        (free && knows).then_some(last.client)
+    }
+
+    /// The backend to which a client without one goes back for a text that reads what its last
+    /// statement has left there, or behind which only that backend knows whether its conditions are
+    /// gone.
+    pub(crate) fn last_backend_for_text(
+        &self,
+        key: ClientId,
+        class: &classify::Statement,
+    ) -> Option<BackendId> {
+        let asks = Reads::ROW_COUNT
+            .union(Reads::FOUND_ROWS)
+            .union(Reads::DIAGNOSTICS)
+            .union(Reads::LAST_GTID);
+        let unsure = || area_of(class, self.shared.server.flavour) == Area::Unsure;
+        let client = self.clients.get(key)?;
+        let goes = class.reads.intersects(asks) || client.last.has_conditions() && unsure();
+        goes.then(|| self.last_backend_to_ask(key))?
+    }
+
+    /// Backend of the last statement for a text that is known to read, or runs code that may.
+    pub(crate) fn last_backend_to_ask(&self, key: ClientId) -> Option<BackendId> {
+        let free = self.clients.get(key)?.backend().is_none() && !self.drains;
+        free.then(|| self.last_backend_to_use(key))?
+    }
+
+    /// Backend of the last statement, if it can be used for another one.
+    pub(crate) fn last_backend_to_use(&self, key: ClientId) -> Option<BackendId> {
+        let client = self.clients.get(key)?;
+        let suits = |backend: &Backend<S>| {
+            self.lives_on(backend)
+                && can_restore(&backend.session, &client.session)
+                && self.can_run(key, client, backend)
+        };
+        let mut backends = self.last_backends_of(key).rev();
+        backends.find_map(|(backend_id, backend)| suits(backend).then_some(backend_id))
+    }
+
+    /// An idle backend for a client without one, on which FOUND_ROWS() is what it is for the
+    /// client, and about which nobody else may have to ask: the one used last of several.
+    pub(crate) fn found_alike(&self, key: ClientId) -> Option<BackendId> {
+        let client = self.clients.get(key)?;
+        if client.backend().is_some() || self.drains {
+            return None;
+        }
+        let found = client.last.found_rows.get()?;
+        let suits = |backend: &Backend<S>| {
+            backend.found_ahead(self.shared.server.flavour) == Some(found)
+                && self.affinity(backend) != Affinity::Only
+                && self.lives_on(backend)
+                && self.can_run(key, client, backend)
+                && can_restore(&backend.session, &client.session)
+        };
+        let idle = &self.pools.pools[client.pool as usize].idle;
+        let suiting = |backend_id: &&BackendId| self.backends.get(**backend_id).is_some_and(suits);
+        idle.iter().rev().find(suiting).copied()
+    }
+
+    fn last_backends_of(
+        &self,
+        key: ClientId,
+    ) -> impl DoubleEndedIterator<Item = (BackendId, &Backend<S>)> {
+        let client = self.clients.get(key);
+        let own = client.map(|client| LastClient {
+            client: key,
+            sent: client.last.number,
+        });
+        let idle = client.map(|client| &self.pools.pools[client.pool as usize].idle);
+        idle.into_iter().flatten().filter_map(move |backend_id| {
+            let backend = self.backends.get(*backend_id)?;
+            (own.is_some() && backend.last_client == own).then_some((*backend_id, backend))
+        })
+    }
+}

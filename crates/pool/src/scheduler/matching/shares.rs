@@ -1,0 +1,208 @@
+//! Fairness between accounts: none takes what another waits for.
+//!
+//! The problem: the backends of an account are pools of their own, and whoever has a pool's
+//! backends keeps them while its clients ask for more. Clients of one account that run long
+//! statements, or keep their backends, leave another account with one backend, or none. The
+//! mechanism: an account's *fair part* is an even one of the group's share, among the accounts that
+//! have or want backends there.
+//! - A backend that becomes free goes to an account below its fair part that waits, if its own
+//!   account has more than that ([`Matching::poorer_pool`]).
+//! - The backends that are reserved are for accounts below their fair part as well
+//!   ([`Matching::is_below_fair_part`]): clients that keep theirs do not get the last ones.
+//! - Of what may run at once, the account with the fewest backends in use has the next
+//!   ([`Matching::fairest_pool`]).
+//!
+//! What an account may have in all groups together is bounded in `account_slots.rs`
+//! (`account_backends_max`). Each group does all this with its own backends. With one account
+//! nothing of this happens. It is decided for each statement that waits, so nothing here allocates.
+
+use crate::backend::pools::BackendPool;
+use crate::scheduler::matching::Matching;
+
+/// An account of the server, by its name and its host, where that is known.
+type Account<'a> = (&'a str, Option<&'a str>);
+
+fn account(pool: &BackendPool) -> Account<'_> {
+    let proven = pool.key.account.as_ref();
+    (&pool.key.user, proven.map(|account| account.host.as_str()))
+}
+
+fn used(pool: &BackendPool) -> usize {
+    pool.count - pool.idle.len() - pool.dialling
+}
+
+impl<S> Matching<'_, S> {
+    /// A number of backends summed up over the pools of a pool's account.
+    fn of_account(&self, pool: usize, number: fn(&BackendPool) -> usize) -> usize {
+        let pools = &self.pools.pools;
+        let own = account(&pools[pool]);
+        let same = pools.iter().filter(|other| account(other) == own);
+        same.map(number).sum()
+    }
+
+    /// Backends that clients of a pool's account use.
+    pub(crate) fn used_by_account(&self, pool: usize) -> usize {
+        self.of_account(pool, used)
+    }
+
+    /// The fair part of each account; `None` if no more than one has or wants backends.
+    fn fair_part(&self) -> Option<usize> {
+        if self.pools.pools.len() < 2 {
+            return None;
+        }
+        let is_active = |pool: &&BackendPool| used(pool) > 0 || pool.lanes.len() > 0;
+        let pools = &self.pools.pools;
+        let first_of_account = |&(index, pool): &(usize, &BackendPool)| {
+            let mut before = pools[..index].iter().filter(is_active);
+            is_active(&pool) && !before.any(|other| account(other) == account(pool))
+        };
+        let accounts = pools.iter().enumerate().filter(first_of_account).count();
+        let share = self.shared.budget.share(self.index);
+        (accounts > 1).then(|| share.div_ceil(accounts))
+    }
+
+    /// True if a pool's account uses less than its fair part, and others have or want backends.
+    pub(crate) fn is_below_fair_part(&self, pool: usize) -> bool {
+        let part = self.fair_part();
+        part.is_some_and(|part| self.used_by_account(pool) < part)
+    }
+
+    /// The pool that a backend is closed for which has become free in this one: its account waits
+    /// and has less than its fair part, and this one's has more.
+    pub(crate) fn poorer_pool(&mut self, pool: usize) -> Option<usize> {
+        let part = self.fair_part()?;
+        let count = |matching: &Self, pool| matching.of_account(pool, |pool| pool.count);
+        if self.shared.budget.has_room(self.index) || count(self, pool) <= part {
+            return None;
+        }
+        let mut poorest: Option<(usize, usize)> = None;
+        for other in 0..self.pools.pools.len() {
+            let dials = self.pools.pools[other].dialling > 0;
+            let may_dial = !dials && self.may_dial(other) && self.account_has_room(other);
+            let has = count(self, other);
+            if may_dial && has < part && self.wants_dial(other) {
+                poorest = fewer(poorest, has, other);
+            }
+        }
+        poorest.map(|(_, pool)| pool)
+    }
+
+    /// The pool that is served next: of those in which somebody can be served, the one whose
+    /// account uses the fewest backends.
+    pub(crate) fn fairest_pool(&mut self) -> Option<usize> {
+        let count = self.pools.pools.len();
+        let waits = |matching: &Self, pool: usize| matching.pools.pools[pool].lanes.len() > 0;
+        let mut waiting = (0..count).filter(|&pool| waits(self, pool));
+        let (first, second) = (waiting.next()?, waiting.next());
+        if second.is_none() {
+            return Some(first);
+        }
+        let mut fairest: Option<(usize, usize)> = None;
+        for pool in first..count {
+            if waits(self, pool) && self.next_to_serve(pool).is_some() {
+                fairest = fewer(fairest, self.used_by_account(pool), pool);
+            }
+        }
+        fairest.map(|(_, pool)| pool)
+    }
+
+    /// Puts the pools into `order`, in which backends are opened for them.
+    pub(crate) fn put_fair_order(&self, order: &mut Vec<usize>) {
+        order.clear();
+        order.extend(0..self.pools.pools.len());
+        if order.len() > 1 {
+            order.sort_unstable_by_key(|&pool| (self.of_account(pool, |pool| pool.count), pool));
+        }
+    }
+}
+
+/// The pool with the fewest backends so far; of equal ones the first.
+fn fewer(best: Option<(usize, usize)>, count: usize, pool: usize) -> Option<(usize, usize)> {
+    match best {
+        Some((least, _)) if least <= count => best,
+        _ => Some((count, pool)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::group::tokens::{BackendId, ClientId};
+    use crate::scheduler::lane::LaneName;
+    use crate::scheduler::matching::tests::Bench;
+
+    /// Backends that clients of a pool's account use.
+    fn uses(bench: &mut Bench, pool: u32, count: usize) -> Vec<BackendId> {
+        let used = (0..count).map(|_| {
+            let client = bench.client(pool, None);
+            let backend = bench.idle(pool as usize, None);
+            bench.check_out(client, backend);
+            bench.runs(client, backend);
+            backend
+        });
+        used.collect()
+    }
+
+    fn waits(bench: &mut Bench, pool: u32) -> ClientId {
+        let client = bench.client(pool, None);
+        bench.waits(client, LaneName::Low, 5);
+        client
+    }
+
+    #[test]
+    fn a_backend_goes_to_an_account_below_its_fair_part() {
+        let mut bench = Bench::new("backends_max = 4");
+        uses(&mut bench, 0, 4);
+        assert_eq!(bench.matching().poorer_pool(0), None, "nobody waits");
+        waits(&mut bench, 0);
+        assert_eq!(bench.matching().poorer_pool(0), None, "of its own account");
+        waits(&mut bench, 1);
+        assert_eq!(bench.matching().poorer_pool(0), Some(1));
+        assert_eq!(bench.matching().poorer_pool(1), None, "it has none");
+    }
+
+    #[test]
+    fn nobody_gives_from_its_fair_part_and_nobody_gets_more_than_that() {
+        let mut bench = Bench::new("backends_max = 4");
+        uses(&mut bench, 0, 2);
+        uses(&mut bench, 1, 1);
+        waits(&mut bench, 1);
+        assert_eq!(bench.matching().poorer_pool(0), None, "two of four");
+        let mut bench = Bench::new("backends_max = 5");
+        uses(&mut bench, 0, 4);
+        uses(&mut bench, 1, 1);
+        waits(&mut bench, 1);
+        assert_eq!(bench.matching().poorer_pool(0), Some(1));
+        let mut bench = Bench::new("backends_max = 6");
+        uses(&mut bench, 0, 3);
+        uses(&mut bench, 1, 3);
+        waits(&mut bench, 1);
+        assert_eq!(bench.matching().poorer_pool(0), None);
+    }
+
+    #[test]
+    fn what_is_reserved_is_for_accounts_below_their_fair_part() {
+        let mut bench = Bench::new("backends_max = 8");
+        uses(&mut bench, 0, 7);
+        waits(&mut bench, 0);
+        assert_eq!(bench.matching().front_to_serve(0), None);
+        let other = waits(&mut bench, 1);
+        let front = bench.matching().front_to_serve(1).unwrap();
+        assert_eq!(front.client, other);
+        assert_eq!(bench.matching().front_to_serve(0), None, "it is above");
+    }
+
+    #[test]
+    fn the_account_that_uses_the_fewest_backends_is_served_first() {
+        let mut bench = Bench::new("backends_max = 8");
+        uses(&mut bench, 0, 2);
+        uses(&mut bench, 1, 1);
+        for pool in [0, 1] {
+            bench.idle(pool, None);
+        }
+        assert_eq!(bench.matching().fairest_pool(), None, "nobody waits");
+        waits(&mut bench, 0);
+        assert_eq!(bench.matching().fairest_pool(), Some(0));
+        waits(&mut bench, 1);
+        assert_eq!(bench.matching().fairest_pool(), Some(1));
+    }
+}

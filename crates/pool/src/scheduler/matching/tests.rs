@@ -1,0 +1,504 @@
+//! Tests of who gets what, without a group.
+
+use super::choice::Affinity;
+use super::*;
+use crate::backend::lazy_readback::LastClient;
+use crate::backend::pools::{DialEnd, PoolKey};
+use crate::backend::reuse::Reuse;
+use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
+use crate::client::ClientState;
+use crate::config::test_settings;
+use crate::group::shared::Sizes;
+use crate::group::tokens::{BackendId, ClientId};
+use crate::limits::spool::Spool;
+use crate::scheduler::lane::{LaneName, Waiting};
+use crate::server::facts::ServerFacts;
+use reactor::Address;
+use session::state::{Interner, Session};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use wire::auth::caching_sha2::KeyPair;
+use wire::command::ReplyShape;
+
+pub(crate) const NOW: Time = Time(1_000_000_000);
+
+/// Room for a hundred clients in one group.
+const SIZES: Sizes = Sizes {
+    groups: 1,
+    cores: 1,
+    clients_per_group: 100,
+};
+
+/// Settings with four backends.
+pub(crate) const FOUR: &str = "backends_max = 4";
+
+/// A group's things, with two pools.
+pub(crate) struct Bench {
+    clients: Slots<Client<()>, ClientId>,
+    backends: Slots<Backend<()>, BackendId>,
+    pools: BackendPools,
+    line: Line,
+    running: Running,
+    slow_readers: SlowReaders,
+    shapes: Shapes,
+    code: Seen,
+    begun: Begun,
+    settings: Arc<Settings>,
+    pub(crate) shared: Shared,
+    sessions: Interner,
+}
+
+impl Bench {
+    pub(crate) fn new(settings: &str) -> Bench {
+        Bench::among(settings, 1)
+    }
+
+    /// Those of the first of so many groups.
+    pub(crate) fn among(settings: &str, groups: usize) -> Bench {
+        let mut pools = BackendPools::default();
+        for user in ["a", "b"] {
+            pools.add(PoolKey::of_user(user), |_| true);
+        }
+        let keys = KeyPair::generate().unwrap();
+        let shared = Shared::new(
+            test_settings(settings),
+            ServerFacts::of_tests(),
+            keys,
+            Sizes { groups, ..SIZES },
+        );
+        Bench {
+            clients: Slots::default(),
+            backends: Slots::default(),
+            pools,
+            line: Line::default(),
+            running: Running::default(),
+            slow_readers: SlowReaders::new(Spool::new(0, 4096)),
+            shapes: Shapes::default(),
+            code: Seen::default(),
+            begun: Begun::default(),
+            settings: shared.settings(),
+            shared,
+            sessions: Interner::default(),
+        }
+    }
+
+    pub(crate) fn matching(&mut self) -> Matching<'_, ()> {
+        Matching {
+            clients: &self.clients,
+            backends: &self.backends,
+            pools: &mut self.pools,
+            line: &self.line,
+            running: &self.running,
+            slow_readers: &self.slow_readers,
+            shapes: &self.shapes,
+            code: &self.code,
+            begun: &self.begun,
+            settings: &self.settings,
+            shared: &self.shared,
+            index: 0,
+            drains: false,
+            address_at: Time::NEVER,
+            now: NOW,
+        }
+    }
+
+    /// A session with this schema.
+    fn session(&mut self, schema: Option<&str>) -> Rc<Session> {
+        let mut session = Session::default();
+        session.schema = schema.map(|name| name.as_bytes().into());
+        self.sessions.intern(session)
+    }
+
+    /// A client of a pool, between statements.
+    pub(crate) fn client(&mut self, pool: u32, schema: Option<&str>) -> ClientId {
+        let session = self.session(schema);
+        let mut client = Client::of_tests(NOW, session);
+        client.pool = pool;
+        assert!(client.change_state(ClientState::Idle, NOW));
+        self.clients.insert(client)
+    }
+
+    /// A client waits in a lane since so many nanoseconds before now.
+    pub(crate) fn waits(&mut self, key: ClientId, lane: LaneName, since: u64) {
+        let since = Time(NOW.0 - since);
+        let client = self.clients.get_mut(key).unwrap();
+        self.line.enter(client, (lane, since, 10), &self.settings);
+        let lanes = &mut self.pools.pools[client.pool as usize].lanes;
+        lanes.push(Waiting {
+            client: key,
+            since,
+            lane,
+        });
+    }
+
+    /// It does not any more.
+    pub(crate) fn forgets(&mut self, key: ClientId) {
+        let client = self.clients.get_mut(key).unwrap();
+        self.line.leave(client, &self.settings);
+    }
+
+    /// An idle backend of a pool, its slot taken.
+    pub(crate) fn idle(&mut self, pool: usize, schema: Option<&str>) -> BackendId {
+        assert!(self.shared.budget.take(0));
+        let session = self.session(schema);
+        let at = Arc::new(Address::Unix("/s".into()));
+        let mut backend = Backend::dialling(Endpoint::new((), at, pool), NOW, session, None);
+        assert!(backend.change_state(BackendState::Preparing, NOW));
+        assert!(backend.change_state(BackendState::Idle, NOW));
+        self.pools.dial_begins(pool);
+        self.pools.dial_ends(pool);
+        let key = self.backends.insert(backend);
+        self.pools.pools[pool].idle.push(key);
+        key
+    }
+
+    /// Loss of the last client of a backend.
+    fn affinity_of(&mut self, backend: BackendId) -> Affinity {
+        let matching = self.matching();
+        matching.affinity(matching.backends.get(backend).unwrap())
+    }
+
+    /// An idle backend is a client's from now on.
+    pub(crate) fn check_out(&mut self, client: ClientId, backend_id: BackendId) {
+        let backend = self.backends.get_mut(backend_id).unwrap();
+        assert!(backend.change_state(BackendState::CheckedOut, NOW));
+        self.pools.pools[backend.pool]
+            .idle
+            .retain(|idle| *idle != backend_id);
+        let client_of = self.clients.get_mut(client).unwrap();
+        let keys = (client, backend_id);
+        client_of.binding.bind(&mut backend.binding, keys);
+    }
+
+    /// A statement of a client is in flight on a backend.
+    pub(crate) fn runs(&mut self, client: ClientId, backend: BackendId) {
+        let command = InFlight::own(Some(client), Purpose::Statement, ReplyShape::Results);
+        self.backends.get_mut(backend).unwrap().expect(command);
+    }
+}
+
+#[test]
+fn a_clients_own_last_backend_comes_first_then_one_in_its_session() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, Some("d"));
+    let own = bench.idle(0, Some("other"));
+    let same = bench.idle(0, Some("d"));
+    let latest = bench.idle(0, Some("other"));
+    assert_eq!(bench.matching().pick_idle(0, client), Some(same));
+    assert_eq!(bench.matching().last_backend_of(client), None);
+    let mut last = LastClient { client, sent: 0 };
+    bench.backends.get_mut(own).unwrap().last_client = Some(last);
+    assert_eq!(bench.matching().pick_idle(0, client), Some(own));
+    assert_eq!(bench.matching().last_backend_of(client), Some(own));
+    assert_eq!(bench.matching().last_backend_to_use(client), Some(own));
+    // Another statement of its has run elsewhere since.
+    last.sent = 7;
+    bench.backends.get_mut(own).unwrap().last_client = Some(last);
+    bench.backends.remove(same);
+    bench.pools.leaves(0, same);
+    assert_eq!(bench.matching().pick_idle(0, client), Some(latest));
+}
+
+#[test]
+fn of_backends_about_which_others_may_ask_one_in_the_clients_session_comes_first() {
+    let mut bench = Bench::new("backends_max = 8");
+    let client = bench.client(0, Some("d"));
+    let leave = |bench: &mut Bench, schema, ago: u64| {
+        let last = LastClient {
+            client: bench.client(0, None),
+            sent: 0,
+        };
+        let backend_id = bench.idle(0, Some(schema));
+        let backend = bench.backends.get_mut(backend_id).unwrap();
+        backend.last_client = Some(last);
+        backend.since = Time(NOW.0 - ago);
+        assert_eq!(bench.affinity_of(backend_id), Affinity::Counts);
+        backend_id
+    };
+    let oldest = leave(&mut bench, "other", 9);
+    assert_eq!(bench.matching().pick_idle(0, client), Some(oldest));
+    leave(&mut bench, "d", 1);
+    let same = leave(&mut bench, "d", 5);
+    leave(&mut bench, "d", 3);
+    assert_eq!(bench.matching().pick_idle(0, client), Some(same));
+    let free = bench.idle(0, Some("other"));
+    assert_eq!(bench.matching().pick_idle(0, client), Some(free));
+}
+
+#[test]
+fn nobody_gets_a_backend_whose_schema_no_command_takes_away() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, None);
+    bench.idle(0, Some("d"));
+    bench.waits(client, LaneName::Low, 5);
+    assert_eq!(bench.matching().pick_idle(0, client), None);
+    assert!(bench.matching().wants_dial(0), "another is opened for it");
+    assert!(bench.matching().may_dial(0));
+    bench.idle(0, None);
+    assert!(!bench.matching().wants_dial(0));
+}
+
+#[test]
+fn what_is_reserved_goes_to_the_other_lanes() {
+    let mut bench = Bench::new("backends_max = 8\nbackends_reserved = 1");
+    let low = bench.client(0, None);
+    bench.waits(low, LaneName::Low, 9);
+    let served = |bench: &mut Bench| bench.matching().front_to_serve(0).map(|w| w.client);
+    assert_eq!(served(&mut bench), Some(low));
+    for _ in 0..7 {
+        let (client, backend) = (bench.client(0, None), bench.idle(0, None));
+        bench.check_out(client, backend);
+    }
+    assert!(bench.matching().is_reserve_reached(0));
+    assert_eq!(served(&mut bench), None);
+    assert!(bench.matching().wants_more(0));
+    let high = bench.client(0, None);
+    bench.waits(high, LaneName::High, 1);
+    assert_eq!(served(&mut bench), Some(high));
+}
+
+#[test]
+fn an_entry_of_who_was_served_stands_no_more() {
+    let mut bench = Bench::new(FOUR);
+    let (first, second) = (bench.client(0, None), bench.client(0, None));
+    bench.waits(first, LaneName::Low, 9);
+    bench.waits(second, LaneName::Low, 5);
+    let client = bench.clients.get_mut(first).unwrap();
+    bench.line.leave(client, &bench.settings);
+    let front = bench.matching().front_of(0).unwrap();
+    assert_eq!(front.client, second);
+    let oldest = bench.matching().oldest_wait_to_serve();
+    assert_eq!(oldest, Some(Time(NOW.0 - 5)));
+    let expiry = Time(NOW.0 - 5) + bench.settings.wait_max;
+    assert_eq!(bench.matching().next_expiry(), expiry);
+    assert_eq!(bench.matching().take_refusable(0), Some(second));
+}
+
+#[test]
+fn a_pool_without_backends_is_starved_when_its_front_waits_for_longest() {
+    let mut bench = Bench::new("backends_max = 1");
+    let (mine, theirs) = (bench.client(0, None), bench.client(1, None));
+    bench.idle(0, None);
+    bench.waits(theirs, LaneName::Low, 9);
+    let since = |ago: u64| Some(Time(NOW.0 - ago));
+    assert_eq!(bench.matching().starved_pool(0, None), Some(1));
+    assert_eq!(bench.matching().starved_pool(0, since(5)), Some(1));
+    bench.waits(mine, LaneName::Low, 12);
+    assert_eq!(bench.matching().starved_pool(0, since(12)), None);
+    // Where its dials have failed, it waits for the next.
+    bench.pools.pools[1].dial_failed(NOW, "refused".into(), DialEnd::Answered);
+    assert_eq!(bench.matching().starved_pool(0, since(5)), None);
+}
+
+/// A client whose statement may ride once its shape is trusted, and two backends that take riders,
+/// each with one statement in flight.
+fn rider_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
+    let rider = bench.client(0, None);
+    let backends = [(); 2].map(|()| {
+        let (client, backend) = (bench.client(0, None), bench.idle(0, None));
+        bench.check_out(client, backend);
+        bench.runs(client, backend);
+        bench.backends.get_mut(backend).unwrap().riding = Riding::Open;
+        backend
+    });
+    let client = bench.clients.get_mut(rider).unwrap();
+    client.statement.ride = session::shapes::Ride::Text;
+    client.statement.digest = 77;
+    (rider, backends)
+}
+
+/// The shape of this client's statement has been seen to be short, often enough.
+fn trust_shape_of(bench: &mut Bench, rider: ClientId) {
+    let shape = bench.clients.get(rider).unwrap().shape();
+    while !bench.shapes.trusts(shape) {
+        let ending = session::shapes::Ending {
+            left_something: false,
+            service: Some(Duration::from_micros(50)),
+            reply_len: 10,
+        };
+        bench.shapes.learn(shape, ending);
+    }
+}
+
+const RIDDEN: [u8; 5] = [1, 0, 0, 0, 3];
+
+#[test]
+fn a_busier_backend_takes_who_may_ride_on_no_other() {
+    let mut bench = Bench::new("backends_max = 2\nride_max = 3");
+    let (rider, backends) = rider_and_two(&mut bench);
+    trust_shape_of(&mut bench, rider);
+    for (busier, other) in [(backends[0], backends[1]), (backends[1], backends[0])] {
+        let second = bench.client(0, None);
+        bench.runs(second, busier);
+        let place = bench.matching().place_to_ride(rider, &RIDDEN);
+        assert_eq!(place, Some(other), "it has fewer in flight");
+        bench.backends.get_mut(other).unwrap().riding = Riding::Closed;
+        let place = bench.matching().place_to_ride(rider, &RIDDEN);
+        assert_eq!(place, Some(busier), "the other one takes nobody");
+        bench.backends.get_mut(other).unwrap().riding = Riding::Open;
+        let _ = bench.backends.get_mut(busier).unwrap().take_answered();
+    }
+}
+
+#[test]
+fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
+    let mut bench = Bench::new("backends_max = 2\nride_max = 2");
+    let session = bench.session(None);
+    let (rider, backends) = rider_and_two(&mut bench);
+    let message = RIDDEN;
+    assert!(Rc::ptr_eq(
+        &bench.clients.get(rider).unwrap().session,
+        &session
+    ));
+    assert_eq!(bench.matching().place_to_ride(rider, &message), None);
+    trust_shape_of(&mut bench, rider);
+    let place = bench.matching().place_to_ride(rider, &message);
+    assert!(place.is_some_and(|place| backends.contains(&place)));
+    let other = bench.client(0, None);
+    bench.runs(other, backends[0]);
+    let place = bench.matching().place_to_ride(rider, &message);
+    assert_eq!(place, Some(backends[1]), "the other one is full");
+    let last_client = |bench: &mut Bench, is_last: bool| {
+        let backend = bench.backends.get_mut(backends[1]).unwrap();
+        backend.reuse = Reuse::default();
+        if is_last {
+            backend.reuse.end_with_client();
+        }
+    };
+    last_client(&mut bench, true);
+    let place = bench.matching().place_to_ride(rider, &message);
+    assert_eq!(place, None, "nobody comes behind its client");
+    last_client(&mut bench, false);
+    bench.runs(other, backends[1]);
+    assert_eq!(bench.matching().place_to_ride(rider, &message), None);
+    let _ = bench.backends.get_mut(backends[1]).unwrap().take_answered();
+    bench.waits(other, LaneName::Low, 3);
+    let place = bench.matching().place_to_ride(rider, &message);
+    assert_eq!(place, None, "another came before");
+}
+
+#[test]
+fn a_paused_group_starts_nothing_for_clients_without_a_backend() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, None);
+    bench.waits(client, LaneName::Low, 5);
+    assert!(bench.matching().is_behind(), "it may have a connection");
+    bench.shared.paused.store(true, Relaxed);
+    assert!(!bench.matching().is_behind());
+    assert!(!bench.matching().may_dial(0));
+}
+
+#[test]
+fn a_failed_dial_is_tried_again_after_its_wait() {
+    let mut bench = Bench::new(FOUR);
+    let client = bench.client(0, None);
+    assert_eq!(bench.matching().next_dial(), Time::NEVER);
+    bench.waits(client, LaneName::Low, 5);
+    bench.pools.pools[0].dial_failed(NOW, "refused".into(), DialEnd::Answered);
+    let at = bench.pools.pools[0].dial_at;
+    assert!(!bench.matching().may_dial(0));
+    assert_eq!(bench.matching().next_dial(), at);
+}
+
+#[test]
+fn what_may_become_free_is_waited_for() {
+    let mut bench = Bench::new(FOUR);
+    let waiting = bench.client(0, None);
+    bench.waits(waiting, LaneName::Low, 5);
+    assert!(!bench.matching().gets_one_free(0), "there is none");
+    let (client, backend) = (bench.client(0, None), bench.idle(0, None));
+    assert!(bench.matching().gets_one_free(0), "it is idle");
+    bench.check_out(client, backend);
+    assert!(bench.matching().gets_one_free(0), "a statement ends");
+    let transaction = &mut bench.backends.get_mut(backend).unwrap().transaction;
+    transaction.note_status(wire::status::IN_TRANS);
+    assert!(!bench.matching().gets_one_free(0));
+}
+
+#[test]
+fn a_frozen_backend_keeps_even_its_own_client_waiting() {
+    let mut bench = Bench::new(FOUR);
+    let (client, backend) = (bench.client(0, None), bench.idle(0, None));
+    bench.check_out(client, backend);
+    assert!(!bench.matching().waits_for_read_back(client, backend));
+    bench.backends.get_mut(backend).unwrap().reuse.freeze();
+    assert!(bench.matching().waits_for_read_back(client, backend));
+}
+
+#[test]
+fn the_budget_is_made_room_in_by_an_idle_backend() {
+    let mut bench = Bench::new("backends_max = 2");
+    assert_eq!(bench.matching().least_needed(), None);
+    let outdated = bench.idle(0, None);
+    let present = bench.idle(1, None);
+    assert_eq!(bench.matching().least_needed(), Some(outdated));
+    // The last one of an older version of the privileges cannot be dialled again.
+    bench.pools.pools[0].key.privileges += 1;
+    assert_eq!(bench.matching().least_needed(), Some(present));
+}
+
+/// The text of this digest is known to be long, and slow readers have used up their share of the
+/// two backends.
+fn long_text_at_its_share(bench: &mut Bench, digest: u64) {
+    let reader = bench.client(0, None);
+    bench.clients.get_mut(reader).unwrap().statement.digest = digest;
+    bench.clients.get_mut(reader).unwrap().output = Some(Box::default());
+    let backend_id = bench.idle(0, None);
+    bench.check_out(reader, backend_id);
+    bench.runs(reader, backend_id);
+    let backend = bench.backends.get_mut(backend_id).unwrap();
+    bench.slow_readers.note_held_up(backend_id, backend, NOW);
+    let mut crowd = crate::limits::slow_readers::Crowd {
+        clients: &mut bench.clients,
+        backends: &bench.backends,
+        settings: &bench.settings,
+        shared: &bench.shared,
+        group: 0,
+        now: NOW + Duration::from_millis(20),
+    };
+    bench.slow_readers.relieve(&mut crowd, Default::default());
+    assert!(bench.matching().is_squeezed());
+}
+
+#[test]
+fn what_is_known_to_be_long_holds_up_nobody_in_its_lane() {
+    let mut bench = Bench::new("backends_max = 2\nbackends_reserved = 0");
+    long_text_at_its_share(&mut bench, 9);
+    let (long, new) = (bench.client(0, None), bench.client(0, None));
+    bench.clients.get_mut(long).unwrap().statement.digest = 9;
+    bench.clients.get_mut(new).unwrap().statement.digest = 8;
+    bench.waits(long, LaneName::Low, 9);
+    bench.waits(new, LaneName::Low, 5);
+    assert!(bench.matching().is_held_back(long) && !bench.matching().is_held_back(new));
+    let front = bench.matching().front_to_serve(0).unwrap();
+    assert_eq!((front.client, front.lane), (new, LaneName::Low));
+    assert!(bench.matching().long_waits());
+    bench.forgets(new);
+    assert_eq!(bench.matching().front_to_serve(0), None);
+    assert_eq!(bench.matching().oldest_wait_to_serve(), None, "in no lane");
+    // The share is free again: it has the place that it had.
+    bench.slow_readers = SlowReaders::new(Spool::new(0, 4096));
+    let front = bench.matching().front_to_serve(0).unwrap();
+    assert_eq!((front.client, front.since), (long, Time(NOW.0 - 9)));
+}
+
+#[test]
+fn beside_slow_readers_at_their_share_the_low_lane_has_the_reserve() {
+    let mut bench = Bench::new("backends_max = 8");
+    for _ in 0..7 {
+        let (client, backend_id) = (bench.client(0, None), bench.idle(0, None));
+        bench.check_out(client, backend_id);
+    }
+    assert!(bench.matching().is_reserve_reached(0));
+    for n in 0..4 {
+        let (backend, client) = (
+            BackendId::from_parts(90 + n, 0),
+            ClientId::from_parts(80 + n, 0),
+        );
+        assert!(bench.matching().is_reserve_reached(0), "{n}");
+        bench.slow_readers.start_long(backend, client);
+    }
+    assert!(!bench.matching().is_reserve_reached(0));
+}

@@ -1,0 +1,148 @@
+//! Statements that run in a group at this moment, and their bound.
+//!
+//! The problem: a server that runs many statements at once runs each of them slowly, and one that
+//! runs few stands still when those few wait for a lock or a disk. The mechanism is that of the
+//! servers' thread pools: backends are checked out while fewer than [`Running::max`] backends run
+//! something; a backend that has answered nothing for `stall_ms_max` no longer counts, so another
+//! statement may start. Statements of clients that have a backend are counted and not held back.
+//! Groups that start any share what may run ([`crate::scheduler::fronts`]).
+//!
+//! Invariant: a backend is counted from the moment something is in flight on it until its queue is
+//! empty, it stalls, or it is closed.
+
+use crate::backend::{Backend, Load};
+use crate::config::Settings;
+use crate::group::shared::Shared;
+use crate::group::tokens::BackendId;
+use crate::scheduler::fronts::Look;
+use reactor::{Slots, Time};
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Statements that run in a group.
+#[derive(Debug, Default)]
+pub(crate) struct Running {
+    /// Backends that run statements, those that have stalled not counted.
+    count: usize,
+    /// Last look at the other groups.
+    pub(crate) look: Cell<Look>,
+}
+
+impl Running {
+    /// Backends of this group that may run statements at once, as far as clients without a backend
+    /// go: none while the pool is paused.
+    pub(crate) fn max(&self, shared: &Shared, settings: &Settings) -> usize {
+        match shared.paused.load(Relaxed) {
+            true => 0,
+            false => self.max_of_held(shared, settings),
+        }
+    }
+
+    /// Most statements at once of clients that have a backend: a pause lets them come to their end.
+    fn max_of_held(&self, shared: &Shared, settings: &Settings) -> usize {
+        shared.busy_max(settings, self.look.get().running)
+    }
+
+    /// True if `more` backends, and another, may run a statement for clients without one.
+    pub(crate) fn has_room(&self, more: usize, shared: &Shared, settings: &Settings) -> bool {
+        self.count + more < self.max(shared, settings)
+    }
+
+    /// True if as many run as may, so that a client which has a backend waits with it.
+    pub(crate) fn is_full_of_held(&self, shared: &Shared, settings: &Settings) -> bool {
+        self.count >= self.max_of_held(shared, settings)
+    }
+
+    /// Counts a backend that has something in flight, as one that runs statements.
+    pub(crate) fn begins<S>(&mut self, backend: &mut Backend<S>, now: Time) {
+        if backend.load == Load::None && !backend.flight().is_empty() {
+            backend.load = Load::Counted;
+            backend.busy_since = now;
+            self.count += 1;
+        }
+    }
+
+    /// A backend has nothing in flight any more, or is closed.
+    pub(crate) fn ends<S>(&mut self, backend: &mut Backend<S>) {
+        if backend.load == Load::Counted {
+            self.count -= 1;
+        }
+        backend.load = Load::None;
+    }
+
+    /// Backends that have answered nothing for `stall_max` no longer count: others may run. Returns
+    /// how many those are.
+    pub(crate) fn discount_stalled<S>(
+        &mut self,
+        backends: &mut Slots<Backend<S>, BackendId>,
+        settings: &Settings,
+        now: Time,
+    ) -> u64 {
+        let mut stalled = 0;
+        for backend in backends.values_mut() {
+            let is_late = now.since(backend.busy_since) >= settings.stall_max;
+            if backend.load == Load::Counted && is_late {
+                backend.load = Load::Stalled;
+                self.count -= 1;
+                stalled += 1;
+            }
+        }
+        stalled
+    }
+
+    /// When the next backend stalls, where that lets somebody run.
+    pub(crate) fn next_stall<S>(
+        &self,
+        backends: &Slots<Backend<S>, BackendId>,
+        shared: &Shared,
+        settings: &Settings,
+    ) -> Time {
+        if self.has_room(0, shared, settings) {
+            return Time::NEVER;
+        }
+        let counted = backends.iter().filter(|(_, b)| b.load == Load::Counted);
+        let oldest = counted.map(|(_, backend)| backend.busy_since).min();
+        oldest.map_or(Time::NEVER, |oldest| oldest + settings.stall_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{InFlight, Purpose};
+    use std::rc::Rc;
+    use wire::command::ReplyShape;
+
+    fn backend() -> Backend<()> {
+        Backend::of_tests(Time(1), Rc::default())
+    }
+
+    #[test]
+    fn a_backend_counts_once_and_while_something_is_in_flight() {
+        let (mut running, mut backend) = (Running::default(), backend());
+        running.begins(&mut backend, Time(5));
+        assert_eq!(running.count, 0, "nothing is in flight");
+        let command = InFlight::own(None, Purpose::Clearing, ReplyShape::Status);
+        backend.expect(command);
+        running.begins(&mut backend, Time(5));
+        running.begins(&mut backend, Time(9));
+        assert_eq!((running.count, backend.busy_since), (1, Time(5)));
+        running.ends(&mut backend);
+        running.ends(&mut backend);
+        assert_eq!((running.count, backend.load), (0, Load::None));
+    }
+
+    #[test]
+    fn one_that_has_stalled_is_not_taken_off_twice() {
+        let mut running = Running::default();
+        let mut stalled = backend();
+        let command = InFlight::own(None, Purpose::Clearing, ReplyShape::Status);
+        stalled.expect(command);
+        running.begins(&mut stalled, Time(5));
+        stalled.load = Load::Stalled;
+        running.count -= 1;
+        running.begins(&mut stalled, Time(7));
+        running.ends(&mut stalled);
+        assert_eq!((running.count, stalled.load), (0, Load::None));
+    }
+}

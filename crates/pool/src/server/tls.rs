@@ -1,0 +1,346 @@
+//! TLS towards the server: what is asked of it, and what its certificate has to prove.
+//!
+//! The problem: a server, or somebody between, that does not offer TLS must not bring the pool to
+//! send a password or a statement in clear; and dialling must stay cheap. The mechanism: one
+//! configuration of rustls for all groups, with one store of tickets, so that a handshake goes on
+//! from an earlier one's where the server gives tickets. [`crate::backend::dial`] asks for TLS
+//! behind the greeting, for backends, probe and watch alike.
+//!
+//! Invariants:
+//! - where TLS is required, nothing but the greeting is said in clear: no user's name either;
+//! - a handshake whose certificate does not pass the mode's check sends nothing under it.
+
+use crate::config::from_files::FromFiles;
+use crate::server::upstream::Place;
+use reactor::tls_client::{self, Checked, Unfit};
+use reactor::tls_errors::{Hints, words};
+use reactor::tls_files::{authorities, certificates, private_key};
+use reactor::{Address, Tls};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Error, RootCertStore};
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wire::auth::caching_sha2;
+use wire::client_login;
+use wire::dsn::password::seen_by_others;
+
+/// Bytes of a file with a public key, at most.
+const KEY_FILE_MAX: u64 = 64 << 10;
+/// Names of servers whose tickets are kept; there is one.
+const RESUMED_SERVERS_MAX: usize = 1;
+
+const HINTS: Hints = Hints {
+    ca: "backend.tls_ca",
+    name: "backend.tls_name",
+    unchecked: "backend.tls = \"required\"",
+    own: "backend.tls_cert and backend.tls_key",
+    protocols: "",
+};
+
+/// Demands of the pool on TLS with the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackendTlsMode {
+    Off,
+    /// If the server offers it; its certificate is not checked.
+    Preferred,
+    /// Always; its certificate is not checked.
+    Required,
+    /// An authority that is trusted has signed the certificate.
+    VerifyCa,
+    /// The certificate names the server besides.
+    VerifyIdentity,
+}
+
+impl BackendTlsMode {
+    pub(crate) fn from_name(name: &str) -> Option<BackendTlsMode> {
+        match name {
+            "off" => Some(BackendTlsMode::Off),
+            "preferred" => Some(BackendTlsMode::Preferred),
+            "required" => Some(BackendTlsMode::Required),
+            "verify_ca" => Some(BackendTlsMode::VerifyCa),
+            "verify_identity" => Some(BackendTlsMode::VerifyIdentity),
+            _ => None,
+        }
+    }
+
+    /// True if the server's certificate is checked.
+    fn verifies(self) -> bool {
+        matches!(
+            self,
+            BackendTlsMode::VerifyCa | BackendTlsMode::VerifyIdentity
+        )
+    }
+}
+
+/// The settings as typed.
+#[derive(Debug)]
+pub(crate) struct BackendTlsKeys {
+    /// `None`: what suits the address.
+    pub(crate) mode: Option<BackendTlsMode>,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) cert: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) name: Option<String>,
+    pub(crate) server_public_key: Option<PathBuf>,
+    pub(crate) get_server_public_key: bool,
+}
+
+/// TLS towards the server, and what else keeps passwords from others.
+#[derive(Debug)]
+pub struct BackendTls {
+    mode: Option<BackendTlsMode>,
+    pub(crate) config: FromFiles<ClientConfig>,
+    name: ServerName<'static>,
+    key: ServerKey,
+}
+
+impl BackendTls {
+    /// TLS by the settings below `[backend]`.
+    ///
+    /// # Errors
+    /// A sentence that names the setting or the file.
+    pub(crate) fn of(
+        keys: BackendTlsKeys,
+        server: &Place,
+        warnings: &mut Vec<String>,
+    ) -> Result<Arc<BackendTls>, String> {
+        let mode = keys.mode;
+        let key = ServerKey::of(&keys)?;
+        warnings.extend(unprotected(mode, server));
+        if matches!(mode, None | Some(BackendTlsMode::Off)) {
+            let others = [
+                ("tls_ca", keys.ca.is_some()),
+                ("tls_cert", keys.cert.is_some()),
+                ("tls_key", keys.key.is_some()),
+                ("tls_name", keys.name.is_some()),
+            ];
+            if let Some((other, _)) = others.iter().find(|(_, is_given)| *is_given) {
+                return Err(format!(
+                    "backend.{other}: it needs backend.tls; set that to \"required\", \
+                     \"verify_ca\" or \"verify_identity\""
+                ));
+            }
+        }
+        let verifies = mode.is_some_and(BackendTlsMode::verifies);
+        if let (false, Some(ca)) = (verifies, &keys.ca) {
+            return Err(format!(
+                "backend.tls_ca {}: the server's certificate is not checked in this mode; set \
+                 backend.tls to \"verify_ca\" or \"verify_identity\"",
+                ca.display()
+            ));
+        }
+        let name = server_name(&keys, server)?;
+        if let Some(key) = &keys.key {
+            warnings.extend(seen_by_others(key, "a private key"));
+        }
+        let files = [&keys.ca, &keys.cert, &keys.key];
+        let files = files.into_iter().flatten().cloned().collect();
+        let config = FromFiles::new(files, move || client_config(&keys))?;
+        Ok(Arc::new(BackendTls {
+            mode,
+            config,
+            name,
+            key,
+        }))
+    }
+
+    /// Way of asking for TLS on a connection to this address. A Unix socket is safe by itself:
+    /// there it is used only where it is demanded.
+    fn asking(&self, at: &Address) -> Asking {
+        use BackendTlsMode::{Off, Preferred};
+        match self.mode {
+            Some(Off) => Asking::Off,
+            Some(Preferred) if matches!(at, Address::Unix(_)) => Asking::Off,
+            None if is_here(at) => Asking::Off,
+            None | Some(Preferred) => Asking::Preferred,
+            Some(_) => Asking::Required,
+        }
+    }
+
+    /// The pool's side of a connection, in front of its handshake.
+    pub(crate) fn begin(&self) -> io::Result<Tls> {
+        Tls::client(&self.config.get(), self.name.clone())
+    }
+
+    /// TLS state for a connection that waits.
+    pub(crate) fn connection(&self) -> Result<ClientConnection, Error> {
+        ClientConnection::new(self.config.get(), self.name.clone())
+    }
+}
+
+/// Protection of one connection to the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Security {
+    pub(crate) asking: Asking,
+    /// Key that may encrypt a password where there is no TLS.
+    pub(crate) key: ServerKey,
+}
+
+impl Security {
+    /// Security of a connection to this address.
+    pub(crate) fn of(tls: Option<&BackendTls>, at: &Address) -> Security {
+        let asking = tls.map_or(Asking::Off, |tls| tls.asking(at));
+        let key = match tls.map_or(ServerKey::None, |tls| tls.key.clone()) {
+            ServerKey::None if is_here(at) => ServerKey::Sent,
+            key => key,
+        };
+        Security { asking, key }
+    }
+}
+
+/// RSA key for passwords: see [`client_login::ServerKey`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerKey {
+    None,
+    Sent,
+    Pinned(Arc<[u8]>),
+}
+
+impl ServerKey {
+    fn of(keys: &BackendTlsKeys) -> Result<ServerKey, String> {
+        let Some(file) = &keys.server_public_key else {
+            return Ok(match keys.get_server_public_key {
+                true => ServerKey::Sent,
+                false => ServerKey::None,
+            });
+        };
+        if keys.get_server_public_key {
+            return Err(
+                "backend.get_server_public_key: backend.server_public_key names the key, so none \
+                 is taken from the server; leave one of them out"
+                    .into(),
+            );
+        }
+        let named = |why: &dyn std::fmt::Display| {
+            format!("backend.server_public_key {}: {why}", file.display())
+        };
+        let pem = files::bytes(file, KEY_FILE_MAX).map_err(|why| named(&why))?;
+        caching_sha2::check_key(&pem).map_err(|why| named(&why))?;
+        Ok(ServerKey::Pinned(pem.into()))
+    }
+
+    pub(crate) fn as_wire(&self) -> client_login::ServerKey<'_> {
+        match self {
+            ServerKey::None => client_login::ServerKey::None,
+            ServerKey::Sent => client_login::ServerKey::Sent,
+            ServerKey::Pinned(pem) => client_login::ServerKey::Pinned(pem),
+        }
+    }
+}
+
+/// True where nobody outside of this host can answer or listen.
+fn is_here(at: &Address) -> bool {
+    match at {
+        Address::Unix(_) => true,
+        Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
+    }
+}
+
+/// Warning about a server on another host that does not prove who it is.
+fn unprotected(mode: Option<BackendTlsMode>, server: &Place) -> Option<String> {
+    let host = server.host().filter(|host| host != "localhost")?;
+    let is_here = |ip: IpAddr| ip.to_canonical().is_loopback();
+    if host.parse().is_ok_and(is_here) || mode.is_some_and(BackendTlsMode::verifies) {
+        return None;
+    }
+    let how = match mode {
+        Some(BackendTlsMode::Off) => {
+            "without TLS, so passwords' proofs, statements and data cross \
+                                      the network in clear"
+        }
+        Some(BackendTlsMode::Required) => "with TLS, and nobody checks the server's certificate",
+        _ => "with TLS only if the server offers it, and nobody checks its certificate",
+    };
+    Some(format!(
+        "backend.tls: the pool speaks to {server} {how}: whoever answers in the server's place is \
+         taken for it; set backend.tls = \"verify_identity\" and backend.tls_ca"
+    ))
+}
+
+/// Way of asking for TLS on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// Not at all.
+    Off,
+    /// If the server offers it.
+    Preferred,
+    /// Without it there is no login.
+    Required,
+}
+
+/// Why a handshake with the server has failed; `None` where the connection broke instead.
+pub(crate) fn words_of(error: &io::Error) -> Option<String> {
+    let error = error.get_ref()?.downcast_ref::<Error>()?;
+    Some(format!("TLS with the server: {}", words(error, &HINTS)))
+}
+
+/// Name that the certificate has to have. Without a check it says nothing, but tickets are kept by
+/// it.
+fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'static>, String> {
+    let host = match (&keys.name, server.host()) {
+        (Some(name), _) => name.clone(),
+        (None, Some(host)) => host,
+        (None, None) if keys.mode == Some(BackendTlsMode::VerifyIdentity) => {
+            return Err(
+                "backend.tls: \"verify_identity\" needs the name that the server's certificate \
+                 has; a Unix socket has none: set backend.tls_name, or use \"verify_ca\""
+                    .into(),
+            );
+        }
+        (None, None) => "localhost".into(),
+    };
+    ServerName::try_from(host.clone()).map_err(|_| {
+        format!("backend.tls_name: '{host}' is no name or address that a certificate can have")
+    })
+}
+
+fn client_config(keys: &BackendTlsKeys) -> Result<ClientConfig, String> {
+    let ca = keys.ca.as_deref();
+    let checked = match keys.mode {
+        None | Some(BackendTlsMode::Off | BackendTlsMode::Preferred | BackendTlsMode::Required) => {
+            Checked::Nothing
+        }
+        Some(BackendTlsMode::VerifyCa) => Checked::Authority(roots(ca)?),
+        Some(BackendTlsMode::VerifyIdentity) => Checked::Identity(roots(ca)?),
+    };
+    let (own, shown) = match (&keys.cert, &keys.key) {
+        (None, None) => (None, String::new()),
+        (Some(cert), Some(key)) => {
+            let own = (
+                certificates("backend.tls_cert", cert)?,
+                private_key("backend.tls_key", key)?,
+            );
+            let (cert, key) = (cert.display(), key.display());
+            let shown = format!("backend.tls_cert {cert} with backend.tls_key {key}");
+            (Some(own), shown)
+        }
+        _ => {
+            return Err(
+                "backend.tls_cert: expected tls_cert and tls_key together: a certificate is of no \
+                 use without its key"
+                    .into(),
+            );
+        }
+    };
+    tls_client::client_config(checked, own, RESUMED_SERVERS_MAX).map_err(|unfit| match unfit {
+        Unfit::Library(error) => format!("backend.tls: {error}"),
+        Unfit::Own(error) => format!("{shown}: {error}"),
+    })
+}
+
+/// The authorities that are trusted.
+fn roots(ca: Option<&Path>) -> Result<RootCertStore, String> {
+    match ca {
+        Some(file) => authorities("backend.tls_ca", file),
+        None => Err(
+            "backend.tls_ca: expected the file with the certificate of the authority that has \
+             signed the server's, as backend.tls is to check it"
+                .into(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,382 @@
+//! The catalogue of triggers, views and columns that may change a session unseen: what all groups
+//! share, and what each has taken of it.
+//!
+//! `triggers_and_views/look.rs` reads it from the server, `stored_code.rs` judges statements by it.
+//! What is defined through the pool counts from the moment that it is sent until a look has read it
+//! back.
+
+use crate::config::{Settings, StoredCode};
+use crate::observe::log::{Event, note};
+use session::statement::NOT_JUDGED;
+use session::stored_code::{Besides, Names, Object, resolve};
+use sql::classify::stored::{Definition, fold_bare};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Objects that are told of in the log at once; SIGQUIT tells of all.
+const SAID_MAX: usize = 8;
+
+/// Definitions that go through the pool and are remembered until they have been read back.
+const DEFINITIONS_MAX: usize = 1024;
+
+/// The catalogue, which all groups share.
+#[derive(Debug)]
+pub(crate) struct CodeCatalogue {
+    /// True if anything is looked for at all.
+    pub(crate) on: bool,
+    /// Counts the changes of the names.
+    pub(crate) version: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) names: Arc<Names>,
+    /// Objects that the last look found.
+    found: Vec<Object>,
+    besides: Besides,
+    /// Definitions of statements through the pool that are under way.
+    coming: Vec<Defining>,
+    defined: u64,
+    /// Looks that have begun.
+    looks: u64,
+    asked: bool,
+    /// There is more code than is read, or more has been defined than is remembered until it is
+    /// read. It was so until this look had begun; `None`: it is not so.
+    too_much: Option<u64>,
+    /// Statements under way that define code.
+    under_way: usize,
+    /// Code that the account may not see, as said last.
+    unseen: String,
+}
+
+/// Objects that one statement defines.
+#[derive(Debug)]
+pub(crate) struct Defining {
+    number: u64,
+    objects: Vec<Object>,
+    /// Looks that had begun when it was answered.
+    ended: Option<u64>,
+}
+
+/// Catalogue as a group has seen it.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) version: u64,
+    pub(crate) names: Arc<Names>,
+}
+
+impl Seen {
+    /// Its version in short: only that it differs counts, and only for as long as one statement
+    /// waits. It is never [`NOT_JUDGED`].
+    pub(crate) fn short(&self) -> u16 {
+        short(self.version)
+    }
+}
+
+fn short(version: u64) -> u16 {
+    u16::try_from(version % 0xffff).unwrap_or(0) + 1
+}
+
+#[cfg(test)]
+impl CodeCatalogue {
+    /// One that is looked for, and of which nothing has been read.
+    pub(crate) fn empty() -> CodeCatalogue {
+        CodeCatalogue {
+            on: true,
+            version: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
+    }
+}
+
+impl CodeCatalogue {
+    pub(crate) fn new(settings: &Settings) -> CodeCatalogue {
+        let on = settings.stored_code != StoredCode::Trust;
+        CodeCatalogue {
+            on: on && settings.stored_code_refresh.is_some(),
+            version: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Catalogue as it is known now.
+    pub(crate) fn seen(&self) -> Seen {
+        let state = self.lock();
+        Seen {
+            version: self.version.load(Ordering::Acquire),
+            names: state.names.clone(),
+        }
+    }
+
+    /// True if what was judged by this version, in short, would be judged so now.
+    pub(crate) fn holds(&self, judged: u16) -> bool {
+        judged == NOT_JUDGED || judged == short(self.version.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every object that was found, in a line for people, and how recent that is.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        if !self.on {
+            return Vec::new();
+        }
+        let state = self.lock();
+        let lines = state.names.lines.iter();
+        let mut lines: Vec<String> = lines
+            .map(|line| format!("triggers and views: {line}"))
+            .collect();
+        let objects = lines.len();
+        let unknown = state.names.unknown.iter();
+        lines.extend(unknown.map(|line| format!("stored code: {line}")));
+        lines.push(format!(
+            "triggers and views that matter: {} objects; read {} times, \
+             {} definitions not read yet",
+            objects,
+            state.looks,
+            state.coming.len()
+        ));
+        if !state.unseen.is_empty() {
+            lines.push(state.unseen.clone());
+        }
+        lines
+    }
+
+    /// Recomputes the names. The version is stored before the lock is given up.
+    fn publish(&self, state: &mut State) {
+        let coming = state.coming.iter().flat_map(|one| &one.objects);
+        let objects: Vec<&Object> = state.found.iter().chain(coming).collect();
+        let mut names = match state.too_much {
+            None => resolve(&objects),
+            Some(_) => Names::all(),
+        };
+        names.besides = state.besides.clone();
+        if names != *state.names {
+            say_new(&state.names.lines, &names.lines);
+            state.names = Arc::new(names);
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// A statement that defines these is about to be sent.
+    pub(crate) fn defines(&self, objects: Vec<Object>) -> u64 {
+        let mut state = self.lock();
+        state.defined += 1;
+        state.under_way += 1;
+        let number = state.defined;
+        let mut news = !objects.is_empty();
+        if state.coming.len() >= DEFINITIONS_MAX {
+            // Those that define no object only ask for a look.
+            state.coming.retain(|one| !one.objects.is_empty());
+        }
+        if state.coming.len() >= DEFINITIONS_MAX {
+            let looks = state.looks;
+            news = news && state.too_much.replace(looks).is_none();
+            if news {
+                say_too_much(&format!(
+                    "{DEFINITIONS_MAX} definitions of triggers, views and routines have not been \
+                     read back from the server"
+                ));
+            }
+        } else {
+            state.coming.push(Defining {
+                number,
+                objects,
+                ended: None,
+            });
+        }
+        if news {
+            self.publish(&mut state);
+        }
+        number
+    }
+
+    /// It has been answered, or was never sent.
+    pub(crate) fn is_defined(&self, number: u64) {
+        let mut state = self.lock();
+        let looks = state.looks;
+        state.under_way -= 1;
+        let one = state.coming.iter_mut().find(|one| one.number == number);
+        if let Some(one) = one {
+            one.ended = Some(looks);
+        } else if let Some(before) = &mut state.too_much {
+            *before = looks;
+        }
+        state.asked = true;
+    }
+
+    /// True if anything is looked for at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// True if a look is asked for: what statements through the pool have defined is to be read.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.lock().asked
+    }
+
+    /// Asks for a look.
+    pub(crate) fn ask(&self) {
+        self.lock().asked = true;
+    }
+
+    /// A look begins; gives its number.
+    pub(crate) fn looks(&self) -> u64 {
+        let mut state = self.lock();
+        state.asked = false;
+        state.looks += 1;
+        state.looks
+    }
+
+    /// Look `number` has found more than is read.
+    pub(crate) fn found_too_much(&self, number: u64, why: &str) {
+        let mut state = self.lock();
+        let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);
+        state.coming.retain(later);
+        (state.found, state.besides) = (Vec::new(), Besides::default());
+        // The next look may find less.
+        if state.too_much.replace(number).is_none() {
+            say_too_much(why);
+        }
+        self.publish(&mut state);
+    }
+
+    /// Takes what look `number` found, and what the account may not see.
+    pub(crate) fn looked(
+        &self,
+        number: u64,
+        (found, besides): (Vec<Object>, Besides),
+        unseen: String,
+    ) {
+        let mut state = self.lock();
+        // What was answered before the look began is among what it found.
+        let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);
+        state.coming.retain(later);
+        let may_be_later = state.under_way > 0;
+        state.too_much = (state.too_much).filter(|looks| *looks >= number || may_be_later);
+        if unseen != state.unseen && !unseen.is_empty() {
+            note(Event::CodeUnseen, format_args!("{unseen}"));
+        }
+        state.unseen = unseen;
+        (state.found, state.besides) = (found, besides);
+        self.publish(&mut state);
+    }
+}
+
+/// Logs that there is more code than is read.
+fn say_too_much(why: &str) {
+    note(
+        Event::CodeUnread,
+        format_args!(
+            "{why}: each statement counts as one that runs stored code; if no code of the server \
+             changes its session unseen, set stored_code = \"trust\""
+        ),
+    );
+}
+
+fn say_new(old: &[String], lines: &[String]) {
+    let new: Vec<&str> = lines
+        .iter()
+        .filter(|line| !old.contains(line))
+        .map(|l| &**l)
+        .collect();
+    if new.is_empty() {
+        return;
+    }
+    let more = match new.len().saturating_sub(SAID_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more (SIGQUIT lists all)"),
+    };
+    let said = new[..new.len().min(SAID_MAX)].join("; ");
+    note(
+        Event::CodeCatalogue,
+        format_args!(
+            "triggers and views may change a session in ways that the server does not report; \
+             statements that reach it count as stored_code: {said}{more}"
+        ),
+    );
+}
+
+pub(crate) fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object {
+    let Definition { kind, path, judged } = definition;
+    let schema = path
+        .schema
+        .or_else(|| schema.map(fold_bare))
+        .unwrap_or_default();
+    let name = String::from_utf8_lossy(&path.name).into_owned();
+    let shown = String::from_utf8_lossy(&schema);
+    Object {
+        title: format!("{kind:?} of {shown}.{name}, being defined").to_lowercase(),
+        kind,
+        schema,
+        name: path.name,
+        judged,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sql::classify::stored::{Defined, body, fold};
+    use sql::lex::LexMode;
+    use std::collections::BTreeSet;
+
+    fn trigger(n: usize) -> Vec<Object> {
+        let judged = body(b"SET NEW.a = 1", LexMode::default(), &BTreeSet::new());
+        vec![Object {
+            kind: Defined::Trigger,
+            schema: fold(b"shop"),
+            name: fold(format!("t{n}").as_bytes()),
+            title: String::new(),
+            judged,
+        }]
+    }
+
+    fn reaches(catalogue: &CodeCatalogue) -> bool {
+        let names = catalogue.lock().names.clone();
+        let text = (&b"INSERT INTO orders VALUES (1)"[..], LexMode::default());
+        !names.is_empty() && names.reached_by(text, Some(b"shop"), false)
+    }
+
+    #[test]
+    fn more_definitions_than_are_remembered_make_every_statement_one_with_stored_code() {
+        let catalogue = CodeCatalogue::empty();
+        for n in 0..DEFINITIONS_MAX {
+            let number = catalogue.defines(trigger(n));
+            catalogue.is_defined(number);
+            // One that defines no object is not remembered for long.
+            let other = catalogue.defines(Vec::new());
+            catalogue.is_defined(other);
+        }
+        assert!(!reaches(&catalogue));
+        assert!(catalogue.lock().coming.len() <= DEFINITIONS_MAX);
+        // A look that has begun before may not have seen it.
+        let early = catalogue.looks();
+        let number = catalogue.defines(trigger(0));
+        catalogue.is_defined(number);
+        assert!(reaches(&catalogue));
+        assert_eq!(catalogue.lock().coming.len(), DEFINITIONS_MAX);
+        catalogue.looked(early, Default::default(), String::new());
+        assert!(reaches(&catalogue));
+        let late = catalogue.looks();
+        catalogue.looked(late, Default::default(), String::new());
+        assert!(!reaches(&catalogue));
+        assert_eq!(catalogue.lock().coming.len(), 0);
+    }
+
+    #[test]
+    fn more_code_than_is_read_makes_every_statement_one_with_stored_code() {
+        let catalogue = CodeCatalogue::empty();
+        let look = catalogue.looks();
+        catalogue.found_too_much(look, "the answer has more than 64 MiB");
+        assert!(reaches(&catalogue));
+        let look = catalogue.looks();
+        catalogue.found_too_much(look, "the answer has more than 64 MiB");
+        assert!(reaches(&catalogue));
+        let look = catalogue.looks();
+        catalogue.looked(look, Default::default(), String::new());
+        assert!(!reaches(&catalogue));
+    }
+}
