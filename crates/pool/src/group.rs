@@ -340,6 +340,8 @@ impl<N: Net> Group<N> {
         self.lend();
         self.run_tasks();
         self.flush_dirty();
+        // A connection that broke as it was written to has left its client to be served.
+        self.run_tasks();
         self.close_marked();
         self.flush_dirty();
         let statements = self.counts.statements;
@@ -374,7 +376,8 @@ impl<N: Net> Group<N> {
     pub fn deadline(&mut self) -> Time {
         let waits = !self.line.is_empty();
         let is_behind = waits && self.matching().is_behind() && !self.matching().yields();
-        if is_behind || self.bulk.turns_at_once() || self.clients.has_closing() {
+        let is_busy = self.bulk.turns_at_once() || self.clients.has_closing();
+        if is_behind || is_busy || !self.tasks.is_empty() {
             return Time(0);
         }
         let now = self.net.now();

@@ -7,9 +7,10 @@
 //! earlier, in the order in which it was left: as if each had been called in the last line of the
 //! step.
 //!
-//! Invariants: tasks are carried out in the turn in which they were left, by [`Group::run_tasks`]
-//! alone; nothing that a task does calls it. Their number is bounded by that of clients and
-//! backends: a step leaves at most [`PER_STEP_MAX`] for each of them that it moves.
+//! Invariants: tasks are carried out by [`Group::run_tasks`] alone, in the turn in which they were
+//! left; for what the last writes of a turn leave, the next turn begins at once
+//! ([`Group::deadline`]). Nothing that a task does calls it. Their number is bounded by that of
+//! clients and backends: a step leaves at most [`PER_STEP_MAX`] for each of them that it moves.
 
 use crate::group::Group;
 use crate::group::tokens::{BackendId, ClientId};
@@ -46,6 +47,11 @@ impl Tasks {
     /// Leaves a task behind those that this step has left so far.
     pub(crate) fn add(&mut self, task: Task) {
         self.fresh.push(task);
+    }
+
+    /// True if nothing is left to be done.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fresh.is_empty() && self.earlier.is_empty()
     }
 
     /// The next task, once a step has returned.
@@ -89,6 +95,19 @@ impl<N: Net> Group<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::tests::group;
+    use reactor::Time;
+
+    #[test]
+    fn for_what_the_end_of_a_turn_leaves_the_next_begins_at_once() {
+        let mut group = group();
+        group.turn(&[]);
+        assert_ne!(group.deadline(), Time(0));
+        group.tasks.add(Task::Serve);
+        assert_eq!(group.deadline(), Time(0));
+        group.turn(&[]);
+        assert!(group.tasks.is_empty());
+    }
 
     #[test]
     fn what_a_step_leaves_is_done_in_order_and_before_what_was_left_earlier() {
