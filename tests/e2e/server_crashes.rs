@@ -2,7 +2,6 @@
 
 use crate::world::{HOLD, app, direct, login, own_server, start_pool};
 use reactor::Address;
-use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use testkit::client::Client;
@@ -232,13 +231,12 @@ fn a_server_that_does_not_answer_is_named_in_the_error() {
     let mut waits = login(&pool.address, &Account::new("app", "app"));
     holds.must("BEGIN");
     holds.must("SELECT 1");
-    let pid = Pid::from_raw(i32::try_from(real.pid()).unwrap()).unwrap();
-    kill_process(pid, Signal::STOP).unwrap();
+    real.suspend();
     // Where there is a free connection still, the statement goes there and is never answered.
     waits.send(&[(Command::Query, b"SELECT 2")]).unwrap();
     let mut dials = login(&pool.address, &Account::new("app", "app"));
     let failure = dials.failure("SELECT 3");
-    kill_process(pid, Signal::CONT).unwrap();
+    real.resume();
     assert_eq!(failure.code, 9501, "{failure:?}");
     let named = "; the server at 127.0.0.1:";
     let why = &failure.message;

@@ -1,16 +1,10 @@
 //! A server that stops without closing anything: whoever waits for it hears so, in every state.
 
 use crate::world::{HOLD, app, direct, found, login, start_pool};
-use rustix::process::{Pid, Signal, kill_process};
 use testkit::client::Client;
 use testkit::real::{Real, await_blocked, skipped};
 use testkit::reply::{Failure, Outcome};
 use wire::command::Command;
-
-fn signal(real: &Real, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(real.pid()).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
-}
 
 fn send(client: &mut Client, sql: &str) {
     client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
@@ -65,7 +59,7 @@ fn stand_still(real: &Real) {
         client.must("ROLLBACK");
     }
     let [mut sends, mut comes, _] = spare;
-    signal(real, Signal::STOP);
+    real.suspend();
     // Nobody knows yet: both go to backends that are free, one behind a command of the pool's own.
     send(&mut sends, "SELECT 2");
     let execution = [&id.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
@@ -99,7 +93,7 @@ fn stand_still(real: &Real) {
         );
     }
     assert_eq!(new.failure("SELECT 6").code, 9507, "at once");
-    signal(real, Signal::CONT);
+    real.resume();
     pool.wait_for("event=server-back ").unwrap();
     holds.must("COMMIT");
     for client in [&mut new, &mut comes, &mut prepares, &mut runs, &mut sends] {

@@ -14,7 +14,7 @@ use crate::onramp::{free_port, loopback, signal, wait_at_most};
 use crate::output::Output;
 use crate::talk::Account;
 use reactor::Address;
-use rustix::process::{Signal, geteuid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, geteuid, waitid};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -301,6 +301,31 @@ impl Real {
             let _ = child.wait();
             self.guard.watch(0);
         }
+    }
+
+    /// Suspends it (SIGSTOP) and returns once none of its threads runs any more: the signal alone
+    /// reaches a busy machine's threads later than the answer to the next statement.
+    ///
+    /// # Panics
+    /// When it does not run, or ends instead.
+    pub fn suspend(&self) {
+        let child = self.child.as_ref().expect("the server runs");
+        signal(child, Signal::STOP);
+        let status = waitid(
+            WaitId::Pid(Pid::from_child(child)),
+            WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+        );
+        let stopped = status.ok().flatten().is_some_and(|status| status.stopped());
+        assert!(stopped, "the server did not stop: {status:?}");
+    }
+
+    /// Lets it go on after [`Real::suspend`].
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn resume(&self) {
+        let child = self.child.as_ref().expect("the server runs");
+        signal(child, Signal::CONT);
     }
 
     /// Ends it in good order.
