@@ -2,9 +2,12 @@
 //!
 //! A peer that has the keys may say anything in records that open; one that has not, anything else.
 //! Whatever they say, only data that were sealed as data come out, in order and once; what is said
-//! back opens at the peer; and behind a fault there is nothing but one alert.
+//! back opens at the peer; and behind a fault there is nothing but one alert. A connection may go
+//! to another process between any two records, and its counters may be near their end: the last
+//! number is never used, in either direction.
 //!
-//! The input is a suite and orders to the peer, each of a kind, a length and so many bytes.
+//! The input is a suite with the counters' beginning, and orders to the peer, each of a kind, a
+//! length and so many bytes.
 
 use reactor::records::{FRUITLESS_MAX, Opened, Records, Secrets, len_of_record};
 use rustls::crypto::aws_lc_rs::cipher_suite as suites;
@@ -25,6 +28,13 @@ const SUITES: [SupportedCipherSuite; 4] = [
     suites::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 ];
 const KEY_LEN: usize = 32;
+/// Numbers that are left to a counter which begins near its end.
+const NEAR_END: u64 = 4;
+/// Bits of the first byte: the counter for reading, for writing, begins near its end.
+const READS_NEAR_END: u8 = 4;
+const WRITES_NEAR_END: u8 = 8;
+/// Bit of an order: the connection goes to another process first.
+const MOVES: u8 = 8;
 const DATA: u8 = 23;
 const HANDSHAKE: u8 = 22;
 const ALERT: u8 = 21;
@@ -38,7 +48,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn new(suite: SupportedCipherSuite, byte: u8) -> Keys {
+    fn new(suite: SupportedCipherSuite, byte: u8, is_near_end: bool) -> Keys {
         let len = match suite {
             SupportedCipherSuite::Tls13(suite) => suite.common.hash_provider.output_len(),
             SupportedCipherSuite::Tls12(_) => KEY_LEN,
@@ -46,8 +56,17 @@ impl Keys {
         Keys {
             suite,
             secret: vec![byte; len],
-            seq: u64::from(byte),
+            seq: if is_near_end {
+                u64::MAX - NEAR_END
+            } else {
+                u64::from(byte)
+            },
         }
+    }
+
+    /// True where only the last number is left, which belongs to no record.
+    fn is_used_up(&self) -> bool {
+        self.seq == u64::MAX
     }
 
     fn expand(&self, label: &[u8], out: &mut [u8]) {
@@ -129,12 +148,13 @@ impl Keys {
             payload: content.into(),
         };
         let sealed = self.encrypter().encrypt(message, self.seq);
-        self.seq += 1;
+        self.seq = self.seq.saturating_add(1);
         sealed.expect("a short record").encode()
     }
 
     /// The kind and the content of a record.
     fn open(&mut self, record: &mut [u8]) -> (u8, Vec<u8>) {
+        assert!(!self.is_used_up(), "a record has the last number");
         let kind = ContentType::from(record[0]);
         let message = InboundOpaqueMessage::new(kind, ProtocolVersion::TLSv1_2, &mut record[5..]);
         let opened = self.decrypter().decrypt(message, self.seq);
@@ -237,8 +257,8 @@ pub(super) fn records(data: &[u8]) {
     let suite = SUITES[usize::from(first) % SUITES.len()];
     let is_13 = matches!(suite, SupportedCipherSuite::Tls13(_));
     let mut peer = Peer {
-        writing: Keys::new(suite, 1),
-        reading: Keys::new(suite, 2),
+        writing: Keys::new(suite, 1, first & READS_NEAR_END != 0),
+        reading: Keys::new(suite, 2, first & WRITES_NEAR_END != 0),
         is_13,
         part: Vec::new(),
         fruitless: 0,
@@ -258,6 +278,10 @@ pub(super) fn records(data: &[u8]) {
     while let [order, len, rest @ ..] = orders {
         let (content, later) = rest.split_at(rest.len().min(usize::from(*len)));
         orders = later;
+        if order & MOVES != 0 && here.is_settled() {
+            here = moved(&here);
+        }
+        let is_last = peer.writing.is_used_up();
         let (mut record, expected) = match order % 8 {
             0..=2 => {
                 let record = peer.writing.seal(DATA, content);
@@ -265,8 +289,10 @@ pub(super) fn records(data: &[u8]) {
             }
             3 => {
                 let mut sealed = Vec::new();
-                here.seal_data(content, &mut sealed)
-                    .expect("a short record");
+                if here.seal_data(content, &mut sealed).is_err() {
+                    assert!(peer.reads(&mut sealed).is_empty() && peer.reading.is_used_up());
+                    return;
+                }
                 assert_eq!(peer.reads(&mut sealed), content);
                 assert!(!here.owes() && !peer.waits_for_update);
                 continue;
@@ -305,6 +331,7 @@ pub(super) fn records(data: &[u8]) {
                 (record, None)
             }
         };
+        let expected = expected.filter(|_| !is_last);
         let len = match len_of_record(&record) {
             Ok(Some(len)) if len <= record.len() => len,
             Ok(_) => return,
@@ -334,13 +361,30 @@ pub(super) fn records(data: &[u8]) {
     }
     let mut end = Vec::new();
     here.seal_alert(AlertDescription::CloseNotify, &mut end);
-    assert_eq!(peer.reading.open(&mut end), (ALERT, vec![1, 0]));
+    heard(&mut peer, &mut end, [1, 0]);
+}
+
+/// The connection as another process has it.
+fn moved(here: &Records) -> Records {
+    let mut bytes = Vec::new();
+    here.put(&mut bytes);
+    let mut rest = &bytes[..];
+    let there = Records::read(&mut rest).expect("what was written");
+    assert!(rest.is_empty());
+    there
+}
+
+/// The peer gets this alert, or nothing where no number is left for it.
+fn heard(peer: &mut Peer, sealed: &mut [u8], alert: [u8; 2]) {
+    if peer.reading.is_used_up() {
+        return assert!(sealed.is_empty());
+    }
+    assert_eq!(peer.reading.open(sealed), (ALERT, alert.to_vec()));
 }
 
 /// The peer hears why it is left.
 fn said_alert(here: &mut Records, peer: &mut Peer, alert: AlertDescription) {
     let mut sealed = Vec::new();
     here.seal_alert(alert, &mut sealed);
-    let said = peer.reading.open(&mut sealed);
-    assert_eq!(said, (ALERT, vec![2, u8::from(alert)]));
+    heard(peer, &mut sealed, [2, u8::from(alert)]);
 }
