@@ -18,6 +18,7 @@ use crate::auth::credential::Credential;
 use crate::config::Settings;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::account_slots::AccountSlots;
+use crate::scheduler::budget::Budget;
 use crate::scheduler::lane::{LaneName, Lanes, Waiting};
 use crate::server::begins::Begins;
 use crate::server::facts::ServerFacts;
@@ -75,6 +76,12 @@ impl PoolKey {
         }
     }
 
+    /// The account of the server, by its name and its host, where that is known.
+    fn account(&self) -> (&str, Option<&str>) {
+        let proven = self.account.as_ref();
+        (&self.user, proven.map(|account| account.host.as_str()))
+    }
+
     /// Form of commands on its backends.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.capabilities)
@@ -129,6 +136,8 @@ pub(crate) enum DialEnd {
 pub(crate) struct BackendPool {
     /// Key by which they log in.
     pub key: PoolKey,
+    /// Number of its account in this group; pools of one account have the same.
+    pub(crate) account: usize,
     /// Free ones, the last used at the end.
     pub idle: Vec<BackendId>,
     /// All of them, dialling ones included.
@@ -153,9 +162,10 @@ pub(crate) struct BackendPool {
 }
 
 impl BackendPool {
-    fn new(key: PoolKey) -> BackendPool {
+    fn new(key: PoolKey, account: usize) -> BackendPool {
         BackendPool {
             key,
+            account,
             idle: Vec::new(),
             count: 0,
             dialling: 0,
@@ -214,6 +224,17 @@ impl BackendPool {
     }
 }
 
+/// Backends of one account in a group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AccountUse {
+    /// Those that its clients use.
+    pub(crate) used: usize,
+    /// All of them, dialling ones included.
+    pub(crate) count: usize,
+    /// It has some in use, or clients that wait.
+    is_active: bool,
+}
+
 /// All pools of a group.
 #[derive(Debug, Default)]
 pub(crate) struct BackendPools {
@@ -227,6 +248,8 @@ pub(crate) struct BackendPools {
     pub dialling: usize,
     /// A buffer for their order, reused.
     pub(crate) order: Vec<usize>,
+    /// Backends of each account, as of the last [`BackendPools::count_accounts`].
+    accounts: Vec<AccountUse>,
 }
 
 impl BackendPools {
@@ -278,7 +301,13 @@ impl BackendPools {
             .iter()
             .enumerate()
             .position(|(index, pool)| passes(&pool.key) && pool.count == 0 && !is_used(index));
-        let pool = BackendPool::new(key);
+        let same = (self.pools.iter()).find(|pool| pool.key.account() == key.account());
+        let is_free = |number: &usize| self.pools.iter().all(|pool| pool.account != *number);
+        let account = match same {
+            Some(pool) => pool.account,
+            None => (0..).find(is_free).unwrap_or_default(),
+        };
+        let pool = BackendPool::new(key, account);
         match left {
             Some(index) => {
                 self.pools[index] = pool;
@@ -301,10 +330,45 @@ impl BackendPools {
         (self.pools.get(pool)).is_some_and(|pool| pool.key.privileges != now)
     }
 
+    /// Counts the backends of each account, in one pass; returns how many accounts have backends in
+    /// use or clients that wait.
+    pub(crate) fn count_accounts(&mut self) -> usize {
+        self.accounts.clear();
+        for pool in &self.pools {
+            if self.accounts.len() <= pool.account {
+                (self.accounts).resize(pool.account + 1, AccountUse::default());
+            }
+            let account = &mut self.accounts[pool.account];
+            let used = pool.count - pool.idle.len() - pool.dialling;
+            account.used += used;
+            account.count += pool.count;
+            account.is_active |= used > 0 || pool.lanes.len() > 0;
+        }
+        self.accounts.iter().filter(|one| one.is_active).count()
+    }
+
+    /// Backends of a pool's account, as of the last count.
+    pub(crate) fn of_account(&self, pool: usize) -> AccountUse {
+        let account = self.pools.get(pool).map(|pool| pool.account);
+        let counted = account.and_then(|account| self.accounts.get(account));
+        counted.copied().unwrap_or_default()
+    }
+
     /// Backends that no client has.
     pub(crate) fn unused(&self) -> usize {
         let idle: usize = self.pools.iter().map(|pool| pool.idle.len()).sum();
         idle + self.dialling
+    }
+
+    /// True if this group may have another slot of the budget, as of what it uses at this moment.
+    pub(crate) fn has_room(&self, budget: &Budget, group: usize) -> bool {
+        budget.note_idle(group, self.unused());
+        budget.has_room(group)
+    }
+
+    /// True if the next of them that becomes free is owed to another group than this.
+    pub(crate) fn owes_next(&self, budget: &Budget, group: usize) -> bool {
+        budget.owes_next(group, self.count, || self.unused())
     }
 
     /// The front of one lane of a pool, of the entries that stand.
@@ -401,6 +465,28 @@ mod tests {
         for other in [key(2, "app", 0), key(0, "other", 0), key(0, "app", 1)] {
             assert_eq!(pools.find(&other), None);
         }
+    }
+
+    #[test]
+    fn pools_of_one_account_are_counted_together_however_many_there_are() {
+        let mut pools = BackendPools::default();
+        for number in 0..300_u32 {
+            let user = format!("u{}", number % 100);
+            let index = pools.add(key(number / 100, &user, 0), |_| true);
+            pools.dial_begins(index);
+            pools.dial_ends(index);
+        }
+        assert_eq!((pools.count_accounts(), pools.accounts.len()), (100, 100));
+        for index in 0..300 {
+            let all = pools.of_account(index);
+            assert_eq!((all.used, all.count), (3, 3));
+        }
+        // Of a pool that is used again the account's number is as well.
+        let left = pools.add(key(0, "passes", 7), |_| true);
+        assert_eq!(pools.pools[left].account, 100);
+        pools.pools[left].key.privileges = 6;
+        assert_eq!(pools.add(key(0, "comes", 7), |index| index != left), left);
+        assert!(pools.pools[left].account <= 101);
     }
 
     #[test]

@@ -188,9 +188,8 @@ impl<N: Net> Group<N> {
             return self.dial(poorer);
         }
         if self
-            .shared
-            .budget
-            .owes_next(self.index, self.backend_pools.count)
+            .backend_pools
+            .owes_next(&self.shared.budget, self.index)
         {
             self.counts.lent += 1;
             return self.let_go(backend_id);
@@ -259,10 +258,7 @@ impl<N: Net> Group<N> {
             && backend.flight().len() < self.settings.ride_max
             && let pool = backend.pool
             && !self.matching().yields()
-            && !self
-                .shared
-                .budget
-                .owes_next(self.index, self.backend_pools.count)
+            && !(self.backend_pools).owes_next(&self.shared.budget, self.index)
             && let mut matching = self.matching()
             && let Some(waiting) = matching.front_to_serve(pool)
             && let Some(place) = matching.place_for_waiting(waiting.client, backend_id)
@@ -377,12 +373,12 @@ impl<N: Net> Group<N> {
             {
                 return false;
             }
-            if !self.shared.budget.has_room(self.index) {
+            if !(self.backend_pools).has_room(&self.shared.budget, self.index) {
                 if serves && let Some(victim) = self.matching().least_needed() {
                     self.let_go(victim);
                 }
                 // Another group may have a better right to the slot.
-                if !serves || !self.shared.budget.has_room(self.index) {
+                if !serves || !(self.backend_pools).has_room(&self.shared.budget, self.index) {
                     return self.backend_pools.count < self.shared.budget.most();
                 }
             }
@@ -412,7 +408,8 @@ impl<N: Net> Group<N> {
         if !slots.take() {
             return;
         }
-        if !self.shared.budget.take(self.index) {
+        let has_room = (self.backend_pools).has_room(&self.shared.budget, self.index);
+        if !has_room || !self.shared.budget.take(self.index) {
             return slots.count(-1, -1);
         }
         self.counts.dialled += 1;

@@ -52,6 +52,7 @@ impl<N: Net> Group<N> {
             drains: self.draining.is_some(),
             address_at: self.server_status.address_at,
             now: self.net.now(),
+            accounts: None,
         }
     }
 

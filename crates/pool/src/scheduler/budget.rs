@@ -77,10 +77,21 @@ impl Share {
         self.held() < self.share()
     }
 
-    /// Free slots that nobody else may take, so that the reserve stays.
+    /// True if it uses what it should leave to statements of high priority and poorer accounts.
+    fn lacks_reserve(&self) -> bool {
+        self.idle.load(SeqCst) < self.reserved()
+    }
+
+    /// Free slots that nobody else may take, so that the reserve stays, and its low lane gets one
+    /// besides.
     fn reserve_missing(&self) -> usize {
-        let missing = self.reserved().saturating_sub(self.idle.load(SeqCst));
-        missing.min(self.share().saturating_sub(self.held()))
+        let (reserved, held) = (self.reserved(), self.held());
+        if reserved == 0 {
+            return 0;
+        }
+        let missing = reserved.saturating_sub(self.idle.load(SeqCst));
+        let missing = missing.max((reserved + 1).saturating_sub(held));
+        missing.min(self.share().saturating_sub(held))
     }
 }
 
@@ -205,18 +216,24 @@ impl Budget {
         all.filter(move |(other, _)| *other != index)
     }
 
-    /// Free slots that group `index` has to leave to others.
+    /// Free slots that group `index` has to leave to others: their reserves, and wants that come
+    /// first. A group without its reserve waits for reserves only, and of several such the one with
+    /// the fewest backends for none.
     fn left_to_others(&self, index: usize) -> usize {
         let mine = &self.shares[index];
         let (short, want) = (mine.is_short(), mine.wants.load(SeqCst));
-        let left = |(_, other): (usize, &Share)| {
+        let lacks = mine.reserve_missing() > 0;
+        let (first_of_all, poorer) = (mine.lacks_reserve(), (mine.held(), index));
+        let left = |(number, other): (usize, &Share)| {
             let wants = other.wants.load(SeqCst);
             // Who has no want yet comes after all who have one.
             let older = want == NOTHING || wants < want;
-            let first = !short && (other.is_short() || older);
-            other
-                .reserve_missing()
-                .max(usize::from(wants != NOTHING && first))
+            let first = !short && !first_of_all && (other.is_short() || older);
+            let reserve = match lacks && poorer < (other.held(), number) {
+                true => 0,
+                false => other.reserve_missing(),
+            };
+            reserve.max(usize::from(wants != NOTHING && first))
         };
         self.others(index).map(left).sum()
     }
@@ -235,10 +252,16 @@ impl Budget {
         reserved >= unused && reserved >= unused + self.by_right(index)
     }
 
-    /// True if the next backend that becomes free in group `index`, which has `count`, is owed to
-    /// another group.
-    pub(crate) fn owes_next(&self, index: usize, count: usize) -> bool {
-        count > self.share(index) && self.owed(index) == Owed::AtOnce
+    /// True if the next backend that becomes free in group `index`, which has `count` and does not
+    /// use `unused` others, is owed to another group.
+    pub(crate) fn owes_next(
+        &self,
+        index: usize,
+        count: usize,
+        unused: impl FnOnce() -> usize,
+    ) -> bool {
+        let spare = || self.free.load(SeqCst) < 0 || unused() >= self.reserved(index);
+        count > self.share(index) && spare() && self.owed(index) == Owed::AtOnce
     }
 
     /// Slots that group `index` can still take by right.

@@ -12,7 +12,7 @@
 //! | `choice.rs` | which idle backend suits a client best |
 //! | `riding.rs` | behind whose statements one may go out |
 //! | `fairness.rs` | whether other groups' lanes come first |
-//! | `accounts.rs` | whether another account comes first |
+//! | `shares.rs` | whether another account comes first |
 //! | `dialling.rs` | whether a backend is to be opened, lent, or closed for another |
 //!
 //! Invariants: nothing is changed but entries of lanes that stand no more, and what a group tells
@@ -61,6 +61,8 @@ pub(crate) struct Matching<'a, S> {
     /// The server's name is being looked up: a dial is tried at this moment at the latest.
     pub(crate) address_at: Time,
     pub(crate) now: Time,
+    /// Accounts that have or want backends, once they are counted.
+    pub(crate) accounts: Option<usize>,
 }
 
 #[cfg(test)]

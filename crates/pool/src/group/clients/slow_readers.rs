@@ -12,8 +12,8 @@ use reactor::Net;
 impl<N: Net> Group<N> {
     /// Takes replies off their backends while others wait for those.
     pub(crate) fn relieve_backends(&mut self) {
-        let budget = &self.shared.budget;
-        let any = !self.line.is_empty() || budget.owes_next(self.index, self.backend_pools.count);
+        let owes = || (self.backend_pools).owes_next(&self.shared.budget, self.index);
+        let any = !self.line.is_empty() || owes();
         let mut matching = self.matching();
         let was_over = matching.is_over_share();
         let long = any && matching.long_waits();

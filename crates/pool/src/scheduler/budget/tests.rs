@@ -81,17 +81,49 @@ fn lenders_are_those_with_idle_backends() {
 
 #[test]
 fn reserves_are_not_borrowed() {
-    // Each group reserves one of its eight.
+    // Each group reserves one of its eight, and has one besides.
     let budget = Budget::new(16, 2, 1);
     assert_eq!((budget.reserved(0), budget.by_right(0)), (1, 8));
-    assert_eq!(take_all(&budget, 0), 15);
-    assert_eq!(budget.by_right(1), 1);
-    assert!(budget.take(1));
-    // It is in use now: another takes its place as soon as one is free.
+    assert_eq!(take_all(&budget, 0), 14);
+    assert_eq!(budget.by_right(1), 2);
+    assert!(budget.take(1) && budget.take(1));
+    // They are in use now: another takes their place as soon as one is free.
     budget.give(0, 1);
     assert!(!budget.take(0));
     budget.note_idle(1, 1);
     assert!(budget.take(0), "the reserve is idle with its group");
+}
+
+#[test]
+fn a_borrower_keeps_its_reserve_and_has_it_back_before_others_have_more() {
+    let budget = Budget::new(16, 2, 1);
+    assert_eq!(take_all(&budget, 0), 14);
+    assert_eq!(take_all(&budget, 1), 2);
+    budget.note_idle(0, 1);
+    budget.note_idle(1, 1);
+    assert!(budget.want(1));
+    assert!(!budget.owes_next(0, 14, || 0), "it is the reserve");
+    assert!(budget.owes_next(0, 14, || 1));
+    // It is closed for another account, or for its age.
+    budget.give(0, 1);
+    assert!(!budget.has_room(0), "one is idle there still");
+    budget.note_idle(0, 0);
+    assert!(budget.take(0));
+}
+
+#[test]
+fn of_groups_without_their_reserves_the_one_with_the_fewest_backends_is_first() {
+    let budget = Budget::new(24, 3, 1);
+    assert_eq!(take_all(&budget, 2), 20);
+    assert!(budget.take(0) && budget.take(0) && budget.take(1));
+    assert!(!budget.take(0), "the last one is the other's");
+    assert!(budget.take(1) && !budget.take(1));
+    budget.give(2, 1);
+    // All that have theirs use them.
+    assert!(budget.has_room(0) && !budget.has_room(1));
+    assert!(budget.take(0));
+    budget.give(2, 1);
+    assert!(budget.has_room(1) && !budget.has_room(0));
 }
 
 #[test]
@@ -145,6 +177,11 @@ fn whoever_is_short_is_served_or_owed_whatever_came_before() {
                     "seed {seed}: {budget:?}"
                 );
             }
+            // What is free somebody can have.
+            assert!(
+                budget.free() == 0 || (0..groups).any(|index| budget.has_room(index)),
+                "seed {seed}: {budget:?}"
+            );
         }
     }
 }
@@ -209,7 +246,7 @@ fn a_lack_is_told_once_and_ends() {
     budget.note_idle(0, 2);
     assert_eq!(told(budget.note_lack(1, true)), [0]);
     assert!(told(budget.note_lack(1, true)).is_empty(), "it is known");
-    assert!(budget.owes_next(0, 4));
+    assert!(budget.owes_next(0, 4, || 0));
     assert!(told(budget.note_lack(1, false)).is_empty());
-    assert!(!budget.owes_next(0, 4));
+    assert!(!budget.owes_next(0, 4, || 0));
 }

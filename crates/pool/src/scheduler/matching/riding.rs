@@ -19,7 +19,7 @@ impl<S> Matching<'_, S> {
         let pool = client.pool as usize;
         if !self.may_ride(client, message)
             || self.front_of(pool).is_some()
-            || (self.shared.budget).owes_next(self.index, self.pools.count)
+            || (self.pools).owes_next(&self.shared.budget, self.index)
             || self.shared.paused.load(Relaxed)
         {
             return None;

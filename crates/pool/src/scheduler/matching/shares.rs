@@ -14,73 +14,43 @@
 //!
 //! What an account may have in all groups together is bounded in `account_slots.rs`
 //! (`account_backends_max`). Each group does all this with its own backends. With one account
-//! nothing of this happens. It is decided for each statement that waits, so nothing here allocates.
+//! nothing of this happens. It is decided for each statement that waits, so nothing here allocates,
+//! and the pools are gone through once for each question, however many accounts there are.
 
-use crate::backend::pools::BackendPool;
 use crate::scheduler::matching::Matching;
 
-/// An account of the server, by its name and its host, where that is known.
-type Account<'a> = (&'a str, Option<&'a str>);
-
-fn account(pool: &BackendPool) -> Account<'_> {
-    let proven = pool.key.account.as_ref();
-    (&pool.key.user, proven.map(|account| account.host.as_str()))
-}
-
-fn used(pool: &BackendPool) -> usize {
-    pool.count - pool.idle.len() - pool.dialling
-}
-
 impl<S> Matching<'_, S> {
-    /// A number of backends summed up over the pools of a pool's account.
-    fn of_account(&self, pool: usize, number: fn(&BackendPool) -> usize) -> usize {
-        let pools = &self.pools.pools;
-        let own = account(&pools[pool]);
-        let same = pools.iter().filter(|other| account(other) == own);
-        same.map(number).sum()
-    }
-
-    /// Backends that clients of a pool's account use.
-    pub(crate) fn used_by_account(&self, pool: usize) -> usize {
-        self.of_account(pool, used)
-    }
-
-    /// The fair part of each account; `None` if no more than one has or wants backends.
-    fn fair_part(&self) -> Option<usize> {
+    /// The fair part of each account; `None` if no more than one has or wants backends. The first
+    /// time, the accounts are counted as of this moment.
+    fn fair_part(&mut self) -> Option<usize> {
         if self.pools.pools.len() < 2 {
             return None;
         }
-        let is_active = |pool: &&BackendPool| used(pool) > 0 || pool.lanes.len() > 0;
-        let pools = &self.pools.pools;
-        let first_of_account = |&(index, pool): &(usize, &BackendPool)| {
-            let mut before = pools[..index].iter().filter(is_active);
-            is_active(&pool) && !before.any(|other| account(other) == account(pool))
-        };
-        let accounts = pools.iter().enumerate().filter(first_of_account).count();
+        let pools = &mut *self.pools;
+        let accounts = *(self.accounts).get_or_insert_with(|| pools.count_accounts());
         let share = self.shared.budget.share(self.index);
         (accounts > 1).then(|| share.div_ceil(accounts))
     }
 
     /// True if a pool's account uses less than its fair part, and others have or want backends.
-    pub(crate) fn is_below_fair_part(&self, pool: usize) -> bool {
+    pub(crate) fn is_below_fair_part(&mut self, pool: usize) -> bool {
         let part = self.fair_part();
-        part.is_some_and(|part| self.used_by_account(pool) < part)
+        part.is_some_and(|part| self.pools.of_account(pool).used < part)
     }
 
     /// The pool that a backend is closed for which has become free in this one: its account waits
     /// and has less than its fair part, and this one's has more.
     pub(crate) fn poorer_pool(&mut self, pool: usize) -> Option<usize> {
         let part = self.fair_part()?;
-        let count = |matching: &Self, pool| matching.of_account(pool, |pool| pool.count);
-        if self.shared.budget.has_room(self.index) || count(self, pool) <= part {
+        if self.shared.budget.has_room(self.index) || self.pools.of_account(pool).count <= part {
             return None;
         }
         let mut poorest: Option<(usize, usize)> = None;
         for other in 0..self.pools.pools.len() {
+            let has = self.pools.of_account(other).count;
             let dials = self.pools.pools[other].dialling > 0;
-            let may_dial = !dials && self.may_dial(other) && self.account_has_room(other);
-            let has = count(self, other);
-            if may_dial && has < part && self.wants_dial(other) {
+            let may_dial = has < part && !dials && self.may_dial(other);
+            if may_dial && self.account_has_room(other) && self.wants_dial(other) {
                 poorest = fewer(poorest, has, other);
             }
         }
@@ -97,21 +67,25 @@ impl<S> Matching<'_, S> {
         if second.is_none() {
             return Some(first);
         }
+        self.fair_part();
         let mut fairest: Option<(usize, usize)> = None;
         for pool in first..count {
-            if waits(self, pool) && self.next_to_serve(pool).is_some() {
-                fairest = fewer(fairest, self.used_by_account(pool), pool);
+            let used = self.pools.of_account(pool).used;
+            let is_fairer = fairest.is_none_or(|(least, _)| used < least);
+            if is_fairer && waits(self, pool) && self.next_to_serve(pool).is_some() {
+                fairest = Some((used, pool));
             }
         }
         fairest.map(|(_, pool)| pool)
     }
 
     /// Puts the pools into `order`, in which backends are opened for them.
-    pub(crate) fn put_fair_order(&self, order: &mut Vec<usize>) {
+    pub(crate) fn put_fair_order(&mut self, order: &mut Vec<usize>) {
         order.clear();
         order.extend(0..self.pools.pools.len());
+        self.fair_part();
         if order.len() > 1 {
-            order.sort_unstable_by_key(|&pool| (self.of_account(pool, |pool| pool.count), pool));
+            order.sort_unstable_by_key(|&pool| (self.pools.of_account(pool).count, pool));
         }
     }
 }

@@ -101,6 +101,7 @@ impl Bench {
             drains: false,
             address_at: Time::NEVER,
             now: NOW,
+            accounts: None,
         }
     }
 

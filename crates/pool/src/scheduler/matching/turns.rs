@@ -80,7 +80,7 @@ impl<S> Matching<'_, S> {
 
     /// True if the low lane of a pool has as many backends as it may have: all, while slow readers
     /// keep their share from others, or while its account has less than its fair part.
-    pub(crate) fn is_reserve_reached(&self, pool: usize) -> bool {
+    pub(crate) fn is_reserve_reached(&mut self, pool: usize) -> bool {
         let unused = self.pools.unused();
         let reached = self.shared.budget.is_reserve_reached(self.index, unused);
         reached && !self.is_squeezed() && !self.is_below_fair_part(pool)
