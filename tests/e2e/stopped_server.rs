@@ -1,6 +1,7 @@
 //! A server that stops without closing anything: whoever waits for it hears so, in every state.
 
-use crate::world::{HOLD, app, direct, found, login, start_pool};
+use crate::metrics::until;
+use crate::world::{HOLD, app, direct, found, login, mysql, server, start_pool};
 use testkit::client::Client;
 use testkit::real::{Real, await_blocked, skipped};
 use testkit::reply::{Failure, Outcome};
@@ -99,4 +100,61 @@ fn stand_still(real: &Real) {
     for client in [&mut new, &mut comes, &mut prepares, &mut runs, &mut sends] {
         assert_eq!(client.value("SELECT v FROM still.t"), "1");
     }
+}
+
+#[test]
+fn a_server_that_answers_its_watch_alone_is_waited_for_within_the_limits_of_time() {
+    let test = "a_server_that_answers_its_watch_alone_is_waited_for_within_the_limits_of_time";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        answers_the_watch_alone(real);
+    }
+}
+
+/// As behind a full disk: the server answers the watch, and no statement that writes.
+fn answers_the_watch_alone(real: &Real) {
+    real.execute(&[
+        "CREATE DATABASE full_disk",
+        "CREATE TABLE full_disk.t (v INT PRIMARY KEY) ENGINE=InnoDB",
+    ]);
+    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 1000\nserver_down_fail_ms = 500\n\
+        dial_ms_max = 500\nstatement_ms_max = 4000";
+    let pool = start_pool(real, "full_disk.toml", settings);
+    let open = || login(&pool.address, &app());
+    // It has prepared on a backend that is another client's then.
+    let mut prepares = open();
+    let id = prepares.prepare("INSERT INTO full_disk.t VALUES (2)").id;
+    let mut writes = open();
+    writes.must(HOLD);
+    let mut waits = open();
+    let mut full = real.admin();
+    full.must("LOCK TABLES full_disk.t WRITE");
+    send(&mut writes, "INSERT INTO full_disk.t VALUES (1)");
+    let execution = [&id.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
+    prepares
+        .send(&[(Command::StmtExecute, &execution)])
+        .unwrap();
+    let failure = waits.failure("SELECT 'a backend is waited for'");
+    assert_eq!(failure.code, 9501, "{failure}");
+    assert!(
+        failure.message.contains("has not answered a statement for"),
+        "{failure}"
+    );
+    for client in [&mut writes, &mut prepares] {
+        let failure = failure_of(client);
+        assert_eq!(failure.code, 3024, "{failure}");
+        assert!(failure.message.contains("statement_ms_max"), "{failure}");
+    }
+    // The KILLs of what the pool has given up have come.
+    let runs = "SELECT COUNT(*) FROM information_schema.processlist \
+        WHERE info LIKE 'INSERT INTO full_disk%'";
+    until(|| match full.value(runs) {
+        none if none == "0" => Ok(()),
+        some => Err(format!("{some} of them run")),
+    });
+    full.must("UNLOCK TABLES");
+    assert_eq!(waits.value("SELECT COUNT(*) FROM full_disk.t"), "0");
+    assert!(!pool.said().contains("event=server-lost"), "it answers");
 }

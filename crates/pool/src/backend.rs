@@ -180,6 +180,12 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// True if the server may wait for others' locks as long as a statement may: a client's
+    /// statement, and the preparation of one.
+    pub(crate) fn may_wait_for_locks(self) -> bool {
+        matches!(self, Purpose::Statement | Purpose::Ahead)
+    }
+
     /// True if a reply is kept until it is whole, because more of it is read than every reply's
     /// summary has.
     pub(crate) fn is_collected(self) -> bool {

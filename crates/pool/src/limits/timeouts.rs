@@ -32,9 +32,10 @@
 //! nothing has come ([`Net::unanswered`]). A connection on which nothing has come for
 //! `backend_silence_s_max` (`client_silence_s_max`) is closed, and those who wait for it hear why.
 //!
-//! A host may answer while its server stands still. Then `statement_ms_max` bounds clients'
-//! statements, where it is set; what the pool itself asks for them has to be answered within
-//! `wait_ms_max`.
+//! A host may answer while its server stands still, and a server its watch while it answers no
+//! statement (a full disk, a lock on everything). Then `statement_ms_max` bounds clients'
+//! statements and what is prepared for them, where it is set; what else the pool itself asks for
+//! them has to be answered within `wait_ms_max`.
 //!
 //! # Limits of users
 //!
@@ -46,7 +47,7 @@
 //!
 //! Invariant: here is said who is late; nothing is closed.
 
-use crate::backend::{Backend, Purpose};
+use crate::backend::Backend;
 use crate::buffers::outgoing::FED_MAX;
 use crate::buffers::room::Inputs;
 use crate::client::clients::Clients;
@@ -234,7 +235,7 @@ impl<N: Net> TimeLimits<'_, N> {
         backend.transaction_seen =
             (backend.in_transaction()).then_some(open.unwrap_or((number, now)));
         let flight = backend.flight();
-        let running = flight.front().filter(|c| c.purpose == Purpose::Statement);
+        let running = flight.front().filter(|c| c.purpose.may_wait_for_locks());
         let limits_of = |key| {
             let client = self.clients.get(key)?;
             Some(&self.limits.settings.users[client.user as usize].limits)
@@ -272,7 +273,7 @@ impl<N: Net> TimeLimits<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{BackendState, InFlight};
+    use crate::backend::{BackendState, InFlight, Purpose};
     use crate::config::Raw;
     use crate::group::scripted::Scripted;
     use session::state::Session;
@@ -435,6 +436,20 @@ mod tests {
             bench.limits().overdue(backend),
             Some(OverTime::Clients(key, refusal))
         );
+    }
+
+    #[test]
+    fn what_is_prepared_for_an_execution_has_the_time_of_a_statement() {
+        let mut bench = Bench::new("", "statement_ms_max = 1000");
+        let (key, backend_id) = bench.running();
+        let backend = bench.backends.get_mut(backend_id).unwrap();
+        backend.flight_mut().next().unwrap().purpose = Purpose::Ahead;
+        bench.net.now = NOW + SECOND;
+        assert_eq!(bench.limits().overdue(backend_id), None);
+        bench.net.now = NOW + SECOND + MOMENT;
+        let refusal = Refusal::StatementTime { max: SECOND };
+        let late = Some(OverTime::Clients(key, refusal));
+        assert_eq!(bench.limits().overdue(backend_id), late);
     }
 
     #[test]

@@ -248,8 +248,15 @@ impl<'a, N: Net> Survey<'a, N> {
             census.waiting,
             self.shared.budget.total()
         );
-        let backends = self.backends.iter().map(|(_, backend)| backend);
-        if let Some((at, lasts)) = longest_login(backends, pool, self.net.now()) {
+        let backends = || self.backends.iter().map(|(_, backend)| backend);
+        let now = self.net.now();
+        if let Some(lasts) = longest_unanswered(backends(), now) {
+            text.push_str(&format!(
+                "; the server has not answered a statement for {} ms",
+                lasts.as_millis()
+            ));
+        }
+        if let Some((at, lasts)) = longest_login(backends(), pool, now) {
             text.push_str(&format!(
                 "; the server at {} has not answered a login for {} ms",
                 self.shared.upstream.words(&at),
@@ -258,6 +265,20 @@ impl<'a, N: Net> Survey<'a, N> {
         }
         text
     }
+}
+
+/// Time of the statement that the server has not begun to answer for the longest time.
+fn longest_unanswered<'a, S: 'a>(
+    backends: impl Iterator<Item = &'a Backend<S>>,
+    now: Time,
+) -> Option<Duration> {
+    let unanswered = backends.filter(|backend| backend.summary.len == 0);
+    let since = unanswered.filter_map(|backend| {
+        let first = backend.flight().front()?;
+        let is_statement = first.purpose.may_wait_for_locks();
+        is_statement.then(|| first.sent.max(backend.busy_since))
+    });
+    Some(now.since(since.min()?))
 }
 
 /// Stage of the login that is under way for the longest time for a pool, and its duration.

@@ -389,3 +389,34 @@ fn the_longest_login_of_a_pool_is_found() {
     assert!(backends[2].change_state(BackendState::Idle, two));
     assert_eq!(longest(&backends, 1), None);
 }
+
+#[test]
+fn the_statement_that_is_unanswered_for_longest_is_found() {
+    let running = |(seconds, purpose, len): (u64, Purpose, usize)| {
+        let mut backend: Backend<()> = Backend::of_tests(Time::default(), Rc::default());
+        backend.expect(InFlight {
+            sent: Time::default() + Duration::from_secs(seconds),
+            ..InFlight::own(None, purpose, ReplyShape::Results)
+        });
+        backend.summary.len = len;
+        backend
+    };
+    let now = Time::default() + Duration::from_secs(9);
+    let longest = |all: &[(u64, Purpose, usize)]| {
+        let backends: Vec<Backend<()>> = all.iter().copied().map(running).collect();
+        longest_unanswered(backends.iter(), now)
+    };
+    assert_eq!(longest(&[]), None);
+    // One that has been answered in part, and a question of the pool's own.
+    let others = [(1, Purpose::Statement, 5), (1, Purpose::Warnings, 0)];
+    assert_eq!(longest(&others), None);
+    for purpose in [Purpose::Statement, Purpose::Ahead] {
+        let all = [
+            others[0],
+            (7, Purpose::Statement, 0),
+            (3, purpose, 0),
+            others[1],
+        ];
+        assert_eq!(longest(&all), Some(Duration::from_secs(6)));
+    }
+}
