@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use testkit::client::Client;
+use testkit::client::{Client, ClientError};
 use testkit::fuzz::mutate::Mutator;
 use testkit::onramp::{Pool, loopback};
 use testkit::real::skipped;
@@ -170,6 +170,29 @@ fn unharmed(way: &Address, account: &Account) -> String {
     panic!("more statements are lost than there are backends");
 }
 
+/// Panics where a client got no answer at all.
+fn is_answered(outcomes: &Result<Vec<Outcome>, ClientError>, what: &str) {
+    if let Err(error) = outcomes {
+        let hangs = error.to_string().contains("temporarily unavailable");
+        assert!(!hangs, "{what} is not answered");
+    }
+}
+
+/// Executes a statement, or fetches from its cursor; the reply is mutated.
+fn ask_in_binary(client: &mut Client, armed: &AtomicU64, seed: u64) {
+    const ROWS: &str =
+        "SELECT 1, 'two', NULL, NOW(), 3.5 UNION SELECT 2, REPEAT('x', 3000), 4, 5, 6";
+    let id = client.prepare(ROWS).id;
+    let fetches = seed.is_multiple_of(2);
+    let opened = fetches.then(|| client.execute(id, &[], true).unwrap());
+    armed.store(seed, Ordering::SeqCst);
+    let outcomes = match opened {
+        Some(opened) => client.fetch(id, 2, &opened[0].rows().columns),
+        None => client.execute(id, &[], false),
+    };
+    is_answered(&outcomes, &format!("seed {seed}: a statement in binary"));
+}
+
 #[test]
 fn a_server_that_breaks_the_protocol_is_survived() {
     let test = "a_server_that_breaks_the_protocol_is_survived";
@@ -198,16 +221,16 @@ fn a_server_that_breaks_the_protocol_is_survived() {
             .with(wire::capabilities::MULTI_STATEMENTS);
         let mut client = login(&pool.address, &account);
         client.wait_at_most(PATIENCE).unwrap();
+        // A reply, an error or the end: which of them, the mutation decides.
+        if seed.is_multiple_of(3) {
+            ask_in_binary(&mut client, &armed, seed);
+        }
         armed.store(seed, Ordering::SeqCst);
         for sql in statements {
-            // A reply, an error or the end: which of them, the mutation decides.
-            match client.query(sql) {
-                Ok(_) => {}
-                Err(error) => {
-                    let hangs = error.to_string().contains("temporarily unavailable");
-                    assert!(!hangs, "seed {seed}: {sql} is not answered");
-                    break;
-                }
+            let outcomes = client.query(sql);
+            is_answered(&outcomes, &format!("seed {seed}: {sql}"));
+            if outcomes.is_err() {
+                break;
             }
         }
         armed.store(0, Ordering::SeqCst);

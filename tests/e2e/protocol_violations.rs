@@ -14,6 +14,8 @@ use wire::packet::put_packet;
 /// The server broke the protocol.
 const BREACH: u16 = 9509;
 const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+/// The definition of a VARCHAR.
+const TEXT: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x0f\x81\0\0\0\0";
 const EOF: &[u8] = b"\xfe\0\0\x02\0";
 const END: &[u8] = b"\xfe\0\0\x02\0\0\0";
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";
@@ -257,17 +259,26 @@ fn executions_and_old_clients_are_kept_from_breaches_too() {
         panic!("{outcomes:?}");
     };
     scene.is_over(&failure.code, &failure.message);
-    // A binary row that is too short.
+    // Rows of a LONG and a VARCHAR that have other values.
     let prepared = client.prepare("SELECT ? AS a, 7 AS b");
-    let two = [&b"\x02"[..], COLUMN, COLUMN];
-    let short = packets(&[&two[..], &[b"\0\0\x06", END]].concat());
-    scene.hostile.answer("the marker", &short);
     let marker: &[u8] = b"the marker";
-    let outcomes = client.execute(prepared.id, &[Some(marker)], false).unwrap();
-    let Some(Outcome::Failed(failure)) = outcomes.last() else {
-        panic!("{outcomes:?}");
-    };
-    scene.is_over(&failure.code, &failure.message);
+    for (row, words) in [
+        (&b"\0\0\x05\0\0\0"[..], "a value for each column"),
+        (b"\0\0\x05\0", "a value that ends within its row"),
+        (b"\0\0\x05\0\0\0\x09a", "a value that ends within its row"),
+        (b"\0\0\x05\0\0\0\x01ab", "no value behind the last column"),
+        (b"\0\0\x05\0\0\0\xfbab", "the length of a value"),
+        (b"\x01\0\x05\0\0\0\x01a", "a row in the binary protocol"),
+    ] {
+        let answer = packets(&[b"\x02", COLUMN, TEXT, row, END]);
+        scene.hostile.answer("the marker", &answer);
+        let outcomes = client.execute(prepared.id, &[Some(marker)], false).unwrap();
+        let Some(Outcome::Failed(failure)) = outcomes.last() else {
+            panic!("{row:x?}: {outcomes:?}");
+        };
+        scene.is_over(&failure.code, &failure.message);
+        assert!(failure.message.contains(words), "{row:x?}: {failure}");
+    }
     let mut old = login(
         &scene.pool.address,
         &app().schema("shop").without(cap::DEPRECATE_EOF),
@@ -281,4 +292,61 @@ fn executions_and_old_clients_are_kept_from_breaches_too() {
     }
     assert_eq!(old.value("SELECT 9"), "9");
     assert_eq!(client.value("SELECT 9"), "9");
+}
+
+#[test]
+fn fetched_rows_are_kept_from_breaches_too() {
+    let test = "fetched_rows_are_kept_from_breaches_too";
+    let Some(scene) = Scene::new(test) else {
+        return;
+    };
+    let rows = [
+        (&b"\0\0\x05"[..], "a value that ends within its row"),
+        (b"\0\0\x05\0\0\0", "a value for each column"),
+        (b"\0\0\x05\0\0\0\x09a", "a value that ends within its row"),
+    ];
+    for (row, words) in rows {
+        let mut client = scene.client(0);
+        let id = client
+            .prepare("SELECT 5 AS a, 'a' AS b UNION SELECT 6, 'b'")
+            .id;
+        let opened = client.execute(id, &[], true).unwrap();
+        let columns = opened[0].rows().columns.clone();
+        let answers = client.fetch(id, 1, &columns).unwrap();
+        assert_eq!(answers[0].rows().rows.len(), 1, "{answers:?}");
+        // As many rows as the word "four" is a number.
+        scene.hostile.answer("four", &packets(&[row, END]));
+        let four = u32::from_le_bytes(*b"four");
+        let outcomes = client.fetch(id, four, &columns).unwrap();
+        let Some(Outcome::Failed(failure)) = outcomes.last() else {
+            panic!("{row:x?}: {outcomes:?}");
+        };
+        scene.is_over(&failure.code, &failure.message);
+        assert!(failure.message.contains(words), "{row:x?}: {failure}");
+    }
+}
+
+#[test]
+fn a_breach_in_a_row_that_has_begun_ends_the_connection() {
+    let test = "a_breach_in_a_row_that_has_begun_ends_the_connection";
+    let Some(scene) = Scene::new(test) else {
+        return;
+    };
+    // Longer than all buffers; the last value goes beyond the row.
+    let value = vec![b'x'; 1 << 20];
+    let len = u32::try_from(value.len()).unwrap().to_le_bytes();
+    let row = [&b"\0\0\x05\0\0\0\xfd"[..], &len[..3], &value[1..]].concat();
+    let mut client = scene.client(0);
+    let prepared = client.prepare("SELECT ? AS a, 7 AS b");
+    let answer = packets(&[b"\x02", COLUMN, TEXT, &row, END]);
+    scene.hostile.answer("the marker", &answer);
+    let marker: &[u8] = b"the marker";
+    assert!(client.execute(prepared.id, &[Some(marker)], false).is_err());
+    assert!(scene.hostile.heard_until_closed().is_empty());
+    let lost = scene.pool.wait_for("event=backend-lost ").unwrap();
+    assert!(lost.contains("a value that ends within its row"), "{lost}");
+    assert_eq!(
+        scene.client(0).value("SELECT 'others go on'"),
+        "others go on"
+    );
 }

@@ -54,6 +54,7 @@ use wire::attributes::Form;
 use wire::checked::CheckedReply;
 use wire::command::ReplyShape;
 use wire::packet::Malformed;
+use wire::rows::Columns;
 use wire::track::Bound;
 
 /// Bytes read from a backend at once.
@@ -333,6 +334,8 @@ pub(crate) struct Backend<S> {
     pub(crate) transaction: Transaction,
     /// Statements that are prepared on it.
     pub(crate) prepared: OnBackend,
+    /// The client's statement whose cursor was opened last, and the columns of its rows.
+    pub(crate) cursor: Option<(u32, Columns)>,
     /// Types of stored code that MySQL may keep there.
     pub(crate) typed: Option<Typed>,
     /// Outstanding replies, oldest first.
@@ -429,6 +432,7 @@ impl<S> Backend<S> {
             asked: None,
             transaction: Transaction::default(),
             prepared: OnBackend::default(),
+            cursor: None,
             typed: None,
             flight: VecDeque::new(),
             riders: Riders::default(),

@@ -6,13 +6,13 @@
 //! [`CheckedReply`] follows a reply as [`Reply`] does, and besides checks packet numbers, requests
 //! for local files, and the values of rows ([`crate::rows`]) while they pass by in pieces.
 //!
-//! Invariants: after a [`Breach`] nothing of the packet is passed on; a row of at most
-//! [`ROW_WHOLE_MAX`] bytes is checked before any of it is passed on.
+//! Invariants: after a [`Breach`] nothing more is passed on, and nothing of the packet but of a row
+//! of more than [`ROW_WHOLE_MAX`] bytes that had not come whole.
 
 use crate::command::{Command, ReplyShape};
 use crate::packet::{Header, Malformed, PAYLOAD_MAX};
 use crate::reply::{Reply, Step};
-use crate::rows::{Row, binary_head_len, check_binary, check_text};
+use crate::rows::{Columns, Row, binary_head_len, check_binary, check_text};
 use std::fmt;
 
 /// Rows up to this length are checked before any byte of them is passed on.
@@ -72,7 +72,7 @@ impl std::error::Error for Breach {}
 enum RowForm {
     Text,
     Binary,
-    /// Rows without a column count in front (COM_STMT_FETCH, COM_FIELD_LIST), and those of a kept
+    /// Rows whose columns are not known (COM_STMT_FETCH, COM_FIELD_LIST), and those of a kept
     /// reply.
     Unchecked,
 }
@@ -99,7 +99,7 @@ pub struct CheckedReply {
     files: bool,
     numbers: Numbers,
     /// Columns of the present result.
-    columns: u16,
+    columns: Columns,
     /// The row that passes by in pieces.
     row: Option<Row>,
     /// The present payload goes on in another packet.
@@ -121,7 +121,7 @@ impl CheckedReply {
             form,
             files: shape == ReplyShape::LocalFile,
             numbers: Numbers::Any,
-            columns: 0,
+            columns: Columns::new(0),
             row: None,
             continued: false,
         }
@@ -138,7 +138,19 @@ impl CheckedReply {
         CheckedReply { form, ..self }
     }
 
-    /// Sets that the server has not agreed on CLIENT_DEPRECATE_EOF.
+    /// Checks the rows of COM_STMT_FETCH against the columns with which the cursor was opened.
+    #[must_use]
+    pub fn of_cursor(self, columns: &Columns) -> CheckedReply {
+        CheckedReply {
+            form: RowForm::Binary,
+            columns: *columns,
+            ..self
+        }
+    }
+
+    /// Sets which end of definitions and of rows the server sends: an EOF packet where it has not
+    /// agreed on CLIENT_DEPRECATE_EOF (`eofs`), else none behind definitions, and an OK packet
+    /// behind rows.
     #[must_use]
     pub fn with_eofs(self, eofs: bool) -> CheckedReply {
         let reply = self.reply.with_eofs(eofs);
@@ -185,6 +197,12 @@ impl CheckedReply {
         }
     }
 
+    /// Columns of the present or last result.
+    #[must_use]
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
     /// The reply as far as it has come.
     #[must_use]
     pub fn reply(&self) -> &Reply {
@@ -215,7 +233,10 @@ impl CheckedReply {
         let step = self.reply.advance(len, there)?;
         match step {
             Step::Cut => return Ok(Some(step)),
-            Step::Columns(columns) => self.columns = u16::try_from(columns).unwrap_or(u16::MAX),
+            Step::Columns(count) => {
+                self.columns = Columns::new(u16::try_from(count).unwrap_or(u16::MAX));
+            }
+            Step::Definition { .. } => self.columns.define(payload),
             Step::File if !self.files => return Err(Breach::LocalFile),
             _ => {}
         }
@@ -232,15 +253,18 @@ impl CheckedReply {
     /// Begins a row, and checks it as far as that goes now. `false`: more of it must be there.
     fn begin_row(&mut self, len: usize, there: &[u8]) -> Result<bool, Malformed> {
         let is_whole = there.len() == len;
+        let columns = &self.columns;
+        let goes_on = !is_whole || len == PAYLOAD_MAX;
         match self.form {
             RowForm::Unchecked => {}
             _ if !is_whole && len <= ROW_WHOLE_MAX => return Ok(false),
-            RowForm::Binary if !is_whole && there.len() < binary_head_len(self.columns) => {
+            RowForm::Text if !goes_on => check_text(columns.count, there)?,
+            RowForm::Text => self.row = Some(Row::new(columns.count)),
+            RowForm::Binary if !goes_on => check_binary(columns, there)?,
+            RowForm::Binary if !is_whole && there.len() < binary_head_len(columns.count) => {
                 return Ok(false);
             }
-            RowForm::Binary => check_binary(self.columns, there, len)?,
-            RowForm::Text if is_whole && len < PAYLOAD_MAX => check_text(self.columns, there)?,
-            RowForm::Text => self.row = Some(Row::new(self.columns)),
+            RowForm::Binary => self.row = Some(Row::binary(columns, there, len)?),
         }
         Ok(true)
     }
@@ -254,7 +278,7 @@ impl CheckedReply {
         let Some(row) = &mut self.row else {
             return Ok(());
         };
-        row.take(piece)?;
+        row.take(&self.columns, piece)?;
         match ends && !self.continued {
             true => self.row.take().unwrap_or_default().end(),
             false => Ok(()),

@@ -106,6 +106,7 @@ impl<S> Backend<S> {
             asked: _,
             transaction,
             prepared,
+            cursor: _,
             flight: _,
             riders: _,
             middle: _,

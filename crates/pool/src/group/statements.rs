@@ -426,7 +426,7 @@ impl<N: Net> Group<N> {
         let command = InFlight {
             owner: Some(key),
             purpose: Purpose::Statement,
-            reply: client.reply_to(message),
+            reply: client.reply_to(message, backend),
             shape,
             sent: now,
             first,

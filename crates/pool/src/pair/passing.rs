@@ -19,17 +19,25 @@ use wire::capabilities::LOCAL_FILES;
 use wire::checked::{Breach, CheckedReply};
 use wire::command::Command;
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
+use wire::reply::Step;
+use wire::status;
 
 /// Commands that are shorter are one packet, with what the pool may put in front of their text.
 const ONE_PACKET_MAX: usize = PAYLOAD_MAX / 2;
 
 impl<S> Client<S> {
-    /// Follows the reply to its statement, which goes out as this message.
-    pub(crate) fn reply_to(&self, message: &[u8]) -> CheckedReply {
+    /// Follows the reply to its statement, which goes out to this backend as this message.
+    pub(crate) fn reply_to(&self, message: &[u8], backend: &Backend<S>) -> CheckedReply {
         let mut reply = CheckedReply::new(self.statement.shape);
         let command = message.get(HEADER_LEN).copied();
         if let Some(command) = command.and_then(Command::from_byte) {
             reply = reply.to_command(command);
+            if command == Command::StmtFetch
+                && let Some((id, columns)) = &backend.cursor
+                && self.under_way().is_some_and(|fetch| fetch.id == *id)
+            {
+                reply = reply.of_cursor(columns);
+            }
         }
         if message.len() < ONE_PACKET_MAX {
             reply = reply.numbered();
@@ -102,8 +110,18 @@ impl<S> Passing<'_, S> {
             pending_changes,
             bound: &mut backend.bound,
         };
-        let fed = relay.feed(input, out, |step, eof| summary.notice(step, eof));
+        let mut opens_cursor = false;
+        let fed = relay.feed(input, out, |step, eof| {
+            if let Step::CursorOpen(ok) | Step::End(ok) = step {
+                opens_cursor = ok.status & status::CURSOR_EXISTS != 0;
+            }
+            summary.notice(step, eof);
+        });
         summary.len += out.len();
+        let executed = self.client.as_deref().and_then(Client::under_way);
+        if let Some(executed) = executed.filter(|one| opens_cursor && one.cursor) {
+            backend.cursor = Some((executed.id, *reply.columns()));
+        }
         if let Some(front) = backend.flight_mut().next() {
             front.reply = reply;
         }
@@ -111,9 +129,9 @@ impl<S> Passing<'_, S> {
     }
 }
 
-/// What a client wants to hear of the session on its backend. The schema of one that stands in
-/// another than its client's is not the client's. GET DIAGNOSTICS changes no state, and the SET
-/// that is sent in its place does.
+/// Trackers that a client wants reported of the session on its backend. The schema of one that
+/// stands in another than its client's is not the client's. GET DIAGNOSTICS changes no state, and
+/// the SET that is sent in its place does.
 fn wanted_of<'a, S>(
     client: &Client<S>,
     backend: &Backend<S>,

@@ -8,9 +8,10 @@ use super::hash;
 use crate::reply::{Assembler, Progress};
 use crate::sim::random::Random;
 use wire::capabilities as cap;
-use wire::command::ReplyShape;
+use wire::checked::{Breach, CheckedReply};
+use wire::command::{Command, ReplyShape};
 use wire::errors;
-use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
+use wire::packet::{Frame, HEADER_LEN, Header, Malformed, PAYLOAD_MAX, frame};
 use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Step, put_err};
 use wire::track::{self, Bound, Change, Wanted};
 
@@ -162,10 +163,75 @@ pub(super) fn reply(data: &[u8]) {
         part, whole,
         "the pieces that rows arrive in change the reply"
     );
-    agrees(shape, how & 0x80 != 0, &packets, &whole);
+    let binary = how & 0x80 != 0;
+    agrees(shape, binary, &packets, &whole);
+    if packets.iter().all(|packet| packet.len() < PAYLOAD_MAX) {
+        let broken = broken_at(shape, binary, &packets, |len| len);
+        let in_pieces = broken_at(shape, binary, &packets, |len| {
+            usize::try_from(random.below(len as u64 + 1)).unwrap_or(len)
+        });
+        assert_eq!(in_pieces, broken, "the pieces that rows arrive in matter");
+        if let Some(number) = broken {
+            is_no_row(shape, binary, &packets[..=number]);
+        }
+    }
     if let Some(header) = Header::read(stream) {
         // Its first bytes are here, what it does must be told from them without a panic.
         let _ = Reply::new(shape).advance(header.len, &stream[HEADER_LEN..]);
+    }
+}
+
+/// The number of the packet in which a reply that is checked breaks the protocol. Rows come in two
+/// pieces, the first as long as `shown` says.
+fn broken_at(
+    shape: ReplyShape,
+    binary: bool,
+    packets: &[&[u8]],
+    mut shown: impl FnMut(usize) -> usize,
+) -> Option<usize> {
+    let mut reply = CheckedReply::new(shape);
+    if binary {
+        reply = reply.to_command(Command::StmtExecute);
+    }
+    let mut take = |number: usize, packet: &[u8]| -> Result<(), Breach> {
+        let (len, first) = (packet.len(), shown(packet.len()));
+        let seq = u8::try_from(number % 256).unwrap_or(0);
+        let header = Header { len, seq };
+        let mut first = &packet[..first];
+        let mut step = reply.advance(header, first)?;
+        if step.is_none() || step == Some(Step::Cut) {
+            first = packet;
+            step = reply.advance(header, packet)?;
+        }
+        if step.is_some_and(|step| step.passes_by()) {
+            reply.pass(first, first.len() == len)?;
+            if first.len() < len {
+                reply.pass(&packet[first.len()..], true)?;
+            }
+        }
+        Ok(())
+    };
+    let mut numbered = packets.iter().enumerate();
+    numbered.find_map(|(number, packet)| take(number, packet).err().map(|_| number))
+}
+
+/// The assembler does not take the last of these packets for a row either.
+fn is_no_row(shape: ReplyShape, binary: bool, packets: &[&[u8]]) {
+    let mut reply = Reply::new(shape);
+    let mut assembler = Assembler::new(shape, binary, cap::DEPRECATE_EOF | cap::SESSION_TRACK);
+    for (number, packet) in packets.iter().enumerate() {
+        let is_last = number + 1 == packets.len();
+        if is_last && !reply.next_is_row(packet.len(), packet) {
+            return;
+        }
+        let fed = assembler.feed(packet);
+        assert!(
+            !is_last || fed.is_err(),
+            "a row is refused that can be read"
+        );
+        if fed.is_err() || reply.advance(packet.len(), packet).is_err() {
+            return;
+        }
     }
 }
 

@@ -195,10 +195,15 @@ pub(crate) fn text_row(payload: &[u8], columns: usize) -> Result<Vec<Value>, Mal
     }
 }
 
+/// Bytes of a date or a time, at most.
+const DATE_MAX: usize = 12;
+
 /// Takes a row of the binary protocol apart.
 pub(crate) fn binary_row(payload: &[u8], columns: &[Column]) -> Result<Vec<Value>, Malformed> {
     let mut reader = Reader::new(payload);
-    reader.u8("a binary row")?;
+    if reader.u8("a binary row")? != 0 {
+        return Err(reader.malformed("a binary row"));
+    }
     let nulls = reader.bytes((columns.len() + 9) / 8, "a NULL bitmap")?;
     let mut row = Vec::with_capacity(columns.len());
     for (index, column) in columns.iter().enumerate() {
@@ -210,17 +215,24 @@ pub(crate) fn binary_row(payload: &[u8], columns: &[Column]) -> Result<Vec<Value
             Some(binary_value(&mut reader, column)?)
         });
     }
-    Ok(row)
+    match reader.is_empty() {
+        true => Ok(row),
+        false => Err(reader.malformed("no value behind the last column of a row")),
+    }
 }
 
 fn binary_value(reader: &mut Reader<'_>, column: &Column) -> Result<Vec<u8>, Malformed> {
     let width = match column.kind {
+        6 => 0,         // NULL
         1 => 1,         // TINY
         2 | 13 => 2,    // SHORT, YEAR
         3 | 9 | 4 => 4, // LONG, INT24, FLOAT
         8 | 5 => 8,     // LONGLONG, DOUBLE
         7 | 10 | 11 | 12 => {
             let date = reader.lenenc_bytes("a date")?;
+            if date.len() > DATE_MAX {
+                return Err(reader.malformed("a date"));
+            }
             return Ok(format!("date {date:02x?}").into_bytes());
         }
         _ => return Ok(reader.lenenc_bytes("a value")?.to_vec()),
@@ -228,7 +240,7 @@ fn binary_value(reader: &mut Reader<'_>, column: &Column) -> Result<Vec<u8>, Mal
     let mut bytes = [0; 8];
     bytes[..width].copy_from_slice(reader.bytes(width, "a number")?);
     let raw = u64::from_le_bytes(bytes);
-    let shift = 64 - 8 * width;
+    let shift = 64 - 8 * width.max(1);
     let text = match column.kind {
         4 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).to_string(),
         5 => f64::from_le_bytes(bytes).to_string(),

@@ -263,31 +263,187 @@ fn a_row_of_several_packets_is_one_row() {
     }
 }
 
+/// The definition of a column of this type.
+fn column(column_type: u8) -> Vec<u8> {
+    let mut column = COLUMN.to_vec();
+    let at = column.len() - 6;
+    column[at] = column_type;
+    column
+}
+
+/// A result with columns of these types, this row, and its end.
+fn result(types: &[u8], row: &[u8]) -> Vec<Vec<u8>> {
+    let columns = types.iter().map(|column_type| column(*column_type));
+    let count = [u8::try_from(types.len()).unwrap()];
+    let ends = [row.to_vec(), END.to_vec()];
+    [count.to_vec()]
+        .into_iter()
+        .chain(columns)
+        .chain(ends)
+        .collect()
+}
+
+fn slices(payloads: &[Vec<u8>]) -> Vec<&[u8]> {
+    payloads.iter().map(Vec::as_slice).collect()
+}
+
 #[test]
-fn a_binary_row_is_long_enough_for_its_values() {
-    let columns = [&b"\x02"[..], COLUMN, COLUMN];
-    let rows = |row: &[u8]| {
-        [&columns[..], &[row, END]]
-            .concat()
-            .iter()
-            .map(|p| p.to_vec())
-            .collect::<Vec<_>>()
-    };
+fn a_binary_row_has_the_values_of_its_columns_types() {
+    // TINY, SHORT, YEAR, LONG, INT24, FLOAT, LONGLONG, DOUBLE: numbers without a length.
+    let numbers = [
+        (1, 1),
+        (2, 2),
+        (13, 2),
+        (3, 4),
+        (9, 4),
+        (4, 4),
+        (8, 8),
+        (5, 8),
+    ];
+    for (column_type, width) in numbers {
+        for len in 0..10 {
+            let row = [&b"\0\0"[..], &vec![0xFF; len]].concat();
+            let payloads = result(&[column_type], &row);
+            match len == width {
+                true => whole(binary(), &slices(&payloads)),
+                false => drop(breach(binary(), &slices(&payloads))),
+            }
+        }
+    }
+    // TIMESTAMP, DATE, TIME, DATETIME; and one of the many with any length, VARCHAR.
+    for column_type in [7, 10, 11, 12, 15] {
+        for row in [
+            &b"\0\0\0"[..],
+            b"\0\0\x04abcd",
+            b"\0\0\x0cabcdefghijkl",
+            b"\0\x04",
+        ] {
+            whole(binary(), &slices(&result(&[column_type], row)));
+        }
+        for row in [&b"\0\0"[..], b"\0\0\x04abc", b"\0\0\x04abcde", b"\0\x04\0"] {
+            breach(binary(), &slices(&result(&[column_type], row)));
+        }
+        let long = result(&[column_type], b"\0\0\x0dabcdefghijklm");
+        match column_type {
+            15 => whole(binary(), &slices(&long)),
+            _ => assert!(breach(binary(), &slices(&long)).contains("a date or time")),
+        }
+    }
+}
+
+#[test]
+fn a_binary_row_has_one_value_for_each_column() {
+    // LONG, NULL, VARCHAR, TINY
+    let types = [3, 6, 15, 1];
     for row in [
-        &b"\0\0\x05\x06"[..],
-        b"\0\x04\x05",
-        b"\0\x0c",
-        b"\0\0\x01a\x01b",
+        &b"\0\x08\x05\0\0\0\x01a\x07"[..],
+        b"\0\x0c\x01a\x07",
+        b"\0\x1c\x07",
+        b"\0\x3c",
+        b"\0\x08\x05\0\0\0\xfc\x02\0ab\x07",
     ] {
-        let payloads = rows(row);
-        let payloads: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
-        whole(binary(), &payloads);
+        whole(binary(), &slices(&result(&types, row)));
     }
-    for row in [&b"\0\0\x05"[..], b"\0\x04", b"\0", b"\x01\0\x05\x06", b""] {
-        let payloads = rows(row);
-        let payloads: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
-        breach(binary(), &payloads);
+    for (row, words) in [
+        (&b"\0\x08\x05\0\0\0\x01a"[..], "a value for each column"),
+        (b"\0\x08\x05\0\0\0", "a value for each column"),
+        (b"\0\x08\x05\0\0\0\x01a\x07\x08", "no value behind the last"),
+        (b"\0\x08\x05\0", "a value that ends within its row"),
+        (
+            b"\0\x08\x05\0\0\0\x09a\x07",
+            "a value that ends within its row",
+        ),
+        (
+            b"\0\x08\x05\0\0\0\xfc\xff\xffab",
+            "a value that ends within",
+        ),
+        (
+            b"\0\x08\x05\0\0\0\xfc\x02",
+            "a value that ends within its row",
+        ),
+        (b"\0\x08\x05\0\0\0\xfb\x07", "the length of a value"),
+        (b"\0\x08\x05\0\0\0\xff\x07", "the length of a value"),
+        (
+            b"\x01\x08\x05\0\0\0\x01a\x07",
+            "a row in the binary protocol",
+        ),
+        (b"\0", "a value for each column"),
+        (b"", "a row in the binary protocol"),
+    ] {
+        let said = breach(binary(), &slices(&result(&types, row)));
+        assert!(said.contains(words), "{row:x?}: {said}");
     }
+}
+
+#[test]
+fn a_long_binary_row_is_checked_in_pieces() {
+    // LONG, VARCHAR, DATE, VARCHAR
+    let types = [3, 15, 10, 15];
+    let mut row = b"\0\0\x05\0\0\0\xfc\x84\x03".to_vec();
+    row.resize(row.len() + 0x384, b'x');
+    row.extend_from_slice(b"\x04abcd\xfd\xc8\0\0");
+    row.resize(row.len() + 200, b'y');
+    assert!(row.len() > ROW_WHOLE_MAX);
+    whole(binary(), &slices(&result(&types, &row)));
+    let date = row.len() - 200 - 4 - 5;
+    let mut long_date = row.clone();
+    long_date[date] = 13;
+    for (wrong, words) in [
+        ([&row[..], b"z"].concat(), "no value behind the last"),
+        (row[..row.len() - 1].to_vec(), "a value that ends within"),
+        (row[..date + 5].to_vec(), "a value for each column"),
+        (row[..date + 7].to_vec(), "a value that ends within"),
+        (long_date, "a date or time of at most 12 bytes"),
+    ] {
+        let said = packets(&slices(&result(&types, &wrong)));
+        for piece in [1, 2, 3, 7, 64, 1000, said.len()] {
+            let (found, _) = follow(binary(), &said, piece).expect_err(words);
+            assert!(found.to_string().contains(words), "in {piece}s: {found}");
+        }
+    }
+}
+
+#[test]
+fn the_values_behind_the_typed_columns_need_a_byte_each() {
+    let count = crate::rows::TYPED_MAX;
+    // TINY, with two more of unknown length behind the last that is kept.
+    let types = vec![1; count + 2];
+    let head = vec![0; crate::rows::binary_head_len(u16::try_from(types.len()).unwrap())];
+    let row = |values: usize| [&head[..], &vec![7; values]].concat();
+    for good in [count + 2, count + 20, count + 2000] {
+        whole(binary(), &slices(&result(&types, &row(good))));
+    }
+    for wrong in [count + 1, count, count - 1, 0] {
+        breach(binary(), &slices(&result(&types, &row(wrong))));
+    }
+    let types = &types[..count];
+    whole(
+        binary(),
+        &slices(&result(types, &[&vec![0; 6][..], &vec![7; count]].concat())),
+    );
+    breach(
+        binary(),
+        &slices(&result(
+            types,
+            &[&vec![0; 6][..], &vec![7; count + 1]].concat(),
+        )),
+    );
+}
+
+#[test]
+fn fetched_rows_are_those_of_the_columns_of_the_cursor() {
+    let mut opens = CheckedReply::new(ReplyShape::Cursor).numbered();
+    let said = packets(&slices(&result(&[3, 15], b"\0\x0c")));
+    let mut at = 0;
+    while let Some(header) = Header::read(&said[at..]) {
+        opens.advance(header, &said[at + HEADER_LEN..]).unwrap();
+        at += HEADER_LEN + header.len;
+    }
+    let fetch = CheckedReply::new(Command::StmtFetch.reply()).to_command(Command::StmtFetch);
+    let fetch = fetch.numbered().of_cursor(opens.columns());
+    whole(fetch, &[b"\0\0\x05\0\0\0\x01a", b"\0\x04\x01b", END]);
+    breach(fetch, &[b"\0\0\x05\0\0\0\x01a", b"\0\0\x05\0\0\0", END]);
+    breach(fetch, &[b"\0\0\x05\0\0\0\x02a", END]);
 }
 
 #[test]
