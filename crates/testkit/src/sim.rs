@@ -50,6 +50,8 @@ pub struct Seen {
     pub flooded: usize,
     /// Connections to the server that were killed.
     pub killed: u64,
+    /// Logins at the server with a password that was changed while clients were served.
+    pub new_logins: u64,
     /// Passwords that a worker has checked.
     pub passwords: u64,
     /// The most that was kept of a reply that its client did not take, with others' behind it.

@@ -49,6 +49,7 @@ fn no_client_notices_the_pool() {
         sum.secured += seen.secured;
         sum.turns += seen.turns;
         sum.killed += seen.killed;
+        sum.new_logins += seen.new_logins;
         sum.flooded = sum.flooded.max(seen.flooded);
         sum.lent += seen.lent;
         sum.abandoned += seen.abandoned;
@@ -76,6 +77,10 @@ fn no_client_notices_the_pool() {
         "nobody read a long reply slowly, or stopped amid a command: {sum:?}"
     );
     assert!(sum.flooded > 0 || count < SEEDS, "nobody flooded: {sum:?}");
+    assert!(
+        sum.new_logins > 0 || count < SEEDS,
+        "nobody logged in with a changed password: {sum:?}"
+    );
     assert!(
         sum.fetched > 0 || count < SEEDS,
         "no block of a reply came back from the spool: {sum:?}"

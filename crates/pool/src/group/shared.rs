@@ -252,6 +252,17 @@ impl Shared {
         self.upstream.tell_groups();
     }
 
+    /// Puts settings in force that have been read again; those that are read at start keep their
+    /// values.
+    ///
+    /// # Errors
+    /// A sentence, where they cannot follow those in force; everything is as before.
+    pub fn follow(&self, mut settings: Settings) -> Result<(), String> {
+        settings.follow(&self.settings())?;
+        self.put_in_force(settings);
+        Ok(())
+    }
+
     /// Parts of the spool that all groups share.
     pub(crate) fn spool_of_all(&self) -> OfAll<'_> {
         (&self.spool, &self.spool_jobs)

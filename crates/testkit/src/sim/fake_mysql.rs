@@ -36,8 +36,10 @@ use wire::status;
 
 /// So often a short answer is long: others ride behind a statement whose shape had short ones.
 const LONG_POINT_EVERY: u64 = 29;
-/// The account of the pool.
+/// The password of the pool's account.
 pub(crate) const PASSWORD: &str = "secret";
+/// The password of the pool's account once it has been changed.
+pub(crate) const NEW_PASSWORD: &str = "rotated";
 const NONCE: Nonce = *b"abcdefghij0123456789";
 const USER_LIMIT: ErrorCode = ErrorCode {
     code: 1226,
@@ -96,6 +98,10 @@ pub(crate) struct Db {
     pub(crate) account_max: usize,
     /// Number of connections that it has.
     pub(crate) connected: usize,
+    /// Its password has been changed.
+    pub(crate) is_rotated: bool,
+    /// Logins with the new password.
+    pub(crate) new_logins: u64,
 }
 
 impl Db {
@@ -335,9 +341,13 @@ impl Seat {
         }
     }
 
-    fn log_in(&mut self, db: &Db, payload: &[u8], out: &mut Vec<u8>) {
+    fn log_in(&mut self, db: &mut Db, payload: &[u8], out: &mut Vec<u8>) {
         let login = Login::read(payload).expect("the pool's login");
-        let stored = native::stored(PASSWORD.as_bytes());
+        let password = match db.is_rotated {
+            true => NEW_PASSWORD,
+            false => PASSWORD,
+        };
+        let stored = native::stored(password.as_bytes());
         if !native::verify(login.answer, &NONCE, &stored) {
             return wire::reply::put_err(out, 2, ACCESS_DENIED, "Access denied");
         }
@@ -349,6 +359,7 @@ impl Seat {
             return wire::reply::put_err(out, 2, USER_LIMIT, &words);
         }
         assert!(login.capabilities & SESSION_TRACK != 0);
+        db.new_logins += u64::from(db.is_rotated);
         self.eofs = login.capabilities & DEPRECATE_EOF == 0;
         self.logged_in = true;
         self.standing.multi = true;

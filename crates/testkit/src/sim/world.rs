@@ -11,13 +11,17 @@
 //! - no statement needs more commands of the pool's own than there may be;
 //! - nobody waits in one group while a backend lies idle in another (`crew.rs`);
 //! - when all clients have gone, nobody waits and no backend is checked out.
+//!
+//! In some worlds the password of the pool's account is changed on the server and in the settings,
+//! and all backends are replaced; no client is closed for that. The oracle cannot do so: its
+//! scripts share one server's accounts.
 
 mod crew;
 mod kill;
 
 use super::Seen;
 use super::client::{Manners, Phase, SimClient};
-use super::fake_mysql::{Db, Seat};
+use super::fake_mysql::{Db, NEW_PASSWORD, PASSWORD, Seat};
 use super::net::{Dials, Disk, Peer, SimFile, SimNet, Stage, Wires};
 use super::random::Random;
 use super::settings::{facts, settings_text};
@@ -37,6 +41,8 @@ const STEPS_MAX: u64 = 400_000;
 /// Commands of one client that a turn may answer: those of its event, and those of its place in
 /// line.
 const FLOOD_TURN_MAX: usize = 64;
+/// Steps before which the password is changed, in such worlds.
+const ROTATED_MAX: u64 = 2000;
 /// Bytes of an OK.
 const OK_LEN: usize = 11;
 /// For how long a client stops in the middle of a reply: less than any limit of such worlds.
@@ -90,6 +96,9 @@ pub(crate) struct World {
     faults: (u64, u64),
     frost: bool,
     drain_at: Option<u64>,
+    /// The step at which the password is changed, and the settings as they are written.
+    rotate_at: Option<u64>,
+    text: String,
     dials_until: Time,
     steps: u64,
     seen: Seen,
@@ -181,6 +190,8 @@ impl World {
         // Steps count from 1: a drain at step 0 would never begin.
         let drain_at = random.chance(250).then(|| random.below(8000).max(1));
         let frost = random.chance(500);
+        // Not drawn, so that the worlds of the seeds stay what they were.
+        let rotate_at = (seed % 5 == 3).then_some(1 + seed * 37 % ROTATED_MAX);
         let db = Db::new(prepared_max, &mut random);
         let world = World {
             random,
@@ -196,12 +207,14 @@ impl World {
             faults,
             frost,
             drain_at,
+            rotate_at,
+            text,
             dials_until: Time(0),
             steps: 0,
             seen: Seen::default(),
             ordered,
         };
-        world.note(|| format!("seed {seed}: {text}{manners:?} {:?}", world.faults));
+        world.note(|| format!("seed {seed}: {}{manners:?} {:?}", world.text, world.faults));
         world
     }
 
@@ -562,6 +575,9 @@ impl World {
                 client.drained = true;
             }
         }
+        if self.rotate_at == Some(self.steps) {
+            self.change_password();
+        }
         if self.frost && self.random.chance(2) {
             let number = self.random.index(self.clients.len());
             let time = *self.random.pick(&[5, 50, 500, 5000]);
@@ -595,6 +611,26 @@ impl World {
             1 | 2 => self.lose_client(),
             _ => self.kill(),
         }
+    }
+
+    /// The account's password is changed, on the server and in the settings, and the pool replaces
+    /// its connections. Clients may go on to log in with the old one.
+    fn change_password(&mut self) {
+        self.note(|| "the password is changed".into());
+        let both = format!("\nname = \"app\"\npassword = [\"{NEW_PASSWORD}\", \"{PASSWORD}\"]");
+        let text = (self.text)
+            .replace(
+                &format!("\nname = \"app\"\npassword = \"{PASSWORD}\""),
+                &both,
+            )
+            .replace(
+                &format!("backend_password = \"{PASSWORD}\""),
+                &format!("backend_password = \"{NEW_PASSWORD}\""),
+            );
+        let settings = Raw::parse(&text).and_then(Raw::check).expect("settings");
+        self.shared.follow(settings).expect("they follow");
+        self.db.is_rotated = true;
+        self.crew.order(&Order::Reconnect);
     }
 
     /// A connection to the server breaks, or the server closes it after a part of what it sent.
@@ -655,6 +691,7 @@ impl World {
 
     fn check_end(&mut self) {
         let census = self.crew.census();
+        self.seen.new_logins = self.db.new_logins;
         self.seen.lent = census.counts.lent;
         self.seen.abandoned = census.counts.abandoned;
         self.seen.ridden_again = census.counts.ridden_again;
