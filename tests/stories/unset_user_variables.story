@@ -248,10 +248,9 @@ end
 # What its client has prepared on one backend is prepared on another before it is executed there,
 # which makes the variables again: they are that client's alone.
 story what_is_prepared_again_elsewhere_makes_its_clients_variables_alone
-only mariadb
 backends 2
-a prepare p: SELECT @n := IFNULL(@n, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t
-a: PREPARE p FROM 'SELECT @n := IFNULL(@n, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t'
+a prepare p: SELECT @n := CAST(IFNULL(@n, 0) + 1 AS SIGNED) FROM (SELECT 1 UNION SELECT 2) t
+a: PREPARE p FROM 'SELECT @n := CAST(IFNULL(@n, 0) + 1 AS SIGNED) FROM (SELECT 1 UNION SELECT 2) t'
 # It goes elsewhere: the backend that it had is in another's transaction.
 b: BEGIN
 b: SELECT 1
@@ -265,12 +264,12 @@ a: EXECUTE p
 a: SELECT @n
 b: BEGIN
 b: SELECT 1
-c: SELECT @n := IFNULL(@n, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t
+c: SELECT @n := CAST(IFNULL(@n, 0) + 1 AS SIGNED) FROM (SELECT 1 UNION SELECT 2) t
 c: SELECT CHARSET(@n), @n
 b: ROLLBACK
 c: BEGIN
 c: SELECT 1
-b: SELECT @n := IFNULL(@n, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t
+b: SELECT @n := CAST(IFNULL(@n, 0) + 1 AS SIGNED) FROM (SELECT 1 UNION SELECT 2) t
 b: SELECT CHARSET(@n), @n
 c: ROLLBACK
 a: SELECT @n
