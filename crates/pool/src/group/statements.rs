@@ -263,8 +263,9 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let has_prepared = client.prepared.is_some();
-        if client.needs_session_reset(backend, key, (&self.begun, &self.shared.server))
-            && let Some(handled) = self.reset_session(key, backend_id, message.len())
+        let unfit = client.unfit_session(backend, key, (&self.begun, &self.shared.server));
+        if let Some(unfit) = unfit
+            && let Some(handled) = self.reset_session((key, backend_id), unfit, message.len())
         {
             return handled;
         }

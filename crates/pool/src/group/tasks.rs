@@ -54,6 +54,12 @@ impl Tasks {
         self.fresh.is_empty() && self.earlier.is_empty()
     }
 
+    /// True if the step before has left no more than it may, where there are so many clients and
+    /// backends.
+    fn are_few(&self, parts: usize) -> bool {
+        self.fresh.len() <= PER_STEP_MAX * (1 + parts)
+    }
+
     /// The next task, once a step has returned.
     fn next(&mut self) -> Option<Task> {
         while let Some(task) = self.fresh.pop() {
@@ -78,10 +84,7 @@ impl<N: Net> Group<N> {
                     }
                 }
             }
-            debug_assert!(
-                self.tasks.fresh.len()
-                    <= PER_STEP_MAX * (1 + self.clients.len() + self.backends.len())
-            );
+            debug_assert!((self.tasks).are_few(self.clients.len() + self.backends.len()));
         }
     }
 
@@ -107,6 +110,21 @@ mod tests {
         assert_eq!(group.deadline(), Time(0));
         group.turn(&[]);
         assert!(group.tasks.is_empty());
+    }
+
+    #[test]
+    fn a_step_leaves_a_few_tasks_for_each_that_it_moves() {
+        for parts in [0, 3] {
+            let mut tasks = Tasks::default();
+            for _ in 0..PER_STEP_MAX * (1 + parts) {
+                tasks.add(Task::Serve);
+                assert!(tasks.are_few(parts), "{parts}");
+            }
+            tasks.add(Task::Serve);
+            assert!(!tasks.are_few(parts), "{parts}");
+            let _ = tasks.next();
+            assert!(tasks.are_few(parts), "they are of an earlier step now");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! What a client's command must not find on a backend: user variables that the client has never
-//! set, types of stored code that another client's settings have decided, and a session that only a
-//! reset brings into the client's.
+//! State that a client's command must not find on a backend: user variables that the client has
+//! never set, types of stored code that another client's settings have decided, and a session that
+//! only a reset brings into the client's.
 //!
 //! Why an absent variable is not NULL, and what is done about a backend that has one, says
 //! [`crate::group::backends::session_reset`]. Here is seen what a text needs, and whether a backend
@@ -23,7 +23,7 @@ use std::rc::Rc;
 /// Longest `@name` that counts as plain, in bytes: MySQL refuses names of more than 64 letters.
 const PLAIN_LEN_MAX: usize = 65;
 
-/// What becomes of a text.
+/// Use that is made of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// It is run.
@@ -106,6 +106,17 @@ fn is_plain(variable: &[u8]) -> bool {
     (2..=PLAIN_LEN_MAX).contains(&variable.len()) && variable[1..].iter().all(letter)
 }
 
+/// Reason for which a command cannot run in a backend's session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// The session has something that the command must not find, or lacks something that it must
+    /// find, or (on MySQL) nothing but a reset leads to the client's.
+    NeedsReset,
+    /// The session has a default schema, and the command is to have none: nothing takes a schema
+    /// away. The client had one when it got the backend, and has lost it since.
+    HasSchema,
+}
+
 impl<S> Client<S> {
     /// True if a user variable may be set in its session.
     fn may_have(&self, name: &[u8]) -> bool {
@@ -152,7 +163,7 @@ impl<S> Client<S> {
             true => true,
             // A reset would not give back what its login has set.
             false if !begun.init_connect().is_empty() => self.is_clean_on(backend),
-            false => !self.needs_session_reset(backend, key, (begun, server)),
+            false => self.unfit_session(backend, key, (begun, server)).is_none(),
         }
     }
 
@@ -166,36 +177,26 @@ impl<S> Client<S> {
         server.reset_loses_foreign_keys && !self.session.is_as_reset(begun)
     }
 
-    /// True if a backend has to begin its session anew for its command: it has what that must not
-    /// find, or lacks what it must find, or it is one of MySQL that a reset alone brings into the
-    /// client's session. `key`: the client's own.
-    pub(crate) fn needs_session_reset(
+    /// Reason for which its command cannot run in a backend's session; `None` if it can. `key`: the
+    /// client's own.
+    pub(crate) fn unfit_session(
         &self,
         backend: &Backend<S>,
         key: ClientId,
         (begun, facts): (&Begun, &ServerFacts),
-    ) -> bool {
+    ) -> Option<Unfit> {
+        let (from, to) = (&backend.session, &self.session);
+        let sets_schema = self.statement.standing == Standing::NewSchema;
+        if !sets_schema && !can_restore(from, to) {
+            return Some(Unfit::HasSchema);
+        }
         let lacks = backend.was_reset && self.is_harmed_by_reset(begun, facts);
         if lacks || !self.is_clean_on(backend) || self.finds_types_of_others(backend, key) {
-            return true;
+            return Some(Unfit::NeedsReset);
         }
         // Whatever a reset has left of another schema, the one that is set now has its own.
-        if self.statement.standing == Standing::NewSchema {
-            return false;
-        }
-        let (from, to) = (&backend.session, &self.session);
-        if self.lacks_schema_of(backend) {
-            return true;
-        }
-        let differs = facts.flavour.is_mysql() && !Rc::ptr_eq(from, to);
-        differs && from.needs_reset_for(to, begun)
-    }
-
-    /// True if a backend stands in a default schema, and its client's command in none: no command
-    /// takes a schema away. The client had a schema when it got the backend, and has lost it since.
-    pub(crate) fn lacks_schema_of(&self, backend: &Backend<S>) -> bool {
-        self.statement.standing != Standing::NewSchema
-            && !can_restore(&backend.session, &self.session)
+        let differs = !sets_schema && facts.flavour.is_mysql() && !Rc::ptr_eq(from, to);
+        (differs && from.needs_reset_for(to, begun)).then_some(Unfit::NeedsReset)
     }
 
     /// True if stored code may have types there that it would not have in its session, and that it

@@ -26,8 +26,6 @@ use wire::auth::caching_sha2;
 use wire::client_login;
 use wire::dsn::password::seen_by_others;
 
-/// Bytes of a file with a public key, at most.
-const KEY_FILE_MAX: u64 = 64 << 10;
 /// Names of servers whose tickets are kept; there is one.
 const RESUMED_SERVERS_MAX: usize = 1;
 
@@ -153,7 +151,7 @@ impl BackendTls {
         match self.mode {
             Some(Off) => Asking::Off,
             Some(Preferred) if matches!(at, Address::Unix(_)) => Asking::Off,
-            None if is_here(at) => Asking::Off,
+            None if at.is_here() => Asking::Off,
             None | Some(Preferred) => Asking::Preferred,
             Some(_) => Asking::Required,
         }
@@ -183,7 +181,7 @@ impl Security {
     pub(crate) fn of(tls: Option<&BackendTls>, at: &Address) -> Security {
         let asking = tls.map_or(Asking::Off, |tls| tls.asking(at));
         let key = match tls.map_or(ServerKey::None, |tls| tls.key.clone()) {
-            ServerKey::None if is_here(at) => ServerKey::Sent,
+            ServerKey::None if at.is_here() => ServerKey::Sent,
             key => key,
         };
         Security { asking, key }
@@ -213,11 +211,8 @@ impl ServerKey {
                     .into(),
             );
         }
-        let named = |why: &dyn std::fmt::Display| {
-            format!("backend.server_public_key {}: {why}", file.display())
-        };
-        let pem = files::bytes(file, KEY_FILE_MAX).map_err(|why| named(&why))?;
-        caching_sha2::check_key(&pem).map_err(|why| named(&why))?;
+        let pem = caching_sha2::key_of_file(file)
+            .map_err(|why| format!("backend.server_public_key {}: {why}", file.display()))?;
         Ok(ServerKey::Pinned(pem.into()))
     }
 
@@ -227,14 +222,6 @@ impl ServerKey {
             ServerKey::Sent => client_login::ServerKey::Sent,
             ServerKey::Pinned(pem) => client_login::ServerKey::Pinned(pem),
         }
-    }
-}
-
-/// True where nobody outside of this host can answer or listen.
-fn is_here(at: &Address) -> bool {
-    match at {
-        Address::Unix(_) => true,
-        Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
     }
 }
 

@@ -32,6 +32,7 @@ use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
+use crate::pair::unset::Unfit;
 use reactor::Net;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::OnBackend;
@@ -45,19 +46,20 @@ use wire::command::{Command, ReplyShape, put_command};
 
 impl<N: Net> Group<N> {
     /// Resets the session of a client's backend, because its command, of `len` bytes, needs that
-    /// ([`crate::client::Client::needs_session_reset`]); `None` where the client holds its backend.
+    /// ([`crate::client::Client::unfit_session`]), or gives the backend up where no reset would
+    /// help; `None` where the client holds its backend.
     pub(crate) fn reset_session(
         &mut self,
-        key: ClientId,
-        backend_id: BackendId,
+        (key, backend_id): (ClientId, BackendId),
+        unfit: Unfit,
         len: usize,
     ) -> Option<Handled> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(backend_id)?);
         if client.is_held() || backend.in_transaction() {
             return None;
         }
-        let lacks_schema = client.lacks_schema_of(backend);
-        if !lacks_schema && !self.begun.init_connect().is_empty() {
+        let has_schema = unfit == Unfit::HasSchema;
+        if !has_schema && !self.begun.init_connect().is_empty() {
             return None;
         }
         if backend.served && !backend.flight().is_empty() {
@@ -68,7 +70,7 @@ impl<N: Net> Group<N> {
         if self.ask_for(key, backend_id) {
             return Some(self.waiters().wait_outside(key));
         }
-        if lacks_schema || !may_be_reset {
+        if has_schema || !may_be_reset {
             self.clients.unbind(key, &mut self.backends);
             self.retire(backend_id);
             return Some(self.wait_in_lane(key, len));
