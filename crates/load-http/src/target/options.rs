@@ -15,7 +15,7 @@ Example, with its other side:
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLE)]
 pub struct TargetArgs {
-    /// What it speaks
+    /// Protocol that it speaks
     #[command(subcommand)]
     pub kind: Kind,
 }

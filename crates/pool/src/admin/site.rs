@@ -1,4 +1,4 @@
-//! What the pool serves over HTTP: its page and figures, and whether it is well and ready.
+//! The pool's HTTP site: its page and figures, and whether it is well and ready.
 //!
 //! A thread of its own answers ([`httpd`]), with what the groups have published last
 //! ([`crate::observe::figures`]). It begins before the server has answered, so that a pool that

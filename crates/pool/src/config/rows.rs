@@ -204,7 +204,7 @@ table! {
                 .number("statements a second", 1, 1_000_000).or_number(1000)
             }
 
-            /// How lines of the log are written: text or json.
+            /// Form of the log's lines: text or json.
             ///
             /// See [Log](signals-and-log.md#log).
             log_format: LogFormat {
@@ -296,8 +296,8 @@ table! {
                 .fixed()
             }
 
-            /// How many backends run statements at once: the pool looks for the number that makes
-            /// the server fastest, or so many besides one for each core.
+            /// Number of backends that run statements at once: the pool looks for the number that
+            /// makes the server fastest, or so many besides one for each core.
             ///
             /// The limit is this number plus one, times the number of cores or of groups, whichever
             /// is less. Groups with waiting statements share it, at least one each. Backends held
@@ -422,7 +422,7 @@ table! {
             /// seconds.
             reload_on_change: bool { .of(Kind::Switch).or(Absent::Switch(false)) }
 
-            /// Where a reload changes settings that are read at start, [upgrade](upgrade.md) to a
+            /// If a reload changes settings that are read at start, [upgrade](upgrade.md) to a
             /// process that has them, as on SIGUSR2.
             upgrade_on_reload: bool { .of(Kind::Switch).or(Absent::Switch(false)) }
         }
@@ -491,7 +491,7 @@ table! {
                 .fixed()
             }
 
-            /// How often the pool reads [stored code](stored-code.md) from the server.
+            /// Interval at which the pool reads [stored code](stored-code.md) from the server.
             stored_code_refresh: Option<Duration> {
                 .key("stored_code_refresh_s").seconds(1, DAY_MS / 1000).zero("never")
                 .or_number(60)
@@ -613,7 +613,7 @@ table! {
                 .fixed()
             }
 
-            /// How often metrics are sent.
+            /// Interval at which metrics are sent.
             interval: Duration { .key("interval_s").seconds(1, 3600).or_number(60) .fixed() }
 
             /// Send the lines of the log too; they are still written to standard error.

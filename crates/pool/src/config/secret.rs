@@ -1,4 +1,4 @@
-//! Where the configuration has a password from.
+//! Sources of a password in the configuration.
 //!
 //! A password may stand in the configuration itself, in a file, or in the environment;
 //! [`Typed::take`] makes one of the three.

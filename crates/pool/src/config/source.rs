@@ -1,4 +1,4 @@
-//! Where the settings came from: the command line and the file that it names.
+//! Sources of the settings: the command line and the file that it names.
 //!
 //! A reload reads both again. A look at the file ([`Source::has_changed`]) tells whether it is
 //! another one than was read last, without reading it. What is in force is kept as it was written

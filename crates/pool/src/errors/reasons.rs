@@ -129,7 +129,7 @@ pub(crate) enum Refusal {
     KillFailed(String),
     /// The statement was ended by KILL before it was sent.
     Interrupted,
-    /// What the previous statement left can no longer be read.
+    /// Conditions or counts of the previous statement can no longer be read.
     PreviousGone,
     /// The pool has sent too many commands of its own for the statement.
     OwnCommands,

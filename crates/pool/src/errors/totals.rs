@@ -1,4 +1,4 @@
-//! How often each error of the server came, over all groups.
+//! Counts of the server's errors by number, over all groups.
 //!
 //! The problem: numbers of errors become values of a label, and whoever may raise errors chooses
 //! their numbers. The mechanism: a table of [`ERRORS_MAX`] places, which all groups share; a number

@@ -1,4 +1,4 @@
-//! What a group has for others, until its thread hands it over.
+//! A group's messages to others, until its thread hands them over.
 //!
 //! A group has no thread's hands: what it finds out for other groups, for the console or for the
 //! log lies here until the turn has ended. Invariant: each is handed over once, in the order in

@@ -1,4 +1,4 @@
-//! What is kept for the clients of a group, in bytes.
+//! Bytes that are kept for the clients of a group.
 //!
 //! The problem: what a hundred thousand clients have left unread, set or prepared lies in as many
 //! boxes, and its sum has to be known at every turn without a look at each. The mechanism: what

@@ -1,4 +1,4 @@
-//! What groups are asked one by one: their clients and backends line by line, and to end a client.
+//! Questions to groups one by one: their clients and backends line by line, and to end a client.
 //!
 //! The problem: a group may hold 17,000 clients, and a list of all of them would hold up its
 //! statements. The mechanism: a list comes in pages of [`PAGE`] clients, each asked for by itself;

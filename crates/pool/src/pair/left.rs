@@ -52,8 +52,8 @@ use wire::command::ReplyShape;
 
 /// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
 const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
-/// The same for a client with CLIENT_NO_SCHEMA, for whom no table has a schema: it names a table,
-/// though it never reads it.
+/// Clears MariaDB's for a client with CLIENT_NO_SCHEMA, for whom no table has a schema: it names a
+/// table, though it never reads it.
 const CLEARS_WITHOUT_SCHEMA: &str = "DO IF(0,(SELECT 1 FROM (SELECT 1) AS x),1)";
 /// Clears MySQL's, as any statement does that does not ask for them.
 const CLEARS_MYSQL: &str = "DO 0";

@@ -43,9 +43,9 @@ pub(super) fn put_deallocate(out: &mut Vec<u8>, form: Form, name: &[u8]) {
 }
 
 impl<S> Pair<'_, S> {
-    /// Where a client's text uses statements by name and is more than that, the first that its
-    /// backend lacks is what is to be prepared there. Where it lacks none, the text goes out, and
-    /// what it prepares itself is not overwritten later by what the client had under that name.
+    /// Notes the first statement that its backend lacks, to be prepared there, where a client's
+    /// text uses statements by name and is more than that. Where it lacks none, the text goes out,
+    /// and what it prepares itself is not overwritten later by what the client had under that name.
     /// Code that nobody has read may use all names that the client has. No more are prepared than
     /// the backend has room for among the `share` of its statements: each would take the place of
     /// another.

@@ -159,8 +159,8 @@ impl<S> Client<S> {
     }
 }
 
-/// What of the reply to a command about a prepared statement its client is told otherwise than the
-/// server says it: its own id of the statement, and what it knows of that.
+/// Parts of the reply to a command about a prepared statement that its client is told otherwise
+/// than the server says them: its own id of the statement, and what it knows of that.
 pub(super) fn adjustments(prepared: &Statements) -> Adjustments {
     let Some(under_way) = &prepared.under_way else {
         return Adjustments::default();

@@ -60,7 +60,8 @@ impl<S> Client<S> {
         found.verb == Verb::Diagnostics && self.is_refused_behind_conditions(found, server)
     }
 
-    /// The same of SHOW WARNINGS and the like, of which it is known of some versions only.
+    /// True if it may list conditions twice, SHOW WARNINGS and the like included, which some
+    /// versions are known to do.
     pub(crate) fn may_stack_conditions(&self, found: &classify::Statement, server: Server) -> bool {
         let shows = found.verb == Verb::Show && found.reads.intersects(Reads::DIAGNOSTICS);
         let seen = matches!(server, Server::MySql(MYSQL_SHOWS_ALONE..));

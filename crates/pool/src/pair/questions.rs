@@ -82,8 +82,8 @@ mod tests {
 
     const ALL: Reads = LEFT_BY_STATEMENT;
 
-    /// What the client's backend still has of its last statement behind a question for this, and
-    /// its FOUND_ROWS() there, if that is known; before it has all, and it is 7.
+    /// Values that the client's backend still has of its last statement behind a question for this,
+    /// and its FOUND_ROWS() there, if that is known; before it has all, and it is 7.
     fn left(purpose: Purpose, server: Server, row_count: RowCount) -> (Reads, Option<u64>) {
         let mut parts = Parts::bound();
         parts.server.flavour = server;

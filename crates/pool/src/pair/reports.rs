@@ -31,8 +31,8 @@ use wire::track::{Transactions, Wanted, keep};
 const REPORTING: [&str; 2] = ["START TRANSACTION", "COMMIT AND NO CHAIN NO RELEASE"];
 
 impl<S> Backend<S> {
-    /// What a reply has made of it. `code`: the client's statement may have changed something that
-    /// no status flag tells.
+    /// State of its reports behind a reply. `code`: the client's statement may have changed
+    /// something that no status flag tells.
     fn reports_after(
         &mut self,
         summary: &ReplySummary,
@@ -114,8 +114,9 @@ impl<S> Pair<'_, S> {
         out
     }
 
-    /// What the answer to a question of the pool's own reports belongs to the client's last
-    /// statement. Its next one may have come meanwhile, and explains nothing of this.
+    /// Takes the changes that the answer to a question of the pool's own reports: they are those of
+    /// the client's last statement. Its next one may have come meanwhile, and explains nothing of
+    /// this.
     pub(crate) fn take_changes(&mut self, summary: &ReplySummary) -> Result<(), Broken> {
         self.note_changes(summary, summary.due.unwrap_or_default())?;
         self.tell_report(summary)

@@ -52,7 +52,7 @@ use wire::track::{Change, changes};
 /// From this version on MySQL is known to give the attributes of a text to all its statements.
 const ATTRIBUTES_FOR_ALL: u32 = 90_700;
 
-/// What begins a transaction whose client has had the answer already.
+/// Text that begins a transaction whose client has had the answer already.
 pub(crate) const BEGIN: &[u8] = b"BEGIN";
 
 impl<S> Backend<S> {
@@ -302,7 +302,7 @@ impl<S> Pair<'_, S> {
         self.backend.transaction.note_begin_sent();
     }
 
-    /// What goes in front of the client's statement for stored code in it: it is not to find the
+    /// Commands in front of the client's statement for stored code in it: it is not to find the
     /// names of other clients' statements, and is told the ROW_COUNT() of the statement before.
     pub(crate) fn put_for_code(&mut self) -> Vec<u8> {
         let statement = self.client.statement;

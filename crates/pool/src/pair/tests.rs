@@ -55,7 +55,7 @@ impl Parts {
         }
     }
 
-    /// The same where the client is between two statements and has the backend.
+    /// A client between two statements that has the backend.
     pub(super) fn bound() -> Parts {
         let mut parts = Parts::new();
         let (client, backend) = (&mut parts.client, &mut parts.backend);
@@ -94,7 +94,7 @@ impl Parts {
         }
     }
 
-    /// What is put in front of a plain statement, and how.
+    /// Commands that are put in front of a plain statement, and how.
     fn front(&mut self) -> (Front, String) {
         let mut out = Vec::new();
         self.client.statement = Statement::plain(ReplyShape::Results);

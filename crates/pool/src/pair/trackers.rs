@@ -82,7 +82,7 @@ pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> W
     }
 }
 
-/// What the backend of a client reports that is set as the client wants it; of which variables that
+/// Trackers of a client's backend that is set as the client wants it; of which variables that
 /// tells, nobody is told.
 fn wanted_there<S>(client: &Client<S>, usual: &Wanted, server: &ServerFacts) -> Wanted {
     let own = |name: &str| client.session.variable(name.as_bytes());

@@ -66,7 +66,7 @@ const ANSWER_VALUES_MAX: usize = COLLECTED_MAX - 2 * 1024 * 1024;
 /// Bytes that the user variables of a group's clients may take.
 const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What a client holds while its variables cannot be carried.
+/// Resource that a client holds while its variables cannot be carried.
 const VALUES: &[u8] = b"values";
 
 /// User variables that a server makes or sets for this text, of which its client has never set
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    /// What is left to be read back behind statements that set these.
+    /// Number of variables left to be read back behind statements that set these.
     fn left_to_read(names: &[&str]) -> usize {
         let mut parts = Parts::bound();
         for name in names {

@@ -1,4 +1,4 @@
-//! How many groups there are, and how many clients each may hold.
+//! Number of groups, and of clients that each may hold.
 //!
 //! Each group has a descriptor table of its own, so the limit of descriptors holds for each: more
 //! clients than one table holds need more groups. Otherwise there are as many as cores (as far as

@@ -1,4 +1,4 @@
-//! Where clients come in: the listeners as the main thread holds them.
+//! Listeners for clients, as the main thread holds them.
 //!
 //! Groups listen at a port by themselves; all of them share the listener of a Unix socket, and one
 //! that a service manager has opened ([`reactor::activation`]). What the process before hands over

@@ -1,4 +1,4 @@
-//! What the pool tells a service manager: that it is ready, that it ends, that it is well.
+//! Messages to a service manager: the pool is ready, it ends, it is well.
 //!
 //! systemd says in `NOTIFY_SOCKET` where it listens, and in `WATCHDOG_USEC` how often it wants to
 //! hear that a service is well; without these nothing is sent. A pool is well while every group

@@ -1,4 +1,4 @@
-//! Which group starts statements now: the one whose front has waited for longest goes first.
+//! Order in which groups start statements: the one whose front has waited for longest goes first.
 //!
 //! These are the values that groups publish, and what follows from them; `fairness.rs` asks.
 //!

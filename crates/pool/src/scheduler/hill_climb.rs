@@ -1,4 +1,4 @@
-//! How many statements run at once, found by trying: hill climbing on throughput.
+//! Search for the number of statements to run at once: hill climbing on throughput.
 //!
 //! The problem: the number that makes a server fastest depends on its cores, its disks, its locks
 //! and the statements. It differs from load to load and changes while they run. The mechanism is

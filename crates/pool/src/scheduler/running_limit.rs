@@ -1,4 +1,4 @@
-//! How many statements run at once in all groups, where the pool finds the number itself.
+//! Limit of statements that run at once in all groups, where the pool finds the number itself.
 //!
 //! [`HillClimb`] finds it from throughput; here is what it sees. Each group publishes at the end of
 //! its turns how many statements it has had and whether some wait for the limit. The first group

@@ -1,4 +1,4 @@
-//! What the logins of one pool leave in their sessions, as a value.
+//! Effects of the logins of one pool on their sessions, as a value.
 //!
 //! `init_connect`: statements that the server runs for each account without administrator's rights
 //! when it logs in, before its first own.

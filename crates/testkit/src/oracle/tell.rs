@@ -72,7 +72,7 @@ struct Handle {
     asks_for_number: bool,
 }
 
-/// What a step was answered.
+/// Answer to a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// Everything that is compared.

@@ -30,10 +30,9 @@ use session::stored_code::{Besides, Object};
 use sql::classify::Reads;
 
 impl<N: Net> Group<N> {
-    /// What becomes of a text that asks first and goes on with what nobody can tell, or calls
-    /// stored code and asks beside the call, or is known to ask in that code, in a view or in a
-    /// trigger, what the statement before left. If the backend of that is free, the client goes
-    /// there.
+    /// Decides about a text that asks first and goes on with what nobody can tell, or calls stored
+    /// code and asks beside the call, or is known to ask in that code, in a view or in a trigger,
+    /// what the statement before left. If the backend of that is free, the client goes there.
     pub(crate) fn asks_inside(&mut self, key: ClientId, text: SchemaText<'_>) -> Inside {
         let Some(asking) = self.code().asking(text) else {
             return Inside::Known;

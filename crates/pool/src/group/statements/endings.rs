@@ -39,8 +39,8 @@ const CHANGED: Loss<'_> = Loss {
 };
 
 impl<S> Client<S> {
-    /// What its texts say of that which the answer to its statement reports: what the statement
-    /// before it changed before it failed, MySQL reports here too.
+    /// Explanation, by its texts, of the changes that the answer to its statement reports. On MySQL
+    /// these include changes of the statement before, if that failed.
     fn explanation(&self) -> Explanation {
         match (self.statement.explanation, self.last.owed.explanation) {
             (Explanation::None, Explanation::Lasting) => Explanation::Lasting,

@@ -1,4 +1,4 @@
-//! Whose reply is taken off its backend now, of those that go to the spool.
+//! Choice of the reply that is taken off its backend now, of those that go to the spool.
 //!
 //! The problem: several replies that go to the spool at once are made by several threads of the
 //! server at once. They ask for all processors, and everybody's short statement waits behind each

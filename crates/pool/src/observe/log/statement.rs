@@ -1,4 +1,4 @@
-//! What a line about a statement says: the facts that have keys, and whose texts are shown.
+//! Lines about statements: the facts that have keys, and the clients whose texts are shown.
 //!
 //! The problem: a log of statements is read by more people than may know passwords, and some
 //! statements hold one (`SET PASSWORD`, `CREATE USER ... IDENTIFIED BY`). The mechanism: a text

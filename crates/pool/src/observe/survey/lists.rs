@@ -1,4 +1,4 @@
-//! What the console asks a group ([`crate::observe::listing`]): its clients and backends as lines.
+//! Lists for the console ([`crate::observe::listing`]): a group's clients and backends as lines.
 //!
 //! A line is a copy of what is known at that moment; nothing is asked of the server, and nothing
 //! waits. The answers lie in the group's turn_output until its thread hands them over.

@@ -67,9 +67,9 @@ impl<S> Matching<'_, S> {
             && client.is_prepared_on(backend, message, &self.shared.server)
     }
 
-    /// Where a client whose command waits in its input may ride: on this backend, which has room,
-    /// or, if that stands in another session's state, on any other. Or the clients of one session
-    /// would hold up those of another, with places free for both.
+    /// A place for a client whose command waits in its input to ride: on this backend, which has
+    /// room, or, if that stands in another session's state, on any other. Or the clients of one
+    /// session would hold up those of another, with places free for both.
     pub(crate) fn place_for_waiting(
         &self,
         key: ClientId,
