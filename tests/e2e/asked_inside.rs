@@ -260,9 +260,9 @@ fn what_quotes_the_name_of_a_question_asks_too() {
         for (before, asks) in [
             (
                 "SELECT v FROM t",
-                "SELECT `found_rows`(), `connection_id`() > 0",
+                "SELECT `found_rows`(), `connection_id`() > 0 AS c",
             ),
-            ("UPDATE t SET v = v + 1", "SELECT `row_count`() + 1"),
+            ("UPDATE t SET v = v + 1", "SELECT `row_count`() + 1 AS c"),
         ] {
             story.sql(0, before);
             story.sql(1, "SELECT v FROM t WHERE id < 3");

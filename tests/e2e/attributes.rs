@@ -63,7 +63,7 @@ fn a_statement_has_its_own_attributes_and_no_others() {
                     story,
                     a,
                     value,
-                    "SELECT @mine, CONNECTION_ID() > 0, @@time_zone",
+                    "SELECT @mine, CONNECTION_ID() > 0 AS c, @@time_zone",
                 );
             }
             sql_with(
@@ -96,7 +96,7 @@ fn what_is_said_in_other_words_keeps_its_attributes() {
     same_on(real, test, 1, |story| {
         let account = attributed().schema(&story.schema);
         let (a, b) = (story.join_as(&account), story.join_as(&account));
-        let asked = "SELECT mysql_query_attribute_string('n'), CONNECTION_ID() > 0";
+        let asked = "SELECT mysql_query_attribute_string('n'), CONNECTION_ID() > 0 AS c";
         sql_with(story, a, "own id", asked);
         story.sql(a, "SELECT 1 / 0");
         story.sql(b, "SELECT 1");

@@ -31,7 +31,10 @@ fn writes_that_are_logged_pin_nobody_and_each_client_has_its_own_number() {
     assert_ne!(first, second);
     assert_eq!(reads.value(question), "");
     for _ in 0..2 {
-        assert_eq!(one.value("SELECT CONCAT(@@session.last_gtid)"), first);
+        assert_eq!(
+            one.value("SELECT CONCAT(@@session.last_gtid) AS gtid"),
+            first
+        );
         assert_eq!(two.value(question), second);
         let failed = one.query("INSERT INTO t VALUES (1)").unwrap();
         assert!(format!("{failed:?}").contains("1062"), "{failed:?}");

@@ -480,13 +480,17 @@ fn a_text_with_values_asks_about_the_statement_before() {
                     "SET @x = 40, @text = 'a''b'",
                     "PREPARE p FROM 'SELECT ROW_COUNT(), ? + 1, ?'",
                     "PREPARE found FROM 'SELECT FOUND_ROWS(), ? FROM DUAL'",
-                    "PREPARE plain FROM 'SELECT ROW_COUNT() + 1'",
+                    "PREPARE plain FROM 'SELECT ROW_COUNT() + 1 AS c'",
                     "PREPARE sets FROM 'SELECT ROW_COUNT(), ? INTO @n, @m'",
                     "PREPARE stays FROM 'SELECT ROW_COUNT() INTO @k'",
-                    "PREPARE counts FROM 'SELECT @@warning_count, @@error_count, ?'",
                 ],
             );
-            if !mysql {
+            if mysql {
+                story.sql(
+                    a,
+                    "PREPARE counts FROM 'SELECT @@warning_count, @@error_count, ?'",
+                );
+            } else {
                 story.all(
                     a,
                     &[

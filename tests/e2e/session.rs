@@ -19,7 +19,11 @@ fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong(
     for (before, question, answer) in [
         ("SELECT 1/0", "SHOW COUNT(*) WARNINGS", "1"),
         ("SELECT 1/0", "SELECT @@warning_count", "1"),
-        ("SELECT seq FROM seq_1_to_3", "SELECT FOUND_ROWS() + 1", "4"),
+        (
+            "SELECT seq FROM seq_1_to_3",
+            "SELECT FOUND_ROWS() + 1 AS n",
+            "4",
+        ),
     ] {
         let (mut one, mut other) = (login(&way, &account), login(&way, &account));
         one.must(before);

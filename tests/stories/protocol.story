@@ -248,8 +248,8 @@ for what:
   - session_track_transaction_info = OFF
     a: SET $what2
     a: SELECT @@session_track_schema, @@session.session_track_state_change AS s, \
-        @@session_track_schema + 1, @@session_track_system_variables, \
-        CONCAT(@@local.session_track_system_variables, 'x'), @@session_track_transaction_info
+        @@session_track_schema + 1 AS t, @@session_track_system_variables, \
+        CONCAT(@@local.session_track_system_variables, 'x') AS v, @@session_track_transaction_info
     # In each statement of a text, also beside code that nobody knows.
     a: DO 1; SELECT @@session_track_transaction_info
     a: SELECT unknown_to_it(); SELECT @@session_track_schema

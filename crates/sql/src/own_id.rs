@@ -1,13 +1,15 @@
 //! CONNECTION_ID() and counts of the statement before, for a client whose server connection is not
 //! its own.
 //!
-//! The problem: behind a pooler a client knows itself by the id in the pooler's greeting, but the
+//! The problem: behind a pool a client knows itself by the id in the pool's greeting, but the
 //! server would answer CONNECTION_ID() with the id of whichever connection runs the statement. The
 //! mechanism: [`with_own_id`] puts the client's id into the text, as an expression of the same
-//! type, length and flags (compared on MariaDB 10.11 and MySQL 9.7, for ids of ten digits), and
-//! gives a column of a list of SELECT or RETURNING that has no alias the name that the server would
-//! have made of the text. [`with_values`] does the same for ROW_COUNT(), FOUND_ROWS(),
-//! `@@warning_count` and `@@error_count`, all of them or none.
+//! type, length and flags (compared on MariaDB 10.11 and MySQL 9.7, for ids of ten digits). A call
+//! that is a whole column of a SELECT gets its own text as the name, so that the texts that drivers
+//! and tools send (`docs/decisions/0031-rare-forms.md`) are answered exactly; a longer expression
+//! without an alias is named after what stands in the call's place. [`with_values`] does the same
+//! for ROW_COUNT(), FOUND_ROWS(), `@@warning_count` and `@@error_count`, all of them or none, and
+//! only where no column gets another name.
 //!
 //! What is left alone, because the server's own id is what is meant or what must be kept: texts
 //! that name the server's lists of connections or IS_USED_LOCK(), definitions (CREATE and the
@@ -16,7 +18,7 @@
 //! Invariant: what is put in place of a call never changes how the rest of the text is cut.
 
 use crate::classify::Reads;
-use crate::lex::{Charset, Kind, LexMode, Lexer, Server, Token, function_name};
+use crate::lex::{Kind, LexMode, Lexer, Server, Token, function_name};
 use crate::tracking::Tracked;
 
 /// Names with which a text speaks of the server's own connections.
@@ -46,6 +48,8 @@ const MODIFIERS: [&str; 11] = [
     "SQL_NO_CACHE",
     "SQL_CALC_FOUND_ROWS",
 ];
+/// Words in front of a list of columns. MySQL has RETURNING in JSON_VALUE() alone.
+const BEGINS_LIST: [&str; 2] = ["SELECT", "RETURNING"];
 /// Words that end a list of columns.
 const ENDS_LIST: [&str; 17] = [
     "FROM",
@@ -67,43 +71,8 @@ const ENDS_LIST: [&str; 17] = [
     "OFFSET",
     "FETCH",
 ];
-/// Words that end an expression and are no alias.
-const ENDS_VALUE: [&str; 5] = ["END", "NULL", "TRUE", "FALSE", "UNKNOWN"];
-/// Words that a value follows, so that what stands behind one is no alias.
-const BEFORE_VALUE: [&str; 12] = [
-    "AND", "BETWEEN", "BINARY", "COLLATE", "DIV", "ESCAPE", "LIKE", "MOD", "OR", "REGEXP", "RLIKE",
-    "XOR",
-];
-/// Words that make one literal with a text behind them.
-const BEFORE_TEXT: [&str; 3] = ["DATE", "TIME", "TIMESTAMP"];
-/// Words in a text without calls that may leave a condition: operators, and what reads a text as
-/// something else.
-const MAY_WARN: [&str; 17] = [
-    "AND",
-    "BETWEEN",
-    "BINARY",
-    "CASE",
-    "COLLATE",
-    "DATE",
-    "DIV",
-    "IN",
-    "INTERVAL",
-    "IS",
-    "LIKE",
-    "MOD",
-    "NOT",
-    "OR",
-    "TIME",
-    "TIMESTAMP",
-    "XOR",
-];
-/// The letters of `x'ff'`, `b'1'` and `n'a'`.
-const PREFIXES: [&str; 3] = ["X", "B", "N"];
-/// Characters of the longest name that servers make of a column's text: the first of it, comments
-/// and white space between its words included (seen on MariaDB 10.11 and MySQL 9.7).
-const NAME_LEN_MAX: usize = 255;
-/// Longest column inside of parentheses, whose names a table may take.
-const INNER_LEN_MAX: usize = 64;
+/// Longest text of a call or variable that becomes its column's name.
+const NAME_LEN_MAX: usize = 64;
 
 /// Values of a session that are asked of a connection that does not know them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,22 +115,6 @@ pub fn with_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<
     put_values(sql, mode, values)
 }
 
-/// The name that servers make of a column's text, in back quotes; `None` where that is not certain.
-fn name_of(text: &[u8], charset: Charset, inner: bool) -> Option<String> {
-    let known = charset == Charset::Utf8 || text.is_ascii();
-    let text = std::str::from_utf8(text).ok().filter(|_| known)?;
-    // A derived table's column gets another name then.
-    if inner && text.chars().count() > INNER_LEN_MAX {
-        return None;
-    }
-    // No name holds these.
-    if text.chars().any(|c| c == '\0' || c.len_utf8() > 3) {
-        return None;
-    }
-    let name: String = text.chars().take(NAME_LEN_MAX).collect();
-    Some(format!("`{}`", name.replace('`', "``")))
-}
-
 fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> {
     let mut lexer = Lexer::new(sql, mode);
     let mut tokens: Vec<Token> = lexer.by_ref().collect();
@@ -182,16 +135,13 @@ fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> 
         .then(|| [&without_comments(&sql[..read], &tokens)[..], &sql[read..]].concat());
     let sql = bare.as_deref().unwrap_or(sql);
     let mut edits = Edits::new(sql, values, mode);
-    if values.asked.intersects(Reads::DIAGNOSTICS) {
-        edits.quiet = edits.is_quiet(&tokens);
-    }
+    edits.quiet = edits.is_quiet(&tokens);
     let tokens = edits.join_calls(&tokens)?;
     if edits.made.is_empty() {
         return None;
     }
-    edits.name_columns(&tokens);
-    let exact = edits.named || values.asked.is_empty();
-    exact.then(|| edits.apply())
+    let exact = edits.name_columns(&tokens);
+    (exact || values.asked.is_empty()).then(|| edits.apply())
 }
 
 /// The text with blanks for everything between its tokens: what an executable comment holds is a
@@ -216,17 +166,15 @@ fn unsigned(number: u32) -> String {
     format!("INET_ATON('{a}.{b}.{c}.{d}')")
 }
 
-/// A list of columns, or any other parenthesis.
-#[derive(Clone, Copy, Debug, Default)]
-struct Level {
-    /// It is in a list of columns.
-    list: bool,
-    /// The column's first token.
-    from: Option<usize>,
-    /// An id was put into the column, or deeper in it.
-    touched: bool,
-    /// True after any column before.
-    any: bool,
+/// Place of a value in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It is a column of a list, without an alias.
+    Column,
+    /// It is a column with an alias.
+    Aliased,
+    /// Anywhere else.
+    Other,
 }
 
 /// Replacement of a token.
@@ -240,10 +188,7 @@ enum Instead {
 struct Edits<'a> {
     sql: &'a [u8],
     values: Values<'a>,
-    charset: Charset,
     server: Server,
-    /// Every column that was touched has the name that it would have had.
-    named: bool,
     /// Nothing in the text leaves a condition in front of a question about those of before.
     quiet: bool,
     /// Replacements, each with its range.
@@ -255,48 +200,10 @@ impl<'a> Edits<'a> {
         Self {
             sql,
             values,
-            charset: mode.charset,
             server: mode.server,
-            named: true,
-            quiet: true,
+            quiet: false,
             made: Vec::new(),
         }
-    }
-
-    /// True if nothing in a text without tables leaves a condition before it is evaluated: values
-    /// are set and shown as they are.
-    fn is_quiet(&self, tokens: &[Token]) -> bool {
-        let sets = tokens
-            .first()
-            .is_some_and(|&token| self.is(token, &["SET"]));
-        // Whole numbers leave none, whatever is done with them, if nothing is divided.
-        let whole = tokens.iter().all(|&token| match token.kind {
-            Kind::String | Kind::Name | Kind::UserVariable => false,
-            Kind::SystemVariable => self.text(token).to_ascii_lowercase().ends_with(b"_count"),
-            Kind::Number => self.text(token).iter().all(u8::is_ascii_digit),
-            Kind::Punct(byte) => !matches!(byte, b'/' | b'%'),
-            _ => true,
-        });
-        let kind = |at: usize| tokens.get(at).map(|token| token.kind);
-        (0..tokens.len()).all(|at| {
-            let token = tokens[at];
-            let text = self.text(token);
-            match token.kind {
-                Kind::Punct(b'=') | Kind::Assign => {
-                    whole || sets && at.checked_sub(1).and_then(kind) == Some(Kind::UserVariable)
-                }
-                Kind::Punct(b',' | b'.' | b'(' | b')') => true,
-                Kind::Punct(_) => whole,
-                Kind::Word => {
-                    let calls = kind(at + 1) == Some(Kind::Punct(b'('))
-                        && kind(at + 2) != Some(Kind::Punct(b')'))
-                        && !self.is(token, &["SELECT"]);
-                    !calls && !text.starts_with(b"_") && !self.is(token, &MAY_WARN)
-                }
-                Kind::String => text.is_ascii(),
-                _ => true,
-            }
-        })
     }
 
     fn text(&self, token: Token) -> &'a [u8] {
@@ -326,8 +233,6 @@ impl<'a> Edits<'a> {
             }
             if first && token.kind != Kind::Punct(b'(') {
                 computes = self.is(token, &COMPUTES);
-                // MariaDB names a column of VALUES after its text, and takes no alias there.
-                self.named &= self.server.is_mysql() || !self.is(token, &["VALUES"]);
                 first = false;
             }
             first |= token.kind == Kind::Semicolon;
@@ -449,136 +354,117 @@ impl<'a> Edits<'a> {
             .any(|(from, to, _)| *from == start && from < to)
     }
 
-    /// True if a list of columns begins behind a token. MySQL knows no RETURNING but that of
-    /// JSON_VALUE().
-    fn begins_list(&self, token: Token) -> bool {
-        self.is(token, &["SELECT"]) || !self.server.is_mysql() && self.is(token, &["RETURNING"])
+    /// True if a text shows variables, whole numbers and calls without arguments, and does nothing
+    /// that leaves a condition.
+    fn is_quiet(&self, tokens: &[Token]) -> bool {
+        let kind = |at: usize| tokens.get(at).map(|token| token.kind);
+        let selects = tokens
+            .first()
+            .is_some_and(|first| self.is(*first, &["SELECT"]));
+        selects
+            && tokens
+                .iter()
+                .enumerate()
+                .all(|(at, token)| match token.kind {
+                    Kind::SystemVariable | Kind::Name | Kind::Semicolon => true,
+                    Kind::Word => !self.is(*token, &ENDS_LIST),
+                    Kind::Number => self.text(*token).iter().all(u8::is_ascii_digit),
+                    Kind::Punct(b'(') => kind(at + 1) == Some(Kind::Punct(b')')),
+                    Kind::Punct(byte) => matches!(byte, b',' | b')'),
+                    _ => false,
+                })
     }
 
-    /// Gives columns that were touched the names that they would have had.
-    fn name_columns(&mut self, tokens: &[Token]) {
-        let mut levels = vec![Level::default()];
-        for (at, &token) in tokens.iter().enumerate() {
-            let deep = levels.len();
-            let Some(level) = levels.last_mut() else {
-                return;
+    /// Names each value that is a column after its own text; `false` if another column of a list
+    /// may have got a name of another text.
+    fn name_columns(&mut self, tokens: &[Token]) -> bool {
+        let lists = |token: &Token| self.is(*token, &BEGINS_LIST);
+        let first = tokens.first();
+        // MariaDB names a column of VALUES after its text, and takes no alias there.
+        let has_lists = tokens.iter().any(lists) || first.is_some_and(|t| self.is(*t, &["VALUES"]));
+        let mut exact = true;
+        // Of each open parenthesis, outermost first: a list of columns goes on.
+        let mut in_list = vec![false];
+        // The outermost column has a value in it, so that it needs an alias.
+        let mut needs_alias = false;
+        for at in 0..=tokens.len() {
+            let token = tokens.get(at).copied();
+            if in_list.len() == 1 && self.ends_column(token) {
+                let aliased = at >= 2 && self.is(tokens[at - 2], &["AS"]) && in_list[0];
+                exact &= !needs_alias || aliased || !has_lists;
+                needs_alias = false;
+            }
+            let Some(token) = token else { break };
+            let inner = in_list.len() > 1;
+            let Some(level) = in_list.last_mut() else {
+                break;
             };
-            let ends_list = self.is(token, &ENDS_LIST);
             match token.kind {
-                Kind::Punct(b'(') => {
-                    level.from.get_or_insert(at);
-                    levels.push(Level::default());
-                }
-                Kind::Punct(b')') => {
-                    let level = *level;
-                    self.name_column(tokens, level, at, deep > 1);
-                    if deep > 1 {
-                        levels.pop();
+                Kind::Semicolon => in_list = vec![false],
+                Kind::Punct(b'(') => in_list.push(false),
+                Kind::Punct(b')') if inner => drop(in_list.pop()),
+                Kind::Word if self.is(token, &BEGINS_LIST) => *level = true,
+                Kind::Word if self.is(token, &ENDS_LIST) => *level = false,
+                _ if self.is_made(token) => {
+                    let place = if *level {
+                        self.place(tokens, at)
+                    } else {
+                        Place::Other
+                    };
+                    needs_alias |= inner || place == Place::Other;
+                    if place == Place::Column {
+                        needs_alias |= !self.name_column(token);
                     }
-                    if let Some(outer) = levels.last_mut() {
-                        outer.touched |= level.touched || level.any;
-                    }
                 }
-                Kind::Semicolon => {
-                    self.name_column(tokens, *level, at, deep > 1);
-                    levels = vec![Level::default()];
-                }
-                Kind::Punct(b',') => {
-                    self.name_column(tokens, *level, at, deep > 1);
-                    level.any |= level.touched;
-                    (level.from, level.touched) = (None, false);
-                }
-                Kind::Word if self.begins_list(token) => {
-                    self.name_column(tokens, *level, at, deep > 1);
-                    level.any |= level.touched;
-                    (level.list, level.from, level.touched) = (true, None, false);
-                }
-                Kind::Word if level.list && ends_list => {
-                    self.name_column(tokens, *level, at, deep > 1);
-                    level.any |= level.touched;
-                    (level.list, level.from, level.touched) = (false, None, false);
-                }
-                Kind::Word if level.from.is_none() && self.is(token, &MODIFIERS) => {}
-                _ => {
-                    level.from.get_or_insert(at);
-                    level.touched |= self.is_made(token);
-                }
+                _ => {}
             }
         }
-        if let Some(level) = levels.first() {
-            self.name_column(tokens, *level, tokens.len(), false);
-        }
+        exact
     }
 
-    /// A column ends before token `end`.
-    fn name_column(&mut self, tokens: &[Token], level: Level, end: usize, inner: bool) {
-        let Some(column) = level.from.and_then(|from| tokens.get(from..end)) else {
-            return;
-        };
-        if !level.list || !level.touched {
-            return;
+    /// Gives a column that is this value its text as the name; `false` if that is not certain.
+    fn name_column(&mut self, token: Token) -> bool {
+        let text = self.text(token);
+        let known = text.is_ascii() && text.len() <= NAME_LEN_MAX;
+        if known {
+            let name = String::from_utf8_lossy(text).replace('`', "``");
+            let named = (token.end, token.end, format!(" AS `{name}`"));
+            self.made.push(named);
         }
-        match self.has_alias(column) {
-            Some(true) => return,
-            Some(false) => {}
-            None => {
-                self.named = false;
-                return;
-            }
-        }
-        let (Some(first), Some(last)) = (column.first(), column.last()) else {
-            return;
-        };
-        // No expression ends so, and what is put behind `--` would make a comment of the rest.
-        if matches!(last.kind, Kind::Punct(mark) if mark != b')' && mark != b'?') {
-            self.named = false;
-            return;
-        }
-        match name_of(&self.sql[first.start..last.end], self.charset, inner) {
-            Some(name) => self.made.push((last.end, last.end, format!(" AS {name}"))),
-            None => self.named = false,
-        }
+        known
     }
 
-    /// True if the column has a name of its own already; `None` if that is not certain.
-    fn has_alias(&self, column: &[Token]) -> Option<bool> {
-        let (last, rest) = column.split_last()?;
-        let Some(before) = rest.last() else {
-            return Some(false);
-        };
-        if !matches!(last.kind, Kind::Word | Kind::Name | Kind::String) {
-            return Some(false);
-        }
-        if self.is(*before, &["AS"]) {
-            return Some(true);
-        }
-        if self.is(*last, &ENDS_VALUE) {
-            return Some(false);
-        }
-        let string = last.kind == Kind::String;
-        match before.kind {
-            // INTERVAL '1' DAY
-            _ if !string && rest.iter().any(|token| self.is(*token, &["INTERVAL"])) => None,
-            Kind::Word if self.is(*before, &ENDS_VALUE) => Some(true),
-            Kind::Word if self.is(*before, &BEFORE_VALUE) => Some(false),
-            Kind::Word if string && self.is_prefix(*before, *last) => Some(false),
-            Kind::Word => None,
-            // Two literals are one.
-            Kind::String if string => Some(false),
-            Kind::Punct(b')' | b'?') => Some(true),
-            Kind::Punct(_) | Kind::Assign => Some(false),
-            _ => Some(true),
-        }
+    /// True if a column ends in front of this token, or of the end.
+    fn ends_column(&self, token: Option<Token>) -> bool {
+        token.is_none_or(|token| match token.kind {
+            Kind::Punct(byte) => matches!(byte, b',' | b')'),
+            Kind::Semicolon => true,
+            _ => self.is(token, &ENDS_LIST),
+        })
     }
 
-    /// True if a word is a part of the literal behind it: `x'ff'`, `DATE '2020-01-01'`, or the name
-    /// of a character set.
-    fn is_prefix(&self, word: Token, literal: Token) -> bool {
-        let adjacent = word.end == literal.start && self.is(word, &PREFIXES);
-        let charset = self.text(word).strip_prefix(b"_");
-        adjacent
-            || self.is(word, &BEFORE_TEXT)
-            || charset.is_some_and(|name| Charset::of_name(name) != Charset::Opaque)
+    /// Place of the value at a token in a list of columns.
+    fn place(&self, tokens: &[Token], at: usize) -> Place {
+        let ends = |at: usize| self.ends_column(tokens.get(at).copied());
+        let is_name = |at: usize| {
+            let token = tokens.get(at);
+            token.is_some_and(|token| matches!(token.kind, Kind::Word | Kind::Name | Kind::String))
+        };
+        let before = at.checked_sub(1).map(|before| tokens[before]);
+        let begins = before.is_some_and(|token| {
+            token.kind == Kind::Punct(b',')
+                || self.is(token, &BEGINS_LIST)
+                || self.is(token, &MODIFIERS)
+        });
+        let is_as = tokens
+            .get(at + 1)
+            .is_some_and(|next| self.is(*next, &["AS"]));
+        let alias = at + 1 + usize::from(is_as);
+        match begins {
+            true if ends(at + 1) => Place::Column,
+            true if is_name(alias) && ends(alias + 1) => Place::Aliased,
+            _ => Place::Other,
+        }
     }
 
     fn apply(mut self) -> Vec<u8> {

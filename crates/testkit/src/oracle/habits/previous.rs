@@ -129,7 +129,7 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT id FROM oracle_a.kinds ;; SELECT ROW_COUNT() UNION ALL SELECT FOUND_ROWS()",
             "SELECT id FROM oracle_a.kinds ;; SELECT FOUND_ROWS() FROM (SELECT {n}) x",
             // Quoted, it is called all the same.
-            "SELECT id FROM oracle_a.kinds ;; SELECT `found_rows`(), `connection_id`() > 0",
+            "SELECT id FROM oracle_a.kinds ;; SELECT `found_rows`(), `connection_id`() > 0 AS c",
             "INSERT INTO {t} (name) VALUES ('{w}') ;; SELECT {n} + `Last_Insert_Id` ()",
             "SELECT id FROM oracle_a.kinds ;; INSERT IGNORE INTO {t} (v) SELECT id FROM kinds ;; \
              SELECT FOUND_ROWS(), ROW_COUNT()",
@@ -169,7 +169,7 @@ pub(super) const HABITS: &[Habit] = &[
         &[
             "SELECT ROW_COUNT()",
             "UPDATE {t} SET name = '{w}' ;; SELECT ROW_COUNT()",
-            "SELECT ROW_COUNT() + 1",
+            "SELECT ROW_COUNT() AS n, 1",
             "INSERT INTO {t} (v) VALUES (ROW_COUNT())",
         ],
     ),

@@ -17,7 +17,9 @@ pub(super) const HABITS: &[Habit] = &[
             "<prepare=6>SELECT CONNECTION_ID() ;; SELECT {n} ;; <execute=6>",
             "<execute=6>",
             "<opens>BEGIN ;; SELECT CONNECTION_ID() ;; <closes>COMMIT",
-            "DO CONNECTION_ID() ;; SELECT CONNECTION_ID() = CONNECTION_ID()",
+            "DO CONNECTION_ID() ;; SELECT CONNECTION_ID() = CONNECTION_ID() AS same",
+            "SELECT DATABASE(), CONNECTION_ID() me, VERSION()",
+            "SELECT 1, connection_id() FROM {t} ORDER BY id, CONNECTION_ID() LIMIT 1",
         ],
     ),
     // Values that are no text, rows that are long or many: all of them are compared.

@@ -56,7 +56,7 @@ pub(super) const HABITS: &[Habit] = &[
             "DELETE FROM {t} WHERE id = {k} RETURNING *",
             "REPLACE INTO {t} (v) VALUES ({k}) RETURNING id",
             "UPDATE {t} SET v = v + 1 ;; SELECT {n} ;; \
-             INSERT INTO {t} (v) VALUES ({k}) RETURNING id, ROW_COUNT(), FOUND_ROWS() + 1",
+             INSERT INTO {t} (v) VALUES ({k}) RETURNING id, ROW_COUNT(), FOUND_ROWS()",
             "INSERT INTO {t} (v) VALUES ({k}) RETURNING id, `Row_Count`()",
             "<prepare=7>REPLACE INTO {t} (v) VALUES (?) RETURNING v, ROW_COUNT() ;; SELECT {n} ;; \
              <execute=7>{k}",
