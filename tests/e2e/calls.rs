@@ -35,22 +35,17 @@ const TABLES: [&str; 4] = [
     "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.v)",
 ];
 
-const ROUTINES: [&str; 22] = [
+const ROUTINES: [&str; 18] = [
     "CREATE PROCEDURE selects(a INT) SELECT COUNT(*) FROM t WHERE v >= a",
     "CREATE PROCEDURE inserts(a INT) INSERT INTO t (v) VALUES (a)",
     "CREATE PROCEDURE updates() UPDATE t SET v = -v",
     "CREATE PROCEDURE gives(a INT, OUT b INT) BEGIN SELECT a + 1 INTO b; END",
     "CREATE PROCEDURE changes(INOUT a VARCHAR(9)) BEGIN SET a = CONCAT(a, '!'); DO 1; END",
-    "CREATE PROCEDURE sets(a INT) BEGIN SET @seen = a; DO 1; END",
-    "CREATE PROCEDURE into_a() SELECT MAX(v) INTO @seen FROM t",
-    "CREATE PROCEDURE assigns() SELECT @seen := 9",
     "CREATE PROCEDURE finds() SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1",
     "CREATE PROCEDURE numbers() UPDATE t SET v = LAST_INSERT_ID(77) WHERE v = 9999",
     "CREATE PROCEDURE warns() SELECT CAST('x' AS SIGNED)",
     "CREATE PROCEDURE fails() BEGIN DO 1; SIGNAL SQLSTATE '45000' \
      SET MESSAGE_TEXT = 'no'; END",
-    "CREATE PROCEDURE fails_later() BEGIN DO 1; SET @seen = 'half'; \
-     SIGNAL SQLSTATE '45000'; END",
     "CREATE PROCEDURE handles() BEGIN DECLARE n INT; DECLARE EXIT HANDLER FOR SQLEXCEPTION \
      BEGIN GET DIAGNOSTICS CONDITION 1 n = MYSQL_ERRNO; SELECT n; END; \
      INSERT INTO t (v) SELECT MAX(v) FROM t; END",
@@ -60,8 +55,8 @@ const ROUTINES: [&str; 22] = [
      ROLLBACK; SELECT 1; END",
     "CREATE FUNCTION half(a INT) RETURNS INT DETERMINISTIC RETURN a / 2",
     "CREATE FUNCTION notes(a INT) RETURNS INT BEGIN INSERT INTO log VALUES (a); \
-     SET @seen = a; RETURN a; END",
-    "CREATE PROCEDURE nests(a INT) BEGIN CALL sets(half(a)); CALL selects(a); DO 1; END",
+     RETURN a + IFNULL(@seen, 0); END",
+    "CREATE PROCEDURE nests(a INT) BEGIN CALL inserts(half(a)); CALL selects(a); DO 1; END",
     "CREATE PROCEDURE recurs(a INT) BEGIN IF a > 0 THEN CALL recurs(a - 1); END IF; SELECT a; END",
     "CREATE PROCEDURE counts() BEGIN UPDATE t SET v = v + 100; SELECT ROW_COUNT(); END",
     "CREATE PROCEDURE loops() BEGIN DECLARE done INT DEFAULT 0; DECLARE a INT; \
@@ -70,7 +65,7 @@ const ROUTINES: [&str; 22] = [
      CLOSE c; SELECT a > 0; END",
 ];
 
-const CALLS: [&str; 27] = [
+const CALLS: [&str; 23] = [
     "CALL selects(2)",
     "CALL `SELECTS` (1)",
     "CALL inserts(10)",
@@ -79,14 +74,10 @@ const CALLS: [&str; 27] = [
     "CALL gives(5, @seen)",
     "SET @seen = 'a'; CALL changes(@seen)",
     "CALL changes(@seen); CALL selects(1); SELECT @seen",
-    "CALL sets(7)",
-    "CALL into_a()",
-    "CALL assigns()",
     "CALL finds()",
     "CALL numbers()",
     "CALL warns()",
     "CALL fails()",
-    "CALL fails_later()",
     "CALL handles()",
     "CALL commits(20)",
     "CALL rolls_back(30)",
@@ -161,26 +152,15 @@ fn prepared_calls_and_other_schemata_are_known() {
     });
 }
 
-/// What a procedure changes of its session, and the server reports, becomes the client's.
+/// A transaction that is left open keeps the backend as long as any other.
 #[test]
-fn what_a_procedure_changes_follows_its_client() {
+fn a_transaction_that_a_procedure_opens_is_its_clients() {
     same_on_both("calls_session", 1, |story| {
         let (a, b) = begin(story);
         story.all(
             a,
-            &[
-                "CREATE PROCEDURE digits(n INT) BEGIN SET SESSION div_precision_increment = n; \
-                 SELECT 1; END",
-                "CREATE PROCEDURE opens() BEGIN START TRANSACTION; INSERT INTO log VALUES (1); END",
-            ],
+            &["CREATE PROCEDURE opens() BEGIN START TRANSACTION; INSERT INTO log VALUES (1); END"],
         );
-        let ask = "SELECT @@div_precision_increment, 1 / 3";
-        for n in [7, 9] {
-            story.sql(a, &format!("CALL digits({n})"));
-            story.sql(b, ask);
-            story.sql(a, ask);
-        }
-        // A transaction that is left open keeps the backend as long as any other.
         story.all(a, &["CALL opens()", "SELECT COUNT(*) FROM log", "COMMIT"]);
         story.all(b, &ASKS);
     });
@@ -225,11 +205,11 @@ fn what_a_procedure_has_for_itself_ends_with_it() {
 }
 
 #[test]
-fn anonymous_blocks_are_judged_as_procedures_are() {
-    let Some(real) = server("anonymous_blocks_are_judged_as_procedures_are") else {
+fn anonymous_blocks_keep_their_backend() {
+    let Some(real) = server("anonymous_blocks_keep_their_backend") else {
         return;
     };
-    same_on(real, "calls_blocks", 1, |story| {
+    same_on(real, "calls_blocks", 2, |story| {
         let (a, b) = begin(story);
         for block in [
             "BEGIN NOT ATOMIC DECLARE n INT; SELECT COUNT(*) INTO n FROM t; SELECT n; END",
@@ -270,7 +250,7 @@ const HARM: Harm = Harm {
 };
 const LOCKS: &str = "CREATE FUNCTION takes() RETURNS INT RETURN GET_LOCK('LOCK', 10)";
 
-const HARMS: [Harm; 11] = [
+const HARMS: [Harm; 13] = [
     Harm {
         name: "lock",
         makes: &["CREATE PROCEDURE p() DO GET_LOCK('LOCK', 10)"],
@@ -322,6 +302,26 @@ const HARMS: [Harm; 11] = [
         asks: "SELECT v FROM mine",
         own: "5",
         others: "1146",
+        ..HARM
+    },
+    Harm {
+        name: "marks",
+        makes: &[
+            "CREATE FUNCTION marks() RETURNS INT BEGIN IF 1 THEN SET @seen = 5; END IF; \
+             RETURN 1; END",
+        ],
+        runs: "DO marks()",
+        asks: "SELECT IFNULL(@seen, 'none')",
+        own: "5",
+        others: "none",
+        ..HARM
+    },
+    Harm {
+        name: "variable",
+        makes: &["CREATE PROCEDURE p() SET SESSION div_precision_increment = 9"],
+        asks: "SELECT @@div_precision_increment",
+        own: "9",
+        others: "4",
         ..HARM
     },
     Harm {
@@ -486,11 +486,10 @@ fn code_that_is_made_past_the_pool_is_noticed() {
             "0"
         );
         pool.ask_for_report();
-        let line = pool.wait_for("stored code: ").unwrap();
-        assert!(
-            line.contains("calls_past.p") && line.contains("(GET_LOCK())"),
-            "{line}"
-        );
+        // The name may stand there as the definition has it, or as the catalogue.
+        let line = pool.wait_for(" calls_past.p").unwrap();
+        let pins = line.contains("stored code: ") && line.ends_with("(GET_LOCK())");
+        assert!(pins, "{line}");
     }
 }
 
@@ -506,7 +505,7 @@ fn the_report_names_the_code() {
                 "CREATE TABLE t (v INT)",
                 "CREATE FUNCTION takes() RETURNS INT RETURN GET_LOCK('calls_report', 0)",
                 "CREATE PROCEDURE harmless() SELECT 1",
-                "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW SET @x = takes()",
+                "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = takes()",
             ],
         );
         let pool = start_pool(real, "calls_report.toml", TWO);
@@ -531,8 +530,6 @@ fn statements_with_functions_count_their_own_warnings() {
             &[
                 "CREATE FUNCTION looks() RETURNS INT RETURN (SELECT COUNT(*) FROM t)",
                 "CREATE FUNCTION warns() RETURNS INT DETERMINISTIC RETURN CAST('x' AS SIGNED)",
-                "CREATE FUNCTION turns() RETURNS INT DETERMINISTIC BEGIN \
-                 SET time_zone = '+03:00'; RETURN 1; END",
             ],
         );
         for before in [
@@ -541,7 +538,7 @@ fn statements_with_functions_count_their_own_warnings() {
             "SET time_zone = 'nowhere'",
             "INSERT IGNORE INTO t VALUES (1, 1)",
         ] {
-            for function in ["half(4)", "looks()", "warns()", "turns()", "half(looks())"] {
+            for function in ["half(4)", "looks()", "warns()", "half(looks())"] {
                 for sql in ["SELECT {}", "SELECT {} FROM t", "DO {}", "SET @q = {}"] {
                     story.sql(a, before);
                     story.sql(b, "SELECT CAST('other' AS SIGNED) FROM t");

@@ -381,13 +381,6 @@ fn the_policy_decides_about_triggers_and_views() {
         make(real, "hidden_policy", &[TAKES]);
         let held = named(HELD, "hidden_policy");
         let insert = "INSERT INTO t (v) VALUES (1)";
-        let extra = format!("{ONE}\nstored_code = \"transaction\"");
-        let pool = start_pool(real, "hidden_transaction.toml", &extra);
-        let mut one = join(&pool, "hidden_policy");
-        one.must(insert);
-        let mut other = join(&pool, "hidden_policy");
-        assert_eq!(other.value(&held), "0", "the backend was closed");
-        drop(pool);
         for setting in ["stored_code = \"trust\"", "stored_code_refresh_s = 0"] {
             let pool = start_pool(real, "hidden_off.toml", &format!("{ONE}\n{setting}"));
             let (mut one, mut other) = (join(&pool, "hidden_policy"), join(&pool, "hidden_policy"));

@@ -4,6 +4,8 @@
 
 # What a function changes behind an EOF packet is the client's own, and no other's.
 story a_change_behind_an_eof_packet_stays_with_its_client
+# Three of the clients keep theirs from their first call on.
+backends 4
 let probe = SELECT @@time_zone, @@sql_select_limit, @@autocommit
 a joins with LOCAL_FILES+MULTI_STATEMENTS
 b joins with LOCAL_FILES+MULTI_STATEMENTS without DEPRECATE_EOF

@@ -74,9 +74,6 @@ pub enum StoredCode {
     /// It keeps its backend: the code may have left anything.
     #[default]
     Pin,
-    /// It keeps its backend to the end of its transaction, or of the statement; then the backend is
-    /// closed, so that nobody else meets what the code left.
-    Transaction,
     /// Nothing: the code leaves nothing but settings that the server reports by name.
     Trust,
 }
@@ -95,7 +92,6 @@ impl StoredCode {
     fn from_name(name: &str) -> Option<StoredCode> {
         match name {
             "pin" => Some(StoredCode::Pin),
-            "transaction" => Some(StoredCode::Transaction),
             "trust" => Some(StoredCode::Trust),
             _ => None,
         }

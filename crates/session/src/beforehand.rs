@@ -7,7 +7,6 @@
 
 use crate::diagnostics::Area;
 use crate::found::Found;
-use crate::known_code::Known;
 use crate::shapes::Ride;
 use crate::standing::Standing;
 use crate::statement::{Code, Conditions, Explanation, Extent, NOT_JUDGED, Statement, Untracked};
@@ -29,12 +28,12 @@ pub fn hides_reads(class: &classify::Statement) -> bool {
     HIDES.iter().any(|cause| class.causes.contains(*cause))
 }
 
-/// A text's class where all the stored code that it runs is known.
+/// A text's class; `known`: all the stored code that it runs is known to be clean.
 #[must_use]
-pub fn class_with(found: &classify::Statement, known: Option<&Known>) -> classify::Statement {
+pub fn class_with(found: &classify::Statement, known: bool) -> classify::Statement {
     match known {
-        Some(_) => found.with_known_code(),
-        None => *found,
+        true => found.with_known_code(),
+        false => *found,
     }
 }
 
@@ -95,7 +94,6 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
             _ => Explanation::None,
         },
         code: if hides { Code::Unread } else { Code::None },
-        spoils: false,
         judged: NOT_JUDGED,
         standing: Standing::Apart,
         conditions,

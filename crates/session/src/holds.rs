@@ -90,8 +90,6 @@ pub enum PinReason {
     Text(PinCause),
     /// The server reported a change of state that neither a variable nor the text explains.
     UnexplainedChange,
-    /// Stored code that no text shows has failed; what it changed before is not reported.
-    FailedCode,
     /// The text reaches a trigger, a view or a column whose code may leave something unseen.
     TriggersAndViews,
     /// A statement that asks for the default schema was prepared without one.
@@ -106,7 +104,6 @@ impl PinReason {
     pub fn all() -> impl Iterator<Item = PinReason> {
         let others = [
             PinReason::UnexplainedChange,
-            PinReason::FailedCode,
             PinReason::TriggersAndViews,
             PinReason::PreparedSchema,
             PinReason::WideCharset,
@@ -121,7 +118,6 @@ impl PinReason {
         match self {
             PinReason::Text(cause) => cause.name(),
             PinReason::UnexplainedChange => "unexplained_change",
-            PinReason::FailedCode => "failed_code",
             PinReason::TriggersAndViews => "triggers_and_views",
             PinReason::PreparedSchema => "prepared_schema",
             PinReason::WideCharset => "wide_charset",

@@ -58,29 +58,6 @@ pub struct Owed {
     /// These may have changed. FOUND_ROWS() is among them where only the backend knows which of
     /// two it is ([`crate::found`]).
     pub changed: Properties,
-    /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
-    /// that would have left its trace among them (see `pair/internal_replies.rs` of the pool).
-    pub trace: Trace,
-}
-
-/// Meaning of the trace of stored code among the warnings of a statement, on MariaDB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trace {
-    /// That code has failed which may have changed anything.
-    #[default]
-    Unasked,
-    /// The statement itself has failed, with so many conditions: the backend is to be asked for a
-    /// trace.
-    Asked(u8),
-    /// Nothing: all the code that it ran is known.
-    Known,
-}
-
-impl Trace {
-    /// True if that is to be asked.
-    pub fn is_asked(self) -> bool {
-        matches!(self, Trace::Asked(_))
-    }
 }
 
 /// Owner of the conditions in the answer to SHOW WARNINGS on a client's behalf.

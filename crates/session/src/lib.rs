@@ -19,7 +19,6 @@ pub mod conditions;
 pub mod diagnostics;
 pub mod found;
 pub mod holds;
-pub mod known_code;
 pub mod known_good;
 pub mod last_gtid;
 pub mod last_statement;

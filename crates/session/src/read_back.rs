@@ -38,8 +38,6 @@ impl Properties {
     pub const FOUND_ROWS: Self = Self(1);
     /// LAST_INSERT_ID().
     pub const INSERT_ID: Self = Self(1 << 1);
-    /// True if the session keeps notes, and how many conditions.
-    pub const NOTES: Self = Self(1 << 2);
     /// The collation, and that of results, which no variable shows: it is the column's own.
     pub const COLLATION: Self = Self(1 << 3);
     /// The role.
@@ -119,7 +117,7 @@ const fn by_owner(_: &Ended<'_>) -> bool {
 }
 
 /// Every property that is read back, in the order of the columns.
-const TABLE: [Row; 11] = [
+const TABLE: [Row; 10] = [
     Row {
         property: Properties::FOUND_ROWS,
         changed_by: by_owner,
@@ -130,12 +128,6 @@ const TABLE: [Row; 11] = [
         property: Properties::INSERT_ID,
         changed_by: |ended| ended.summary.may_have_set_insert_id(ended.statement),
         columns: Columns::Are(&["LAST_INSERT_ID()"]),
-        taken_by: TakenBy::Owner,
-    },
-    Row {
-        property: Properties::NOTES,
-        changed_by: by_owner,
-        columns: Columns::Are(&["@@sql_notes", "@@max_error_count"]),
         taken_by: TakenBy::Owner,
     },
     Row {

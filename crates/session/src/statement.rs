@@ -98,8 +98,7 @@ pub struct Statement {
     /// (COM_INIT_DB), or it is read as a question about them before it is refused.
     pub counts_before: bool,
     /// Dependencies on the statement before, so that nothing may come between them that leaves the
-    /// same: DIAGNOSTICS, which its text asks for; ROW_COUNT, which code that it runs asks for, and
-    /// its backend is to be told in front.
+    /// same: what its text asks for.
     pub looks_back: Reads,
     /// Effect on LAST_INSERT_ID().
     pub insert_id: InsertId,
@@ -111,8 +110,6 @@ pub struct Statement {
     pub conditions: Conditions,
     /// Knowledge of the stored code that it runs.
     pub code: Code,
-    /// It may leave something that nobody is to meet: its backend serves no other client.
-    pub spoils: bool,
     /// The catalogue of code in triggers and views that it was judged by (code in triggers and
     /// views: see `pool`).
     pub judged: u16,
@@ -134,6 +131,13 @@ impl Statement {
         }
     }
 
+    /// Notes that all the stored code that it runs is known to be clean.
+    pub fn runs_known_code(&mut self) {
+        self.ride = Ride::Never;
+        self.explain();
+        self.code = Code::Known;
+    }
+
     /// A command with this reply that changes nothing unseen.
     #[must_use]
     pub fn plain(shape: ReplyShape) -> Statement {
@@ -151,7 +155,6 @@ impl Statement {
             digest: 0,
             conditions: Conditions::Leaves,
             code: Code::None,
-            spoils: false,
             judged: NOT_JUDGED,
             standing: Standing::Apart,
         }
@@ -242,7 +245,7 @@ impl Statement {
     pub fn may_count(&self) -> bool {
         match self.code {
             Code::None => false,
-            Code::Known | Code::Reported => self.found == Found::Unsure,
+            Code::Known => self.found == Found::Unsure,
             Code::Unread => self.found != Found::Keeps,
         }
     }
@@ -253,10 +256,8 @@ impl Statement {
 pub enum Code {
     /// It runs none that its text shows.
     None,
-    /// Its side effects are followed, even where it fails.
+    /// It leaves nothing that is not followed.
     Known,
-    /// Its side effects are followed, but where it fails MariaDB does not report what it changed.
-    Reported,
     /// Nobody has read it; it may use or take away statements by name.
     Unread,
 }

@@ -3,9 +3,9 @@
 //!
 //! The problem: a trigger's or a view's own text is only half of what it does; it calls routines,
 //! writes to tables with triggers, reads views. The mechanism: everything with code is an
-//! [`Object`], judged by itself; [`resolve`] goes round until nothing gets worse: what code calls
-//! and names, it does. What comes out are the [`Names`] of tables and views, and what each routine
-//! may leave ([`crate::known_code`]).
+//! [`Object`] with the [`Verdict`] on its own words; [`resolve`] goes round until nothing gets
+//! worse: the verdict on what code calls and names is its own. What comes out are the [`Names`] of
+//! tables and views whose code pins, and the verdict on each routine.
 //!
 //! A name counts with its schema: a text reaches `a.t` when `t` stands in it and either `a` does
 //! too or `a` is its default schema. A routine that nobody knows may do anything.
@@ -14,9 +14,10 @@
 //! (tried on MariaDB 10.11 and MySQL 9.7). MySQL fires them where `enable_cascade_triggers` is ON,
 //! which pins.
 
-use sql::classify::Reads;
-use sql::classify::stored::{Call, Defined, Folded, Judged, Leaves, fold_bare, names_in};
-use sql::lex::LexMode;
+use sql::classify::stored::{
+    BEYOND_ASCII, Call, Defined, Finding, Folded, Scanned, Verdict, fold_bare, names_in,
+};
+use sql::lex::{LexMode, Server};
 use sql::name_set::NameSet;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -31,36 +32,39 @@ pub struct Object {
     pub name: Folded,
     /// For people.
     pub title: String,
-    /// Side effects of its own text.
-    pub judged: Judged,
+    /// Scan of its own text.
+    pub scanned: Scanned,
 }
 
 impl Object {
     /// True if a table or view of this schema may be meant where its text has its name.
     fn may_mean(&self, schema: &Folded) -> bool {
         let near = schema.is_empty() || self.schema.is_empty() || *schema == self.schema;
-        near || self.judged.names.contains(schema)
+        near || self.scanned.names.contains(schema)
+    }
+
+    /// Finding about its own words.
+    fn own(&self) -> (Finding, String) {
+        let scanned = &self.scanned;
+        let (verdict, asks) = (scanned.verdict, scanned.asks);
+        let gives_back = matches!(self.kind, Defined::Function | Defined::Procedure);
+        match scanned.sets_insert_id && !gives_back && verdict < Verdict::Pins {
+            true => (Finding::PINS, "LAST_INSERT_ID(...)".into()),
+            false => (Finding { verdict, asks }, scanned.why.clone()),
+        }
     }
 }
 
-/// Schemata by the names of tables and views in them.
-type Map = BTreeMap<Folded, BTreeSet<Folded>>;
+/// Findings about the tables and views of a name, by schema.
+type Map = BTreeMap<Folded, BTreeMap<Folded, Finding>>;
 
-/// By the name of a table or view: its schema, and what is read.
-type Asking = BTreeMap<Folded, Vec<(Folded, Reads)>>;
-
-/// Tables and views that run code which may change its session unseen.
+/// Tables and views whose code pins, and all routines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// Objects whose code runs when they are read.
     read: Map,
     /// Objects whose code runs when they are written to, and those that are read.
     written: Map,
-    /// Tables whose triggers read what the statement before left, and views that write to such
-    /// tables, by name: the schema, and what they read.
-    asking: Asking,
-    /// Views that do so when they are read, in the same form.
-    asking_views: Asking,
     /// Each of the objects behind them, for people.
     pub lines: Vec<String>,
     /// Every routine, procedures apart from functions.
@@ -69,8 +73,10 @@ pub struct Names {
     pub unknown: Vec<String>,
     /// Loaded functions and packages, which go before routines of their names.
     pub besides: Besides,
-    /// The names in all of the four.
+    /// The names of the tables and views.
     tables: NameSet,
+    /// The code of any of them asks about the statement before.
+    asks: bool,
     /// There is more code than is read: any name may be that of a table or view with some.
     unread: bool,
 }
@@ -82,15 +88,17 @@ pub type Routines = BTreeMap<(bool, Folded), Vec<Routine>>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routine {
     /// Empty where it is not known: any.
-    pub schema: Folded,
-    /// The most that it may leave.
-    pub leaves: Leaves,
-    /// User variables that it may set.
-    pub sets: BTreeSet<Folded>,
-    /// Dependencies on the statement before its call.
-    pub asks: Reads,
-    /// It may count no rows (see [`Judged::uncounted`]).
-    pub uncounted: bool,
+    schema: Folded,
+    finding: Finding,
+    /// It may count no rows (see [`Scanned::uncounted`]).
+    uncounted: bool,
+}
+
+impl Routine {
+    /// True if it may be the one that is meant in this schema; `None`: in any.
+    fn fits(&self, wanted: Option<&Folded>) -> bool {
+        wanted.is_none_or(|wanted| self.schema.is_empty() || self.schema == *wanted)
+    }
 }
 
 /// Meanings of a call besides a routine.
@@ -117,111 +125,142 @@ impl Names {
         }
     }
 
-    /// Every name that the two questions below look for in a text: where a text has none of these,
-    /// both are answered with no. `None`: nobody can tell.
+    /// True if any trigger or view asks about the statement before.
+    pub fn any_asks(&self) -> bool {
+        self.asks
+    }
+
+    /// Every name that [`Names::named_in`] looks for in a text. `None`: nobody can tell.
     pub fn tables(&self) -> Option<&NameSet> {
         (!self.unread).then_some(&self.tables)
     }
 
-    /// True if a text may run any of that code. `schema` is its default schema, empty where there
-    /// is none, if that is certain; `reads`: it writes to no table.
-    pub fn reached_by(
+    /// Finding about the code of the tables and views that a text names. `schema` is its default
+    /// schema, empty where there is none, if that is certain; `reads`: it writes to no table.
+    pub fn named_in(
         &self,
         (sql, mode): (&[u8], LexMode),
         schema: Option<&[u8]>,
         reads: bool,
-    ) -> bool {
+    ) -> Finding {
         if self.unread {
-            return true;
+            return Finding::PINS;
         }
         let map = if reads { &self.read } else { &self.written };
-        let hits = names_in(sql, mode).filter_map(|name| map.get(&name));
-        let schemata: BTreeSet<&Folded> = hits.flatten().collect();
-        let Some(schema) = schema.map(fold_bare) else {
-            return !schemata.is_empty();
-        };
-        let here = |one: &&Folded| one.is_empty() || ***one == *schema;
-        schemata.iter().any(here)
-            || !schemata.is_empty() && names_in(sql, mode).any(|name| schemata.contains(&name))
-    }
-
-    /// True if any trigger or view reads what the statement before left; `reads`: of views alone.
-    pub fn any_asks(&self, reads: bool) -> bool {
-        !self.asking_views.is_empty() || !reads && !self.asking.is_empty()
-    }
-
-    /// Dependencies on the statement before, of the triggers of the tables that a text names, or
-    /// writes to through views, and of the views that it names. `schema` and `reads` are as for
-    /// [`Names::reached_by`].
-    pub fn asked_by_named(
-        &self,
-        (sql, mode): (&[u8], LexMode),
-        schema: Option<&[u8]>,
-        reads: bool,
-    ) -> Reads {
+        let hits: Vec<_> = (names_in(sql, mode).filter_map(|name| map.get(&name))).collect();
+        if hits.is_empty() {
+            return Finding::default();
+        }
         let here = schema.map(fold_bare);
-        let named = |schema: &Folded| names_in(sql, mode).any(|name| name == *schema);
+        let named: BTreeSet<Folded> = names_in(sql, mode).collect();
         let meant = |schema: &Folded| {
-            schema.is_empty() || here.as_ref().is_none_or(|here| here == schema) || named(schema)
+            let any = schema.is_empty() || here.as_ref().is_none_or(|here| here == schema);
+            any || named.contains(schema)
         };
-        let asking = names_in(sql, mode).flat_map(|name| {
-            let triggers = self.asking.get(&name).filter(|_| !reads);
-            triggers.into_iter().chain(self.asking_views.get(&name))
-        });
-        let asking = asking.flatten().filter(|(schema, _)| meant(schema));
-        asking.fold(Reads::NONE, |all, (_, asks)| all.union(*asks))
+        let meant = hits
+            .into_iter()
+            .flatten()
+            .filter(|(schema, _)| meant(schema));
+        meant.fold(Finding::default(), |all, (_, found)| all.and(*found))
     }
 
-    fn all_tables(&self) -> NameSet {
-        let code = self.read.keys().chain(self.written.keys());
-        let asking = self.asking.keys().chain(self.asking_views.keys());
-        code.chain(asking).map(|name| &**name).collect()
+    /// Finding about the routines that a text calls, and whether each is one of those that are
+    /// known. `schema` is as for [`Names::named_in`].
+    pub fn called_by(
+        &self,
+        calls: &BTreeSet<Call>,
+        schema: Option<&[u8]>,
+        server: Server,
+    ) -> (Finding, bool) {
+        let here = schema.map(fold_bare);
+        let (mut all, mut known) = (Finding::default(), true);
+        for call in calls {
+            let meant = self.meant(call, here.as_ref());
+            let mysql = server.is_mysql() && call.procedure;
+            known &= !meant.is_empty();
+            for routine in meant {
+                all = all.and(routine.finding);
+                // Its OK would tell what the statement before has counted.
+                if mysql && routine.uncounted {
+                    all = all.and(Finding::PINS);
+                }
+            }
+        }
+        (all, known)
     }
 
-    fn hit<'a>(map: &Map, object: &'a Object) -> Option<&'a Folded> {
-        let reaches = |name: &&Folded| {
-            let schemata = map.get(*name);
-            schemata.is_some_and(|all| all.iter().any(|schema| object.may_mean(schema)))
+    /// The routines that a call may mean; none where it may mean something else.
+    fn meant(&self, call: &Call, here: Option<&Folded>) -> Vec<&Routine> {
+        let path = &call.path;
+        let beyond = |name: &Folded| **name == *BEYOND_ASCII;
+        let schema_beyond = path.schema.as_ref().is_some_and(beyond);
+        let other = match &path.schema {
+            Some(schema) => self.besides.packages.contains(schema),
+            None if call.procedure => false,
+            None => (self.besides.loaded.as_ref()).is_none_or(|all| all.contains(&path.name)),
         };
+        if other || schema_beyond || beyond(&path.name) {
+            return Vec::new();
+        }
+        let all = self.routines.get(&(call.procedure, path.name.clone()));
+        let wanted = path.schema.as_ref().or(here);
+        let all = all.into_iter().flatten();
+        all.filter(|routine| routine.fits(wanted)).collect()
+    }
+
+    fn hit<'a>(map: &Map, object: &'a Object) -> Option<(&'a Folded, Finding)> {
         if map.is_empty() {
             return None;
         }
-        object.judged.names.iter().find(reaches)
+        let hits = object.scanned.names.iter().flat_map(|name| {
+            let meant = map.get(name).into_iter().flatten();
+            let meant = meant.filter(|(schema, _)| object.may_mean(schema));
+            meant.map(move |(_, found)| (name, *found))
+        });
+        hits.reduce(|(name, all), (_, found)| (name, all.and(found)))
     }
 
-    /// Notes what an object that leaves so much makes of its table or view; whether that is new.
-    fn note(&mut self, object: &Object, leaves: Leaves) -> bool {
+    /// Notes what this finding about an object makes of its table or view; true if that is new.
+    fn note(&mut self, object: &Object, found: Finding) -> bool {
+        let none = Finding::default();
+        let hit = |map| Self::hit(map, object).map_or(none, |(_, found)| found);
         let (read, written) = match object.kind {
-            Defined::Trigger => (false, leaves.is_unseen()),
-            Defined::Column => [leaves.is_unseen(); 2].into(),
+            Defined::Trigger => (none, found),
+            Defined::Column => (found, found),
             Defined::View => {
-                let runs = leaves > Leaves::Nothing;
-                (runs, runs || Self::hit(&self.written, object).is_some())
+                // A SELECT that changes rows is no plain one.
+                let read = match found.verdict {
+                    Verdict::Writes => Finding::PINS,
+                    _ => found,
+                };
+                (read, hit(&self.written))
             }
-            Defined::Copy => {
-                let runs = Self::hit(&self.read, object).is_some();
-                (runs, runs || Self::hit(&self.written, object).is_some())
+            Defined::Copy => (hit(&self.read), hit(&self.written)),
+            Defined::Function | Defined::Procedure => return false,
+        };
+        let put = |map: &mut Map, found: Finding| {
+            if !found.pins() {
+                return false;
             }
-            Defined::Function | Defined::Procedure => (false, false),
+            let schemata = map.entry(object.name.clone()).or_default();
+            let known = schemata.entry(object.schema.clone()).or_default();
+            let both = known.and(found);
+            std::mem::replace(known, both) != both
         };
-        let mut put = |map: fn(&mut Names) -> &mut Map| {
-            let schemata = map(self).entry(object.name.clone()).or_default();
-            schemata.insert(object.schema.clone())
-        };
-        let new = read && put(|names| &mut names.read);
-        written && put(|names| &mut names.written) || new
+        let new = put(&mut self.read, read);
+        put(&mut self.written, written.and(read)) || new
     }
 }
 
-/// Side effects of each object, with the reason.
+/// Finding about each object, with the reason.
 struct Judging<'a> {
     objects: &'a [&'a Object],
-    leaves: Vec<(Leaves, String)>,
+    found: Vec<(Finding, String)>,
     routines: HashMap<(bool, &'a [u8]), Vec<usize>>,
     names: Names,
 }
 
-/// Finds the tables and views behind which code runs that may leave something unseen.
+/// Finds the tables and views whose code pins, and the verdict on each routine.
 pub fn resolve(objects: &[&Object]) -> Names {
     let mut routines: HashMap<(bool, &[u8]), Vec<usize>> = HashMap::new();
     for (i, object) in objects.iter().enumerate() {
@@ -233,97 +272,80 @@ pub fn resolve(objects: &[&Object]) -> Names {
                 .push(i);
         }
     }
-    let own = |object: &&Object| (object.judged.leaves, object.judged.why.clone());
     let mut judging = Judging {
         objects,
-        leaves: objects.iter().map(own).collect(),
+        found: objects.iter().map(|object| object.own()).collect(),
         routines,
         names: Names::default(),
     };
     while judging.go_round() {}
     judging.names.lines = judging.lines();
     judging.set_routines();
-    judging.names.tables = judging.names.all_tables();
-    judging.names
+    let mut names = judging.names;
+    names.tables = names.written.keys().map(|name| &**name).collect();
+    let mut all = names.written.values().flat_map(BTreeMap::values);
+    names.asks = all.any(|found| !found.asks.is_empty());
+    names
 }
 
-/// An object with all that it calls, fires and reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Whole {
-    /// User variables that it may set.
-    sets: BTreeSet<Folded>,
-    /// Dependencies on the statement before its call.
-    asks: Reads,
-    /// Dependencies of the triggers that fire where somebody writes through the views that it
-    /// names, or through itself.
-    written: Reads,
-}
-
-impl Whole {
-    fn is_empty(&self) -> bool {
-        self.sets.is_empty() && self.asks.is_empty() && self.written.is_empty()
-    }
-}
-
-fn put_asking(asking: &mut Asking, object: &Object, asks: Reads) {
-    if !asks.is_empty() {
-        let named = asking.entry(object.name.clone()).or_default();
-        named.push((object.schema.clone(), asks));
-    }
+/// The worse verdict with its reason, and the questions of both.
+fn worse_of(one: (Finding, String), other: (Finding, String)) -> (Finding, String) {
+    let both = one.0.and(other.0);
+    let why = match other.0.verdict > one.0.verdict {
+        true => other.1,
+        false => one.1,
+    };
+    (both, why)
 }
 
 impl Judging<'_> {
-    /// Looks at each object once; whether anything has got worse.
+    /// Looks at each object once; true if anything has got worse.
     fn go_round(&mut self) -> bool {
         let mut worse = false;
         for (i, object) in self.objects.iter().enumerate() {
-            if let Some(found) = self.worse(object, self.leaves[i].0) {
-                self.leaves[i] = found;
+            let (known, own) = self.found[i].clone();
+            let (reached, why) = self.reached(object);
+            let both = known.and(reached);
+            if both != known {
+                let why = if both.verdict > known.verdict {
+                    why
+                } else {
+                    own
+                };
+                self.found[i] = (both, why);
                 worse = true;
             }
-            worse |= self.names.note(object, self.leaves[i].0);
+            worse |= self.names.note(object, both);
         }
         worse
     }
 
-    /// Side effects of an object through others, if they are worse than those that are known of it.
-    fn worse(&self, object: &Object, known: Leaves) -> Option<(Leaves, String)> {
-        if known == Leaves::Session || object.kind == Defined::Copy {
-            return None;
+    /// Finding about what an object calls and names, with the reason of its verdict.
+    fn reached(&self, object: &Object) -> (Finding, String) {
+        if object.kind == Defined::Copy {
+            return Default::default();
         }
-        let called = object
-            .judged
-            .calls
-            .iter()
-            .map(|call| self.called(object, call));
-        let called = called.max_by_key(|found| found.0);
-        if let Some(called) = called.filter(|found| found.0 > known) {
-            return Some(called);
-        }
-        let reads = matches!(object.kind, Defined::View | Defined::Column);
-        let map = if reads {
-            &self.names.read
-        } else {
-            &self.names.written
+        let called = object.scanned.calls.iter();
+        let called = called.map(|call| self.called(object, call));
+        // What changes no rows itself reads what it names.
+        let map = match object.scanned.verdict {
+            Verdict::Clean => &self.names.read,
+            _ => &self.names.written,
         };
-        let hit = Names::hit(map, object)?;
-        Some((
-            Leaves::Session,
-            format!("uses {}", String::from_utf8_lossy(hit)),
-        ))
+        let hit = Names::hit(map, object);
+        let hit =
+            hit.map(|(name, found)| (found, format!("uses {}", String::from_utf8_lossy(name))));
+        called.chain(hit).fold(Default::default(), worse_of)
     }
 
-    fn called(&self, object: &Object, call: &Call) -> (Leaves, String) {
+    fn called(&self, object: &Object, call: &Call) -> (Finding, String) {
         let name = String::from_utf8_lossy(&call.path.name);
-        let meant = self.meant(object, call);
-        let worst = meant.iter().max_by_key(|i| self.leaves[**i].0);
+        let meant = self.meant(object, call).into_iter();
+        let worst = meant.map(|i| self.found[i].clone()).reduce(worse_of);
         match worst {
-            Some(&i) => {
-                let (leaves, why) = &self.leaves[i];
-                (*leaves, format!("calls {name}: {why}"))
-            }
-            None if call.perhaps => (Leaves::Nothing, String::new()),
-            None => (Leaves::Session, format!("calls {name}, which is not shown")),
+            Some((found, why)) => (found, format!("calls {name}: {why}")),
+            None if call.perhaps => Default::default(),
+            None => (Finding::PINS, format!("calls {name}, which is not shown")),
         }
     }
 
@@ -346,127 +368,36 @@ impl Judging<'_> {
         meant
     }
 
-    /// Notes every routine, with the user variables that it and what it reaches may set, and every
-    /// table and view whose code asks.
+    /// Notes every routine.
     fn set_routines(&mut self) {
-        let mut whole: Vec<Whole> = Vec::new();
-        for object in self.objects {
-            whole.push(Whole {
-                sets: object.judged.sets.clone(),
-                asks: object.judged.asks,
-                written: Reads::NONE,
-            });
-        }
-        // Most code sets none, so one round is the rule.
-        while self.spread(&mut whole) {}
-        for (i, object) in self.objects.iter().enumerate() {
-            let procedure = match object.kind {
-                Defined::Procedure => true,
-                Defined::Function => false,
-                Defined::Trigger => {
-                    put_asking(&mut self.names.asking, object, whole[i].asks);
-                    continue;
-                }
-                Defined::View => {
-                    put_asking(&mut self.names.asking_views, object, whole[i].asks);
-                    put_asking(&mut self.names.asking, object, whole[i].written);
-                    continue;
-                }
-                _ => continue,
-            };
-            let (leaves, why) = &self.leaves[i];
-            let Whole { sets, asks, .. } = whole[i].clone();
-            let uncounted = object.judged.uncounted;
-            if !leaves.is_followed() {
-                self.names.unknown.push(format!("{} ({why})", object.title));
-            } else if !asks.is_empty() {
-                let why = "reads what the statement before left";
+        for (object, (finding, why)) in self.objects.iter().zip(&self.found) {
+            let procedure = object.kind == Defined::Procedure;
+            if !procedure && object.kind != Defined::Function {
+                continue;
+            }
+            if finding.pins() {
                 self.names.unknown.push(format!("{} ({why})", object.title));
             }
             let named = (procedure, object.name.clone());
             self.names.routines.entry(named).or_default().push(Routine {
                 schema: object.schema.clone(),
-                leaves: *leaves,
-                sets,
-                asks,
-                uncounted,
+                finding: *finding,
+                uncounted: object.scanned.uncounted,
             });
         }
         self.names.unknown.sort();
     }
 
-    /// Gives each object what it reaches; whether that was news.
-    fn spread(&self, whole: &mut [Whole]) -> bool {
-        // Tables and views whose code sets some, or asks.
-        let mut setting: HashMap<&[u8], Vec<usize>> = HashMap::new();
-        for (i, object) in self.objects.iter().enumerate() {
-            let of_a_table = matches!(
-                object.kind,
-                Defined::Trigger | Defined::View | Defined::Column
-            );
-            if of_a_table && !whole[i].is_empty() {
-                setting.entry(&object.name).or_default().push(i);
-            }
-        }
-        let mut news = false;
-        for (i, object) in self.objects.iter().enumerate() {
-            let calls = object.judged.calls.iter();
-            let called: Vec<usize> = calls.flat_map(|call| self.meant(object, call)).collect();
-            let all = called.iter().map(|&j| whole[j].asks);
-            let mut asks = all.fold(whole[i].asks, Reads::union);
-            let mut written = whole[i].written;
-            let mut reached = called;
-            if !setting.is_empty() {
-                let names = object.judged.names.iter();
-                let hits = names.filter_map(|name| setting.get(&**name));
-                reached.extend(hits.flatten());
-            }
-            let is_view = object.kind == Defined::View;
-            // Who reads from a view fires no triggers.
-            let writes = !is_view && object.judged.leaves >= Leaves::Rows;
-            for &j in &reached {
-                let (other, its) = (&self.objects[j], &whole[j]);
-                if !object.may_mean(&other.schema) {
-                    continue;
-                }
-                match other.kind {
-                    Defined::View => {
-                        asks = asks.union(its.asks);
-                        written = written.union(its.written);
-                    }
-                    Defined::Trigger if is_view => written = written.union(its.asks),
-                    Defined::Trigger => asks = asks.union(its.asks),
-                    _ => {}
-                }
-            }
-            if writes {
-                asks = asks.union(written);
-            }
-            let mut sets = whole[i].sets.clone();
-            for j in reached {
-                sets.extend(whole[j].sets.iter().cloned());
-            }
-            let now = Whole {
-                sets,
-                asks,
-                written,
-            };
-            news |= now != whole[i];
-            whole[i] = now;
-        }
-        news
-    }
-
     /// The objects by which names are reached.
     fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        for (object, (leaves, why)) in self.objects.iter().zip(&self.leaves) {
+        for (object, (finding, why)) in self.objects.iter().zip(&self.found) {
             let least = match object.kind {
-                Defined::Trigger | Defined::Column => Leaves::ReadBack,
-                Defined::View => Leaves::Rows,
+                Defined::Trigger | Defined::Column => Verdict::Pins,
+                Defined::View => Verdict::Writes,
                 _ => continue,
             };
-            if *leaves >= least {
+            if finding.verdict >= least {
                 lines.push(format!("{} ({why})", object.title));
             }
         }
@@ -478,7 +409,8 @@ impl Judging<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sql::classify::stored::{body, expression, fold};
+    use sql::classify::Reads;
+    use sql::classify::stored::{body, calls_in, expression, fold};
     use sql::text::Seen;
 
     fn mode() -> LexMode {
@@ -489,7 +421,7 @@ mod tests {
     }
 
     fn object(kind: Defined, schema: &str, name: &str, text: &str) -> Object {
-        let judged = match kind {
+        let scanned = match kind {
             Defined::View | Defined::Column => expression(text.as_bytes(), mode()),
             _ => body(text.as_bytes(), mode(), &BTreeSet::new()),
         };
@@ -498,7 +430,7 @@ mod tests {
             schema: fold_bare(schema.as_bytes()),
             name: fold_bare(name.as_bytes()),
             title: format!("{kind:?} {schema}.{name}"),
-            judged,
+            scanned,
         }
     }
 
@@ -506,11 +438,15 @@ mod tests {
         resolve(&objects.iter().collect::<Vec<_>>())
     }
 
-    fn reaches(names: &Names, sql: &str, schema: &str) -> bool {
+    fn found(names: &Names, sql: &str, schema: &str) -> Finding {
         let reads = sql.starts_with("SELECT");
-        let reached = names.reached_by((sql.as_bytes(), mode()), Some(schema.as_bytes()), reads);
-        assert!(!reached || may_name(names, sql), "{sql}");
-        reached
+        let found = names.named_in((sql.as_bytes(), mode()), Some(schema.as_bytes()), reads);
+        assert!(!found.pins() || may_name(names, sql), "{sql}");
+        found
+    }
+
+    fn reaches(names: &Names, sql: &str, schema: &str) -> bool {
+        found(names, sql, schema).pins()
     }
 
     /// True if a text may name any of the tables.
@@ -538,7 +474,8 @@ mod tests {
             !reaches(&names, "SELECT * FROM orders", "shop"),
             "fires nothing"
         );
-        assert!(names.reached_by((b"DELETE FROM orders", mode()), None, false));
+        let anywhere = names.named_in((b"DELETE FROM orders", mode()), None, false);
+        assert!(anywhere.pins());
         assert_eq!(names.lines, ["Trigger shop.Orders (GET_LOCK())"]);
     }
 
@@ -626,29 +563,27 @@ mod tests {
             ),
         ]);
         for (procedure, asks) in [
-            ("fires", Reads::ROW_COUNT),
-            ("reads", Reads::ROW_COUNT),
-            ("calls", Reads::ROW_COUNT),
-            ("neither", Reads::NONE),
-            ("through", Reads::ROW_COUNT),
-            ("of_its_own", Reads::NONE),
+            ("fires", true),
+            ("reads", true),
+            ("calls", true),
+            ("neither", false),
+            ("through", true),
+            ("of_its_own", false),
         ] {
             let routine = &names.routines[&(true, fold(procedure.as_bytes()))][0];
-            assert_eq!(routine.asks, asks, "{procedure}");
+            assert_eq!(!routine.finding.asks.is_empty(), asks, "{procedure}");
         }
         for (sql, asks) in [
-            ("INSERT INTO counted VALUES (1)", Reads::ROW_COUNT),
-            ("INSERT INTO plain VALUES (1)", Reads::ROW_COUNT),
-            ("DELETE FROM over", Reads::ROW_COUNT),
-            ("INSERT INTO further VALUES (1)", Reads::ROW_COUNT),
-            ("INSERT INTO other SELECT 1", Reads::NONE),
-            ("SELECT c FROM over", Reads::NONE),
-            ("SELECT c FROM counting", Reads::ROW_COUNT),
+            ("INSERT INTO counted VALUES (1)", true),
+            ("INSERT INTO plain VALUES (1)", true),
+            ("DELETE FROM over", true),
+            ("INSERT INTO further VALUES (1)", true),
+            ("INSERT INTO other SELECT 1", false),
+            ("SELECT c FROM over", false),
+            ("SELECT c FROM counting", true),
         ] {
-            let reads = sql.starts_with("SELECT");
-            let asked = names.asked_by_named((sql.as_bytes(), mode()), Some(b"d"), reads);
-            assert_eq!(asked, asks, "{sql}");
-            assert!(asks.is_empty() || may_name(&names, sql), "{sql}");
+            let asked = found(&names, sql, "d").asks;
+            assert_eq!(!asked.is_empty(), asks, "{sql}");
         }
         assert!(!may_name(&names, "INSERT INTO others SELECT 1"));
     }
@@ -667,5 +602,60 @@ mod tests {
             object(Function, "d", "locks", "RETURN GET_LOCK('a', 0)"),
         ]);
         assert!(names.is_empty(), "{names:?}");
+    }
+
+    /// A catalogue, and what it finds about a text's calls.
+    fn called(sql: &str, schema: Option<&str>, server: Server) -> (Finding, bool) {
+        let objects = [
+            object(Procedure, "d", "p", "INSERT INTO t VALUES (f(1))"),
+            object(Procedure, "d", "writes", "INSERT INTO u VALUES (f(1))"),
+            object(Procedure, "e", "p", "DO GET_LOCK('a', 0)"),
+            object(Procedure, "d", "empty", "BEGIN END"),
+            object(Function, "d", "f", "RETURN 5"),
+            object(Function, "d", "loaded", "RETURN 5"),
+            object(Trigger, "d", "t", "SET @seen = 5"),
+            object(Procedure, "d", "asks", "SELECT ROW_COUNT()"),
+            object(Procedure, "d", "calls_asks", "CALL asks()"),
+        ];
+        let mut names = names(&objects);
+        names.besides = Besides {
+            loaded: Some([fold_bare(b"loaded")].into()),
+            packages: [fold_bare(b"pack")].into(),
+        };
+        let calls = calls_in(sql.as_bytes(), mode()).unwrap();
+        names.called_by(&calls, schema.map(str::as_bytes), server)
+    }
+
+    #[test]
+    fn a_call_is_known_when_all_that_it_may_mean_is() {
+        const MARIADB: Server = Server::MariaDb(101_119);
+        const MYSQL: Server = Server::MySql(90_704);
+        use Verdict::{Clean, Pins, Writes};
+        for (sql, schema, verdict, asks, known) in [
+            ("CALL p()", Some("d"), Pins, false, true),
+            ("CALL D.`P`", Some("x"), Pins, false, true),
+            ("CALL D.`WRITES`", Some("x"), Writes, false, true),
+            ("CALL writes()", None, Writes, false, true),
+            ("CALL p()", None, Pins, false, true),
+            ("CALL e.p()", Some("d"), Pins, false, true),
+            ("CALL nobody()", Some("d"), Clean, false, false),
+            ("SELECT f(1), d.f(2)", Some("d"), Clean, false, true),
+            ("SELECT f(1), g(2)", Some("d"), Clean, false, false),
+            ("SELECT loaded(1)", Some("d"), Clean, false, false),
+            ("SELECT d.loaded(1)", Some("x"), Clean, false, true),
+            ("CALL pack.f()", Some("d"), Clean, false, false),
+            ("CALL asks()", Some("d"), Pins, true, true),
+            ("CALL nobody(); CALL asks()", Some("d"), Pins, true, false),
+            ("CALL calls_asks()", Some("d"), Pins, true, true),
+        ] {
+            for server in [MARIADB, MYSQL] {
+                let (found, all) = called(sql, schema, server);
+                let asked = found.asks == Reads::ROW_COUNT.when(asks);
+                assert_eq!((found.verdict, asked, all), (verdict, true, known), "{sql}");
+            }
+        }
+        let empty = |server| called("CALL empty()", Some("d"), server);
+        assert!(!empty(MARIADB).0.pins());
+        assert!(empty(MYSQL).0.pins(), "whose count would its OK tell?");
     }
 }

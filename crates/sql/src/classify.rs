@@ -489,15 +489,10 @@ impl Statement {
     };
 
     /// This result where all stored code of the text is known to leave nothing that pins, and to
-    /// read nothing of the statement before (see [`stored::run_by`]).
+    /// read nothing of the statement before (see [`stored::Verdict`]).
     #[must_use]
     pub fn with_known_code(mut self) -> Self {
         self.causes.remove(PinCause::StoredCode);
-        if self.multi || matches!(self.verb, Verb::Other | Verb::Begin) {
-            // The words of a block were taken for statements of their own.
-            self.causes.remove(PinCause::Unknown);
-            self.replaces = Reads::NONE;
-        }
         // The code may look at tables.
         self.keeps_warnings = false;
         self.pin = self.causes.iter().next();

@@ -170,7 +170,7 @@ mod tests {
         let keeps: [fn(&mut Group<Scripted>, ClientId, BackendId); 4] = [
             |group, key, _| {
                 let client = group.clients.get_mut(key).unwrap();
-                client.pins.add(PinReason::FailedCode, None, NOW.0);
+                client.pins.add(PinReason::PreparedSchema, None, NOW.0);
             },
             |group, key, backend_id| {
                 let backend = group.backends.get_mut(backend_id).unwrap();

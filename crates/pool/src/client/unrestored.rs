@@ -247,7 +247,7 @@ mod tests {
         // What pins it counts once the backend has run something of its.
         for served in [false, true] {
             let mut pinned = client(ClientState::Restoring, &mut sessions);
-            pinned.pins.add(PinReason::FailedCode, None, NOW.0);
+            pinned.pins.add(PinReason::PreparedSchema, None, NOW.0);
             let mut refusal = error(1231, Behind::Unknown);
             refusal.served = served;
             assert_eq!(refused(&mut pinned, &refusal).leaves, served);

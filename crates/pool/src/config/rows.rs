@@ -473,21 +473,17 @@ table! {
 
         section "Stored code" {
             /// Assumption about a call of a procedure, a stored function, a trigger, a view or a
-            /// default whose code is not [known](stored-code.md#known-code):
+            /// default whose code is not [clean](stored-code.md#clean-code):
             ///
             /// - `pin`: it may leave anything in the session; the client keeps its backend. Exact
             ///   for everybody.
-            /// - `transaction`: it may leave anything; the client keeps its backend to the end of
-            ///   its transaction, or of the statement, and then the backend is closed. Other
-            ///   clients see nothing; the client loses what the server does not report (a lock, a
-            ///   temporary table).
             /// - `trust`: it leaves nothing.
             ///
-            /// System variables and the schema follow the server's reports under all three. A
-            /// reported change of an unknown kind (a user variable, a PREPARE) pins, except under
-            /// `trust`. Anonymous blocks (`BEGIN NOT ATOMIC`) that are not known always pin.
+            /// System variables and the schema follow the server's reports under both. A reported
+            /// change of an unknown kind (a user variable, a PREPARE) pins, except under `trust`.
+            /// Anonymous blocks (`BEGIN NOT ATOMIC`) always pin.
             stored_code: StoredCode {
-                .of(Kind::OneOf(&["pin", "transaction", "trust"])).or(Absent::Text("pin"))
+                .of(Kind::OneOf(&["pin", "trust"])).or(Absent::Text("pin"))
                 .fixed()
             }
 

@@ -289,7 +289,7 @@ fn each_mistake_is_one_sentence_that_names_the_key() {
         ),
         (
             "stored_code = \"believe\"",
-            "line 3, column 23: stored_code: expected pin, transaction or trust, got 'believe'",
+            "line 3, column 23: stored_code: expected pin or trust, got 'believe'",
         ),
         (
             "stored_code_refresh_s = 86401",

@@ -44,7 +44,6 @@ impl<N: Net> Group<N> {
             running: &self.running,
             slow_readers: &self.slow_readers,
             shapes: &self.shapes,
-            code: &self.code_seen,
             begun: &self.begun,
             settings: &self.settings,
             shared: &self.shared,

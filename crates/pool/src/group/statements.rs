@@ -28,7 +28,6 @@ use session::beforehand::statement_without_text;
 use session::read_back::Properties;
 use session::standing::Front;
 use session::statement::{Code, Statement};
-use sql::classify::Reads;
 use std::borrow::Cow;
 use std::time::Duration;
 use wire::command::Command;
@@ -336,11 +335,10 @@ impl<N: Net> Group<N> {
             self.logs().note((key, backend_id), message, waited);
         }
         let statement = self.clients.get(key).map(|client| client.statement);
-        let asks = |s: Statement| s.code == Code::Unread || s.looks_back.contains(Reads::ROW_COUNT);
-        if statement.is_some_and(asks)
+        if statement.is_some_and(|statement| statement.code == Code::Unread)
             && let Some(mut pair) = self.pair(key, backend_id)
         {
-            let out = pair.put_for_code();
+            let out = pair.hide_names();
             self.backend_writer().send(backend_id, &out);
         }
         let (Some(client), Some(backend)) =
@@ -359,7 +357,7 @@ impl<N: Net> Group<N> {
         match client.statement.code {
             Code::None => {}
             Code::Unread => self.counts.code_unread += 1,
-            Code::Known | Code::Reported => self.counts.code_known += 1,
+            Code::Known => self.counts.code_known += 1,
         }
         if runs && client.touching.is_some() {
             client.note_touched(Some(backend), (command.sent, &mut self.counts));
@@ -405,9 +403,6 @@ impl<N: Net> Group<N> {
         self.figures.digests.sent(client.statement.digest, waited);
         client.binding.join(backend_id);
         client.last.sent();
-        if client.statement.spoils {
-            backend.reuse.end_with_client();
-        }
         let first = backend.flight().is_empty();
         let behind = backend.flight().back().and_then(|command| command.owner);
         self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));

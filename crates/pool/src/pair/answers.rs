@@ -7,7 +7,6 @@
 
 use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair};
-use session::last_statement::Trace;
 use session::read_back::{Answer, Properties, has_values, take};
 use session::state::CLOCK;
 use session::user_variables::collation_of;
@@ -18,9 +17,6 @@ impl<S> Pair<'_, S> {
     pub(crate) fn told(&mut self, asked: Properties, answer: &Answer) -> Result<(), Broken> {
         if asked.intersects(Properties::HOLDINGS) {
             self.holdings_told(answer);
-        }
-        if asked.intersects(Properties::NOTES) {
-            self.notes_told(answer);
         }
         if asked.intersects(Properties::FOUND_ROWS) {
             self.found_rows_told(answer);
@@ -77,26 +73,6 @@ impl<S> Pair<'_, S> {
         self.client.last.insert_id = id;
         self.backend.insert_id = Some(id);
         Ok(())
-    }
-
-    /// True if the trace of stored code that failed could stand among the warnings: it does not
-    /// where the session keeps no notes, or had no room for it.
-    fn notes_told(&mut self, answer: &Answer) {
-        let mut columns = answer.of(Properties::NOTES).map(|(_, value)| value);
-        let (notes, room) = (columns.next().flatten(), columns.next().flatten());
-        let room = room.and_then(|text| std::str::from_utf8(text).ok()?.parse::<u64>().ok());
-        // With as many as are counted at most, it may have been left out.
-        let noted = |count: u8| {
-            let room = room.is_some_and(|max| u64::from(count) < max);
-            notes.is_some_and(|notes| **notes == *b"1") && room && count < u8::MAX
-        };
-        let traced = match std::mem::take(&mut self.client.last.owed.trace) {
-            Trace::Asked(conditions) => noted(conditions),
-            Trace::Unasked | Trace::Known => true,
-        };
-        if !traced {
-            self.pin(PinReason::FailedCode);
-        }
     }
 
     /// The collation, which differs from what was reported where a text has set it unseen; and that

@@ -9,27 +9,20 @@
 //! backend; nothing is guessed of its session.
 
 use crate::backend::{Purpose, Reports};
-use crate::client::{Client, ClientState};
+use crate::client::ClientState;
 use crate::errors::reasons::PinReason;
 use crate::pair::left::NOT_BEGUN;
 use crate::pair::trackers::wanted_by;
 use crate::pair::{Broken, Pair};
-use session::diagnostics::Diagnostics;
-use session::last_statement::Trace;
 use session::prepared::names::Named;
 use session::read_back::{Answer, Asked, Properties};
 use session::reply_summary::ReplySummary;
 use session::standing::{Behind, Standing};
-use session::statement::{Code, Explanation};
+use session::statement::Explanation;
 use sql::classify::Reads;
 use wire::capabilities::SESSION_TRACK;
 use wire::status;
 use wire::track::{changes, keep};
-
-/// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
-const TRACE: &[u8] = b"\x04Note\x044094";
-/// A text that the server could not read: nothing of it has run.
-const UNPARSED: u16 = 1064;
 
 /// An answer.
 #[derive(Debug)]
@@ -68,20 +61,6 @@ impl After {
     /// The backend is closed where what it has said makes no sense.
     fn if_read(read: Result<(), Broken>, then: After) -> After {
         read.map_or_else(After::Lose, |()| then)
-    }
-}
-
-impl<S> Client<S> {
-    /// True if its last statement, which failed or warned on MariaDB, may have left the trace of
-    /// stored code among the warnings.
-    pub(crate) fn trace_of(&self, summary: &ReplySummary) -> Trace {
-        match self.statement.code {
-            // One that was left before, in the same transaction, is still to be asked.
-            _ if self.last.owed.trace.is_asked() => self.last.owed.trace,
-            Code::Known => Trace::Known,
-            _ if summary.error.is_some() && !summary.is_error(UNPARSED) => Trace::Asked(0),
-            _ => Trace::Unasked,
-        }
     }
 }
 
@@ -207,9 +186,8 @@ impl<S> Pair<'_, S> {
     /// SHOW WARNINGS, which follows each statement that failed or warned.
     ///
     /// An ERR packet carries no trackers. MySQL keeps what the statement changed before it failed
-    /// for the next OK, which is this one. MariaDB forgets it; but where stored code failed, which
-    /// alone can change something and fail, it leaves its trace among the warnings, unless the
-    /// session keeps no notes or has no room for one: that is asked then.
+    /// for the next OK, which is this one. MariaDB forgets it; code that may have changed something
+    /// before it failed has pinned its client.
     fn warnings_read(&mut self, answer: OwnAnswer<'_>) -> After {
         let (summary, owed) = (answer.summary, self.client.last.owed);
         let explanation = owed.explanation.with_due(summary.due);
@@ -220,16 +198,8 @@ impl<S> Pair<'_, S> {
             told
         });
         let collected = answer.collected;
-        let traced = collected.windows(TRACE.len()).any(|part| part == TRACE);
-        if self.client.last.owed.trace != Trace::Known && traced {
-            self.pin(PinReason::FailedCode);
-        }
         let (client, context) = (&mut *self.client, &self.context);
         client.keep_warnings(summary, collected, context.server, context.warnings);
-        if client.last.owed.trace.is_asked() {
-            let kept = client.last.kept().map_or(0, Diagnostics::conditions);
-            client.last.owed.trace = Trace::Asked(u8::try_from(kept).unwrap_or(u8::MAX));
-        }
         After::if_read(told, After::Settle)
     }
 
@@ -415,21 +385,6 @@ mod tests {
         assert!(!parts.client.is_pinned());
         let after = answered(&mut parts, Purpose::Reports(true), &error(1205));
         assert!(matches!(after, After::Lose(_)), "{after:?}");
-    }
-
-    #[test]
-    fn the_trace_of_code_that_failed_pins_unless_the_code_is_known() {
-        let row = [b"\x10\0\0\x05", TRACE, b"\x03why"].concat();
-        for (trace, pins) in [(Trace::Unasked, true), (Trace::Known, false)] {
-            let mut parts = Parts::bound();
-            parts.client.last.owed.trace = trace;
-            let after = collected(&mut parts, Purpose::Warnings, &ok(), &row);
-            assert_eq!(after, After::Settle);
-            assert_eq!(parts.client.is_pinned_for(PinReason::FailedCode), pins);
-        }
-        let mut parts = Parts::bound();
-        collected(&mut parts, Purpose::Warnings, &ok(), b"\x04Note\x041051");
-        assert!(!parts.client.is_pinned());
     }
 
     #[test]

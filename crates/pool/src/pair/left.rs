@@ -87,10 +87,6 @@ impl<S> Pair<'_, S> {
         }
         self.note_counts(command, summary, alone);
         let (client, backend) = (&mut *self.client, &*self.backend);
-        let mysql = self.context.server.flavour.is_mysql();
-        if !mysql && (summary.error.is_some() || summary.warnings > 0) {
-            client.last.owed.trace = client.trace_of(summary);
-        }
         let (session, there) = (&client.session, &backend.session);
         // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
         if there.multi_statements != session.multi_statements {

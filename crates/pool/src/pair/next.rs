@@ -56,11 +56,9 @@ impl<S> Client<S> {
         let touched = self.touched.as_ref();
         let variables = touched.is_some_and(|touched| touched.fresh);
         let clock = touched.is_some_and(|touched| touched.asks_clock());
-        let traced = self.last.owed.trace.is_asked();
         self.last
             .owed
             .changed
-            .union(Properties::NOTES.when(traced))
             .union(Properties::HOLDINGS.when(self.pins.asks()))
             .union(Properties::CLOCK.when(clock))
             .union(Properties::USER_VARIABLES.when(variables))
@@ -248,7 +246,10 @@ mod tests {
         parts.backend.transaction.note_begin_sent();
         assert_eq!(parts.pair().next(), Next::Keep);
         let mut parts = Parts::bound();
-        parts.client.pins.add(PinReason::FailedCode, None, NOW.0);
+        parts
+            .client
+            .pins
+            .add(PinReason::PreparedSchema, None, NOW.0);
         parts.client.last.owed.changed = Properties::ROLE;
         assert_eq!(parts.pair().next(), Next::Keep, "it stays where that is");
     }
@@ -272,7 +273,10 @@ mod tests {
     #[test]
     fn who_keeps_a_backend_with_some_of_its_conditions_has_them_read_back() {
         let mut parts = Parts::bound();
-        parts.client.pins.add(PinReason::FailedCode, None, NOW.0);
+        parts
+            .client
+            .pins
+            .add(PinReason::PreparedSchema, None, NOW.0);
         parts.client.last.own(Reads::DIAGNOSTICS);
         parts.client.last.owed.warnings = true;
         assert_eq!(parts.pair().next(), Next::Keep, "its backend has them all");

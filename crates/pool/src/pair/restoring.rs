@@ -34,18 +34,15 @@ use crate::group::tokens::ClientId;
 use crate::pair::{Broken, Context, Pair};
 use crate::server::facts::ServerFacts;
 use session::known_good::is_known_good;
-use session::last_statement::RowCount;
 use session::reply_summary::ReplySummary;
 use session::roles::{switch, switch_cannot_fail};
 use session::standing::{Front, Joined, Standing, is_one_statement};
 use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
-use session::statement::Code;
 use session::text::{Text, mentions};
-use sql::classify::Reads;
 use sql::lex::Server;
 use std::rc::Rc;
 use wire::attributes::{Form, NO_ATTRIBUTES, header_len, put_joined, put_query};
-use wire::command::{Command, ReplyShape, put_command};
+use wire::command::{Command, ReplyShape};
 use wire::packet::HEADER_LEN;
 use wire::track::{Change, changes};
 
@@ -300,34 +297,6 @@ impl<S> Pair<'_, S> {
         self.backend.expect(command);
         // From here on the backend is its client's, whatever it answers.
         self.backend.transaction.note_begin_sent();
-    }
-
-    /// Commands in front of the client's statement for stored code in it: it is not to find the
-    /// names of other clients' statements, and is told the ROW_COUNT() of the statement before.
-    pub(crate) fn put_for_code(&mut self) -> Vec<u8> {
-        let statement = self.client.statement;
-        let mut out = match statement.code {
-            Code::Unread => self.hide_names(),
-            _ => Vec::new(),
-        };
-        if statement.looks_back.contains(Reads::ROW_COUNT) {
-            self.put_row_count(&mut out);
-        }
-        out
-    }
-
-    /// Writes what leaves the ROW_COUNT() of the client's last statement, for code that asks for
-    /// it: COM_PING leaves 0, as all do that could count and have not, and COM_SET_OPTION -1, as
-    /// what has rows does. Both leave all else as it is.
-    pub(crate) fn put_row_count(&mut self, out: &mut Vec<u8>) {
-        match self.client.last.row_count {
-            RowCount::NONE => put_multi(out, self.backend.session.multi_statements),
-            _ => put_command(out, Command::Ping, b""),
-        }
-        let purpose = Purpose::Restore(false);
-        let command = InFlight::own(Some(self.owner), purpose, ReplyShape::Status);
-        self.backend.expect(command);
-        self.client.last.own(Reads::ROW_COUNT);
     }
 
     /// The client has logged in with a schema in its own character set: the report of it is in

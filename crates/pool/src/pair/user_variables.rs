@@ -35,7 +35,6 @@ use crate::observe::figures::counts::Counts;
 use crate::pair::unset::Use;
 use crate::pair::{Broken, Context, Pair};
 use reactor::Time;
-use session::known_code::Known;
 use session::prepared::Definition;
 use session::read_back::{Answer, Properties};
 use session::state::{UserVariables, is_tricky};
@@ -103,20 +102,6 @@ impl<S> Client<S> {
             return false;
         }
         true
-    }
-
-    /// Its command runs code of which this is known: it may set these user variables.
-    pub(crate) fn touch_by_code(&mut self, known: &Known) {
-        if known.sets.is_empty() {
-            return;
-        }
-        let touching = self.touching.get_or_insert_default();
-        touching.fresh = true;
-        for name in &known.sets {
-            if !touching.names.contains(name) {
-                touching.names.push(name.clone());
-            }
-        }
     }
 
     /// Its command is this text, which may set user variables or what is not reported: notes what,

@@ -35,7 +35,6 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::slow_readers::SlowReaders;
 use crate::scheduler::line::Line;
 use crate::scheduler::running::Running;
-use crate::server::watched::code_catalogue::Seen;
 use reactor::{Slots, Time};
 use session::begun::Begun;
 use session::shapes::Shapes;
@@ -49,7 +48,6 @@ pub(crate) struct Matching<'a, S> {
     pub(crate) running: &'a Running,
     pub(crate) slow_readers: &'a SlowReaders,
     pub(crate) shapes: &'a Shapes,
-    pub(crate) code: &'a Seen,
     /// Global defaults that sessions begin with now.
     pub(crate) begun: &'a Begun,
     pub(crate) settings: &'a Settings,

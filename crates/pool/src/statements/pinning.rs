@@ -15,7 +15,6 @@ use crate::group::shared::Shared;
 use crate::statements::stored_code::{CodeSeen, SchemaText};
 use session::holds::only_calls;
 use session::holds::void::{Void, void_of};
-use session::known_code::Known;
 use session::shapes::Ride;
 use session::statement::Code;
 use sql::classify::stored::definitions;
@@ -89,16 +88,16 @@ pub(crate) struct Planning<'a, S> {
 }
 
 impl<S> Planning<'_, S> {
-    /// Plans what a statement takes, gives back and sets; `known` is what is known of the code that
-    /// it calls.
+    /// Plans what a statement takes, gives back and sets; `known`: the code that it calls is known
+    /// to be clean.
     pub(crate) fn plan(
         &mut self,
         text: SchemaText<'_>,
-        known: Option<&Known>,
+        known: bool,
         statement: &mut session::statement::Statement,
     ) {
-        if let Some(known) = known {
-            known.mark(statement);
+        if known {
+            statement.runs_known_code();
         }
         let SchemaText {
             sql, mode, found, ..
@@ -107,7 +106,7 @@ impl<S> Planning<'_, S> {
             self.plan_definitions(text);
         }
         statement.judged = self.code.see();
-        if self.code.runs_triggers_or_views(text) {
+        if self.code.named(text).pins() {
             self.plan_triggers_and_views(sql, statement);
         }
         let releases = self.may_release(text) && ends_transaction(sql, mode, found);
@@ -116,9 +115,6 @@ impl<S> Planning<'_, S> {
         }
         if found.user_variables || found.untracked || found.sets_clock {
             self.client.touch(sql, mode, found);
-        }
-        if let Some(known) = known {
-            self.client.touch_by_code(known);
         }
     }
 
@@ -160,11 +156,8 @@ impl<S> Planning<'_, S> {
         if changes_own {
             statement.explain();
         }
-        let policy = self.policy;
-        if policy != StoredCode::Pin && only_calls(found) {
-            let calls = holdings.for_good.contains(PinCause::StoredCode);
-            statement.spoils |= calls && policy == StoredCode::Transaction;
-            if calls && policy == StoredCode::Trust {
+        if self.policy == StoredCode::Trust && only_calls(found) {
+            if holdings.for_good.contains(PinCause::StoredCode) {
                 statement.explain();
             }
             holdings.for_good.remove(PinCause::StoredCode);
@@ -213,10 +206,8 @@ impl<S> Planning<'_, S> {
         statement: &mut session::statement::Statement,
     ) {
         statement.ride = Ride::Never;
-        match self.policy {
-            StoredCode::Pin => self.client.pin_by(PinReason::TriggersAndViews, sql),
-            StoredCode::Transaction => statement.spoils = true,
-            StoredCode::Trust => {}
+        if self.policy == StoredCode::Pin {
+            self.client.pin_by(PinReason::TriggersAndViews, sql);
         }
     }
 
@@ -253,7 +244,7 @@ impl<S> Planning<'_, S> {
         // The text that EXECUTE IMMEDIATE runs is not at hand any more.
         let within = found.causes.contains(PinCause::TextPrepare);
         let schema = Some(session.schema.as_deref().unwrap_or_default());
-        let known = matches!(client.statement.code, Code::Known | Code::Reported);
+        let known = client.statement.code == Code::Known;
         let text = SchemaText {
             sql: &sql,
             mode,
@@ -261,8 +252,8 @@ impl<S> Planning<'_, S> {
             schema,
             names_none_of: None,
         };
-        let unknown = known && self.code.known(text, &session).is_none();
-        if within || unknown || self.code.runs_triggers_or_views(text) {
+        let unknown = known && !self.code.knows(text, &session);
+        if within || unknown || self.code.named(text).pins() {
             let mut statement = client.statement;
             self.plan_triggers_and_views(&sql, &mut statement);
             self.client.statement = statement;

@@ -9,30 +9,28 @@
 //!
 //! The problem: a CALL, or a function that is not the server's own, may leave anything in its
 //! session, so its client would keep its backend for good; an application that lives by stored
-//! procedures would share none. The mechanism: the text names the routines, and the catalogue has
-//! judged each of them with all that it calls, fires and reads. Where every routine that a text may
-//! mean leaves nothing but what is followed anyway, the statement is as any other: what the
-//! trackers report becomes the session's, the user variables that the code may set are read back
-//! as those that a text sets, LAST_INSERT_ID() and FOUND_ROWS() as after any statement that may
+//! procedures would share none. The mechanism: the text names the routines, and the catalogue has a
+//! verdict on each of them with all that it calls, fires and reads. Where every routine that a text
+//! may mean is clean, the statement is as any other: what the trackers report becomes the
+//! session's, LAST_INSERT_ID() and FOUND_ROWS() are read back as after any statement that may
 //! change them.
 //!
-//! Not known, and so as ever: a routine that the catalogue does not have, or whose text it was not
+//! Not known, and so pinned: a routine that the catalogue does not have, or whose text it was not
 //! shown; names that are not ASCII; what stands in Oracle's mode, where `a.b` may be a routine of a
-//! package; a name that is a loaded function's too; code that reads what the statement before its
-//! call left, since that may be on another backend; on MySQL a procedure that may count no rows,
-//! whose OK then tells the count of before.
+//! package; a name that is a loaded function's too; an anonymous block; a text that asks beside its
+//! call what the statement before left. Code that may read that itself pins, and the text is
+//! refused where that statement has run elsewhere.
 //!
 //! Invariant: a text is judged by names that are no older than the judgement; who keeps one asks
 //! whether it still holds ([`Seen::short`]).
 
 use crate::server::watched::code_catalogue::{CodeCatalogue, Seen, object_of};
 use session::beforehand::hides_reads;
-use session::known_code::Known;
 use session::state::Session;
-use session::statement::Statement;
-use sql::classify::stored::{Definitions, asked_by, run_by};
+use session::text::mentions;
+use sql::classify::stored::{Definitions, Finding, asked_in, calls_in};
 use sql::classify::{self, PinCause, Reads, Verb};
-use sql::lex::{Kind, LexMode, Lexer};
+use sql::lex::LexMode;
 use std::sync::atomic::Ordering;
 
 /// A text, and what it is known to do.
@@ -45,41 +43,6 @@ pub(crate) struct SchemaText<'t> {
     pub(crate) schema: Option<&'t [u8]>,
     /// Version of the catalogue that was searched for the names in it, if it has none of them.
     pub(crate) names_none_of: Option<u64>,
-}
-
-/// Question of stored code about the statement before, which can be answered where the code is to
-/// run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inside {
-    /// Nothing that its client's backend does not know.
-    Known,
-    /// ROW_COUNT(), which a command in front tells.
-    Told,
-    /// Something that only another backend knew.
-    Gone,
-}
-
-impl Inside {
-    /// Notes with the statement what is to be told in front of it.
-    pub(crate) fn mark(self, statement: &mut Statement) {
-        if self == Inside::Told {
-            statement.looks_back = statement.looks_back.union(Reads::ROW_COUNT);
-        }
-    }
-}
-
-/// Questions of a text about the statement before, as far as its words alone tell.
-#[derive(Debug)]
-pub(crate) struct Asking<'t> {
-    text: SchemaText<'t>,
-    /// It calls stored code.
-    calls: bool,
-    /// Questions of triggers and views.
-    named: Reads,
-    /// Questions of its own though not all of it is read.
-    shown: Reads,
-    /// Its first statement, if it is several.
-    first: Option<(&'t [u8], classify::Statement)>,
 }
 
 /// A group's knowledge of stored code, and the sources of more.
@@ -102,16 +65,17 @@ impl CodeSeen<'_> {
     /// True if any trigger or view is known to ask about the statement before.
     pub(crate) fn any_asks(&mut self) -> bool {
         self.see();
-        self.seen.names.any_asks(false)
+        self.seen.names.any_asks()
     }
 
-    /// True if a text may run code in triggers and views.
-    pub(crate) fn runs_triggers_or_views(&mut self, text: SchemaText<'_>) -> bool {
+    /// Finding about the code in the triggers and views that a text names.
+    pub(crate) fn named(&mut self, text: SchemaText<'_>) -> Finding {
         self.see();
         let names = &self.seen.names;
-        !names.is_empty()
-            && !self.names_none(text)
-            && names.reached_by((text.sql, text.mode), text.schema, reads(text.found))
+        if names.is_empty() || text.names_none_of == Some(self.seen.version) {
+            return Finding::default();
+        }
+        names.named_in((text.sql, text.mode), text.schema, reads(text.found))
     }
 
     /// Notes what a text defines, if that is code; from here on it counts. Gives its number,
@@ -130,140 +94,69 @@ impl CodeSeen<'_> {
         Some(self.catalogue.defines(objects))
     }
 
-    /// Knowledge of the stored code that a text calls, if it calls any and all is known.
-    pub(crate) fn known(&mut self, text: SchemaText<'_>, session: &Session) -> Option<Known> {
-        let SchemaText {
-            sql,
-            mode,
-            found,
-            schema,
-            ..
-        } = text;
-        if !found.causes.contains(PinCause::StoredCode) || !self.catalogue.on {
-            return None;
-        }
+    /// Finding about the routines that a text calls, and whether all are known.
+    fn called(&mut self, text: SchemaText<'_>) -> (Finding, bool) {
         self.see();
+        match calls_in(text.sql, text.mode).filter(|_| self.catalogue.on) {
+            Some(calls) => (self.seen.names).called_by(&calls, text.schema, text.mode.server),
+            None => (Finding::default(), false),
+        }
+    }
+
+    /// True if a text calls stored code, and all that it calls is known to be clean.
+    pub(crate) fn knows(&mut self, text: SchemaText<'_>, session: &Session) -> bool {
+        let found = text.found;
+        if !found.causes.contains(PinCause::StoredCode) {
+            return false;
+        }
+        // What is reported of variables behind SET STATEMENT may be its own, or the code's.
+        let unsure = found.passing || is_block(found);
+        // What changes how the rest of the text is read.
+        let rereads = found.multi && (found.sets_charset || mentions(text.sql, b"sql_mode"));
         let sql_mode = session.value(b"sql_mode");
         let sql_mode = sql_mode.unwrap_or(self.sql_mode.as_bytes());
-        if sql_mode
-            .split(|&byte| byte == b',')
-            .any(|mode| mode == b"ORACLE")
-        {
-            return None;
-        }
+        let oracle = (sql_mode.split(|&byte| byte == b',')).any(|mode| mode == b"ORACLE");
         // A function may count before its own statement has asked, or behind.
         let counts = Reads::ROW_COUNT
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)
             .union(Reads::LAST_GTID);
-        if found.own_reads.intersects(counts) {
-            return None;
+        if unsure || rereads || oracle || found.own_reads.intersects(counts) {
+            return false;
         }
-        let run = run_by(sql, mode, found)?;
-        let (leaves, sets) = self.seen.names.known(&run, schema, mode.server)?;
-        Some(Known {
-            leaves,
-            sets: sets.into_iter().collect(),
-        })
+        let (found, known) = self.called(text);
+        known && !found.pins()
     }
 
-    /// Questions of a text inside of code, or where it is not read to its end. `None`: none.
-    pub(crate) fn asking<'t>(&mut self, text: SchemaText<'t>) -> Option<Asking<'t>> {
-        let found = text.found;
+    /// Results of the statement before that a text, or code that it runs, may ask of its backend.
+    pub(crate) fn asked(&mut self, text: SchemaText<'_>) -> Reads {
+        let SchemaText {
+            sql, mode, found, ..
+        } = text;
         let calls = found.causes.contains(PinCause::StoredCode);
-        let named = self.asked_by_named(text);
-        let hides = hides_reads(found);
-        if !calls && !hides && named.is_empty() {
-            return None;
+        let runs_none = matches!(found.verb, Verb::Ddl | Verb::Show | Verb::Explain);
+        let mut asked = Reads::NONE;
+        if found.multi || !runs_none {
+            asked = self.named(text).asks;
         }
-        let first = first_of_several((text.sql, text.mode), found);
-        // What stands behind the first of several may be no statement at all; the first runs.
-        let shown = match &first {
-            Some((_, first)) if hides && !hides_reads(first) => first.own_reads,
-            _ => Reads::NONE,
-        };
-        // What cannot be cut into statements may ask for anything, and is the server's to refuse.
-        // What stands behind a SET that changes how it is read asks in the same words in each mode.
-        let read = found.multi && hides && found.own_reads != Reads::ALL;
-        let shown = match read {
-            true => shown.union(found.own_reads),
-            false => shown,
-        };
-        if !calls && shown.is_empty() && named.is_empty() {
-            return None;
+        if calls {
+            asked = asked.union(self.called(text).0.asks);
         }
-        Some(Asking {
-            text,
-            calls,
-            named,
-            shown,
-            first,
+        let unread = found.causes.contains(PinCause::Unknown);
+        asked.union(match hides_reads(found) {
+            false => Reads::NONE,
+            // It is the server's to refuse.
+            true if unread && !found.multi => Reads::NONE,
+            true if found.passing || is_block(found) => asked_in(sql, mode),
+            true => found.own_reads,
         })
     }
+}
 
-    /// All that it asks for, with what is known of the code that it runs.
-    pub(crate) fn asked(&mut self, asking: Asking<'_>) -> Reads {
-        let Asking {
-            text,
-            calls,
-            named,
-            shown,
-            first,
-        } = asking;
-        let found = text.found;
-        let mut asked = match found.causes.contains(PinCause::Unknown) {
-            _ if !calls => Reads::NONE,
-            true => Reads::NONE,
-            false => found.own_reads,
-        };
-        asked = asked.union(shown);
-        let left = first
-            .as_ref()
-            .map_or(Reads::NONE, |first| left_by(&first.1));
-        // What the first of several statements leaves comes too late for what it reaches itself.
-        let at_once = first.as_ref().map_or(Reads::NONE, |(sql, found)| {
-            self.asked_by_named(SchemaText { sql, found, ..text })
-        });
-        asked = asked.union(at_once).union(named.without(left));
-        // A text that changes how its rest is read is read as far as its first statement.
-        let runs = || {
-            asked_by(text.sql, text.mode, found).or_else(|| {
-                let (sql, first) = first.as_ref()?;
-                asked_by(sql, text.mode, first)
-            })
-        };
-        if calls
-            && self.catalogue.on
-            && let Some(run) = runs()
-        {
-            self.see();
-            let inside = self.seen.names.asked_by(&run, text.schema);
-            // What the first of several statements leaves is its text's own.
-            asked = asked.union(inside.without(left));
-        }
-        asked
-    }
-
-    /// True if it is known that a text has none of the latest names in it.
-    fn names_none(&self, text: SchemaText<'_>) -> bool {
-        text.names_none_of == Some(self.seen.version)
-    }
-
-    /// Results of the statement before that the triggers which a text may fire, and the views that
-    /// it may read, read.
-    fn asked_by_named(&mut self, text: SchemaText<'_>) -> Reads {
-        let found = text.found;
-        let runs_none = matches!(found.verb, Verb::Ddl | Verb::Show | Verb::Explain);
-        if runs_none && !found.multi {
-            return Reads::NONE;
-        }
-        self.see();
-        let (names, reads) = (&self.seen.names, reads(found));
-        match names.any_asks(reads) && !self.names_none(text) {
-            true => names.asked_by_named((text.sql, text.mode), text.schema, reads),
-            false => Reads::NONE,
-        }
-    }
+/// True if a text has blocks in it, or what is not understood.
+fn is_block(found: &classify::Statement) -> bool {
+    let unread = found.causes.contains(PinCause::Unknown);
+    unread || matches!(found.verb, Verb::Other | Verb::Begin)
 }
 
 /// Statements that write to no table: no trigger fires.
@@ -290,28 +183,6 @@ fn reads(found: &classify::Statement) -> bool {
             | Use
     );
     verb && !found.multi
-}
-
-/// The first statement of a text of several.
-fn first_of_several<'a>(
-    (sql, mode): (&'a [u8], LexMode),
-    found: &classify::Statement,
-) -> Option<(&'a [u8], classify::Statement)> {
-    if !found.multi {
-        return None;
-    }
-    let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
-    let first = &sql[..semicolon?.start];
-    Some((first, classify::classify(first, mode)))
-}
-
-/// Results that the first statement of a text of several replaces.
-fn left_by(first: &classify::Statement) -> Reads {
-    match first.verb {
-        Verb::Other | Verb::Begin => Reads::NONE,
-        _ if first.causes.contains(PinCause::StoredCode) => Reads::NONE,
-        _ => first.replaces,
-    }
 }
 
 #[cfg(test)]

@@ -13,9 +13,8 @@ use std::time::Duration;
 use wire::packet::{Reader, put_lenenc_bytes};
 
 /// Reasons that no text of the client's gives, by their number behind those that one does.
-const OTHERS: [PinReason; 5] = [
+const OTHERS: [PinReason; 4] = [
     PinReason::UnexplainedChange,
-    PinReason::FailedCode,
     PinReason::TriggersAndViews,
     PinReason::PreparedSchema,
     PinReason::WideCharset,

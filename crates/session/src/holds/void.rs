@@ -9,7 +9,7 @@
 use super::only_calls;
 use crate::reply_summary::ReplySummary;
 use crate::text::mentions;
-use sql::classify::stored::run_by;
+use sql::classify::stored::calls_in;
 use sql::classify::{PinCause, PinCauses, Statement, Verb};
 use sql::lex::LexMode;
 
@@ -117,8 +117,8 @@ fn names_no_schema(text: (&[u8], LexMode), found: &Statement) -> bool {
     if found.causes != PinCauses::of(PinCause::StoredCode) || !only_calls(found) {
         return false;
     }
-    let run = run_by(text.0, text.1, found);
-    run.is_some_and(|run| run.calls.iter().all(|call| call.path.schema.is_none()))
+    let calls = calls_in(text.0, text.1);
+    calls.is_some_and(|calls| calls.iter().all(|call| call.path.schema.is_none()))
 }
 
 /// The one routine that a text calls, with its schema, in lower case, as errors name it.
@@ -132,8 +132,8 @@ fn only_routine(
     if unread || !found.causes.contains(PinCause::StoredCode) || !only_calls(found) {
         return None;
     }
-    let run = run_by(text.0, text.1, found)?;
-    let mut calls = run.calls.iter();
+    let calls = calls_in(text.0, text.1)?;
+    let mut calls = calls.iter();
     let call = calls.next().filter(|call| !call.perhaps)?;
     let schema = match &call.path.schema {
         Some(schema) => schema,

@@ -5,7 +5,7 @@
 //! along, what it knows and what is to be read back there stand beside
 //! ([`LastStatement::put_beside`]).
 
-use super::{LastStatement, Owed, ReadBack, Trace, charged};
+use super::{LastStatement, Owed, ReadBack, charged};
 use crate::conditions::{Items, Others};
 use crate::diagnostics::{Diagnostics, Told};
 use crate::found::FoundRows;
@@ -39,16 +39,14 @@ impl LastStatement {
             failed,
             explanation,
             changed: _,
-            trace,
         } = self.owed;
-        !failed && explanation == Explanation::None && !trace.is_asked() && !self.asked_elsewhere
+        !failed && explanation == Explanation::None && !self.asked_elsewhere
     }
 
     /// Appends what its backend has of it, where that goes along: beside [`Self::put_record`].
     pub fn put_beside(&self, out: &mut Vec<u8>) {
         put_bool(out, self.owed.warnings);
         put_lenenc(out, u64::from(self.owed.changed.bits()));
-        put_bool(out, self.owed.trace == Trace::Known);
         put_one_of(out, READ_BACKS, &self.read_back);
         out.push(self.native.bits());
         let Told {
@@ -72,9 +70,6 @@ impl LastStatement {
     pub fn read_beside(&mut self, reader: &mut Reader<'_>) -> Read<()> {
         self.owed.warnings = read_bool(reader, "whether warnings are to be read")?;
         self.owed.changed = Properties::from_bits(read_number(reader, "what may have changed")?);
-        if read_bool(reader, "whether a trace is known")? {
-            self.owed.trace = Trace::Known;
-        }
         self.read_back = read_one_of(reader, READ_BACKS, "whose conditions are read back")?;
         self.native = Reads::from_bits(reader.u8("what its backend knows")?);
         self.told = Told {
@@ -297,7 +292,6 @@ mod tests {
         };
         last.owed.warnings = true;
         last.owed.changed = Properties::INSERT_ID.union(Properties::ROLE);
-        last.owed.trace = Trace::Known;
         last
     }
 
@@ -331,20 +325,19 @@ mod tests {
     fn whose_conditions_nobody_knows_is_an_error() {
         let mut out = Vec::new();
         beside().put_beside(&mut out);
-        // Warnings, what changed, the trace, and then whose conditions.
-        out[3] = u8::try_from(READ_BACKS.len()).unwrap();
+        // Warnings, what changed, and then whose conditions.
+        out[2] = u8::try_from(READ_BACKS.len()).unwrap();
         assert!(read_beside(&out).is_err());
-        out[3] = 0;
+        out[2] = 0;
         assert_eq!(read_beside(&out).unwrap().read_back, ReadBack::Wanted);
     }
 
     #[test]
     fn it_goes_with_its_backend_unless_more_is_owed_than_can_be_said() {
         assert!(beside().goes_with_backend() && LastStatement::default().goes_with_backend());
-        let changes: [fn(&mut LastStatement); 4] = [
+        let changes: [fn(&mut LastStatement); 3] = [
             |last| last.owed.failed = true,
             |last| last.owed.explanation = Explanation::Passing,
-            |last| last.owed.trace = Trace::Asked(2),
             |last| last.ask_elsewhere(Reads::NONE),
         ];
         for (at, change) in changes.iter().enumerate() {

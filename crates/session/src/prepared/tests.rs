@@ -62,13 +62,13 @@ fn equal_texts_in_one_session_are_one_definition_and_unused_ones_go() {
 #[test]
 fn whether_a_text_names_code_is_found_out_once_for_each_version() {
     let names = |table: &str| {
-        let judged = expression(b"SELECT row_count()", LexMode::default());
+        let scanned = expression(b"SELECT row_count()", LexMode::default());
         resolve(&[&Object {
             kind: Defined::View,
             schema: fold(b"shop"),
             name: fold(table.as_bytes()),
             title: String::new(),
-            judged,
+            scanned,
         }])
     };
     let (orders, items) = (names("orders"), names("items"));

@@ -1,19 +1,19 @@
-//! Effects of stored code on its session beyond those that the server reports: the texts of
-//! triggers, routines, views and columns' expressions, as `information_schema` shows them.
+//! Words of stored code that pin: the texts of triggers, routines, views and columns' expressions,
+//! as `information_schema` shows them.
 //!
 //! No statement's text shows that a trigger or a view runs such code, so the pooler reads the code
-//! itself and asks here what it may leave: a named lock, the last value of a sequence, a user
-//! variable set by INTO or `:=`, a session variable. The mechanism: one look at every token (calls,
-//! `@x :=`, INTO, CALL), and one at every statement of a body, whose first word must be known.
-//! Which routine a call means is the caller's to find out ([`Call`]), as is what the triggers of a
-//! table do that the code writes to ([`Judged::names`]).
+//! itself and looks for what may leave something in the session, or may read what the statement
+//! before left. The mechanism: one look at every token (locks, sequences, `@x :=`, INTO, calls),
+//! and one at the first word of every statement of a body, which must be known. Which routine a
+//! call means is the caller's to find out ([`Call`]), as is what the tables and views do that the
+//! code names ([`Scanned::names`]).
 //!
-//! The rule is one-sided, as in [`crate::classify`]: what is not understood may do anything.
-//! Sources: tests/pages/trackers.md on what is reported; the servers' manuals on what stored
-//! functions and triggers may contain.
+//! The rule is one-sided, as in [`crate::classify`]: what is not understood pins. Nothing is
+//! interpreted: code that sets a variable of the session on one way in a hundred counts as code
+//! that does.
 
+mod asks;
 mod definition;
-mod flow;
 mod run;
 mod statements;
 #[cfg(test)]
@@ -21,9 +21,9 @@ mod tests;
 
 use super::Reads;
 use super::names::{self, Effect as Builtin};
-use crate::lex::{Kind, LexMode, Lexer, Server, Token};
+use crate::lex::{Kind, LexMode, Lexer, Token};
 pub use definition::{Defined, Definition, Definitions, Schema, SchemaChange, definitions};
-pub use run::{asked_by, run_by};
+pub use run::{asked_in, calls_in};
 use std::collections::BTreeSet;
 
 /// A name in the form in which names are compared: without quotes, in lower case. All names beyond
@@ -33,34 +33,47 @@ pub type Folded = Box<[u8]>;
 /// Name that stands for every name that is not ASCII.
 pub const BEYOND_ASCII: &[u8] = b"\xff";
 
-/// Side effects of code; the later the worse.
+/// Verdict on code; the later the worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Leaves {
-    /// Nothing.
+pub enum Verdict {
+    /// It leaves nothing in the session that the server does not report.
     #[default]
-    Nothing,
-    /// Changed rows: nothing of the session's, but a SELECT that runs it is no plain one.
-    Rows,
-    /// Side effects that a question behind its statement tells: the user variables in
-    /// [`Judged::sets`], LAST_INSERT_ID(), FOUND_ROWS().
-    ReadBack,
-    /// Session variables, which MariaDB reports unless the code fails.
-    Reported,
-    /// Something in the session that the server does not report.
-    Session,
+    Clean,
+    /// It changes rows, and leaves nothing else: a SELECT that runs it is no plain one.
+    Writes,
+    /// It may leave something in the session, or ask about the statement before its own.
+    Pins,
 }
 
-impl Leaves {
-    /// True if who does not know that the code ran does not learn what it left.
+/// Verdict on code, with its questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    /// Verdict.
+    pub verdict: Verdict,
+    /// Results of the statement before its own that it may ask for.
+    pub asks: Reads,
+}
+
+impl Finding {
+    /// Code that may leave something.
+    pub const PINS: Self = Self {
+        verdict: Verdict::Pins,
+        asks: Reads::NONE,
+    };
+
+    /// The worse of the two verdicts, and the questions of both.
     #[must_use]
-    pub fn is_unseen(self) -> bool {
-        self >= Self::ReadBack
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            verdict: self.verdict.max(other.verdict),
+            asks: self.asks.union(other.asks),
+        }
     }
 
-    /// True if all of it is known to whoever knows that the code ran.
+    /// True if whoever runs the code keeps its backend.
     #[must_use]
-    pub fn is_followed(self) -> bool {
-        self <= Self::Reported
+    pub fn pins(self) -> bool {
+        self.verdict == Verdict::Pins
     }
 }
 
@@ -84,62 +97,74 @@ pub struct Call {
     pub perhaps: bool,
 }
 
-/// Facts of a text of stored code.
+/// Result of a scan over a text of stored code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
-    /// Side effects of its own, without those of what it calls.
-    pub leaves: Leaves,
+pub struct Scanned {
+    /// Verdict on its own words, without what it calls and names.
+    pub verdict: Verdict,
+    /// Results of the statement before its own that it may ask for.
+    pub asks: Reads,
     /// The words that show it.
     pub why: String,
     /// Routines that it calls.
     pub calls: BTreeSet<Call>,
     /// Every name in it.
     pub names: BTreeSet<Folded>,
-    /// User variables that it may set, in lower case, each plain ASCII.
-    pub sets: BTreeSet<Folded>,
-    /// Dependencies on the statement before its own.
-    pub asks: Reads,
+    /// It sets LAST_INSERT_ID(). Functions and triggers give that back at their end, the
+    /// expression of a view or a column does not.
+    pub sets_insert_id: bool,
     /// It may count no rows itself, so that on MySQL the OK of its CALL tells those of before.
     pub uncounted: bool,
 }
 
-impl Judged {
+impl Scanned {
     /// Code that nobody may read.
     #[must_use]
-    pub fn unreadable() -> Judged {
-        let mut judged = Judged::default();
-        judged.harm("its text is not shown".into());
-        judged
+    pub fn unreadable() -> Scanned {
+        let mut scanned = Scanned::default();
+        scanned.pin("its text is not shown".into());
+        scanned
     }
 
-    /// It may leave anything, and why.
-    pub fn harm(&mut self, why: String) {
-        self.leave(Leaves::Session, why);
+    /// It may leave something, and why.
+    pub fn pin(&mut self, why: String) {
+        self.note(Verdict::Pins, why);
     }
 
-    fn leave(&mut self, leaves: Leaves, why: String) {
-        if self.leaves < leaves {
-            self.leaves = leaves;
+    /// It asks for these, if they are any.
+    fn ask(&mut self, asks: Reads) {
+        self.asks = self.asks.union(asks);
+        if !asks.is_empty() {
+            self.pin("asks about the statement before".into());
+        }
+    }
+
+    fn note(&mut self, verdict: Verdict, why: String) {
+        if self.verdict < verdict {
+            self.verdict = verdict;
             self.why = why;
         }
     }
 }
 
-/// Judges the body of a trigger or of a routine; `locals` are its parameters.
+/// Scans the body of a trigger or of a routine; `locals` are its parameters.
 #[must_use]
-pub fn body(text: &[u8], mode: LexMode, locals: &BTreeSet<Folded>) -> Judged {
+pub fn body(text: &[u8], mode: LexMode, locals: &BTreeSet<Folded>) -> Scanned {
     let code = Code::new(text, mode);
-    let mut out = code.tokens_of(0);
-    code.statements(0, locals, &mut out);
+    let mut out = code.scan();
+    code.statements(locals, &mut out);
     out
 }
 
-/// Judges a view's query, or the expression of a column.
+/// Scans a view's query, or the expression of a column.
 #[must_use]
-pub fn expression(text: &[u8], mode: LexMode) -> Judged {
+pub fn expression(text: &[u8], mode: LexMode) -> Scanned {
     let code = Code::new(text, mode);
-    let mut out = code.tokens_of(0);
-    out.asks = code.reads_between(0, code.tokens.len());
+    let mut out = code.scan();
+    if out.sets_insert_id {
+        out.pin("LAST_INSERT_ID(...)".into());
+    }
+    out.ask(code.questions(0, code.tokens.len()));
     out
 }
 
@@ -259,25 +284,26 @@ impl<'a> Code<'a> {
             return Some((path, at + 1));
         }
         // Of three parts the last is the routine of a package, which nobody knows.
-        let path = Path {
-            schema: Some(first),
-            name: fold(self.text(at + 2)),
-        };
         let more = self.is_punct(at + 3, b'.');
-        Some((path, at + if more { 5 } else { 3 }))
+        let name = match more {
+            true => BEYOND_ASCII.into(),
+            false => fold(self.text(at + 2)),
+        };
+        let schema = Some(first);
+        Some((Path { schema, name }, at + if more { 5 } else { 3 }))
     }
 
-    /// Facts that every token from here on tells, wherever it stands.
-    fn tokens_of(&self, from: usize) -> Judged {
-        let mut out = Judged::default();
+    /// Facts that every token tells, wherever it stands.
+    fn scan(&self) -> Scanned {
+        let mut out = Scanned::default();
         if self.doubtful {
-            out.harm("servers read it in different ways".into());
+            out.pin("servers read it in different ways".into());
         }
-        for at in from..self.tokens.len() {
+        for at in 0..self.tokens.len() {
             match self.tokens[at].kind {
                 Kind::Word | Kind::Name => self.name(at, &mut out),
                 Kind::UserVariable if self.kind(at + 1) == Some(Kind::Assign) => {
-                    self.sets(at, format!("{} :=", self.shown(at)), &mut out);
+                    out.pin(format!("{} :=", self.shown(at)));
                 }
                 _ => {}
             }
@@ -285,25 +311,30 @@ impl<'a> Code<'a> {
         out
     }
 
-    fn name(&self, at: usize, out: &mut Judged) {
+    fn name(&self, at: usize, out: &mut Scanned) {
         out.names.insert(fold(self.text(at)));
         let before = at.checked_sub(1);
         let behind = |byte| before.is_some_and(|before| self.is_punct(before, byte));
-        if self.is(at, &[b"SQL_CALC_FOUND_ROWS"]) {
-            out.leave(Leaves::ReadBack, "SQL_CALC_FOUND_ROWS".into());
-        } else if self.is(at, &[b"NEXT", b"PREVIOUS"])
+        if self.is(at, &[b"NEXT", b"PREVIOUS"])
             && self.is(at + 1, &[b"VALUE"])
             && self.is(at + 2, &[b"FOR"])
         {
-            out.harm(format!("{} VALUE FOR", self.shown(at)));
+            out.pin(format!("{} VALUE FOR", self.shown(at)));
         } else if behind(b'.') && matches!(&*fold(self.text(at)), b"nextval" | b"currval") {
-            out.harm(self.shown(at));
+            out.pin(self.shown(at));
         } else if self.is(at, &[b"INTO"]) {
             self.receivers(at + 1, out);
         } else if self.is(at, &[b"CALL"]) {
-            self.call_statement(at + 1, out);
+            if let Some((path, _)) = self.path(at + 1) {
+                out.calls.insert(Call {
+                    procedure: true,
+                    path,
+                    perhaps: false,
+                });
+            }
+            self.variables_of(at, out);
         } else if self.is(at, &[b"DIAGNOSTICS"]) {
-            self.variables_of(at, "GET DIAGNOSTICS", out);
+            self.variables_of(at, out);
         }
         if self.is_punct(at + 1, b'(') {
             self.call(at, out);
@@ -311,10 +342,10 @@ impl<'a> Code<'a> {
     }
 
     /// Receivers of a query's row.
-    fn receivers(&self, mut at: usize, out: &mut Judged) {
+    fn receivers(&self, mut at: usize, out: &mut Scanned) {
         loop {
             if self.kind(at) == Some(Kind::UserVariable) {
-                self.sets(at, format!("INTO {}", self.shown(at)), out);
+                out.pin(format!("INTO {}", self.shown(at)));
             }
             let end = self.path(at).map_or(at + 1, |(_, end)| end);
             if !self.is_punct(end, b',') {
@@ -324,57 +355,16 @@ impl<'a> Code<'a> {
         }
     }
 
-    fn call_statement(&self, at: usize, out: &mut Judged) {
-        let Some((path, end)) = self.path(at) else {
-            return;
-        };
-        if end > at + 3 {
-            out.harm(format!("calls {} of a package", self.shown(end - 1)));
-        }
-        out.calls.insert(Call {
-            procedure: true,
-            path,
-            perhaps: false,
-        });
-        self.variables_of(at, "CALL", out);
-    }
-
-    /// Notes that a user variable is set; `false` if its name is not plain enough to be asked for.
-    fn names_set(&self, at: usize, out: &mut Judged) -> bool {
-        let name = self.text(at).strip_prefix(b"@").unwrap_or_default();
-        let name = match name {
-            [open @ (b'`' | b'"' | b'\''), inner @ .., close] if open == close => inner,
-            _ => name,
-        };
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$.".contains(byte);
-        let good = !name.is_empty() && name.iter().all(plain);
-        if good {
-            out.sets.insert(name.to_ascii_lowercase().into());
-        }
-        good
-    }
-
-    /// A user variable is set in a way that no server reports.
-    fn sets(&self, at: usize, why: String, out: &mut Judged) {
-        let leaves = match self.names_set(at, out) {
-            true => Leaves::ReadBack,
-            false => Leaves::Session,
-        };
-        out.leave(leaves, why);
-    }
-
     /// A statement that may set any user variable that it names.
-    fn variables_of(&self, mut at: usize, what: &str, out: &mut Judged) {
-        while self.kind(at).is_some_and(|kind| kind != Kind::Semicolon) {
-            if self.kind(at) == Some(Kind::UserVariable) {
-                self.sets(at, format!("{what} {}", self.shown(at)), out);
-            }
-            at += 1;
+    fn variables_of(&self, verb: usize, out: &mut Scanned) {
+        let rest = (verb..).take_while(|&at| self.kind(at).is_some_and(|k| k != Kind::Semicolon));
+        for at in rest.filter(|&at| self.kind(at) == Some(Kind::UserVariable)) {
+            out.pin(format!("{} {}", self.shown(verb), self.shown(at)));
         }
     }
 
     /// A name before a parenthesis; the rules of place are those of `classify`.
-    fn call(&self, at: usize, out: &mut Judged) {
+    fn call(&self, at: usize, out: &mut Scanned) {
         let before = |back: usize| at.checked_sub(back);
         let qualified = self.is_qualified(at);
         let mut perhaps = false;
@@ -408,9 +398,7 @@ impl<'a> Code<'a> {
         let schema = (first < at).then(|| fold(self.text(first)));
         // Three parts name the routine of a package.
         let package = first >= 2 && first < at && self.is_punct(first - 1, b'.');
-        if package {
-            out.harm(format!("calls {} of a package", self.shown(at)));
-        }
+        let name = if package { BEYOND_ASCII.into() } else { name };
         out.calls.insert(Call {
             procedure: false,
             path: Path { schema, name },
@@ -432,15 +420,13 @@ impl<'a> Code<'a> {
     }
 
     /// A function of the server's; gives whether it may be a stored one as well.
-    fn built_in(&self, at: usize, builtin: Builtin, out: &mut Judged) -> bool {
+    fn built_in(&self, at: usize, builtin: Builtin, out: &mut Scanned) -> bool {
         let empty = self.is_punct(at + 2, b')');
         match builtin {
             Builtin::UserLock | Builtin::Sequence => {
-                out.harm(format!("{}()", self.shown(at)));
+                out.pin(format!("{}()", self.shown(at)));
             }
-            Builtin::LastInsertId if !empty => {
-                out.leave(Leaves::ReadBack, "LAST_INSERT_ID(...)".into());
-            }
+            Builtin::LastInsertId => out.sets_insert_id |= !empty,
             Builtin::Geometry | Builtin::Point | Builtin::JsonTable => return true,
             _ => {}
         }
@@ -474,10 +460,6 @@ impl<'a> Code<'a> {
             }
         }
         false
-    }
-
-    fn is_mysql(&self) -> bool {
-        matches!(self.mode.server, Server::MySql(version) if version >= 80_000)
     }
 }
 

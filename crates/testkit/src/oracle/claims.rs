@@ -50,15 +50,11 @@ const GIVEN: &str = "@n";
 const TOLD: &str = "session_track_transaction_info";
 /// Beginnings of texts that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
-/// Parts of texts that may pin without a claim: one that writes to a table with a trigger, one
-/// behind which a failure does not tell whether stored code was reached, since the conditions that
-/// would are not kept, and one that MySQL does not know.
-const MAY_PIN: [&str; 3] = ["counting_table", "max_error_count", "EXECUTE IMMEDIATE"];
+/// Parts of texts that may pin without a claim: one that writes to a table with a trigger, and one
+/// that MySQL does not know.
+const MAY_PIN: [&str; 2] = ["counting_table", "EXECUTE IMMEDIATE"];
 /// End of a text of several that stops in front of its last statement, which pins.
 const UNPARSED: &str = "; SELEC";
-/// Beginnings of calls of procedures that count no rows: MySQL says in their OK what the statement
-/// before has counted, so they pin there whatever else is known of them.
-const UNCOUNTED: [&str; 2] = ["CALL setting_procedure(", "CALL failing_procedure("];
 /// Values of `character_set_connection` in texts when its ASCII is no single byte.
 const WIDE: [&str; 3] = ["= ucs2", "= utf16", "= utf32"];
 /// Beginnings of texts that end a transaction, whatever it may do.
@@ -384,10 +380,6 @@ impl Claims {
                 self.alone = Some(who);
             }
             Claim::Includes => self.alone = None,
-        }
-        let uncounted = |text: &str| UNCOUNTED.iter().any(|start| text.starts_with(start));
-        if self.backends.of == Flavour::MySql {
-            self.held[who].pinned |= step.texts().iter().any(|text| uncounted(text));
         }
         self.held[who].here = !matches!(step.act, Act::Leave | Act::Vanish);
         if let Act::Kill(whom, kill) = step.act {
@@ -740,7 +732,6 @@ mod tests {
             "SELECT marking_function(3)",
             "CALL modal_procedure('PIPES_AS_CONCAT')",
             "INSERT INTO counting_table (x) VALUES (3)",
-            "SET @@max_error_count = 1",
             "SELECT 9; EXECUTE IMMEDIATE 'SELECT 1'",
             "BEGIN; INSERT INTO t (v) VALUES (3); SELEC",
         ];
@@ -778,19 +769,6 @@ mod tests {
             let left = legal(&steps, of_mariadb(2));
             assert_eq!(left.len(), if schema { 5 } else { 4 }, "{left:?}");
         }
-    }
-
-    #[test]
-    fn on_mysql_a_call_that_counts_nothing_pins() {
-        let steps = [
-            join(0),
-            join(1),
-            Step::sql(0, "CALL setting_procedure()"),
-            claims(1, Claim::Opens),
-        ];
-        assert_eq!(legal(&steps, of_mariadb(2)).len(), 4);
-        let of = Flavour::MySql;
-        assert_eq!(legal(&steps, Backends { count: 2, of }), steps[..3]);
     }
 
     #[test]

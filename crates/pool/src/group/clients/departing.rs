@@ -231,7 +231,7 @@ mod tests {
         backend.transaction.note_begin_sent();
         assert_eq!(group.goes(key), Going::Now, "its transaction goes along");
         let pinned = group.clients.get_mut(key).unwrap();
-        pinned.pins.add(PinReason::FailedCode, None, NOW.0);
+        pinned.pins.add(PinReason::PreparedSchema, None, NOW.0);
         assert_eq!(group.goes(key), Going::Now, "and so does what pins it");
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let mut group = group();
         let (key, backend_id) = bound(&mut group, false);
         let client = group.clients.get_mut(key).unwrap();
-        client.pins.add(PinReason::FailedCode, None, NOW.0);
+        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
         let backend = group.backends.get_mut(backend_id).unwrap();
         backend.reports = Reports::Due(Explanation::None);
         let asked = |group: &mut Group<Scripted>| {
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(group.goes(in_transaction), Going::Not(Stays::Holding));
         let (pinned, _) = bound(&mut group, true);
         let client = group.clients.get_mut(pinned).unwrap();
-        client.pins.add(PinReason::FailedCode, None, NOW.0);
+        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
         assert_eq!(group.goes(pinned), Going::Not(Stays::Pinned));
     }
 

@@ -15,11 +15,10 @@ use crate::server::watched::code_catalogue::Seen;
 use crate::statements::binary_prepare::{Chosen, CommandOutcome};
 use crate::statements::kill::meaning::command_of;
 use crate::statements::own_ok::OwnOk;
-use crate::statements::stored_code::{Inside, SchemaText};
+use crate::statements::stored_code::SchemaText;
 use reactor::Net;
 use session::beforehand::{class_with, hides_reads, in_bulk, statement_of};
 use session::found::Found;
-use session::known_code::Known;
 use session::prepared::{Definition, UnderWay};
 use session::shapes::{Ride, text_rides};
 use session::standing::standing_of_execution;
@@ -36,8 +35,6 @@ struct Execution {
     command: Command,
     id: u32,
     definition: Rc<Definition>,
-    /// Questions of code that it runs about the statement before.
-    inside: Inside,
 }
 
 impl<N: Net> Group<N> {
@@ -191,8 +188,8 @@ impl<N: Net> Group<N> {
         message: &[u8],
     ) -> Handled {
         let text = self.schema_text(key, &definition, &definition.class);
-        let known = text.and_then(|text| self.code().known(text, &definition.session));
-        let class = class_with(&definition.class, known.as_ref());
+        let known = text.is_some_and(|text| self.code().knows(text, &definition.session));
+        let class = class_with(&definition.class, known);
         let told = !hides_reads(&class);
         if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
             return self.waiters().wait_outside(key);
@@ -222,7 +219,6 @@ impl<N: Net> Group<N> {
                         command: Command::StmtExecute,
                         id,
                         definition: instead,
-                        inside: Inside::Known,
                     };
                     return self.execute(key, execution, known, message);
                 }
@@ -238,8 +234,7 @@ impl<N: Net> Group<N> {
             }
         }
         let text = self.schema_text(key, &definition, &class);
-        let inside = text.map_or(Inside::Known, |text| self.asks_inside(key, text));
-        if inside == Inside::Gone {
+        if text.is_some_and(|text| self.asks_for_lost(key, text)) {
             self.kept.drop_long_data(self.clients.get_mut(key), id);
             return self.previous_gone(key);
         }
@@ -247,7 +242,6 @@ impl<N: Net> Group<N> {
             command,
             id,
             definition,
-            inside,
         };
         self.execute(key, execution, known, message)
     }
@@ -256,16 +250,15 @@ impl<N: Net> Group<N> {
         &mut self,
         key: ClientId,
         execution: Execution,
-        known: Option<Known>,
+        known: bool,
         message: &[u8],
     ) -> Handled {
         let Execution {
             command,
             id,
             definition,
-            inside,
         } = execution;
-        let class = class_with(&definition.class, known.as_ref());
+        let class = class_with(&definition.class, known);
         // MariaDB 10.11 answers ANALYZE of a query with two results in one where a cursor is asked
         // for, and MySQL 9.7 ends itself at EXPLAIN of one.
         let explains = class.verb == Verb::Explain && class.marks.contains(Marks::SELECT_INSIDE);
@@ -282,7 +275,6 @@ impl<N: Net> Group<N> {
             statement = in_bulk(statement, class.verb);
         }
         statement.standing = standing_of_execution(definition.asks_schema(), &class);
-        inside.mark(&mut statement);
         if cursor {
             statement.found = Found::Unsure;
             statement.shape = ReplyShape::Cursor;
@@ -301,7 +293,7 @@ impl<N: Net> Group<N> {
         if let Some(text) = self.schema_text(key, &definition, &class)
             && let Some(mut planning) = self.planning(key)
         {
-            planning.plan(text, known.as_ref(), &mut statement);
+            planning.plan(text, known, &mut statement);
         }
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;

@@ -305,7 +305,7 @@ mod tests {
         let mut group = group();
         let (key, backend_id) = bound(&mut group);
         let client = group.clients.get_mut(key).unwrap();
-        client.pins.add(PinReason::FailedCode, None, NOW.0);
+        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
         let backend = group.backends.get_mut(backend_id).unwrap();
         for _ in 0..2 {
             let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);

@@ -26,7 +26,7 @@ use crate::pair::previous::{Previous, is_refused_whole};
 use crate::scheduler::priority::{Asked, asked};
 use crate::statements::own_ok::OwnOk;
 use crate::statements::sql_prepare::{PreparedText, Spoken, may_name};
-use crate::statements::stored_code::{Inside, SchemaText};
+use crate::statements::stored_code::SchemaText;
 use reactor::Net;
 use session::beforehand::{class_with, hides_reads, statement_of};
 use session::read_back::Properties;
@@ -161,11 +161,8 @@ impl<N: Net> Group<N> {
             schema,
             names_none_of,
         };
-        let known = match words.causes.contains(PinCause::StoredCode) {
-            true => self.code().known(judged, &session),
-            false => None,
-        };
-        let mut class = class_with(words, known.as_ref());
+        let known = self.code().knows(judged, &session);
+        let mut class = class_with(words, known);
         let mut statement = statement_of(&class, mode);
         let mut instead = None;
         if class.causes.contains(PinCause::SessionTracking)
@@ -197,7 +194,7 @@ impl<N: Net> Group<N> {
             statement.ride = Ride::Text;
         }
         if let Some(mut planning) = self.planning(key) {
-            planning.plan(judged, known.as_ref(), &mut statement);
+            planning.plan(judged, known, &mut statement);
         }
         statement.standing = standing_of(found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
@@ -232,8 +229,8 @@ impl<N: Net> Group<N> {
             schema,
             names_none_of: None,
         };
-        let known = self.code().known(judged, &text.session);
-        let found = &class_with(words, known.as_ref());
+        let known = self.code().knows(judged, &text.session);
+        let found = &class_with(words, known);
         let judged = SchemaText { found, ..judged };
         let mut statement = statement_of(found, mode);
         statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
@@ -260,7 +257,7 @@ impl<N: Net> Group<N> {
             false => standing_of_execution(may_ask_for_schema(sql), found),
         };
         if let Some(mut planning) = self.planning(key) {
-            planning.plan(judged, known.as_ref(), &mut statement);
+            planning.plan(judged, known, &mut statement);
         }
         let Some(instead) = instead else {
             return self.start(key, message, statement);
@@ -314,14 +311,10 @@ impl<N: Net> Group<N> {
             }
             statement.counts_before = true;
         }
-        let inside = match is_refused {
-            true => Inside::Known,
-            false => self.asks_inside(key, text),
-        };
-        if lacks || inside == Inside::Gone {
+        let lost = !is_refused && self.asks_for_lost(key, text);
+        if lacks || lost {
             return Asks::Not(self.previous_gone(key));
         }
-        inside.mark(statement);
         let Some(client) = self.clients.get(key) else {
             return Asks::Not(Handled::Used);
         };

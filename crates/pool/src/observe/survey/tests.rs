@@ -129,7 +129,7 @@ impl Bench {
 
     fn pin(&mut self, client: ClientId) {
         let pins = &mut self.clients.get_mut(client).unwrap().pins;
-        pins.add(PinReason::FailedCode, None, NOW.0 - 3_000_000_000);
+        pins.add(PinReason::PreparedSchema, None, NOW.0 - 3_000_000_000);
     }
 
     /// So many bytes of a client's reply are kept for it, and have not been counted.
@@ -173,7 +173,7 @@ fn who_is_here_is_counted_by_what_it_does() {
     assert_eq!(view.census.pinned, 1);
     assert_eq!(view.stages[Stage::Holding as usize], 1);
     assert_eq!(view.stages[Stage::Idle as usize], 1);
-    let reason = PinReason::FailedCode.name();
+    let reason = PinReason::PreparedSchema.name();
     assert_eq!(view.pinned.get(reason), Some(&2), "each pin has its reason");
 }
 
@@ -310,7 +310,7 @@ fn a_line_says_what_a_client_and_a_backend_do() {
     };
     let (of_client, of_backend) = lines(&bench);
     assert_eq!(of_client.thread, Some(42));
-    assert_eq!(of_client.pins, [PinReason::FailedCode.name()]);
+    assert_eq!(of_client.pins, [PinReason::PreparedSchema.name()]);
     assert_eq!(of_client.pinned_seconds, Some(3.0));
     assert_eq!((of_backend.state, of_backend.in_flight), ("held", 0));
     assert_eq!(of_backend.client, Some(of_client.id));
@@ -330,7 +330,7 @@ fn the_report_has_a_line_for_each_client_and_the_sum() {
     bench.pin(client);
     let lines = bench.survey().report();
     let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-    let reason = PinReason::FailedCode.name();
+    let reason = PinReason::PreparedSchema.name();
     let of_client = texts[texts.len() - 2];
     assert!(
         of_client.contains("idle on thread 42, pinned ("),

@@ -213,26 +213,6 @@ impl<S> Matching<'_, S> {
         backends.find_map(|(backend_id, backend)| suits(backend).then_some(backend_id))
     }
 
-    /// An idle backend for a client without one, on which FOUND_ROWS() is what it is for the
-    /// client, and about which nobody else may have to ask: the one used last of several.
-    pub(crate) fn found_alike(&self, key: ClientId) -> Option<BackendId> {
-        let client = self.clients.get(key)?;
-        if client.backend().is_some() || self.drains {
-            return None;
-        }
-        let found = client.last.found_rows.get()?;
-        let suits = |backend: &Backend<S>| {
-            backend.found_ahead(self.shared.server.flavour) == Some(found)
-                && self.affinity(backend) != Affinity::Only
-                && self.lives_on(backend)
-                && self.can_run(key, client, backend)
-                && can_restore(&backend.session, &client.session)
-        };
-        let idle = &self.pools.pools[client.pool as usize].idle;
-        let suiting = |backend_id: &&BackendId| self.backends.get(**backend_id).is_some_and(suits);
-        idle.iter().rev().find(suiting).copied()
-    }
-
     fn last_backends_of(
         &self,
         key: ClientId,

@@ -191,15 +191,9 @@ impl<S> Matching<'_, S> {
 
     /// True if each idle backend of a pool is kept for the client that it served last.
     fn keeps_all_idle(&self, pool: usize) -> bool {
-        // Where triggers or views ask, every count may be asked for in a form that only the backend
-        // of its statement can answer.
-        let kept_for = match self.code.names.any_asks(false) {
-            true => Affinity::Counts,
-            false => Affinity::Only,
-        };
         let is_kept = |backend_id: &BackendId| {
             let backend = self.backends.get(*backend_id);
-            backend.is_some_and(|b| self.affinity(b) >= kept_for)
+            backend.is_some_and(|b| self.affinity(b) == Affinity::Only)
         };
         let idle = &self.pools.pools[pool].idle;
         !idle.is_empty() && idle.iter().all(is_kept)

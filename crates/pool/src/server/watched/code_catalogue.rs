@@ -300,7 +300,11 @@ fn say_new(old: &[String], lines: &[String]) {
 }
 
 pub(crate) fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object {
-    let Definition { kind, path, judged } = definition;
+    let Definition {
+        kind,
+        path,
+        scanned,
+    } = definition;
     let schema = path
         .schema
         .or_else(|| schema.map(fold_bare))
@@ -312,7 +316,7 @@ pub(crate) fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object
         kind,
         schema,
         name: path.name,
-        judged,
+        scanned,
     }
 }
 
@@ -324,20 +328,20 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn trigger(n: usize) -> Vec<Object> {
-        let judged = body(b"SET NEW.a = 1", LexMode::default(), &BTreeSet::new());
+        let scanned = body(b"SET NEW.a = 1", LexMode::default(), &BTreeSet::new());
         vec![Object {
             kind: Defined::Trigger,
             schema: fold(b"shop"),
             name: fold(format!("t{n}").as_bytes()),
             title: String::new(),
-            judged,
+            scanned,
         }]
     }
 
     fn reaches(catalogue: &CodeCatalogue) -> bool {
         let names = catalogue.lock().names.clone();
         let text = (&b"INSERT INTO orders VALUES (1)"[..], LexMode::default());
-        !names.is_empty() && names.reached_by(text, Some(b"shop"), false)
+        names.named_in(text, Some(b"shop"), false).pins()
     }
 
     #[test]

@@ -272,7 +272,7 @@ mod tests {
         let (mut bench, key) = Bench::new();
         bench.runs(key, &[ClientId::from_parts(9, 0)]);
         let client = bench.clients.get_mut(key).unwrap();
-        client.pins.add(PinReason::FailedCode, None, NOW.0);
+        client.pins.add(PinReason::PreparedSchema, None, NOW.0);
         assert!(matches!(bench.fate(true, None), Fate::Close(victim) if victim == key));
     }
 }

@@ -52,14 +52,11 @@ impl Bench {
     }
 
     fn reaches(&mut self, sql: &str) -> bool {
-        self.with(sql, |code, text| code.runs_triggers_or_views(text))
+        self.with(sql, |code, text| code.named(text).pins())
     }
 
-    fn asked(&mut self, sql: &str) -> Option<Reads> {
-        self.with(sql, |code, text| {
-            let asking = code.asking(text)?;
-            Some(code.asked(asking))
-        })
+    fn asked(&mut self, sql: &str) -> Reads {
+        self.with(sql, |code, text| code.asked(text))
     }
 }
 
@@ -72,7 +69,7 @@ fn where_there_is_no_code_nothing_is_reached() {
     assert!(!bench.reaches("INSERT INTO orders VALUES (1)"));
     assert_ne!(bench.code().see(), NOT_JUDGED);
     assert_eq!(bench.defines("CREATE TABLE t (a INT)"), None);
-    assert_eq!(bench.asked("SELECT 1 FROM orders"), None);
+    assert_eq!(bench.asked("SELECT 1 FROM orders"), Reads::NONE);
 }
 
 #[test]
@@ -101,10 +98,11 @@ fn that_a_text_has_none_of_the_names_counts_for_those_that_were_looked_for() {
     let none_of = bench.code().seen.version;
     let reaches = |bench: &mut Bench| {
         bench.with(insert, |code, text| {
-            code.runs_triggers_or_views(SchemaText {
+            code.named(SchemaText {
                 names_none_of: Some(none_of),
                 ..text
             })
+            .pins()
         })
     };
     assert!(!reaches(&mut bench));
@@ -114,10 +112,11 @@ fn that_a_text_has_none_of_the_names_counts_for_those_that_were_looked_for() {
     let latest = bench.code().seen.version;
     assert_ne!(latest, none_of);
     bench.with(insert, |code, text| {
-        assert!(!code.runs_triggers_or_views(SchemaText {
+        let named = code.named(SchemaText {
             names_none_of: Some(latest),
             ..text
-        }));
+        });
+        assert!(!named.pins());
     });
 }
 
@@ -127,9 +126,7 @@ fn nothing_is_defined_or_known_where_nothing_is_looked_for() {
     bench.catalogue.on = false;
     assert_eq!(bench.defines(TRIGGER), None);
     let session = Session::default();
-    let known = bench.with("CALL p()", |code, text| {
-        code.known(text, &session).is_some()
-    });
+    let known = bench.with("CALL p()", |code, text| code.knows(text, &session));
     assert!(!known);
 }
 
@@ -137,9 +134,8 @@ fn nothing_is_defined_or_known_where_nothing_is_looked_for() {
 fn a_procedure_is_known_by_what_it_leaves() {
     let mut bench = Bench::new();
     let session = Session::default();
-    let known = |bench: &mut Bench, sql: &str| {
-        bench.with(sql, |code, text| code.known(text, &session).is_some())
-    };
+    let known =
+        |bench: &mut Bench, sql: &str| bench.with(sql, |code, text| code.knows(text, &session));
     assert!(
         !known(&mut bench, "CALL p()"),
         "the catalogue does not have it"
@@ -153,7 +149,17 @@ fn a_procedure_is_known_by_what_it_leaves() {
 #[test]
 fn what_is_asked_beside_a_call_is_asked_for() {
     let mut bench = Bench::new();
-    let asked = bench.asked("SELECT f(), ROW_COUNT()").unwrap();
-    assert!(asked.intersects(Reads::ROW_COUNT));
-    assert_eq!(bench.asked("SELECT ROW_COUNT()"), None, "no code is called");
+    for sql in [
+        "SELECT f(), ROW_COUNT()",
+        "BEGIN NOT ATOMIC SELECT ROW_COUNT(); END",
+        "SELECT ROW_COUNT(); SELEC",
+    ] {
+        assert_eq!(bench.asked(sql), Reads::ROW_COUNT, "{sql}");
+    }
+    let alone = bench.asked("SELECT ROW_COUNT()");
+    assert_eq!(alone, Reads::NONE, "no code is called");
+    bench.defines("CREATE PROCEDURE asks() SELECT ROW_COUNT()");
+    bench.defines("CREATE VIEW asking AS SELECT FOUND_ROWS() AS f");
+    assert_eq!(bench.asked("CALL asks()"), Reads::ROW_COUNT);
+    assert_eq!(bench.asked("SELECT * FROM asking"), Reads::FOUND_ROWS);
 }

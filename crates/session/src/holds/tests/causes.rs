@@ -325,7 +325,7 @@ fn a_plan_counts_among_the_reasons_before_it_is_sent_and_is_none_of_them() {
 #[test]
 fn the_first_text_of_a_plan_is_the_one_that_is_shown() {
     let mut holds = Holds::default();
-    holds.plan(b"FIRST").reasons.push(PinReason::FailedCode);
+    holds.plan(b"FIRST").reasons.push(PinReason::PreparedSchema);
     holds.plan(b"SECOND").reasons.push(PinReason::WideCharset);
     holds.sent(1);
     assert!(holds.list().iter().all(|pin| &*pin.text == b"FIRST"));

@@ -2,10 +2,10 @@
 //! server has made it.
 //!
 //! The text is at hand, so the code counts from the moment that the statement is sent. What is
-//! read too much in a text of several statements is judged along, which can only make it worse.
+//! read too much in a text of several statements is scanned along, which can only make it worse.
 
 use super::super::routine::Routine;
-use super::{Code, Folded, Judged, Path, body, expression, fold};
+use super::{Code, Folded, Path, Scanned, body, expression, fold};
 use crate::lex::{Kind, LexMode};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,7 +35,7 @@ pub struct Definition {
     /// Its name.
     pub path: Path,
     /// Side effects of its code.
-    pub judged: Judged,
+    pub scanned: Scanned,
 }
 
 /// Definitions in a text.
@@ -106,7 +106,7 @@ const OBJECTS: [&[u8]; 16] = [
 const HEAD_MAX: usize = 24;
 
 /// Tokens that are read for all definitions of a text, as a multiple of those that it has: a body
-/// is judged with all that stands behind it, and a client must not hold up all others with a text
+/// is scanned with all that stands behind it, and a client must not hold up all others with a text
 /// of many. Those beyond that may leave anything, until they are read from the server.
 const READ_MAX: usize = 4;
 
@@ -190,25 +190,25 @@ impl Code<'_> {
         if is(b"TRIGGER") && makes {
             self.define_trigger(end, readable, out);
         } else if view {
-            let judged = match readable {
+            let scanned = match readable {
                 true => expression(self.between(end, to), self.mode),
-                false => Judged::unreadable(),
+                false => Scanned::unreadable(),
             };
-            out.push(Defined::View, path, judged);
+            out.push(Defined::View, path, scanned);
         } else if body {
             let kind = match is(b"FUNCTION") {
                 true => Defined::Function,
                 false => Defined::Procedure,
             };
-            let judged = match readable {
+            let scanned = match readable {
                 true => self.routine_body(end),
-                false => Judged::unreadable(),
+                false => Scanned::unreadable(),
             };
-            out.push(kind, path, judged);
+            out.push(kind, path, scanned);
         } else if readable {
             self.define_table(verb, path, end..to, out);
         } else {
-            out.push(Defined::Column, path, Judged::unreadable());
+            out.push(Defined::Column, path, Scanned::unreadable());
         }
     }
 
@@ -234,17 +234,17 @@ impl Code<'_> {
         let table = self.find(until(from), b"ON");
         let table = table.and_then(|on| self.path(on + 1));
         let Some((path, end)) = table else { return };
-        let mut judged = Judged::unreadable();
+        let mut scanned = Scanned::unreadable();
         if let Some(row) = self.find(until(end), b"ROW").filter(|_| readable) {
             let ordered = self.is(row + 1, &[b"FOLLOWS", b"PRECEDES"]);
             let start = row + if ordered { 3 } else { 1 };
-            judged = body(self.rest(start), self.mode, &BTreeSet::new());
+            scanned = body(self.rest(start), self.mode, &BTreeSet::new());
         }
-        out.push(Defined::Trigger, path, judged);
+        out.push(Defined::Trigger, path, scanned);
     }
 
     /// Parameters, what is returned, characteristics; then the body.
-    fn routine_body(&self, from: usize) -> Judged {
+    fn routine_body(&self, from: usize) -> Scanned {
         let mut routine = Routine::new(false);
         let mut locals: BTreeSet<Folded> = BTreeSet::new();
         for at in from..self.tokens.len() {
@@ -264,48 +264,52 @@ impl Code<'_> {
                 locals.insert(fold(self.text(at)));
             }
         }
-        Judged::unreadable()
+        Scanned::unreadable()
     }
 
     /// A table: its columns' expressions, and what it takes over from others.
     fn define_table(&self, verb: usize, path: Path, all: Range<usize>, out: &mut Definitions) {
-        let mut judged = match self.doubtful {
-            true => self.tokens_of(all.start),
+        let mut scanned = match self.doubtful {
+            true => self.scan(),
             false => expression(self.between(all.start, all.end), self.mode),
         };
         // A key before its columns looks like a call, and no stored function may be called here.
-        judged.calls.clear();
+        scanned.calls.clear();
         let renames = self.is(verb, &[b"RENAME"]);
         let copies = [&b"LIKE"[..], b"SELECT", b"RENAME"];
         if renames || all.clone().any(|at| self.is(at, &copies)) {
-            let judged = Judged {
+            let scanned = Scanned {
                 names: std::iter::once(path.name.clone())
                     .chain(path.schema.clone())
-                    .chain(judged.names.iter().cloned())
+                    .chain(scanned.names.iter().cloned())
                     .collect(),
-                ..Judged::default()
+                ..Scanned::default()
             };
             if self.is(verb, &[b"CREATE"]) {
-                out.push(Defined::Copy, path.clone(), judged.clone());
+                out.push(Defined::Copy, path.clone(), scanned.clone());
             }
             for at in all {
                 let target = self.is(at, &[b"TO", b"AS", b"RENAME"]);
                 if let Some((target, _)) = self.path(at + 1).filter(|_| target) {
-                    out.push(Defined::Copy, target, judged.clone());
+                    out.push(Defined::Copy, target, scanned.clone());
                 }
             }
         }
-        if judged.leaves > super::Leaves::Nothing {
-            out.push(Defined::Column, path, judged);
+        if scanned.verdict > super::Verdict::Clean {
+            out.push(Defined::Column, path, scanned);
         } else {
-            judged.names.clear();
+            scanned.names.clear();
         }
     }
 }
 
 impl Definitions {
-    fn push(&mut self, kind: Defined, path: Path, judged: Judged) {
-        self.list.push(Definition { kind, path, judged });
+    fn push(&mut self, kind: Defined, path: Path, scanned: Scanned) {
+        self.list.push(Definition {
+            kind,
+            path,
+            scanned,
+        });
     }
 }
 
@@ -367,7 +371,7 @@ mod tests {
     }
 
     fn unread(list: &[Definition]) -> usize {
-        let unread = |one: &&Definition| one.judged == Judged::unreadable();
+        let unread = |one: &&Definition| one.scanned == Scanned::unreadable();
         list.iter().filter(unread).count()
     }
 

@@ -1,17 +1,13 @@
 //! The statements of a body: where each begins, and what its first word means.
 //!
 //! Where a statement can start, [`Routine`] tells, which follows the blocks of a body; what a
-//! handler runs is found here. A first word that is not in [`FIRST`] may do anything. SET needs a
-//! closer look: the same words set a local variable, a column of the new row, a user variable or
-//! a session variable.
-//!
-//! What MySQL reports even of code that fails (user variables by SET, most session variables) is
-//! left to the trackers. MariaDB reports nothing of code that fails, and nothing of `SET @@name`.
+//! handler runs is found here. A first word that is not in [`FIRST`] pins. So does a SET of
+//! anything but a local variable or a column of the new row.
 
+use super::super::Reads;
 use super::super::routine::Routine;
-use super::super::set::{self, Scope, Setting};
-use super::{Code, Folded, Judged, Leaves, fold};
-use crate::lex::{Kind, Server};
+use super::{Code, Folded, Scanned, Verdict, fold};
+use crate::lex::Kind;
 use std::collections::BTreeSet;
 
 /// Words with which a statement of a body may begin. All but SET and those that change rows leave
@@ -60,42 +56,39 @@ const SIGNALS: [&[u8]; 2] = [b"SIGNAL", b"RESIGNAL"];
 const ROWS: [&[u8]; 4] = [b"INSERT", b"UPDATE", b"DELETE", b"REPLACE"];
 
 impl Code<'_> {
-    /// Facts that the statements from here on tell.
-    pub(super) fn statements(&self, from: usize, params: &BTreeSet<Folded>, out: &mut Judged) {
-        let starts = self.starts(from, out);
+    /// Facts that its statements tell.
+    pub(super) fn statements(&self, params: &BTreeSet<Folded>, out: &mut Scanned) {
+        let Some(starts) = self.starts(out) else {
+            return out.ask(Reads::ALL);
+        };
         let mut locals = params.clone();
-        for &at in &starts {
-            if self.is(at, &[b"DECLARE"]) {
-                self.declared(at + 1, &mut locals);
-            }
+        for &at in starts.iter().filter(|&&at| self.is(at, &[b"DECLARE"])) {
+            self.declared(at + 1, &mut locals);
         }
         for &at in &starts {
             self.statement(at, &locals, out);
         }
-        self.follow(&starts, out);
+        self.ask(&starts, out);
         // A SET that is no statement belongs to one that changes rows or signals.
-        for at in from..self.tokens.len() {
+        for at in 0..self.tokens.len() {
             let names_set = at > 0 && self.is(at - 1, &[b"CHARACTER", b"CHAR"]);
             let is_type = self.is_punct(at + 1, b'(');
             if self.is(at, &[b"SET"]) && !starts.contains(&at) && !names_set && !is_type {
-                let start = starts.range(..at).next_back().copied().unwrap_or(from);
+                let start = starts.range(..at).next_back().copied().unwrap_or(0);
                 if !(start..at).any(|at| self.is(at, &ROWS) || self.is(at, &SIGNALS)) {
-                    out.harm("a SET in an unknown place".into());
+                    out.pin("a SET in an unknown place".into());
                 }
             }
         }
     }
 
-    /// Offsets at which statements begin.
-    fn starts(&self, from: usize, out: &mut Judged) -> BTreeSet<usize> {
+    /// Offsets at which statements begin; `None` where blocks are nested too deep.
+    fn starts(&self, out: &mut Scanned) -> Option<BTreeSet<usize>> {
         let mut routine = Routine::new(false);
         // The body may be a single statement; within a block all are found.
         routine.word(b"BEGIN", b"");
         let mut starts = BTreeSet::new();
-        for at in from..self.tokens.len() {
-            if self.is_not_atomic(at) {
-                continue;
-            }
+        for at in 0..self.tokens.len() {
             if routine.is_at_start() && self.kind(at) != Some(Kind::Semicolon) {
                 starts.insert(at);
             }
@@ -112,7 +105,7 @@ impl Code<'_> {
             }
         }
         if routine.is_lost() {
-            out.harm("it is nested too deep".into());
+            return None;
         }
         let declares: Vec<usize> = starts.iter().copied().collect();
         for at in declares {
@@ -121,20 +114,11 @@ impl Code<'_> {
             {
                 match action {
                     Ok(action) => drop(starts.insert(action)),
-                    Err(()) => out.harm("a handler that is not understood".into()),
+                    Err(()) => out.pin("a handler that is not understood".into()),
                 }
             }
         }
-        starts
-    }
-
-    /// True if this token belongs to `BEGIN NOT ATOMIC`, which begins a block as BEGIN does.
-    fn is_not_atomic(&self, at: usize) -> bool {
-        let pair = |at: usize| {
-            let begun = at.checked_sub(1).is_some_and(|at| self.is(at, &[b"BEGIN"]));
-            begun && self.is(at, &[b"NOT"]) && self.is(at + 1, &[b"ATOMIC"])
-        };
-        pair(at) || at.checked_sub(1).is_some_and(pair)
+        Some(starts)
     }
 
     /// `DECLARE ... HANDLER FOR conditions statement`: where the statement begins.
@@ -175,7 +159,7 @@ impl Code<'_> {
         }
     }
 
-    fn statement(&self, at: usize, locals: &BTreeSet<Folded>, out: &mut Judged) {
+    fn statement(&self, at: usize, locals: &BTreeSet<Folded>, out: &mut Scanned) {
         let next = self.kind(at + 1);
         let label = next == Some(Kind::Punct(b':'));
         let assigned = next == Some(Kind::Assign);
@@ -183,7 +167,7 @@ impl Code<'_> {
             Some(Kind::Word | Kind::Name) if label => {}
             Some(Kind::Word | Kind::Name) if assigned => {
                 if !locals.contains(&fold(self.text(at))) {
-                    out.harm(format!("{} :=", self.shown(at)));
+                    out.pin(format!("{} :=", self.shown(at)));
                 }
             }
             Some(Kind::Punct(b'(')) => {}
@@ -191,18 +175,17 @@ impl Code<'_> {
             Some(Kind::Word) if self.is(at, &FIRST) || self.is(at, &SIGNALS) => {
                 self.ends_session(at, out);
                 let changes = self.is(at, &ROWS) || self.changes_behind_with(at);
-                if changes && out.leaves < Leaves::Rows {
-                    out.leaves = Leaves::Rows;
-                    out.why = self.shown(at);
+                if changes {
+                    out.note(Verdict::Writes, self.shown(at));
                 }
             }
-            _ => out.harm(self.shown(at)),
+            _ => out.pin(self.shown(at)),
         }
     }
 
     /// COMMIT RELEASE ends the connection; START and RELEASE have other meanings than a
     /// transaction's.
-    fn ends_session(&self, at: usize, out: &mut Judged) {
+    fn ends_session(&self, at: usize, out: &mut Scanned) {
         let other = self.is(at, &[b"START"]) && !self.is(at + 1, &[b"TRANSACTION"])
             || self.is(at, &[b"RELEASE"]) && !self.is(at + 1, &[b"SAVEPOINT"]);
         let completes = self.is(at, &[b"COMMIT", b"ROLLBACK"]);
@@ -211,7 +194,7 @@ impl Code<'_> {
         let releases = |at| self.is(at, &[b"RELEASE"]) && !self.is(at - 1, &[b"NO"]);
         // ROLLBACK TO takes a name, which may be any word.
         if other || completes && rest.any(releases) && !self.is(at + 1, &[b"TO"]) {
-            out.harm(self.shown(at));
+            out.pin(self.shown(at));
         }
     }
 
@@ -223,7 +206,7 @@ impl Code<'_> {
     }
 
     /// The assignments of a SET.
-    fn set(&self, mut at: usize, locals: &BTreeSet<Folded>, out: &mut Judged) {
+    fn set(&self, mut at: usize, locals: &BTreeSet<Folded>, out: &mut Scanned) {
         loop {
             self.assignment(at, locals, out);
             let mut depth = 0_i32;
@@ -241,62 +224,14 @@ impl Code<'_> {
         }
     }
 
-    fn assignment(&self, at: usize, locals: &BTreeSet<Folded>, out: &mut Judged) {
-        match self.kind(at) {
-            // The row of a trigger in Oracle's mode: `:NEW.x`.
-            Some(Kind::Punct(b':')) => {}
-            // MySQL says that something has changed, even of code that fails. It says so as well
-            // of each return from code of another schema, which tells the default schema again.
-            Some(Kind::UserVariable) => self.sets(at, format!("SET {}", self.shown(at)), out),
-            Some(Kind::SystemVariable) => match set::split(self.text(at)) {
-                Some((Scope::Global, _)) => {}
-                Some((Scope::Session, name)) => self.variable(at, name, out),
-                None => out.harm(format!("SET {}", self.shown(at))),
-            },
-            Some(Kind::Word) if Scope::named(self.text(at)).is_some() => {
-                if Scope::named(self.text(at)) == Some(Scope::Session) {
-                    self.variable(at + 1, set::unquoted(self.text(at + 1)), out);
-                }
-            }
-            Some(Kind::Word | Kind::Name) => {
-                let name = fold(self.text(at));
-                let row = matches!(&*name, b"new" | b"old") && self.is_punct(at + 1, b'.');
-                let equals = matches!(
-                    self.kind(at + 1),
-                    Some(Kind::Punct(b'=' | b'.') | Kind::Assign)
-                );
-                if row || (equals && locals.contains(&name)) {
-                    return;
-                }
-                if !equals || self.is_punct(at + 1, b'.') {
-                    return out.harm(format!("SET {}", self.shown(at)));
-                }
-                self.variable(at, &name, out);
-            }
-            _ => out.harm("SET".into()),
-        }
-    }
-
-    /// A session variable is set.
-    fn variable(&self, at: usize, name: &[u8], out: &mut Judged) {
-        let mysql = self.is_mysql();
-        let pins = match set::setting(name) {
-            Setting::Pins(_) | Setting::InsertId | Setting::Clock => true,
-            Setting::AutoIsNull | Setting::UnlessOff(_) => true,
-            // It goes back when the routine ends, but MariaDB's status flags do not.
-            Setting::SqlMode => !mysql,
-            Setting::Restorable | Setting::Charset => false,
-        };
-        let system = self.kind(at) == Some(Kind::SystemVariable);
-        // `SET SESSION TRANSACTION` has another form.
-        let plain = system || matches!(self.kind(at + 1), Some(Kind::Punct(b'=') | Kind::Assign));
-        // MariaDB reports nothing of `SET @@name`.
-        let scoped = mysql || !system || self.text(at).contains(&b'.');
-        let known = !matches!(self.mode.server, Server::Unknown);
-        if pins || !plain || !scoped || !known {
-            out.harm(format!("SET {}", self.shown(at)));
-        } else if !mysql {
-            out.leave(Leaves::Reported, format!("SET {}", self.shown(at)));
+    /// Only local variables and columns of the new row are set without leaving anything.
+    fn assignment(&self, at: usize, locals: &BTreeSet<Folded>, out: &mut Scanned) {
+        let name = fold(self.text(at));
+        let row = matches!(&*name, b"new" | b"old") && self.is_punct(at + 1, b'.');
+        let assigned = matches!(self.kind(at + 1), Some(Kind::Punct(b'=') | Kind::Assign));
+        let local = self.is_name(at) && assigned && locals.contains(&name);
+        if !(row && self.is_name(at) || local) {
+            out.pin(format!("SET {}", self.shown(at)));
         }
     }
 }

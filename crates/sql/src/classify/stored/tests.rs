@@ -1,7 +1,7 @@
 //! Bodies, views and definitions as people write them, and as servers give them back.
 
 use super::*;
-use crate::classify::classify;
+use crate::lex::Server;
 
 const MARIADB: LexMode = LexMode {
     ansi_quotes: false,
@@ -16,12 +16,12 @@ const MYSQL: LexMode = LexMode {
     ..MARIADB
 };
 
-fn judged(text: &str, mode: LexMode) -> Judged {
+fn scanned(text: &str, mode: LexMode) -> Scanned {
     let params = [fold(b"p_in")].into_iter().collect();
     body(text.as_bytes(), mode, &params)
 }
 
-fn calls(judged: &Judged) -> Vec<String> {
+fn calls(all: &BTreeSet<Call>) -> Vec<String> {
     let show = |call: &Call| {
         let schema = call.path.schema.as_deref().unwrap_or(b"-");
         let name = [schema, b".", &call.path.name].concat();
@@ -32,11 +32,11 @@ fn calls(judged: &Judged) -> Vec<String> {
             _ => name,
         }
     };
-    judged.calls.iter().map(show).collect()
+    all.iter().map(show).collect()
 }
 
 #[test]
-fn bodies_that_leave_nothing() {
+fn clean_bodies() {
     for text in [
         "SET NEW.a = UPPER(OLD.a), NEW.b = COALESCE(NEW.b, @default_b)",
         "RETURN 5",
@@ -54,15 +54,14 @@ fn bodies_that_leave_nothing() {
         "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION, SQLSTATE VALUE '23000', 1062 BEGIN END; \
          WHILE p_in > 0 DO SET p_in = p_in - 1; END WHILE; REPEAT SET p_in = 1; \
          UNTIL p_in END REPEAT; END",
-        "BEGIN DECLARE n INT; GET DIAGNOSTICS n = ROW_COUNT; DO SLEEP(0); SET GLOBAL \
-         max_connections = 5; SET @@GLOBAL.wait_timeout = 5; END",
+        "BEGIN DECLARE n INT; DO SLEEP(n); END",
         "BEGIN -- GET_LOCK('a', 0)\n /* SET @x = 1; */ SET NEW.`get_lock` = 1; END",
-        "RETURN IF(p_in IS NULL, LAST_INSERT_ID(), ROW_COUNT())",
+        "RETURN IF(p_in IS NULL, LAST_INSERT_ID(), 0)",
     ] {
         for mode in [MARIADB, MYSQL] {
-            let found = judged(text, mode);
-            assert_eq!(found.leaves, Leaves::Nothing, "{text}: {}", found.why);
-            assert_eq!(calls(&found), [""; 0], "{text}");
+            let found = scanned(text, mode);
+            assert_eq!(found.verdict, Verdict::Clean, "{text}: {}", found.why);
+            assert_eq!(calls(&found.calls), [""; 0], "{text}");
         }
     }
 }
@@ -74,18 +73,19 @@ fn bodies_that_change_rows_alone() {
         "BEGIN UPDATE counts SET n = n + 1 WHERE id = NEW.id; DELETE FROM t; END",
         "INSERT log(a) SET a = 1 ON DUPLICATE KEY UPDATE a = VALUES(a) + 1",
         "BEGIN DECLARE EXIT HANDLER FOR 1062 UPDATE t SET a = 5; REPLACE t (a) SELECT 1; END",
+        "BEGIN DECLARE n INT; DELETE FROM t; GET DIAGNOSTICS n = ROW_COUNT; END",
         "WITH w (a) AS (SELECT 1) UPDATE t, w SET t.a = w.a",
     ] {
         for mode in [MARIADB, MYSQL] {
-            let found = judged(text, mode);
-            assert_eq!(found.leaves, Leaves::Rows, "{text}: {}", found.why);
-            assert_eq!(calls(&found), [""; 0], "{text}");
+            let found = scanned(text, mode);
+            assert_eq!(found.verdict, Verdict::Writes, "{text}: {}", found.why);
+            assert_eq!(calls(&found.calls), [""; 0], "{text}");
         }
     }
 }
 
 #[test]
-fn bodies_that_leave_something_unseen() {
+fn bodies_that_pin() {
     let cases = [
         ("DO GET_LOCK('a', 0)", "GET_LOCK()"),
         (
@@ -96,9 +96,21 @@ fn bodies_that_leave_something_unseen() {
         ("SELECT a, b INTO p_in, @`last` FROM t", "INTO @`last`"),
         ("BEGIN FETCH c INTO @x; END", "INTO @x"),
         ("SET NEW.a = (@n := @n + 1)", "@n :="),
-        ("DO LAST_INSERT_ID(77)", "LAST_INSERT_ID(...)"),
+        ("SET @x = 5", "SET @x"),
+        ("SET @größe = 5", "SET @größe"),
+        ("SET SESSION sql_notes = 0", "SET SESSION"),
+        ("SET sql_mode = ''", "SET sql_mode"),
+        ("SET @@GLOBAL.wait_timeout = 5", "SET @@GLOBAL.wait_timeout"),
+        ("SET NEW = 5", "SET NEW"),
+        ("COMMIT RELEASE", "COMMIT"),
+        ("ROLLBACK AND NO CHAIN RELEASE", "ROLLBACK"),
+        ("START SLAVE", "START"),
+        ("SHOW TABLES", "SHOW"),
         ("BEGIN CALL p(1, @out); END", "CALL @out"),
-        ("GET DIAGNOSTICS @n = NUMBER", "GET DIAGNOSTICS @n"),
+        (
+            "BEGIN DELETE FROM t; GET DIAGNOSTICS @n = NUMBER; END",
+            "DIAGNOSTICS @n",
+        ),
         ("SET ROLE NONE", "SET ROLE"),
         ("SET RESOURCE GROUP g", "SET RESOURCE"),
         ("LOCK INSTANCE FOR BACKUP", "LOCK"),
@@ -122,7 +134,7 @@ fn bodies_that_leave_something_unseen() {
             "SET STATEMENT",
         ),
         ("SET NAMES latin1", "SET NAMES"),
-        ("SET SESSION TRANSACTION READ ONLY", "SET TRANSACTION"),
+        ("SET SESSION TRANSACTION READ ONLY", "SET SESSION"),
         (
             "BEGIN SET NEW.a = 'unterminated; END",
             "servers read it in different ways",
@@ -132,53 +144,62 @@ fn bodies_that_leave_something_unseen() {
     ];
     for (text, why) in cases {
         for mode in [MARIADB, MYSQL] {
-            let found = judged(text, mode);
-            assert!(found.leaves.is_unseen(), "{text}: {:?}", found.leaves);
+            let found = scanned(text, mode);
+            assert_eq!(found.verdict, Verdict::Pins, "{text}");
             assert_eq!(found.why, why, "{text}");
         }
     }
 }
 
 #[test]
-fn what_mysql_reports_is_left_to_its_trackers() {
-    for text in [
-        "SET @@max_error_count = 0",
-        "SET SESSION sql_notes = 0",
-        "BEGIN SET sql_mode = ''; END",
-    ] {
-        assert_eq!(judged(text, MYSQL).leaves, Leaves::Nothing, "{text}");
-        assert!(judged(text, MARIADB).leaves.is_unseen(), "{text}");
-    }
-    let unknown = LexMode {
-        server: Server::Unknown,
-        ..MARIADB
-    };
-    for mode in [unknown, MYSQL, MARIADB] {
-        assert_eq!(judged("SET @x = 5", mode).leaves, Leaves::ReadBack);
-    }
-    assert_eq!(judged("SET sql_notes = 5", unknown).leaves, Leaves::Session);
+fn sequences_pin() {
     for text in [
         "DO NEXTVAL(s)",
         "SET NEW.a = NEXT VALUE FOR s",
         "RETURN s.nextval",
     ] {
-        assert_eq!(judged(text, MARIADB).leaves, Leaves::Session, "{text}");
+        assert_eq!(scanned(text, MARIADB).verdict, Verdict::Pins, "{text}");
+    }
+}
+
+#[test]
+fn transactions_of_a_body_are_clean() {
+    for text in [
+        "BEGIN START TRANSACTION; TRUNCATE t; COMMIT AND NO CHAIN; END",
+        "BEGIN SAVEPOINT a; ROLLBACK TO release; RELEASE SAVEPOINT a; END",
+        "BEGIN COMMIT NO RELEASE; SELECT SQL_CALC_FOUND_ROWS 1; END",
+    ] {
+        assert_eq!(scanned(text, MYSQL).verdict, Verdict::Clean, "{text}");
+    }
+}
+
+#[test]
+fn last_insert_id_is_set_where_it_has_an_argument() {
+    for (text, sets) in [
+        ("DO LAST_INSERT_ID(5)", true),
+        ("RETURN LAST_INSERT_ID()", false),
+    ] {
+        let found = scanned(text, MARIADB);
+        assert_eq!(
+            (found.verdict, found.sets_insert_id),
+            (Verdict::Clean, sets)
+        );
     }
 }
 
 #[test]
 fn a_declared_name_hides_a_variable_of_the_server() {
     let text = "BEGIN DECLARE a, max_error_count INT; SET max_error_count = 5; END";
-    assert_eq!(judged(text, MARIADB).leaves, Leaves::Nothing);
+    assert_eq!(scanned(text, MARIADB).verdict, Verdict::Clean);
     let text = "BEGIN DECLARE a INT; SET a = 1, max_error_count = 5; END";
-    assert_eq!(judged(text, MARIADB).why, "SET max_error_count");
+    assert_eq!(scanned(text, MARIADB).why, "SET max_error_count");
 }
 
 #[test]
 fn calls_are_told_by_name() {
     let text = "BEGIN CALL audit; CALL `Other`.`p``q`(1); SET NEW.a = f(1) + db.G (2); \
                 RETURN count (1) + point(1, 2) + `max`(3); END";
-    let found = judged(text, MARIADB);
+    let found = scanned(text, MARIADB);
     let expected = [
         "-.count",
         "-.f",
@@ -188,14 +209,20 @@ fn calls_are_told_by_name() {
         "call -.audit",
         "call other.p`q",
     ];
-    assert_eq!(calls(&found), expected);
-    assert_eq!(found.leaves, Leaves::Nothing, "{}", found.why);
-    assert!(judged("SET NEW.a = pack.age.f(1)", MARIADB).leaves == Leaves::Session);
+    assert_eq!(calls(&found.calls), expected);
+    assert_eq!(found.verdict, Verdict::Clean, "{}", found.why);
+    for text in ["SET NEW.a = pack.age.f(1)", "CALL pack.age.p(1)"] {
+        let found = scanned(text, MARIADB);
+        let call = found.calls.first().unwrap();
+        assert_eq!(
+            &*call.path.name, BEYOND_ASCII,
+            "a package's routine has no name here"
+        );
+    }
 }
 
 #[test]
 fn views_and_columns() {
-    let leaves = |text: &str| expression(text.as_bytes(), MARIADB).leaves;
     for text in [
         "select `t`.`a` AS `a`,concat(`t`.`b`,'get_lock(') AS `b` from `t` where `t`.`a` in (1,2)",
         "with recursive r(`n`) as (select 1 AS `n` union select `r`.`n` + 1 from `r`) \
@@ -205,8 +232,8 @@ fn views_and_columns() {
         "@`x`",
     ] {
         let found = expression(text.as_bytes(), MARIADB);
-        assert_eq!(found.leaves, Leaves::Nothing, "{text}: {}", found.why);
-        assert_eq!(calls(&found), [""; 0], "{text}");
+        assert_eq!(found.verdict, Verdict::Clean, "{text}: {}", found.why);
+        assert_eq!(calls(&found.calls), [""; 0], "{text}");
     }
     for text in [
         "select get_lock('q',0) AS `GET_LOCK('q',0)`",
@@ -214,28 +241,28 @@ fn views_and_columns() {
         "nextval(`d`.`sq`)",
         "@x:=5",
     ] {
-        assert!(leaves(text).is_unseen(), "{text}");
+        let found = expression(text.as_bytes(), MARIADB);
+        assert_eq!(found.verdict, Verdict::Pins, "{text}");
     }
-    assert_eq!(calls(&expression(b"select `f`() AS `q`", MYSQL)), ["-.f"]);
+    let calls_f = expression(b"select `f`() AS `q`", MYSQL).calls;
+    assert_eq!(calls(&calls_f), ["-.f"]);
 }
 
 #[test]
 fn a_view_asks_for_what_was_counted_before() {
-    let asks = |text: &str| expression(text.as_bytes(), MARIADB).asks;
-    assert_eq!(asks("select found_rows() AS `f`"), Reads::FOUND_ROWS);
-    assert_eq!(asks("select `f`(row_count()) from `t`"), Reads::ROW_COUNT);
-    assert_eq!(asks("select `found_rows` from `t`"), Reads::NONE);
-    assert_eq!(asks("select `FOUND_ROWS`()"), Reads::FOUND_ROWS);
-    assert_eq!(asks("select `s`.`found_rows`()"), Reads::NONE);
-    assert_eq!(
-        calls(&expression(b"select `row_count`()", MARIADB)),
-        [""; 0]
-    );
-    let on_mysql = expression(b"select `row_count`()", MYSQL);
-    assert_eq!(
-        (on_mysql.asks, calls(&on_mysql)),
-        (Reads::NONE, vec!["-.row_count".into()])
-    );
+    for (text, mariadb, mysql) in [
+        ("select found_rows() AS `f`", true, true),
+        ("select `f`(row_count()) from `t`", true, true),
+        ("select `found_rows` from `t`", false, false),
+        ("select `FOUND_ROWS`()", true, true),
+        ("select `s`.`found_rows`()", false, false),
+        ("select `row_count`()", true, false),
+    ] {
+        for (mode, asks) in [(MARIADB, mariadb), (MYSQL, mysql)] {
+            let found = expression(text.as_bytes(), mode);
+            assert_eq!(!found.asks.is_empty(), asks, "{text}");
+        }
+    }
 }
 
 #[test]
@@ -257,7 +284,7 @@ fn defined(sql: &str) -> Vec<String> {
             .as_deref()
             .map_or("", |s| std::str::from_utf8(s).unwrap());
         let name = String::from_utf8_lossy(&path.name);
-        format!("{:?} {schema}.{name} {:?}", one.kind, one.judged.leaves)
+        format!("{:?} {schema}.{name} {:?}", one.kind, one.scanned.verdict)
     };
     found.list.iter().map(show).collect()
 }
@@ -268,42 +295,42 @@ fn definitions_are_read_from_their_statements() {
         (
             "CREATE OR REPLACE DEFINER=`a`@`b` TRIGGER IF NOT EXISTS x.tr AFTER INSERT ON x.T \
              FOR EACH ROW FOLLOWS other DO GET_LOCK('a', 0)",
-            "Trigger x.t Session",
+            "Trigger x.t Pins",
         ),
         (
             "CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW BEGIN SET NEW.a = 1; END",
-            "Trigger .t Nothing",
+            "Trigger .t Clean",
         ),
         (
             "CREATE FUNCTION f(a INT, b VARCHAR(5)) RETURNS CHAR(5) CHARSET utf8mb4 \
              DETERMINISTIC COMMENT 'x' SQL SECURITY INVOKER BEGIN SET a = 5; RETURN a; END",
-            "Function .f Nothing",
+            "Function .f Clean",
         ),
         (
             "CREATE FUNCTION f() RETURNS INT RETURN GET_LOCK('a', 0)",
-            "Function .f Session",
+            "Function .f Pins",
         ),
         (
             "CREATE PROCEDURE s.p(OUT a INT) SELECT 1 INTO a",
-            "Procedure s.p Nothing",
+            "Procedure s.p Clean",
         ),
-        ("CREATE PROCEDURE p() SET ROLE x", "Procedure .p Session"),
+        ("CREATE PROCEDURE p() SET ROLE x", "Procedure .p Pins"),
         (
             "CREATE ALGORITHM=MERGE SQL SECURITY DEFINER VIEW v (a) AS SELECT GET_LOCK('a', 0)",
-            "View .v Session",
+            "View .v Pins",
         ),
-        ("ALTER VIEW v AS SELECT 1", "View .v Nothing"),
+        ("ALTER VIEW v AS SELECT 1", "View .v Clean"),
         (
             "CREATE TABLE t (a INT DEFAULT NEXTVAL(s), KEY k (a))",
-            "Column .t Session",
+            "Column .t Pins",
         ),
         (
             "ALTER TABLE s.t MODIFY a INT AS (@x := 5) VIRTUAL",
-            "Column s.t ReadBack",
+            "Column s.t Pins",
         ),
-        ("CREATE TABLE IF NOT EXISTS u LIKE t", "Copy .u Nothing"),
-        ("RENAME TABLE t TO s.u", "Copy s.u Nothing"),
-        ("ALTER TABLE t RENAME u", "Copy .u Nothing"),
+        ("CREATE TABLE IF NOT EXISTS u LIKE t", "Copy .u Clean"),
+        ("RENAME TABLE t TO s.u", "Copy s.u Clean"),
+        ("ALTER TABLE t RENAME u", "Copy .u Clean"),
     ];
     for (sql, expected) in cases {
         let found = defined(sql);
@@ -320,72 +347,10 @@ fn definitions_are_read_from_their_statements() {
     }
     let several = "DROP TRIGGER IF EXISTS a; CREATE TRIGGER a AFTER INSERT ON t FOR EACH ROW \
                    SET @x = 5; CREATE VIEW v AS SELECT 1";
-    assert_eq!(defined(several), ["Trigger .t Session", "View .v Nothing"]);
+    assert_eq!(defined(several), ["Trigger .t Pins", "View .v Clean"]);
     assert!(definitions(b"DROP VIEW v", MARIADB).code);
     assert!(!definitions(b"CREATE TABLE t (a INT)", MARIADB).code);
     assert!(definitions(b"DROP TABLE t", MARIADB).tables);
-}
-
-/// User variables that a body may set, and what it leaves.
-fn followed(text: &str, mode: LexMode) -> (Leaves, String) {
-    let found = judged(text, mode);
-    let names: Vec<&str> = found
-        .sets
-        .iter()
-        .map(|name| std::str::from_utf8(name).unwrap())
-        .collect();
-    (found.leaves, names.join(" "))
-}
-
-#[test]
-fn what_a_caller_can_follow_is_told_apart() {
-    use Leaves::{Nothing, ReadBack, Reported, Rows, Session};
-    for (text, mariadb, mysql, sets) in [
-        ("SET @x = 5, @`Y` = 6", ReadBack, ReadBack, "x y"),
-        ("SELECT 1, 2 INTO @a, @b", ReadBack, ReadBack, "a b"),
-        ("DO @n := 5", ReadBack, ReadBack, "n"),
-        ("CALL p(@out)", ReadBack, ReadBack, "out"),
-        ("GET DIAGNOSTICS @n = NUMBER", ReadBack, ReadBack, "n"),
-        ("BEGIN FETCH c INTO p_in, @x; END", ReadBack, ReadBack, "x"),
-        ("SET @`a b` = 5", Session, Session, ""),
-        ("SET @größe = 5", Session, Session, ""),
-        ("SET SESSION sql_notes = 0", Reported, Nothing, ""),
-        ("SET @@SESSION.sql_notes = 0", Reported, Nothing, ""),
-        ("SET @@sql_notes = 0", Session, Nothing, ""),
-        ("SET sql_auto_is_null = 1", Session, Session, ""),
-        ("DO LAST_INSERT_ID(5)", ReadBack, ReadBack, ""),
-        ("SELECT SQL_CALC_FOUND_ROWS 1", ReadBack, ReadBack, ""),
-        (
-            "BEGIN START TRANSACTION; INSERT INTO t VALUES (1); COMMIT AND NO CHAIN; END",
-            Rows,
-            Rows,
-            "",
-        ),
-        (
-            "BEGIN SAVEPOINT a; ROLLBACK TO release; RELEASE SAVEPOINT a; END",
-            Nothing,
-            Nothing,
-            "",
-        ),
-        (
-            "BEGIN COMMIT NO RELEASE; TRUNCATE t; END",
-            Nothing,
-            Nothing,
-            "",
-        ),
-        ("COMMIT RELEASE", Session, Session, ""),
-        ("ROLLBACK AND NO CHAIN RELEASE", Session, Session, ""),
-        ("START SLAVE", Session, Session, ""),
-        ("CALL db.pack.p()", Session, Session, ""),
-    ] {
-        let expected = |leaves| (leaves, sets.to_owned());
-        assert_eq!(
-            followed(text, MARIADB),
-            expected(mariadb),
-            "{text} on MariaDB"
-        );
-        assert_eq!(followed(text, MYSQL), expected(mysql), "{text} on MySQL");
-    }
 }
 
 #[test]
@@ -403,12 +368,48 @@ fn what_is_read_of_the_statement_before_is_found() {
             false,
         ),
         (
+            "BEGIN DELETE FROM t; IF p_in THEN CALL p(); END IF; SELECT ROW_COUNT(); END",
+            false,
+        ),
+        (
+            "BEGIN IF p_in THEN UPDATE t SET a = 1; IF ROW_COUNT() = 0 THEN SET p_in = 1; \
+             END IF; ELSE SET p_in = ROW_COUNT(); END IF; END",
+            true,
+        ),
+        (
+            "BEGIN IF p_in THEN UPDATE t SET a = 1; IF ROW_COUNT() = 0 THEN SET p_in = 1; \
+             END IF; END IF; END",
+            false,
+        ),
+        (
+            "BEGIN IF p_in THEN DO 1; ELSEIF 2 THEN DELETE FROM t; END IF; \
+             SELECT ROW_COUNT(); END",
+            true,
+        ),
+        (
             "BEGIN CASE p_in WHEN 1 THEN DO 1; WHEN 2 THEN DO 2; END CASE; SELECT ROW_COUNT(); END",
             false,
         ),
         (
             "BEGIN CASE p_in WHEN 1 THEN DO 1; WHEN 2 THEN BEGIN END; END CASE; \
              SELECT ROW_COUNT(); END",
+            true,
+        ),
+        (
+            "BEGIN a: LOOP UPDATE t SET a = 1; SET p_in = p_in + ROW_COUNT(); \
+             IF ROW_COUNT() = 0 THEN LEAVE a; END IF; END LOOP; SELECT ROW_COUNT(); END",
+            false,
+        ),
+        (
+            "BEGIN a: LOOP IF p_in THEN LEAVE a; END IF; DO 1; END LOOP; SELECT ROW_COUNT(); END",
+            true,
+        ),
+        (
+            "BEGIN UPDATE t SET a = 1; a: BEGIN LEAVE a; END; SELECT ROW_COUNT(); END",
+            false,
+        ),
+        (
+            "BEGIN a: BEGIN LEAVE a; DO 1; END; SELECT ROW_COUNT(); END",
             true,
         ),
         (
@@ -446,13 +447,15 @@ fn what_is_read_of_the_statement_before_is_found() {
         ),
     ] {
         for mode in [MARIADB, MYSQL] {
-            assert_eq!(!judged(text, mode).asks.is_empty(), asks, "{text}");
+            let found = scanned(text, mode);
+            assert_eq!(!found.asks.is_empty(), asks, "{text}");
         }
     }
 }
 
 #[test]
 fn conditions_of_before_are_cleared_by_mysql_alone() {
+    let asks = |text: &str, mode| !scanned(text, mode).asks.is_empty();
     for text in [
         "SELECT @@warning_count",
         "BEGIN GET DIAGNOSTICS p_in = NUMBER; END",
@@ -460,68 +463,33 @@ fn conditions_of_before_are_cleared_by_mysql_alone() {
         "BEGIN IF 1 THEN SHOW ERRORS LIMIT 1; END IF; END",
         "BEGIN SHOW COUNT(*) WARNINGS; END",
     ] {
-        assert!(
-            !judged(text, MARIADB).asks.is_empty() && judged(text, MYSQL).asks.is_empty(),
-            "{text}"
-        );
+        assert!(asks(text, MARIADB) && !asks(text, MYSQL), "{text}");
     }
     for text in [
         "SELECT warnings, errors FROM t",
         "BEGIN DELETE FROM t; SHOW WARNINGS; END",
+        "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN \
+         GET DIAGNOSTICS CONDITION 1 p_in = MYSQL_ERRNO; END; CALL q(); END",
     ] {
-        assert!(judged(text, MARIADB).asks.is_empty(), "{text}");
+        assert!(!asks(text, MARIADB), "{text}");
     }
-    let handled = "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN \
-                   GET DIAGNOSTICS CONDITION 1 p_in = MYSQL_ERRNO; END; CALL q(); END";
-    assert!(judged(handled, MARIADB).asks.is_empty());
-    let deep = format!(
-        "{} SELECT 1; {}",
-        "BEGIN ".repeat(5000),
-        "END; ".repeat(5000)
-    );
-    assert!(
-        !judged(&deep, MARIADB).asks.is_empty(),
-        "what is too deep is not followed"
-    );
+    let deep = "BEGIN ".repeat(5000) + &"END; ".repeat(5000);
+    assert!(asks(&deep, MARIADB), "what is too deep is not followed");
 }
 
 #[test]
-fn what_is_asked_behind_set_statement_is_found() {
+fn questions_of_a_text_are_found_in_whatever_block_they_stand() {
     for (text, asks) in [
         (
             "SET STATEMENT a = 1 FOR IF 1 THEN SHOW WARNINGS; END IF",
-            true,
+            Reads::DIAGNOSTICS,
         ),
-        (
-            "set statement a = (1 /* FOR */), b = 2 for SET STATEMENT c = 1 FOR \
-             BEGIN NOT ATOMIC SHOW WARNINGS; END",
-            true,
-        ),
-        ("SET STATEMENT a = 1 FOR IF 1 THEN DO 1; END IF", false),
-        ("IF 1 THEN SHOW WARNINGS; END IF", true),
+        ("BEGIN NOT ATOMIC SELECT ROW_COUNT(); END", Reads::ROW_COUNT),
+        ("SELECT FOUND_ROWS(); 'x", Reads::FOUND_ROWS),
+        ("IF 1 THEN DO 1; END IF", Reads::NONE),
     ] {
-        let found = classify(text.as_bytes(), MARIADB);
-        let asked = asked_by(text.as_bytes(), MARIADB, &found).unwrap();
-        assert_eq!(!asked.asks.is_empty(), asks, "{text}");
-        assert_eq!(
-            run_by(text.as_bytes(), MARIADB, &found).is_none(),
-            found.passing
-        );
+        assert_eq!(asked_in(text.as_bytes(), MARIADB), asks, "{text}");
     }
-    let calls = "SET STATEMENT a = 1 FOR CALL p()";
-    let found = classify(calls.as_bytes(), MARIADB);
-    let asked = asked_by(calls.as_bytes(), MARIADB, &found).unwrap();
-    assert_eq!(asked.calls.len(), 1);
-    let waits = "SELECT f(id) FROM t FOR UPDATE NOWAIT";
-    let found = classify(waits.as_bytes(), MARIADB);
-    assert!(found.passing);
-    assert_eq!(
-        asked_by(waits.as_bytes(), MARIADB, &found)
-            .unwrap()
-            .calls
-            .len(),
-        1
-    );
 }
 
 #[test]
@@ -539,16 +507,12 @@ fn a_procedure_that_may_count_nothing_is_found() {
         ("a: BEGIN IF p_in THEN LEAVE a; END IF; DO 1; END", true),
         ("a: BEGIN DO 1; IF p_in THEN LEAVE a; END IF; END", false),
     ] {
-        assert_eq!(judged(text, MYSQL).uncounted, uncounted, "{text}");
+        assert_eq!(scanned(text, MYSQL).uncounted, uncounted, "{text}");
     }
 }
 
 #[test]
-fn a_text_says_what_it_runs() {
-    let run = |sql: &str| {
-        let found = crate::classify::classify(sql.as_bytes(), MARIADB);
-        run_by(sql.as_bytes(), MARIADB, &found)
-    };
+fn a_text_says_what_it_calls() {
     for (sql, expected) in [
         ("CALL p", "call -.p"),
         (
@@ -561,32 +525,10 @@ fn a_text_says_what_it_runs() {
         ),
         ("INSERT INTO t (a) VALUES (f(1))", "-.f"),
         ("SET @a = 1; CALL p(@a); CALL q()", "call -.p call -.q"),
-        ("BEGIN NOT ATOMIC DECLARE x INT; CALL p(); END", "call -.p"),
-        ("IF f() THEN CALL p(); END IF", "-.f call -.p"),
+        ("SET STATEMENT a = 1 FOR CALL p()", "call -.p"),
     ] {
-        let found = run(sql).unwrap();
-        assert!(found.leaves.is_followed(), "{sql}: {}", found.why);
+        let found = calls_in(sql.as_bytes(), MARIADB).unwrap();
         assert_eq!(calls(&found).join(" "), expected, "{sql}");
     }
-    for sql in [
-        "CALL a.b.c()",
-        "SELECT a.b.c(1)",
-        "SET STATEMENT max_statement_time = 1 FOR CALL p()",
-        "SET NAMES latin1; CALL p()",
-        "SET @@SESSION.`sql_mode` = ''; CALL p()",
-        "CALL p() /*! , '",
-    ] {
-        assert_eq!(run(sql), None, "{sql}");
-    }
-    for sql in [
-        "BEGIN NOT ATOMIC DO GET_LOCK('a', 0); END",
-        "PREPARE s FROM 'SELECT 1'; CALL p()",
-        "CALL p(); SET ROLE x",
-        "BEGIN NOT ATOMIC PREPARE s FROM 'SELECT 1'; END",
-        "BEGIN NOT ATOMIC SET ROLE x; END",
-        "IF 1 THEN CREATE TEMPORARY TABLE t (a INT); END IF",
-    ] {
-        let found = run(sql).unwrap();
-        assert!(!found.leaves.is_followed(), "{sql}");
-    }
+    assert_eq!(calls_in(b"CALL p() /*! , '", MARIADB), None);
 }

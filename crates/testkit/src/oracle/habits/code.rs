@@ -24,10 +24,10 @@ pub(super) const HABITS: &[Habit] = &[
             "CALL reading_procedure({n}) ;; SELECT {n}; CALL reading_procedure({n}); SELECT {k}",
             "<prepare=7>CALL reading_procedure(?) ;; <execute=7>{n} ;; SELECT {n} ;; \
              <execute=7>{k}",
-            "CALL failing_procedure() ;; SHOW WARNINGS ;; SELECT @before_error",
-            "SET @before_error = {n} ;; CALL failing_procedure() ;; SELECT @before_error",
-            "CALL setting_procedure() ;; SELECT @@div_precision_increment, @set_inside",
-            "CALL modal_procedure('PIPES_AS_CONCAT') ;; SELECT @@sql_mode, '{w}' || 'x'",
+            "<pins>CALL failing_procedure() ;; SHOW WARNINGS ;; SELECT @before_error",
+            "SET @before_error = {n} ;; <pins>CALL failing_procedure() ;; SELECT @before_error",
+            "<pins>CALL setting_procedure() ;; SELECT @@div_precision_increment, @set_inside",
+            "<pins>CALL modal_procedure('PIPES_AS_CONCAT') ;; SELECT @@sql_mode, '{w}' || 'x'",
             "CALL oracle_b.rows_procedure({n}, @y) ;; SELECT DATABASE(), @y",
             "<prepare=7>CALL {p}(?, @n) ;; <execute=7>{k} ;; SELECT @n ;; <execute=7>{k}",
         ],
@@ -72,7 +72,7 @@ pub(super) const HABITS: &[Habit] = &[
         &[
             // On MariaDB such a SELECT shows the count of older warnings, which these clear.
             "UPDATE {t} SET name = '{w}' ;; SELECT plain_function(plain_function({n})), '{w}'",
-            "UPDATE {t} SET name = '{w}' ;; SELECT marking_function({n}) ;; SELECT @marked",
+            "UPDATE {t} SET name = '{w}' ;; <pins>SELECT marking_function({n}) ;; SELECT @marked",
             "INSERT INTO {t} (v) VALUES (plain_function({k})) ;; SELECT LAST_INSERT_ID()",
             "SET @f = plain_function({n}) ;; SELECT @f",
             "DELETE FROM {t} WHERE plain_function(id) = {k} ;; SELECT ROW_COUNT()",
@@ -109,7 +109,7 @@ pub(super) const HABITS: &[Habit] = &[
             "SET @marked = {n} ;; <pins>CALL marking_procedure({k}) ;; SELECT @marked ;; \
              <reset> ;; SELECT @marked",
             "SET @marked = {n} ;; UPDATE {t} SET name = '{w}' ;; \
-             SELECT oracle_b.marking_function({k}) ;; SELECT @marked ;; <b>SELECT @marked",
+             <pins>SELECT oracle_b.marking_function({k}) ;; SELECT @marked ;; <b>SELECT @marked",
         ],
     ),
     habit(

@@ -148,16 +148,16 @@ pub(super) const HABITS: &[Habit] = &[
             "<multi=on> ;; SELECT CAST('{w}' AS SIGNED) ;; \
              <pins>SET sql_mode = 'ANSI_QUOTES'; SELECT @@warning_count, ROW_COUNT() ;; <reset>",
             "<multi=on> ;; UPDATE {t} SET name = '{w}' ;; \
-             INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
+             <pins>INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
             "<multi=on> ;; SELECT id FROM oracle_a.kinds ;; <user=app> ;; \
-             INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
+             <pins>INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
             "SELECT CAST('{w}' AS SIGNED) ;; EXECUTE IMMEDIATE 'SHOW WARNINGS'",
             "SELECT CAST('{w}' AS SIGNED) ;; SELECT {n}; SHOW WARNINGS; \
              EXECUTE IMMEDIATE 'SELECT 1'",
             "SET @counted = {n} ;; UPDATE {t} SET name = '{w}' ;; \
              <pins>CALL firing_procedure({n}) ;; SELECT @counted",
-            "SELECT id FROM oracle_a.kinds ;; SELECT f + 0 FROM oracle_a.counting_view",
-            "UPDATE {t} SET name = '{w}' ;; SELECT c + 0 FROM oracle_a.counting_view",
+            "SELECT id FROM oracle_a.kinds ;; <pins>SELECT f + 0 FROM oracle_a.counting_view",
+            "UPDATE {t} SET name = '{w}' ;; <pins>SELECT c + 0 FROM oracle_a.counting_view",
             "UPDATE {t} SET name = '{w}' ;; PREPARE asks FROM 'SELECT ROW_COUNT(), ?' ;; \
              SET @asked = {n} ;; EXECUTE asks USING @asked",
         ],

@@ -481,11 +481,11 @@ pub(super) const HABITS: &[Habit] = &[
         On::MySql,
         &[
             "SET default_collation_for_utf8mb4 = utf8mb4_general_ci ;; SELECT id FROM kinds ;; \
-             <b>SELECT id FROM oracle_a.kinds ;; SELECT c, f FROM counting_view",
+             <b>SELECT id FROM oracle_a.kinds ;; <pins>SELECT c, f FROM counting_view",
             "SET default_collation_for_utf8mb4 = DEFAULT ;; SELECT id FROM kinds LIMIT 2 ;; \
              <b>SELECT id FROM oracle_a.kinds LIMIT 2 ;; SELECT FOUND_ROWS() AS `infile`",
             "SET NAMES utf8mb3 ;; SELECT id FROM kinds ;; <b>SELECT id FROM oracle_a.kinds ;; \
-             SELECT f AS `infile` FROM counting_view",
+             <pins>SELECT f AS `infile` FROM counting_view",
             "SET NAMES utf8mb3 ;; SELECT 1 / 0 ;; <b>SELECT {n} ;; SELECT FOUND_ROWS() ;; \
              SHOW WARNINGS",
         ],

@@ -17,7 +17,7 @@ use crate::group::shared::Shared;
 use crate::server::facts::ServerFacts;
 use crate::server::probe::{Connection, Fault, ProbeError};
 use session::text::Text;
-use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold_bare};
+use sql::classify::stored::{Defined, Folded, Scanned, Verdict, body, expression, fold_bare};
 use sql::lex::{Charset, LexMode, Server};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,33 +161,33 @@ impl Reading {
         }
     }
 
-    fn put(&mut self, kind: Defined, [schema, name]: [&[u8]; 2], title: String, judged: Judged) {
+    fn put(&mut self, kind: Defined, [schema, name]: [&[u8]; 2], title: String, scanned: Scanned) {
         self.objects.push(Object {
             kind,
             schema: fold_bare(schema),
             name: fold_bare(name),
             title,
-            judged,
+            scanned,
         });
     }
 
-    /// The judgement on a text, if there is one.
-    fn judge(
+    /// The scan of a text, if there is one.
+    fn scan(
         &mut self,
         kind: &'static str,
         text: &[u8],
-        judge: impl FnOnce(&[u8]) -> Judged,
-    ) -> Judged {
+        scan: impl FnOnce(&[u8]) -> Scanned,
+    ) -> Scanned {
         if text.is_empty() {
             *self.textless.entry(kind).or_default() += 1;
-            return Judged::unreadable();
+            return Scanned::unreadable();
         }
-        judge(text)
+        scan(text)
     }
 
     fn trigger(&mut self, row: &[Text]) {
         let mode = self.mode(&row[4]);
-        let judged = self.judge("triggers", &row[3], |text| {
+        let scanned = self.scan("triggers", &row[3], |text| {
             body(text, mode, &BTreeSet::new())
         });
         let title = format!(
@@ -196,14 +196,14 @@ impl Reading {
             shown(&row[0]),
             shown(&row[1])
         );
-        self.put(Defined::Trigger, [&row[0], &row[1]], title, judged);
+        self.put(Defined::Trigger, [&row[0], &row[1]], title, scanned);
     }
 
     fn view(&mut self, row: &[Text]) {
         let mode = self.mode(b"");
-        let judged = self.judge("views", &row[2], |text| expression(text, mode));
+        let scanned = self.scan("views", &row[2], |text| expression(text, mode));
         let title = format!("view {}.{}", shown(&row[0]), shown(&row[1]));
-        self.put(Defined::View, [&row[0], &row[1]], title, judged);
+        self.put(Defined::View, [&row[0], &row[1]], title, scanned);
     }
 
     fn routine(&mut self, row: &[Text], parameters: &Parameters) {
@@ -220,36 +220,36 @@ impl Reading {
         let none = BTreeSet::new();
         let locals = parameters.get(&key).unwrap_or(&none);
         let oracle = row[6].split(|&b| b == b',').any(|mode| mode == b"ORACLE");
-        let mut judged = self.judge("routines", &row[5], |text| body(text, mode, locals));
+        let mut scanned = self.scan("routines", &row[5], |text| body(text, mode, locals));
         if &*row[4] != b"SQL" || oracle {
-            judged.harm("its language is not read".into());
+            scanned.pin("its language is not read".into());
         }
         let title = format!("routine {}.{}", shown(&row[0]), shown(&row[1]));
-        self.put(kind, [&row[0], &row[1]], title, judged);
+        self.put(kind, [&row[0], &row[1]], title, scanned);
     }
 
     /// Routines that change rows where triggers are not shown may do what those do.
     fn darken(&mut self, dark: &[Vec<u8>]) {
         let dark: BTreeSet<Folded> = dark.iter().map(|schema| fold_bare(schema)).collect();
         for object in &mut self.objects {
-            let judged = &mut object.judged;
-            let near = dark.contains(&object.schema) || !judged.names.is_disjoint(&dark);
+            let scanned = &mut object.scanned;
+            let near = dark.contains(&object.schema) || !scanned.names.is_disjoint(&dark);
             let routine = matches!(object.kind, Defined::Function | Defined::Procedure);
-            if routine && near && judged.leaves >= Leaves::Rows {
-                judged.harm("may fire triggers that are not shown".into());
+            if routine && near && scanned.verdict >= Verdict::Writes {
+                scanned.pin("may fire triggers that are not shown".into());
             }
         }
     }
 
     fn column(&mut self, row: &[Text]) {
-        let judged = expression(&row[3], self.mode(b""));
+        let scanned = expression(&row[3], self.mode(b""));
         let title = format!(
             "column {} of {}.{}",
             shown(&row[2]),
             shown(&row[0]),
             shown(&row[1])
         );
-        self.put(Defined::Column, [&row[0], &row[1]], title, judged);
+        self.put(Defined::Column, [&row[0], &row[1]], title, scanned);
     }
 
     /// One line about what the account is not shown; empty when it is shown all.
