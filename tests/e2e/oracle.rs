@@ -43,16 +43,7 @@ const SOAK_SHRINK_TIME_MAX: Duration = Duration::from_secs(200);
 const REFUSED_SHARE: u64 = 4;
 
 /// How the servers are started, besides their certificates.
-///
-/// With one cache of open tables, no session opens a table anew. When MySQL does that, it may skip
-/// a number of AUTO_INCREMENT (`rows_are_numbered_alike_on_any_connection`). It has 16 caches by
-/// itself, and the number of the connection says which one serves it: the same rows would be
-/// numbered otherwise where two connections write them.
-const ARGUMENTS: [&str; 3] = [
-    "--innodb-lock-wait-timeout=2",
-    "--lock-wait-timeout=4",
-    "--table-open-cache-instances=1",
-];
+const ARGUMENTS: [&str; 2] = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
 
 /// A seed that takes longer is named: something in it waits for a lock or a backend.
 const SLOW: Duration = Duration::from_secs(2);

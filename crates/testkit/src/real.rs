@@ -174,7 +174,13 @@ impl Real {
         command.args(match self.flavour {
             Flavour::MariaDb => &["--innodb-log-file-size=8M"][..],
             // Before MySQL 8.0.30 the log's size has another name; then the default does.
+            //
+            // With one cache of open tables, no session opens a table anew. When MySQL does that,
+            // it may skip a number of AUTO_INCREMENT. It has 16 caches by itself, and the number of
+            // the connection says which one serves it: the same rows would be numbered otherwise
+            // where two connections write them.
             Flavour::MySql => &[
+                "--table-open-cache-instances=1",
                 "--loose-innodb-redo-log-capacity=8M",
                 "--mysqlx=OFF",
                 "--secure-file-priv=",
