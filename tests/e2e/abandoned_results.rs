@@ -186,7 +186,7 @@ fn long_ok() -> Vec<u8> {
     packet(&[&head.concat(), &block[..]].concat())
 }
 
-/// What is sent without end in answer to a command with this in its text.
+/// Packets that are sent without end in answer to a command with this in its text.
 fn flood_for(said: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let has = |part: &[u8]| said.windows(part.len()).any(|window| window == part);
     let column = packet(b"\x03def\0\0\0\x01c\0\x0c\x2d\0\0\x01\0\0\xfd\0\0\0\0\0");

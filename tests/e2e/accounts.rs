@@ -34,10 +34,10 @@ fn start(real: &Real, name: &str, more: &str) -> Pool {
         .unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// What a client hears that is asked for a plugin that it does not speak.
+/// Outcome for a client that is asked for a plugin that it does not speak.
 const ANOTHER_PLUGIN: (u16, String) = (0, String::new());
 
-/// What comes of a login and a first statement: the account that it is, or the error.
+/// Outcome of a login and a first statement: the account that it is, or the error.
 fn outcome(address: &Address, account: &Account) -> Result<String, (u16, String)> {
     match Client::connect(address, account) {
         Ok(mut client) => match &client.query("SELECT CURRENT_USER()").unwrap()[..] {
@@ -78,7 +78,7 @@ fn follows(
     panic!("{what}: on the server {own:?}, through the pool {through:?}");
 }
 
-/// What is done to the account, one after another, and whether it may log in with `pw` then.
+/// Changes of the account, one after another; true if it may log in with `pw` then.
 fn changes(flavour: Flavour) -> Vec<(&'static str, bool)> {
     let mut changes = vec![
         ("CREATE USER u@'%' IDENTIFIED {NATIVE} 'pw'", true),
@@ -197,7 +197,7 @@ const HOSTS: [&str; 8] = [
     "%",
 ];
 
-/// Where addresses are looked up, 127.0.0.1 is `localhost` too.
+/// With addresses looked up, 127.0.0.1 is `localhost` too.
 const NAMES: [&str; 2] = ["--skip-name-resolve=1", "--skip-name-resolve=0"];
 
 /// Each two hosts as two accounts with their own passwords: the same one decides.
@@ -448,7 +448,7 @@ fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
     assert!(still.is_ok(), "{still:?}");
 }
 
-/// What the server has against the question besides a privilege is said as it is: no GRANT helps.
+/// Errors of the question other than a missing privilege are said as they are: no GRANT helps.
 #[test]
 fn another_error_than_a_missing_privilege_names_no_grant() {
     let test = "another_error_than_a_missing_privilege_names_no_grant";

@@ -69,7 +69,8 @@ fn a_text_that_asks_first_and_goes_on_with_nonsense_is_refused_elsewhere() {
     });
 }
 
-/// What counts, for FOUND_ROWS() of 0, 1 and more, in sessions that stand as the backend or not.
+/// Statements that count, for FOUND_ROWS() of 0, 1 and more, in sessions that stand as the backend
+/// or not.
 const COUNTED: [&[&str]; 12] = [
     &["SELECT v FROM t WHERE id < 3"],
     &["SELECT v FROM t WHERE id < 3", "DO 0"],
@@ -177,7 +178,7 @@ fn code_that_shows_the_warnings_of_before_is_answered_or_refused() {
     });
 }
 
-/// What the error says: in one transaction.
+/// Remedies of the error: in one transaction.
 #[test]
 fn in_one_transaction_the_server_answers() {
     same_on_both("asks_held", 1, |story| {
@@ -199,7 +200,7 @@ fn in_one_transaction_the_server_answers() {
     });
 }
 
-/// What else such a text pins for makes it no text that asks.
+/// Another cause to pin makes it no text that asks.
 #[test]
 fn a_text_that_also_pins_for_another_cause_runs_unknown_code() {
     same_on_both("asks_not_but_pins", 1, |story| {
@@ -366,7 +367,8 @@ fn a_text_that_asks_behind_hidden_names_is_refused() {
     });
 }
 
-/// What a trigger would store of the statement before is that of its own client, or nothing.
+/// Values of the statement before that a trigger would store are those of its own client, or
+/// nothing.
 #[test]
 fn triggers_ask_too() {
     same_on_both("asks_triggers", 1, |story| {
@@ -521,7 +523,7 @@ fn a_text_asks_behind_what_changes_how_it_is_read() {
     });
 }
 
-/// What a view shows of the statement before is that of its own client, or nothing.
+/// Values of the statement before that a view shows are those of its own client, or nothing.
 #[test]
 fn views_ask_too() {
     same_on_both("asks_views", 1, |story| {

@@ -12,7 +12,7 @@ use testkit::talk::Account;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// What a session is asked.
+/// Question to a session.
 const ASKED: &str = "SELECT mysql_query_attribute_string('n')";
 
 /// MySQL with the component; `None`, said on stderr, where there is none.

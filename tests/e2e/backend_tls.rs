@@ -66,7 +66,7 @@ impl Scene {
         scenes.into_iter().flatten().collect()
     }
 
-    /// What the server shows from now on.
+    /// Sets the certificate that the server shows from now on.
     fn show(&self, names: &[&str], valid: Valid, by: &Authority) {
         let folder = self.ca.parent().unwrap();
         let _ = by.sign("server", names, valid).put(folder, "server");
@@ -185,7 +185,7 @@ fn every_connection_of_the_pool_is_under_tls() {
     }
 }
 
-/// What a reply holds, its columns too.
+/// Content of a reply, its columns too.
 fn told(client: &mut Client, sql: &str) -> String {
     let outcomes = client.query(sql).unwrap();
     let columns = outcomes.iter().map(|outcome| match outcome {
@@ -477,7 +477,7 @@ fn later_connections_resume_the_session_of_an_earlier_one() {
     }
 }
 
-/// What `onramp doctor` and `onramp explain` ask of a server is under TLS as the pool's own
+/// Questions of `onramp doctor` and `onramp explain` to a server are under TLS as the pool's own
 /// connections are.
 #[test]
 fn the_doctor_asks_under_tls() {

@@ -91,7 +91,7 @@ const CALLS: [&str; 23] = [
     "DO notes(4)",
 ];
 
-/// What each session is asked behind every call.
+/// Questions to each session behind every call.
 const ASKS: [&str; 4] = [
     "SELECT ROW_COUNT()",
     "SELECT LAST_INSERT_ID(), IFNULL(@seen, 'none'), @@div_precision_increment",
@@ -520,7 +520,7 @@ fn the_report_names_the_code() {
     }
 }
 
-/// What a function warned of is counted in the reply, and nothing of before.
+/// Warnings of a function are counted in the reply, and nothing of before.
 #[test]
 fn statements_with_functions_count_their_own_warnings() {
     same_on_both("counts_warnings", 1, |story| {
@@ -573,10 +573,10 @@ fn types_of_stored_code_are_not_those_of_another_session() {
     });
 }
 
-/// The same where the other client has been back at its usual value before, has made its backend
-/// stand there for what then fails, or has reset its session; and that itself goes on as on a
-/// connection of its own. The server is the test's own: MySQL forgets the code, and with it the
-/// types, of all sessions whenever anybody creates or drops stored code.
+/// Types of stored code are nobody else's where the other client has been back at its usual value
+/// before, has made its backend stand there for what then fails, or has reset its session; and that
+/// itself goes on as on a connection of its own. The server is the test's own: MySQL forgets the
+/// code, and with it the types, of all sessions whenever anybody creates or drops stored code.
 #[test]
 fn types_of_stored_code_end_with_their_session() {
     let test = "types_of_stored_code_end_with_their_session";

@@ -38,7 +38,7 @@ fn port_of(address: &Address) -> String {
     address.to_string().rsplit_once(':').unwrap().1.to_owned()
 }
 
-/// What comes of a login with the servers' own command line: `Ok`, or the error's number.
+/// Outcome of a login with the servers' own command line: `Ok`, or the error's number.
 fn logs_in(address: &Address, user: &str, more: &[String]) -> Option<Result<(), String>> {
     let output = Program::new("mariadb")
         .args(["--no-defaults", "--protocol=tcp", "-h127.0.0.1", "-N"])

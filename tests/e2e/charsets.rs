@@ -14,8 +14,8 @@ fn variables(client: &mut Client) -> Vec<Vec<String>> {
     }
 }
 
-/// What a reset changes of a session that has set nothing since its login: whatever else is in this
-/// list on a new server has to be restored on a backend that starts over.
+/// Changes that a reset makes to a session that has set nothing since its login: whatever else is
+/// in this list on a new server has to be restored on a backend that starts over.
 #[test]
 fn a_reset_forgets_nothing_of_a_login_but_what_is_known() {
     let test = "forgets_at_resets";
@@ -167,7 +167,7 @@ fn wide_character_sets_come_in_many_ways() {
     same_on_both("wide_ways", 2, tell);
 }
 
-/// Who logs in, or changes the user, in a character set that no client may speak.
+/// A login, or a change of user, in a character set that no client may speak.
 #[test]
 fn a_login_in_a_wide_character_set_is_refused_as_on_a_server() {
     let outcome = |address: &Address, collation: u16| {
@@ -199,8 +199,8 @@ fn a_login_in_a_wide_character_set_is_refused_as_on_a_server() {
     }
 }
 
-/// Who logs in with a schema that there is not, or whose name its character set cannot say, hears
-/// the server's words.
+/// A client that logs in with a schema that does not exist, or whose name its character set cannot
+/// say, hears the server's words.
 #[test]
 fn a_login_with_a_schema_that_cannot_be_is_refused_as_on_a_server() {
     let outcome = |address: &Address, schema: &str, collation: u16| {

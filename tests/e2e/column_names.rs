@@ -17,7 +17,7 @@ const COLUMNS: [&str; 9] = [
     "DATABASE(), CONNECTION_ID(), VERSION() /*!50038 , @@hostname*/",
 ];
 
-/// Where a column stands.
+/// Places of a column.
 const TEXTS: [&str; 8] = [
     "SELECT COLUMN FROM t WHERE 0",
     "SELECT /* tool */ COLUMN FROM t WHERE 0 ;",

@@ -1,4 +1,4 @@
-//! The same story told twice: on connections of the clients' own, and through the pool.
+//! A story told twice: on connections of the clients' own, and through the pool.
 //!
 //! Every reply is written down whole: values, columns, affected rows, insert id, status flags,
 //! warnings, trackers (which have no order). Both records must be the same line by line.
@@ -102,7 +102,7 @@ impl Story {
         !self.admin.value("SELECT @@version").contains("MariaDB")
     }
 
-    /// The same of a prepared statement.
+    /// Executes a prepared statement, whose result may be gone; see [`Story::may_be_gone`].
     pub(crate) fn execution_may_be_gone(&mut self, who: usize, id: u32) -> bool {
         let reply = self.clients[who].execute(id, &[], false);
         self.note_unless_gone(&format!("client {who} executes"), reply)
@@ -135,7 +135,7 @@ impl Story {
         self.note(&format!("client {who}: {command:?}"), reply);
     }
 
-    /// The same of what asks for what its backend may not know any more; see
+    /// Sends a command that asks for something that its backend may have lost; see
     /// [`Story::may_be_gone`].
     pub(crate) fn command_may_be_gone(
         &mut self,
@@ -161,7 +161,7 @@ impl Story {
         await_blocked(&mut self.admin, client, sql);
     }
 
-    /// What a client has begun ends.
+    /// Receives the end of a command that a client has begun.
     pub(crate) fn end(&mut self, who: usize) {
         let reply = self.clients[who].receive();
         self.note(&format!("client {who} has waited"), reply);
@@ -287,14 +287,14 @@ pub(crate) fn same(test: &str, backends: usize, story: impl Fn(&mut Story)) {
     same_on(real, test, backends, story);
 }
 
-/// The same on both servers, where they are installed.
+/// Compares a story on both servers, where they are installed.
 pub(crate) fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
     for real in both_servers(test) {
         same_on(real, test, backends, &story);
     }
 }
 
-/// The same with a server of the test's choice.
+/// Compares a story on a server of the test's choice.
 pub(crate) fn same_on(real: &Real, test: &str, backends: usize, story: impl Fn(&mut Story)) {
     fresh_schema(real, test);
     let expected = tell(real.admin(), (real.address(), None), test, &story);

@@ -14,7 +14,7 @@ const FORMS: [u32; 3] = [
     cap::COMPRESS | cap::LOCAL_FILES,
 ];
 
-/// What a session says and hears, in small pieces and large ones; under TLS too (`tls.rs`).
+/// A session's commands and replies, in small pieces and large ones; under TLS too (`tls.rs`).
 pub(crate) fn tell_of_everything(story: &mut Story, account: &Account) {
     let who = story.join_as(account);
     if story.pooled && account.capabilities & cap::SSL != 0 {

@@ -664,7 +664,7 @@ fn the_tables_of_mysqls_thread_pool_show_who_runs_and_who_waits() {
     assert!(waits.receive().is_ok() && runs.receive().is_ok());
 }
 
-/// What the server takes less of than the settings say is shown as it is in force.
+/// A limit of the server below that of the settings is shown as it is in force.
 #[test]
 fn show_config_shows_what_the_server_takes() {
     let test = "show_config_shows_what_the_server_takes";

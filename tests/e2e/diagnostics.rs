@@ -1,4 +1,4 @@
-//! What the statement before left, asked for after another client has used the backend.
+//! Values that the statement before left, asked for after another client has used the backend.
 //!
 //! One backend for two clients, so that every question meets a backend that has just run something
 //! else, with warnings and counts of its own; and nobody may be pinned, or the other would wait in
@@ -30,7 +30,7 @@ fn other(story: &mut Story) {
     story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
 }
 
-/// What is done before a question: most leave something, some leave what was there before them.
+/// Statements before a question: most leave something, some leave what was there before them.
 const BEFORE: [&[&str]; 22] = [
     &["SELECT 1"],
     &["SELECT v FROM t WHERE id < 3"],
@@ -243,7 +243,7 @@ fn commands_that_are_no_statements_count_and_leave_what_was_before() {
     });
 }
 
-/// What leaves conditions, or none, before they are asked for.
+/// Statements that leave conditions, or none, before they are asked for.
 const LEAVES: [&str; 10] = [
     "SELECT 1 / 0",
     "SELECT 1",
@@ -384,7 +384,8 @@ fn get_diagnostics_has_the_rows_of_a_joined_text() {
     });
 }
 
-/// What nobody but the statement's own backend can tell is refused, and nobody is pinned for it.
+/// A question that only the statement's own backend can answer is refused, and nobody is pinned for
+/// it.
 #[test]
 fn what_cannot_be_answered_elsewhere_is_refused_and_never_wrong() {
     let Some(real) = server("what_cannot_be_answered_elsewhere") else {
@@ -624,8 +625,8 @@ fn user_variables_are_flushed() {
     );
 }
 
-/// What is put in front of a text for FOUND_ROWS() must not take away the conditions that the text
-/// asks for.
+/// A statement put in front of a text for FOUND_ROWS() must not take away the conditions that the
+/// text asks for.
 #[test]
 fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
     for real in both_servers("asks_first") {
@@ -768,8 +769,8 @@ fn what_a_schema_that_is_not_there_leaves_is_known_on_a_new_backend() {
     });
 }
 
-/// What an error may have left unsaid is asked behind it, when the client takes its time: that
-/// takes nothing from a text which asks for the conditions and cannot be answered by the pool.
+/// Values that an error may have left unsaid are asked behind it, when the client takes its time:
+/// that takes nothing from a text which asks for the conditions and cannot be answered by the pool.
 #[test]
 fn a_text_that_pins_finds_the_conditions_of_an_error_before_it() {
     if direct() {
@@ -914,8 +915,8 @@ fn a_pinned_clients_conditions_are_counted() {
     });
 }
 
-/// What is still to be told of a session stands in the pool's own answer too: MySQL tells behind a
-/// deadlock that the transaction has ended.
+/// Changes of a session that are still to be told stand in the pool's own answer too: MySQL tells
+/// behind a deadlock that the transaction has ended.
 #[test]
 fn what_a_rolled_back_transaction_is_told_stands_behind_its_error() {
     same_on_both("told_deadlock", 3, |story| {
@@ -939,8 +940,8 @@ fn what_a_rolled_back_transaction_is_told_stands_behind_its_error() {
     });
 }
 
-/// What restores a session may warn itself (on MySQL a SET of a character set that is deprecated):
-/// a text that asks and pins does not read that.
+/// Commands that restore a session may warn themselves (on MySQL a SET of a character set that is
+/// deprecated): a text that asks and pins does not read that.
 #[test]
 fn what_restores_a_session_leaves_nothing_to_a_text_that_asks() {
     for real in both_servers("restore_warns") {
@@ -1035,7 +1036,7 @@ fn a_question_that_cannot_be_parsed_is_a_syntax_error() {
     });
 }
 
-/// What the statement before an error of the pool's own has left is not shown behind that.
+/// Conditions of the statement before an error of the pool's own are not shown behind that.
 #[test]
 fn nothing_old_is_shown_behind_an_error_of_the_pool() {
     if direct() {

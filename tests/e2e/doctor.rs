@@ -154,7 +154,7 @@ fn check<'a>(answer: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no check {name}: {answer:#}"))
 }
 
-/// What the doctor says to an account without a single privilege.
+/// The doctor's answer to an account without a single privilege.
 fn asked_by_the_poor(server: &Real) -> Value {
     let socket = server.socket();
     let ran = doctor(&[

@@ -21,7 +21,7 @@ const BACKENDS: usize = 4;
 /// The longest that a program may take; on a machine with nothing else to do it takes seconds.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// What a program printed, and how it ended.
+/// Runs a program; gives its output.
 fn run(program: &Path, address: &Address, schema: &str, is_tls: bool) -> String {
     let Address::Tcp(address) = address else {
         panic!("{address} has no port");
@@ -172,10 +172,10 @@ const ENDS: [(&str, &str); 6] = [
     ("mysql-connector-j", "Connector/J"),
     ("mariadb-connector-j", "MariaDB Connector/J"),
 ];
-/// Where what they hear is written down.
+/// Page with what they hear.
 const ENDS_PAGE: &str = "docs/pool/ends.md";
 
-/// What ends a connection.
+/// Cause of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Time,
@@ -219,7 +219,7 @@ fn is_connected(pid: u32, port: u16) -> bool {
     })
 }
 
-/// What a driver says when this has ended its connection.
+/// A driver's word when this has ended its connection.
 fn hears(
     driver: &str,
     (real, address, schema): (&Real, &Address, &str),

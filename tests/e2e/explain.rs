@@ -37,7 +37,7 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
 }
 
-/// What a statement shows on the server that was named.
+/// Result of a statement on the server that was named.
 fn shown(explained: &Value, sql: &str) -> Value {
     let looks = explained["verify"].as_array().unwrap();
     let look = looks.iter().find(|look| look["sql"] == sql);

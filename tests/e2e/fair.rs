@@ -179,7 +179,8 @@ fn an_account_has_no_more_backends_than_its_limit() {
     }
 }
 
-/// Who keeps a backend idle for too long is told and closed; who keeps none, or works, is not.
+/// A client that keeps a backend idle for too long is told and closed; one that keeps none, or
+/// works, is not.
 #[test]
 fn a_backend_that_is_kept_idle_for_too_long_is_taken_back() {
     let test = "a_backend_that_is_kept_idle_for_too_long_is_taken_back";

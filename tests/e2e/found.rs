@@ -10,7 +10,8 @@ use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// Who is told that the answer is gone is pinned, and everything after that waits in vain.
+/// A client that is told that the answer is gone is pinned, and everything after that waits in
+/// vain.
 fn answered(reply: &[Outcome], text: &str, before: &str) {
     let gone = |outcome: &Outcome| matches!(outcome, Outcome::Failed(why) if why.code == 1235);
     assert!(!reply.iter().any(gone), "{text}, after {before}: {reply:?}");
@@ -115,7 +116,7 @@ const TOLD: [&str; 4] = [
     "DROP TABLE IF EXISTS made",
 ];
 
-/// What a text makes of the number that was there before, whatever that was.
+/// Effect of a text on the number that was there before, whatever that was.
 #[test]
 fn what_counts_or_keeps_the_number_is_followed() {
     same_on_both("found_or_kept", 1, |story| {
@@ -263,8 +264,8 @@ fn an_update_that_fails_leaves_no_older_count() {
     });
 }
 
-/// Who waits for a backend gets one where another client's error has just been asked about: what
-/// clears that counts on MySQL, and so does what the pool asks there.
+/// A client that waits for a backend gets one where another client's error has just been asked
+/// about: what clears that counts on MySQL, and so does what the pool asks there.
 #[test]
 fn what_goes_out_ahead_of_a_question_is_not_counted() {
     same_on_both("found_ahead", 1, |story| {
@@ -289,8 +290,8 @@ fn what_goes_out_ahead_of_a_question_is_not_counted() {
     });
 }
 
-/// What a backend is brought into its client's session with may warn, and is no statement of the
-/// client's: nothing that counts on MySQL comes between that and who asks.
+/// Commands that bring a backend into its client's session may warn, and are none of the client's:
+/// nothing that counts on MySQL comes between that and who asks.
 #[test]
 fn what_warns_in_front_of_a_question_takes_no_count_away() {
     let test = "found_behind_warnings";
@@ -504,7 +505,8 @@ fn names_like_those_of_the_questions_are_no_questions() {
     });
 }
 
-/// What the pool puts in place of a question has the name of the question, in RETURNING too.
+/// The value that the pool puts in place of a question has the name of the question, in RETURNING
+/// too.
 #[test]
 fn a_column_of_returning_is_named_as_on_the_server() {
     same("returning_named", 1, |story| {

@@ -198,7 +198,7 @@ fn limits_are_lines_as_pam_reads_them() {
     }
 }
 
-/// What a server says to a file, and the settings that it makes of it.
+/// A server's messages about a file, and the settings that it makes of it.
 fn server_reads(program: &[&str], file: &str, more: &[&str]) -> (Ran, String) {
     let option = format!("--defaults-file={file}");
     let line = [&program[1..], &[&option], more, &["--user=root"]].concat();

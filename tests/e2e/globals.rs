@@ -73,8 +73,8 @@ fn join(pool: &Pool) -> Client {
     login(&pool.address, &app())
 }
 
-/// What a session shows of its variables, but for those that each statement or connection has
-/// of its own, and for what the pool needs of the trackers.
+/// A session's variables, but for those that each statement or connection has of its own, and for
+/// what the pool needs of the trackers.
 fn shown(client: &mut Client) -> BTreeMap<String, String> {
     const OWN: [&str; 11] = [
         "timestamp",
@@ -257,7 +257,7 @@ fn a_write_is_committed_on_a_backend_that_began_without_autocommit() {
     });
 }
 
-/// What is prepared before is prepared again under the values of its session.
+/// Statements prepared before are prepared again under the values of its session.
 #[test]
 fn what_was_prepared_before_means_the_same_after() {
     servers("what_was_prepared_before_means_the_same_after").run(|real| {
@@ -311,8 +311,8 @@ fn an_interactive_login_has_its_own_wait_timeout() {
     });
 }
 
-/// What `init_connect` does to the sessions of plain accounts, each of their clients begins with,
-/// and administrators do not; so it is for who logs in before any backend is there.
+/// Effects of `init_connect` on the sessions of plain accounts: each of their clients begins with
+/// them, and administrators do not; so it is for who logs in before any backend is there.
 #[test]
 fn a_login_begins_with_init_connect() {
     const SETS: &str = "SET @@global.init_connect = \"SET NAMES latin1 COLLATE latin1_german1_ci, \

@@ -1,4 +1,4 @@
-//! What guards the pool: limits by address and network, privileges given up, passwords overwritten.
+//! Guards of the pool: limits by address and network, privileges given up, passwords overwritten.
 
 use crate::metrics::until;
 use crate::proxy_header::{connected, packet};
@@ -19,7 +19,7 @@ use wire::auth::{Credential, native};
 use wire::capabilities as cap;
 use wire::client_login::{self, ClientLogin, Progress};
 
-/// What a connection hears first: the greeting, or the words of an error.
+/// First words that a connection hears: the greeting, or the words of an error.
 fn knock_with(pool: &Address, last: u8, header: &[u8]) -> Result<TcpStream, String> {
     let mut stream = connected(pool, last);
     if !header.is_empty() {
@@ -35,7 +35,7 @@ fn knock_with(pool: &Address, last: u8, header: &[u8]) -> Result<TcpStream, Stri
     }
 }
 
-/// The same from 127.0.0.`last`.
+/// Connects from 127.0.0.`last` without a header.
 fn knock(pool: &Address, last: u8) -> Result<TcpStream, String> {
     knock_with(pool, last, b"")
 }
@@ -194,7 +194,7 @@ fn who_comes_along_in_an_upgrade_counts() {
     until(|| knock(&new.address, 1));
 }
 
-/// What the kernel says of each thread of a process.
+/// The kernel's status of each thread of a process.
 fn threads_of(pid: u32) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status"));
@@ -341,7 +341,7 @@ fn a_pool_that_stays_root_says_so() {
     assert_eq!(warned, is_root(test), "{}", pool.said());
 }
 
-/// Whose the file of a process's memory is: root's, where its own user may not read it.
+/// Owner of the file of a process's memory: root, where its own user may not read it.
 fn owner_of_memory(pid: u32) -> u32 {
     std::fs::metadata(format!("/proc/{pid}/mem")).unwrap().uid()
 }
@@ -368,8 +368,8 @@ fn the_memory_of_the_pool_is_for_nobody_else() {
     }
 }
 
-/// How often these bytes stand in what a process may write of its memory; `None` where that cannot
-/// be read.
+/// Number of times that these bytes stand in the writable memory of a process; `None` where that
+/// cannot be read.
 fn count_in_memory(pid: u32, needle: &[u8]) -> Option<usize> {
     let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();

@@ -156,8 +156,8 @@ fn proxy(server: &Address, armed: &Arc<AtomicU64>) -> Address {
     address
 }
 
-/// What the next client reads. A mutated reply may be a good one: then its connection goes back,
-/// and a statement that meets the close on its way is lost, as on a connection of its own.
+/// Reads as the next client. A mutated reply may be a good one: then its connection goes back, and
+/// a statement that meets the close on its way is lost, as on a connection of its own.
 fn unharmed(way: &Address, account: &Account) -> String {
     let backends = 2;
     for _ in 0..=backends {

@@ -130,7 +130,7 @@ fn a_statement_that_runs_is_interrupted_and_nothing_else() {
     assert_eq!(killer.value("SELECT COUNT(*) FROM shop.kept"), "1");
 }
 
-/// What waits for a backend was not executed, and its client hears so at once.
+/// A statement that waits for a backend was not executed, and its client hears so at once.
 #[test]
 fn a_statement_that_waits_is_interrupted_before_it_runs() {
     let test = "a_statement_that_waits_is_interrupted_before_it_runs";

@@ -43,7 +43,7 @@ fn columns_of(lexer: &mut Lexer<'_>) -> Vec<usize> {
     statements
 }
 
-/// What is wrong with the lexer's reading, by what the server answered.
+/// Error in the lexer's reading, by what the server answered.
 fn wrong(columns: &[usize], unread: bool, answers: &[Outcome]) -> Option<String> {
     let results = answers.iter().take_while(|a| matches!(a, Outcome::Rows(_)));
     let seen: Vec<usize> = results.map(|rows| rows.rows().columns.len()).collect();

@@ -11,7 +11,7 @@ use testkit::real::{Real, skipped};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Where a test's server is, and a schema of its own there.
+/// A test's server, and a schema of its own there.
 struct Place {
     real: &'static Real,
     target: String,
@@ -63,7 +63,7 @@ impl Place {
         assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     }
 
-    /// The same schema by another way.
+    /// The schema by another way.
     fn target_at(&self, way: &Way) -> String {
         format!("mysql://app:app@{}/{}", **way, self.schema())
     }
@@ -391,7 +391,7 @@ fn a_storm_rises_and_ends() {
     }
 }
 
-/// The same with the pool in between: whoever hangs up leaves a statement behind that nobody reads,
+/// A storm with the pool in between: whoever hangs up leaves a statement behind that nobody reads,
 /// and the pool has two backends for all of them.
 #[test]
 fn a_storm_rises_and_ends_through_the_pool() {

@@ -1,5 +1,4 @@
-//! Where the ports for many connections come from: more source addresses, or more ports of the
-//! server.
+//! Ports for many connections: more source addresses, or more ports of the server.
 //!
 //! Each test has a network of its own with a hundred local ports, so that a few hundred connections
 //! meet what otherwise takes tens of thousands.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use testkit::onramp::{Target, free_port, run};
 use testkit::real::{Real, skipped};
 
-/// How long the master may take for anything.
+/// Time that the master may take for anything.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Ends a child when the test is over.
@@ -292,7 +292,7 @@ fn users_of_a_real_master_run_are_reported_and_stop() {
     });
 }
 
-/// What the master shows of the requests of a method and name.
+/// The master's row about the requests of a method and name.
 fn row<'a>(stats: &'a Value, method: &str, name: &str) -> Option<&'a Value> {
     let mut rows = stats["stats"].as_array().into_iter().flatten();
     rows.find(|row| row["method"] == method && row["name"] == name)

@@ -182,7 +182,7 @@ fn a_unix_socket_is_a_listener_too() {
     }
 }
 
-/// What the other side says to these bytes, until it ends the connection or waits for more.
+/// Answer of the other side to these bytes, until it ends the connection or waits for more.
 fn answer_to(address: &Address, bytes: &[u8]) -> Vec<u8> {
     let Address::Tcp(address) = address else {
         panic!("a TCP address")
@@ -310,7 +310,7 @@ fn peers_that_speak_something_else_are_told_what() {
     }
 }
 
-/// What a login says is as long as it may be, or it is refused by its header.
+/// A login packet is as long as it may be, or refused by its header.
 #[test]
 fn a_login_packet_is_bounded() {
     const LOGIN_LEN_MAX: u32 = 64 * 1024;
@@ -502,7 +502,7 @@ fn an_unknown_user_hears_the_bytes_of_a_wrong_password() {
     }
 }
 
-/// What a change to this user is answered, on a connection that has logged in as another.
+/// Answer to a change to this user, on a connection that has logged in as another.
 fn change_heard(
     way: (&Address, u32),
     (wanted, user): (&str, &str),
@@ -528,8 +528,9 @@ fn change_heard(
     proof_heard(&mut stream, nonce, password, in_clear)
 }
 
-/// The same as [`an_unknown_user_hears_the_bytes_of_a_wrong_password`] of a client that changes its
-/// user. All ways are gone at once, because each error comes a second late.
+/// A client that changes its user hears it too
+/// ([`an_unknown_user_hears_the_bytes_of_a_wrong_password`]). All ways are gone at once, because
+/// each error comes a second late.
 #[test]
 fn a_change_to_an_unknown_user_is_answered_as_a_wrong_password() {
     let test = "a_change_to_an_unknown_user_is_answered_as_a_wrong_password";
@@ -617,8 +618,8 @@ fn all_heard(pool: &Address, source: u32, user: &str) -> Vec<Vec<(u8, Vec<u8>)>>
     all
 }
 
-/// Where users have several plugins, each unknown name is asked for one of them, always the same:
-/// it is a user's whose name nobody knows, for all that can be heard.
+/// If users have several plugins, each unknown name is asked for one of them, always the same: it
+/// is a user's whose name nobody knows, for all that can be heard.
 #[test]
 fn an_unknown_name_has_a_plugin_of_its_own_where_users_have_several() {
     let test = "an_unknown_name_has_a_plugin_of_its_own_where_users_have_several";

@@ -24,7 +24,7 @@ const END_HEADERS: u8 = 4;
 const BLOCK_BYTES_MAX: usize = 64 * 1024;
 /// Bytes that may wait for a server that does not read.
 const OUT_BYTES_MAX: usize = 1024 * (16_384 + 9) + 64 * 1024;
-/// What one read adds to them at most.
+/// Bytes that one read adds to them at most.
 const READ_BYTES: usize = 64 * 1024;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {

@@ -504,7 +504,7 @@ fn a_silent_server_is_not_said_to_owe_a_login() {
     }
 }
 
-/// What runs for each connection, in a script of sysbench.
+/// Work for each connection, in a script of sysbench.
 const SCRIPT: &str = "
 function thread_init() con = sysbench.sql.driver():connect() end
 function event() con:query('SELECT id FROM sbtest1 WHERE id = 1') end

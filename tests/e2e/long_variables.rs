@@ -99,8 +99,8 @@ fn names_of_great_length_are_the_clients_own() {
     });
 }
 
-/// What restores a client's variables, and takes away those of another, is one command, and so is
-/// the question that reads them back.
+/// The command that restores a client's variables, and takes away those of another, is one command,
+/// and so is the question that reads them back.
 #[test]
 fn variables_need_no_longer_command_than_the_server_takes() {
     let test = "variables_need_no_longer_command_than_the_server_takes";

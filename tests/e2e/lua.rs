@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::Output;
 
-/// Where Debian's package has its scripts.
+/// Folder of the scripts in Debian's package.
 const FOLDER: &str = "/usr/share/sysbench";
 
 /// All of them but the module that the others share.
@@ -350,7 +350,7 @@ fn ignored_errors_run_the_event_again() {
     );
 }
 
-/// What 0.5 had: plain globals, options as globals, dofile beside the script.
+/// Features of 0.5: plain globals, options as globals, dofile beside the script.
 #[test]
 fn scripts_of_0_5_find_their_globals() {
     let Some(stage) = stage("scripts_of_0_5_find_their_globals") else {
@@ -438,7 +438,7 @@ fn sleeping_and_custom_commands_hold_nobody_up() {
     assert!(said.starts_with("FATAL: Unknown command: frob"), "{said}");
 }
 
-/// What sysbench's own tests of its scripts' functions found here.
+/// Findings of sysbench's own tests of its scripts' functions.
 #[test]
 fn scripts_meet_the_small_habits_of_sysbench() {
     let Some(stage) = stage("scripts_meet_the_small_habits_of_sysbench") else {
@@ -617,7 +617,7 @@ fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
     assert!(errors.contains(&expected), "{errors}");
 }
 
-/// What thread_init and thread_done send is in the report.
+/// Statements of thread_init and thread_done are in the report.
 #[test]
 fn statements_around_the_events_are_counted_as_sysbench_counts_them() {
     let Some(stage) = stage("statements_around_the_events_are_counted_as_sysbench_counts_them")

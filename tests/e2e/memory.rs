@@ -10,7 +10,7 @@ use testkit::reply::Outcome;
 use wire::command::Command;
 
 const MIB: usize = 1 << 20;
-/// What clients may hold of the 256 MiB of the setting.
+/// Bytes that clients may hold of the 256 MiB of the setting.
 const HELD_MAX: usize = 224 * MIB;
 
 fn memory_bytes(census: &str) -> usize {

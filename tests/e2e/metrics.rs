@@ -1,4 +1,4 @@
-//! What the pool serves over HTTP: figures that move as the work does, health and readiness.
+//! HTTP of the pool: figures that move as the work does, health and readiness.
 
 use crate::world::{
     HOLD, app, binary, config, config_file, direct, login, own_server, server, start_pool,
@@ -15,12 +15,12 @@ use testkit::real::{Real, skipped};
 use testkit::talk::Account;
 
 const HTTP: &str = "http = \"127.0.0.1:0\"\n";
-/// How often the figures are asked for until they are as expected: they are up to half a second
-/// old, and there is no event that says when they are made.
+/// Number of times that the figures are asked for until they are as expected: they are up to half a
+/// second old, and there is no event that says when they are made.
 const ASKED_MAX: u32 = 800;
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 
-/// Where a pool serves HTTP.
+/// Address at which a pool serves HTTP.
 pub(crate) fn place_of(pool: &Pool) -> String {
     let line = pool.wait_for("figures at http://").unwrap();
     let (_, rest) = line.split_once("http://").unwrap();
@@ -92,7 +92,7 @@ fn await_status(place: &str, path: &str, status: u16, words: &str) {
     });
 }
 
-/// What appears with its first event has no increase that could be seen.
+/// A metric that appears with its first event has no increase that could be seen.
 #[test]
 fn each_metric_is_there_before_anything_has_happened() {
     let test = "each_metric_is_there_before_anything_has_happened";

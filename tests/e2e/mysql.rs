@@ -1,12 +1,13 @@
-//! What MySQL tells its clients and MariaDB does not, told through the pool as by the server.
+//! Reports that MySQL makes to its clients and MariaDB does not, told through the pool as by the
+//! server.
 
 use crate::compare::same_on;
 use crate::world::{app, login, mysql, through};
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// What leaves conditions, or looks at them: MySQL counts those of the last statement in the OK of
-/// the commands that are no statements.
+/// Statements that leave conditions, or look at them: MySQL counts those of the last statement in
+/// the OK of the commands that are no statements.
 const CONDITIONS: [&[&str]; 20] = [
     &["SELECT 1"],
     &["SELECT 1 / 0"],
@@ -95,7 +96,7 @@ fn unknown_statements_are_told_in_its_words() {
     });
 }
 
-/// What begins, is done in and ends transactions.
+/// Statements that begin, run in and end transactions.
 const TRANSACTIONS: [&[&str]; 14] = [
     &["BEGIN", "BEGIN", "SELECT 1", "BEGIN", "COMMIT"],
     &[

@@ -350,7 +350,7 @@ fn texts_of_several_find_the_names_of_their_clients() {
     }
 }
 
-/// The same of SET STATEMENT, which has a statement behind it.
+/// An execution behind SET STATEMENT, which has a statement behind it.
 #[test]
 fn an_execution_behind_set_statement_finds_its_name() {
     same("names_behind_set", 1, |story| {
@@ -464,8 +464,8 @@ fn procedures_may_use_names_that_clients_use() {
     }
 }
 
-/// What an executed text asks about the statement before is answered on any backend: with values in
-/// it, prepared in another session, and where it sets a variable.
+/// Questions of an executed text about the statement before are answered on any backend: with
+/// values in it, prepared in another session, and where it sets a variable.
 #[test]
 fn a_text_with_values_asks_about_the_statement_before() {
     let test = "a_text_with_values_asks_about_the_statement_before";
@@ -642,7 +642,8 @@ fn names_behind_an_unread_execution_are_the_servers() {
     });
 }
 
-/// What a text gives a name to is not run where another client has something under that name.
+/// A statement to which a text gives a name is not run where another client has something under
+/// that name.
 #[test]
 fn a_name_that_a_text_gives_away_is_not_another_clients() {
     same_on_both("named_given", 2, |story| {

@@ -1,4 +1,4 @@
-//! What becomes of older warnings when a statement goes well without any, form by form.
+//! Fate of older warnings when a statement goes well without any, form by form.
 //!
 //! MariaDB clears them in front of what looks at a table and leaves them otherwise, MySQL clears
 //! them nearly always. Two clients on one backend: one leaves warnings, says the statement and asks
@@ -93,7 +93,7 @@ const BOTH: [&str; 79] = [
     "DROP VIEW vx",
 ];
 
-/// What only MariaDB has, or says without a note of its own.
+/// Statements that only MariaDB has, or takes without a note of its own.
 const MARIADB: [&str; 46] = [
     "SHOW ALL SLAVES STATUS",
     "SHOW AUTHORS",
@@ -143,8 +143,8 @@ const MARIADB: [&str; 46] = [
     "CREATE PROCEDURE zh() BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION RESIGNAL; END",
 ];
 
-/// Where the body of stored code decides, the text or the server's copy of it. MySQL tells by the
-/// text; of MariaDB the pool may say that it does not know.
+/// Statements for which the body of stored code decides, the text or the server's copy of it. MySQL
+/// tells by the text; of MariaDB the pool may say that it does not know.
 const BODIES: [(&str, &str); 17] = [
     ("PROCEDURE bi", "() INSERT INTO t VALUES (1, 1)"),
     (

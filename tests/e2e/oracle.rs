@@ -27,22 +27,22 @@ const SEEDS: u64 = 400;
 const MYSQL_SEEDS: u64 = 400;
 /// Seeds that are told at the same time, each to a server of its own.
 const TELLERS: u64 = 2;
-/// What a script may ask for; the pool has two more, for what it pins and a script does not, and
-/// still fewer than there are clients.
+/// Backends that a script may ask for; the pool has two more, for what it pins and a script does
+/// not, and still fewer than there are clients.
 const BACKENDS: usize = 3;
 /// Failing seeds after which the rest is not worth the time: where the seeds are the usual ones,
 /// and where somebody has asked for many.
 const FAILURES_MAX: usize = 3;
 const SOAK_FAILURES_MAX: usize = 25;
 const SHRINK_TRIES: usize = 600;
-/// The same two, for the time that a failing script may take to be cut down.
+/// Time that a failing script may take to be cut down; the second where many seeds run.
 const SHRINK_TIME_MAX: Duration = Duration::from_secs(40);
 const SOAK_SHRINK_TIME_MAX: Duration = Duration::from_secs(200);
 
 /// One script in so many may meet a refusal with error 1235.
 const REFUSED_SHARE: u64 = 4;
 
-/// How the servers are started, besides their certificates.
+/// Arguments of the servers, besides their certificates.
 const ARGUMENTS: [&str; 2] = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
 
 /// A seed that takes longer is named: something in it waits for a lock or a backend.
@@ -157,7 +157,7 @@ impl Oracle<'_> {
     }
 }
 
-/// What the scripts for a server may ask for.
+/// Backends that the scripts for a server may ask for.
 fn backends_of(real: &Real) -> Backends {
     Backends {
         count: BACKENDS,
@@ -186,14 +186,14 @@ fn patience() -> (usize, Duration) {
     }
 }
 
-/// How many failing scripts are cut down, if somebody has said so.
+/// Number of failing scripts to cut down, if somebody has said so.
 fn cuts_max() -> Option<usize> {
     let name = "ONRAMP_ORACLE_CUT";
     let text = std::env::var(name).ok()?;
     Some(usize::try_from(number(name, &text)).unwrap_or(usize::MAX))
 }
 
-/// How many backends a pool has, unless somebody has said how many.
+/// Number of a pool's backends, unless somebody has said another.
 fn backends_max() -> usize {
     let name = "ONRAMP_ORACLE_BACKENDS";
     let Ok(text) = std::env::var(name) else {
@@ -216,17 +216,18 @@ fn seeds(usual: u64) -> (u64, u64) {
     (number(name, first), number(name, last))
 }
 
-/// What some seeds showed.
+/// Findings of some seeds.
 #[derive(Debug, Default)]
 struct Findings {
     seeds: u64,
     steps: usize,
     failed: Vec<u64>,
-    /// What differed, or could not be told, although nobody but the server had a part in it.
+    /// Differences, and scripts that could not be told, although nobody but the server had a part
+    /// in it.
     fickle: Vec<String>,
     /// Scripts in which the pool refused a question about the statement before.
     scripts_refused: u64,
-    /// How many such questions, by their form, and the first seed with one.
+    /// Number of such questions, by their form, and the first seed with one.
     refused: BTreeMap<String, (usize, u64)>,
 }
 

@@ -41,7 +41,7 @@ impl Collector {
         Collector::over(None)
     }
 
-    /// The same, under TLS if there is a certificate.
+    /// A collector, under TLS if there is a certificate.
     fn over(tls: Option<Arc<ServerConfig>>) -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -126,7 +126,7 @@ fn a_first_login_of_mysqls_client_needs_tls() {
     assert_eq!(heard_it, "app@%", "{said}");
 }
 
-/// What stands between these lines on the page.
+/// Block of the page behind this line.
 fn block(begin: &str) -> String {
     let (_, rest) = START.split_once(begin).unwrap();
     rest.split_once("```").unwrap().0.to_owned()

@@ -43,7 +43,7 @@ fn ends(pool: &Pool, schema: &str, takes: &[&str], ends: &[&str]) {
     pool.wait_for("2 clients, pinned now: {}").unwrap();
 }
 
-/// What takes something, and what gives it back.
+/// Statements that take something, and those that give it back.
 type Case = (&'static [&'static str], &'static [&'static str]);
 
 fn each_ends(test: &str, cases: &[Case]) {
@@ -203,7 +203,7 @@ fn handlers_and_backups_end() {
     );
 }
 
-/// What both servers have, and what only MySQL has.
+/// Locks of both servers, and those of MySQL alone.
 #[test]
 fn locks_end_on_mysql() {
     let test = "locks_on_mysql";
@@ -271,7 +271,7 @@ type Death = (
     &'static [(&'static str, &'static str)],
 );
 
-/// What a client does before it dies, and what others must see then.
+/// Statements of a client before it dies, and the state that others must see then.
 const DEATHS: [Death; 11] = [
     (
         &["BEGIN", "UPDATE t SET v = 9"],

@@ -8,7 +8,7 @@ use wire::auth::Plugin;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// What is said behind a login: state that the next command reads, and a reply of the pool's own.
+/// Commands behind a login: state that the next command reads, and a reply of the pool's own.
 const SAID: [(Command, &[u8]); 6] = [
     (Command::Query, b"SELECT 1, DATABASE()"),
     (Command::Ping, b""),

@@ -1,4 +1,4 @@
-//! What the pool says of its clients: pinned or not, why, and by which statement.
+//! The pool's report of its clients: pinned or not, why, and by which statement.
 
 use crate::world::{HOLD, app, both_servers, direct, fresh_schema, login, server, start_pool};
 use testkit::client::Client;
@@ -57,9 +57,8 @@ fn a_statement_that_was_never_sent_pins_nobody() {
     line_about(&pool, &waits, "on no thread, not pinned");
 }
 
-/// What is typed in SQL as a password reaches neither the log nor the report nor the census: not
-/// from what pins, fails, is restored elsewhere, is refused, is defined or is lost with its
-/// backend.
+/// A password typed in SQL reaches neither the log nor the report nor the census: not from what
+/// pins, fails, is restored elsewhere, is refused, is defined or is lost with its backend.
 #[test]
 fn a_password_in_a_statement_is_never_logged() {
     let test = "a_password_in_a_statement_is_never_logged";

@@ -1,5 +1,5 @@
-//! What brings a backend into its client's session goes out with the client's command, whatever
-//! that is; where it fails, the command has not run.
+//! The commands that bring a backend into its client's session go out with the client's command,
+//! whatever that is; where it fails, the command has not run.
 
 use crate::restored_sessions::{both, restored};
 use crate::world::{
@@ -17,8 +17,8 @@ fn failed(reply: &[Outcome]) -> &Failure {
     reply.last().expect("a reply").failure()
 }
 
-/// What one client says before the other has its turn; each first statement finds its backend in
-/// the other client's schema.
+/// Statements of one client before the other has its turn; each first statement finds its backend
+/// in the other client's schema.
 const MIXED: [&str; 14] = [
     "SELECT v FROM prefixed",
     "INSERT INTO prefixed VALUES ('text; with a semicolon')",

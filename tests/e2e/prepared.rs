@@ -366,7 +366,7 @@ fn a_backend_is_free_again_when_the_last_cursor_is_closed() {
     });
 }
 
-/// How many statements the server holds, over all connections.
+/// Number of statements that the server holds, over all connections.
 fn prepared_count(client: &mut Client) -> usize {
     let rows = client.rows("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
     rows.texts()[0][1].parse().unwrap()

@@ -12,7 +12,7 @@ use testkit::talk::Account;
 
 const TOLD: &str = "the server's accounts may have changed";
 
-/// What is asked of a session, one for each place where a server keeps privileges.
+/// Questions to a session, one for each place where a server keeps privileges.
 const ASKED: [&str; 5] = [
     // PROCESS, which is read at the login.
     "SHOW ENGINE INNODB STATUS",
@@ -22,7 +22,7 @@ const ASKED: [&str; 5] = [
     "SELECT 1",
 ];
 
-/// What the account may at first, and what is changed then.
+/// Rights of the account at first, and what is changed then.
 struct Change {
     name: &'static str,
     first: &'static [&'static str],
@@ -134,7 +134,7 @@ fn may(client: &mut Client) -> Vec<u16> {
     ASKED.iter().map(code).collect()
 }
 
-/// What a new login may; `None` where it is refused, at once or at its first statement.
+/// Rights of a new login; `None` where it is refused, at once or at its first statement.
 fn may_login(address: &reactor::Address) -> Option<Vec<u16>> {
     let mut client = Client::connect(address, &small()).ok()?;
     Some(may(&mut client)).filter(|codes| codes[4] == 0)

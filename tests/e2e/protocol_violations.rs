@@ -30,7 +30,7 @@ fn packets(payloads: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// The same with another number of the packet at this place.
+/// Payloads as packets, with another number at this place.
 fn misnumbered(payloads: &[&[u8]], place: usize) -> Vec<u8> {
     let mut out = packets(payloads);
     let start = packets(&payloads[..place]).len();

@@ -317,7 +317,7 @@ fn who_does_not_send_its_header_is_not_greeted_and_ended_in_time() {
     assert_eq!(said.matches("reason=proxy-header").count(), 3, "{said}");
 }
 
-/// Which account a name means is decided by the header's address.
+/// The account that a name means is decided by the header's address.
 fn host_patterns_are_matched_with_the_header(real: &Real) {
     let (create, select) = match real.flavour() {
         Flavour::MariaDb => ("IDENTIFIED VIA", "mysql.global_priv"),
@@ -546,7 +546,7 @@ fn the_server_is_told_where_clients_are() {
     }
 }
 
-/// The same with the account of `pool_that_tells` for all addresses.
+/// A server that takes headers, with the account of `pool_that_tells` for all addresses.
 fn server_that_is_told(test: &str) -> Option<Real> {
     let real = server_that_takes_headers(test)?;
     real.execute(&[

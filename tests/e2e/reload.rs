@@ -159,7 +159,7 @@ fn a_changed_file_is_read_by_itself_if_that_is_asked_for() {
         .unwrap();
 }
 
-/// What is counted for users with a limit only is counted right when the limit comes, or goes, amid
+/// Counts that are kept for users with a limit only are right when the limit comes, or goes, amid
 /// it.
 #[test]
 fn a_limit_that_comes_with_a_reload_counts_who_is_there() {

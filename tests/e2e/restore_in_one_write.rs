@@ -16,7 +16,7 @@ use wire::packet::{Frame, HEADER_LEN, frame};
 
 type Pieces = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// What is written towards the server, piece by piece.
+/// Writes towards the server, piece by piece.
 struct Watched {
     address: Address,
     pieces: Pieces,
@@ -168,7 +168,8 @@ fn executions_of_many_clients_share_writes() {
     );
 }
 
-/// What only a transaction's backend knows of its client is asked in the write that ends it.
+/// Values that only a transaction's backend knows of its client are asked in the write that ends
+/// it.
 #[test]
 fn a_transactions_end_and_what_is_asked_of_it_are_one_write() {
     let test = "a_transactions_end_and_what_is_asked_of_it_are_one_write";

@@ -35,8 +35,8 @@ fn unsure(real: &Real) -> (&'static str, [&'static str; 2]) {
     }
 }
 
-/// What can fail goes in one command with the statement, for clients that may send several in one
-/// text and for those that may not.
+/// A restoring command that can fail goes in one command with the statement, for clients that may
+/// send several in one text and for those that may not.
 #[test]
 fn schemas_and_any_variable_cost_no_round_trip() {
     both("no_round_trip", |real, test| {

@@ -67,7 +67,7 @@ fn small() -> Account {
     Account::new("small", "small").schema("shop")
 }
 
-/// What a client hears of its role, and of what it may do.
+/// A client's questions about its role, and about what it may do.
 fn looks(story: &mut Story, who: usize, test: &str) {
     story.sql(who, CURRENT);
     for role in ["a", "b"] {

@@ -148,7 +148,7 @@ fn clients_go_on_with_a_rotated_password_behind_age_idleness_and_a_restart() {
     }
 }
 
-/// What ends an account on the server, and what puts it right again.
+/// Statements that end an account on the server, and those that put it right again.
 fn ends(flavour: Flavour) -> Vec<[&'static str; 2]> {
     let mut ends = vec![
         [

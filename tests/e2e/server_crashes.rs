@@ -11,7 +11,7 @@ use wire::command::Command;
 
 const CLIENTS: usize = 20;
 
-/// What one client knows about each of its statements.
+/// One client's knowledge of each of its statements.
 #[derive(Default)]
 struct Ledger {
     told_ok: Vec<String>,

@@ -7,8 +7,8 @@ use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// What only the backend of the statement before could tell is refused once, in words; from then
-/// on the client keeps a backend and gets its answers.
+/// A question that only the backend of the statement before could answer is refused once, in words;
+/// from then on the client keeps a backend and gets its answers.
 #[test]
 fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong() {
     let Some(real) = server("a_question_about_the_statement_before") else {
@@ -93,7 +93,8 @@ fn user_variables_are_kept_when_something_else_is_set_behind_them() {
     });
 }
 
-/// What the server has taken before goes out in front of the statement, and so does a schema.
+/// A change that the server has taken before goes out in front of the statement, and so does a
+/// schema.
 #[test]
 fn differences_that_cannot_fail_are_not_waited_for() {
     let Some(real) = server("differences_that_cannot_fail") else {

@@ -1,4 +1,5 @@
-//! What servers report of a session's changes, and when: the trackers, told through the pool.
+//! Reports of a session's changes by the servers, and their order: the trackers, told through the
+//! pool.
 
 use crate::compare::{Story, same_on_both};
 use crate::world::{app, login, mysql_with_gtids, start_pool};

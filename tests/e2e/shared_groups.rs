@@ -38,7 +38,7 @@ fn clients(pool: &Pool, wanted: [usize; GROUPS]) -> [Vec<Client>; GROUPS] {
     panic!("the kernel deals no clients to some group");
 }
 
-/// What the census says when all of the pool's connections are in use, or none. Each group says its
+/// Words of the census when all of the pool's connections are in use, or none. Each group says its
 /// numbers at the end of its turn, so those of a moment may be of connections that are gone.
 const ALL_CHECKED_OUT: &str = "backends_dialling: 0, backends_idle: 0, backends_checked_out: 8,";
 

@@ -149,7 +149,7 @@ impl Stage {
     }
 }
 
-/// What a client heard of one statement.
+/// Answer that a client got to one statement.
 #[derive(Debug)]
 enum Heard {
     /// It was told that it is done.
@@ -183,7 +183,7 @@ impl Heard {
         }
     }
 
-    /// How many rows a statement that inserts one may have left, by what was said of it.
+    /// Rows that a statement which inserts one may have left, by what was said of it.
     fn writes(&self) -> (u64, u64) {
         match self {
             Heard::Done => (0, 1),
@@ -246,8 +246,8 @@ impl Stage {
         }
     }
 
-    /// Who comes is served: at once, or, where all backends still wait for an answer, by its next
-    /// attempt but one, since that wait has its bound.
+    /// A client that comes is served: at once, or, where all backends still wait for an answer, by
+    /// its next attempt but one, since that wait has its bound.
     fn writes_again(&self) {
         let mut client = self.client();
         for _ in 0..3 {
@@ -431,7 +431,7 @@ fn the_middle_of_a_reply() {
     );
 }
 
-/// What a client sets itself, and the server's word of it.
+/// A client's own change, and the server's word of it.
 #[test]
 fn the_report_of_a_change() {
     on_both(
@@ -499,8 +499,8 @@ fn the_answer_to_a_commit() {
     );
 }
 
-/// What a statement left, and no reply tells, is read behind it: its client gets the value, or
-/// hears that it is lost, and never another value.
+/// A value that a statement left, and no reply tells, is read behind it: its client gets the value,
+/// or hears that it is lost, and never another value.
 fn read_back(test: &str, schema: &'static str, at: At) {
     on_both(test, schema, 2, |stage| {
         for wrong in [Silent, Closed] {
@@ -531,8 +531,8 @@ fn the_answer_to_a_read_back() {
     read_back("stages::the_answer_to_a_read_back", "stage_read_answer", at);
 }
 
-/// What a client's last statement left is asked for when another client gets the backend: who
-/// comes is served or hears that it is not, and who has left it hears no wrong value.
+/// Values that a client's last statement left are asked for when another client gets the backend:
+/// who comes is served or hears that it is not, and who has left it hears no wrong value.
 fn deferred(test: &str, schema: &'static str, at: At) {
     on_both(test, schema, 1, |stage| {
         for wrong in [Silent, Closed] {

@@ -1,4 +1,5 @@
-//! What a session counts and gathers about itself, and settings of several statements in one text.
+//! Counts and facts that a session gathers about itself, and settings of several statements in one
+//! text.
 
 use crate::world::{app, login, mysql_with_gtids, server, start_pool};
 

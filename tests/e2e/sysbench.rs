@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Output, Stdio};
 use testkit::real::{Real, skipped};
 
-/// What is said in front of the options of the workload.
+/// A server, and the options in front of those of the workload.
 pub(crate) struct Stage {
     pub(crate) real: Real,
     options: Vec<String>,
@@ -62,7 +62,7 @@ impl Stage {
         self.run(program.arg("sysbench"), script, more, command)
     }
 
-    /// The same, running, with its output in pipes.
+    /// The program, running, with its output in pipes.
     pub(crate) fn spawn(&self, script: &str, more: &[&str], command: &str) -> Child {
         let mut program = Command::new(binary());
         program.arg("sysbench").arg(script).args(&self.options);
@@ -71,7 +71,7 @@ impl Stage {
         piped.spawn().unwrap()
     }
 
-    /// What `work` has the server do, statement by statement, with how each was sent.
+    /// Statements that `work` has the server run, statement by statement, with how each was sent.
     pub(crate) fn logged(&self, work: impl FnOnce()) -> Vec<(String, String)> {
         let log = self.real.folder().join("data");
         let log = log.join(format!("{}-general.log", std::process::id()));
@@ -463,7 +463,7 @@ fn exit_statuses_are_those_of_the_real_sysbench() {
     }
 }
 
-/// What sysbench 0.5 printed for such a line, in logs that its users have published.
+/// Output of sysbench 0.5 for such a line, in logs that its users have published.
 const OLD_REPORT: &str = "\
 sysbench 0.5:  multi-threaded system evaluation benchmark
 

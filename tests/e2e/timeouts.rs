@@ -8,7 +8,7 @@ use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// What a client hears until its connection ends, and how it ends: in order, or by a reset.
+/// Messages to a client until its connection ends, and its end: in order, or by a reset.
 fn last_words(client: &mut Client) -> Vec<String> {
     let mut heard = Vec::new();
     loop {

@@ -228,7 +228,7 @@ fn required_means_that_a_login_in_clear_is_refused() {
     }
 }
 
-/// What a server itself says of a login in clear where TLS is required.
+/// A server's own words about a login in clear where TLS is required.
 #[test]
 fn the_servers_refuse_a_login_in_clear_in_the_same_words() {
     let test = "the_servers_refuse_a_login_in_clear_in_the_same_words";
@@ -296,7 +296,7 @@ impl Raw {
         out
     }
 
-    /// What comes until the connection ends.
+    /// Reads until the connection ends.
     fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         let _ = self.stream.read_to_end(&mut rest);
@@ -401,7 +401,7 @@ fn the_login_may_come_with_the_end_of_the_handshake() {
     }
 }
 
-/// What was put into the clear text behind the request is no part of the login, and ends the
+/// Bytes put into the clear text behind the request are no part of the login, and end the
 /// connection: it is no TLS.
 #[test]
 fn what_is_injected_in_front_of_tls_is_never_a_login() {

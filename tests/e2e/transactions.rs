@@ -7,7 +7,8 @@ use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
-/// What the server has rolled back keeps its backend no longer, though an error does not say so.
+/// A transaction that the server has rolled back keeps its backend no longer, though an error does
+/// not say so.
 #[test]
 fn the_victim_of_a_deadlock_keeps_no_backend() {
     let test = "the_victim_of_a_deadlock_keeps_no_backend";
@@ -53,7 +54,8 @@ fn the_victim_of_a_deadlock_keeps_no_backend() {
     }
 }
 
-/// Who has the state of transactions told amid one is told of the next one, as by a server.
+/// A client that has the state of transactions told amid one is told of the next one, as by a
+/// server.
 #[test]
 fn trackers_tell_from_where_they_are_switched_on() {
     same_on_both("trackers_amid", 2, |story| {

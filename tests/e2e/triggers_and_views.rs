@@ -42,8 +42,8 @@ pub(crate) fn join(pool: &Pool, schema: &str) -> Client {
     login(&pool.address, &app().schema(schema))
 }
 
-/// What makes the code, what runs it, and what is asked then: by the one who ran it, and by
-/// another client.
+/// Statements that make the code, run it, and ask then: by the one who ran it, and by another
+/// client.
 struct Story {
     name: &'static str,
     only: Option<Flavour>,
@@ -236,7 +236,7 @@ fn run(client: &mut Client, story: &Story) {
     );
 }
 
-/// What was there when the pool started is known from the first statement on.
+/// Code that was there when the pool started is known from the first statement on.
 #[test]
 fn what_triggers_and_views_leave_reaches_nobody_else() {
     for real in servers("what_triggers_and_views_leave_reaches_nobody_else") {
@@ -272,8 +272,8 @@ fn what_triggers_and_views_leave_reaches_nobody_else() {
     }
 }
 
-/// What a client defines through the pool counts for everybody's next statement; so does what was
-/// prepared before, and what is taken away again.
+/// Code that a client defines through the pool counts for everybody's next statement; so does what
+/// was prepared before, and what is taken away again.
 #[test]
 fn code_that_is_defined_through_the_pool_counts_at_once() {
     for real in servers("code_that_is_defined_through_the_pool_counts_at_once") {
@@ -390,7 +390,7 @@ fn the_policy_decides_about_triggers_and_views() {
     }
 }
 
-/// What the pool's account is not shown is said at start, and what has no text pins.
+/// Code that the pool's account is not shown is named at start, and code without a text pins.
 #[test]
 fn what_the_account_may_not_see_is_said() {
     for real in servers("what_the_account_may_not_see_is_said") {
@@ -493,8 +493,8 @@ fn code_of_another_schema_leaves_nothing_to_others() {
     }
 }
 
-/// What SET STATEMENT and NOWAIT report holds for the statement alone; what a trigger or a function
-/// of it sets lasts.
+/// Values that SET STATEMENT and NOWAIT report hold for the statement alone; what a trigger or a
+/// function of it sets lasts.
 #[test]
 fn what_code_sets_lasts_behind_settings_of_one_statement() {
     same_on_both("passing_code", 3, |story| {

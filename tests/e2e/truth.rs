@@ -72,7 +72,7 @@ fn mysql_8_reports_what_the_page_says() {
     );
 }
 
-/// What a server does not report in a way that tells the new state, the text must show.
+/// A change that a server does not report in a way that tells the new state must show in the text.
 #[test]
 fn what_is_silent_is_pinned_or_read_back() {
     let tables = page::tables(&std::fs::read_to_string(file()).unwrap());

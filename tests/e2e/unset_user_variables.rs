@@ -16,8 +16,8 @@ fn on_both(test: &str, story: impl Fn(&mut Story)) {
     });
 }
 
-/// What need not be undone is not: a value that is only set, a variable that its client has, and
-/// statements that name none.
+/// Nothing is undone that need not be: a value that is only set, a variable that its client has,
+/// and statements that name none.
 #[test]
 fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
     let Some(real) = server("counts_renewals") else {

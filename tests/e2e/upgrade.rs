@@ -26,7 +26,7 @@ use wire::command::Command;
 
 /// The longest that a message of a pool may take.
 const LIMIT: Duration = Duration::from_secs(20);
-/// The same under gdb, which reads all symbols of the program first.
+/// The longest that a message may take under gdb, which reads all symbols of the program first.
 const GDB_LIMIT: Duration = Duration::from_secs(90);
 /// The version of the messages that are said by hand here.
 const VERSION: u8 = 8;
@@ -66,7 +66,7 @@ impl Line {
         said
     }
 
-    /// The same, while the old process may have clients left.
+    /// Begins an upgrade, while the old process may have clients left.
     fn begin_upgrade(&mut self) -> Pool {
         let new = self.pool.succeed(binary(), &words(&self.arguments));
         let new = new.unwrap_or_else(|why| panic!("{why}\nold: {}", self.pool.said()));
@@ -821,7 +821,7 @@ impl Last {
         Last::AcknowledgesTooFew,
     ];
 
-    /// What a successor does up to here; then all of its sockets are closed.
+    /// Acts as a successor does up to here; then all of its sockets are closed.
     fn play(self, pool: &Pool) {
         if self == Last::Connects {
             drop(Fake::connect(pool));
@@ -943,7 +943,7 @@ fn numbered(at: &Address, count: usize, (open, insert): (usize, &str)) -> Vec<Cl
     (0..count).map(client).collect()
 }
 
-/// How many of those clients are gone, and how many of the others have committed what they had
+/// Number of those clients that are gone, and of the others that have committed what they had
 /// written. Whoever is there has its own number.
 fn lost_and_written(clients: &mut [Client], open: usize, step: &str) -> (usize, usize) {
     let (mut lost, mut written) = (0, 0);
@@ -1007,7 +1007,7 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
     }
 }
 
-/// How many clients a process says it has given to one that has not taken over.
+/// Number of clients that a process says it has given to one that has not taken over.
 fn moved_of(said: &str) -> usize {
     let moved = said.split("more, with ").nth(1);
     let moved = moved.and_then(|rest| rest.split(' ').next());
@@ -1165,7 +1165,7 @@ impl LastOfOld {
         LastOfOld::GivesNonsense,
     ];
 
-    /// What the new process says when it does not take over; `None`: it serves.
+    /// Words of the new process when it does not take over; `None`: it serves.
     fn refusal(self) -> Option<&'static str> {
         match self {
             LastOfOld::Accepts => Some("it has closed the connection"),
@@ -1176,8 +1176,9 @@ impl LastOfOld {
         }
     }
 
-    /// What a process does up to here that listens at `address`; then all its sockets are closed.
-    /// It does not take the right to accept: the kernel has released it when a process has ended.
+    /// Acts as a process does up to here that listens at `address`; then all its sockets are
+    /// closed. It does not take the right to accept: the kernel has released it when a process has
+    /// ended.
     fn play(self, main: &OwnedFd, address: &Address, right: &Right) {
         let socket = accept(main);
         let successor = handover::peer(&socket).unwrap().pid;
@@ -1336,7 +1337,7 @@ impl<'a> Chain<'a> {
         self.pools.push(Some(pool));
     }
 
-    /// The same, and waits until it listens and has a client at work.
+    /// Begins the next upgrade, and waits until it listens and has a client at work.
     fn next(&mut self) {
         self.begin_next(self.pools.len() - 1);
         let last = self.pools.last().unwrap().as_ref().unwrap();
@@ -1594,7 +1595,7 @@ fn hear(socket: &OwnedFd, kind: u8, descriptors: &mut Vec<OwnedFd>) {
     hear_one_of(socket, &[kind], descriptors);
 }
 
-/// The same, of one of these kinds.
+/// Hears a message of one of these kinds.
 fn hear_one_of(socket: &OwnedFd, kinds: &[u8], descriptors: &mut Vec<OwnedFd>) {
     let stop = std::time::Instant::now() + LIMIT;
     let mut buffer = vec![0; 1 << 20];

@@ -20,10 +20,10 @@ use serde_json::Value;
 use std::process::{Command, Stdio};
 use testkit::real::{Real, skipped};
 
-/// What the doctor says about connections straight to a server.
+/// The doctor's word about connections straight to a server.
 #[derive(Debug)]
 pub(crate) struct Forecast {
-    /// How many.
+    /// Number of connections.
     pub(crate) connections: u64,
     /// The check that bounds them.
     pub(crate) limited_by: String,
@@ -64,7 +64,7 @@ pub(crate) fn doctor(prefix: &[&str], arguments: &[&str]) -> Forecast {
     doctor_about("direct", prefix, arguments)
 }
 
-/// The same about another way, as the doctor calls it.
+/// The doctor's word about another way, as the doctor calls it.
 pub(crate) fn doctor_about(way: &str, prefix: &[&str], arguments: &[&str]) -> Forecast {
     let binary = binary().to_str().unwrap();
     let line: Vec<&str> = prefix

@@ -11,7 +11,7 @@ use wire::command::Command;
 const BLIND: &str = "the server cannot be watched";
 const AGAIN: &str = "the server is watched again";
 const CHANGED: &str = "the server's global values have changed (lock_wait_timeout)";
-/// How often the server is asked until those that were killed are gone.
+/// Number of times that the server is asked until those that were killed are gone.
 const ASKED_MAX: usize = 10_000;
 const WATCHERS: &str = "FROM information_schema.PROCESSLIST WHERE USER = 'watcher'";
 

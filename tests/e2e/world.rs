@@ -62,7 +62,7 @@ pub(crate) fn own_server(test: &str) -> Option<Real> {
     found(Real::start(&[]), test)
 }
 
-/// What was started; `None`, said on stderr, where MariaDB is not installed.
+/// The server that was started; `None`, said on stderr, where MariaDB is not installed.
 pub(crate) fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Option<T> {
     match started {
         Ok(real) => Some(real),
@@ -93,7 +93,7 @@ pub(crate) fn config(backend: &Address, extra: &str) -> String {
     config_to(backend, "", extra)
 }
 
-/// The same with more settings below `[backend]`.
+/// The configuration of [`config`] with more settings below `[backend]`.
 pub(crate) fn config_to(backend: &Address, more: &str, extra: &str) -> String {
     format!(
         "{extra}\n[backend]\naddress = \"{backend}\"\n{more}\
@@ -125,7 +125,7 @@ pub(crate) fn begin(client: &mut Client, sql: &str) {
     assert!(client.await_answer().unwrap());
 }
 
-/// Where the console of this pool is, once it is served.
+/// Address of this pool's console, once it is served.
 pub(crate) fn console_of(pool: &Pool) -> Address {
     let line = pool.wait_for("console at ").unwrap();
     let (_, place) = line.split_once("console at ").unwrap();

@@ -7,9 +7,9 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long a greeting is waited for before somebody looks into the server's log.
+/// Time for which a greeting is waited for before somebody looks into the server's log.
 const GREETING: Duration = Duration::from_secs(2);
-/// How often that is done before the test gives up.
+/// Looks before the test gives up.
 const LOOKS_MAX: u32 = 20;
 /// The first byte of an ERR packet.
 const ERR: u8 = 0xFF;
@@ -23,12 +23,12 @@ enum Open {
 /// Greeted connections, and the words with which the next one was turned away.
 pub(crate) struct Crowd {
     held: Vec<Open>,
-    /// What ended it.
+    /// Words of what ended it.
     pub(crate) words: String,
 }
 
 impl Crowd {
-    /// How many are greeted.
+    /// Number of connections that are greeted.
     pub(crate) fn count(&self) -> u64 {
         self.held.len() as u64
     }
@@ -39,7 +39,7 @@ impl Crowd {
         Crowd::gather_at(&real.socket(), &|| real.log(), forecast, stuck)
     }
 
-    /// The same at an address; `log` is what is said there.
+    /// Gathers a crowd at an address; `log` is what is said there.
     pub(crate) fn gather_at(
         address: &Address,
         log: &dyn Fn() -> String,
