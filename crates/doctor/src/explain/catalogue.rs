@@ -22,6 +22,7 @@ const FILES: &[&str] = &[
     include_str!("catalogue/kernel.toml"),
     include_str!("catalogue/tools.toml"),
     include_str!("catalogue/onramp.toml"),
+    include_str!("catalogue/words.toml"),
 ];
 
 /// One error, or several that have one cause.
@@ -51,6 +52,10 @@ pub(crate) struct Entry {
     /// begins with them, as when somebody types only them.
     #[serde(default)]
     pub(crate) says_also: Vec<String>,
+    /// Names that the pool writes behind `event=` and `reason=`, and counts refusals by: they count
+    /// where nothing else in the line is known.
+    #[serde(default)]
+    pub(crate) word: Vec<String>,
     /// Termination states of HAProxy, two characters each; `*` stands for any.
     #[serde(default)]
     pub(crate) termination: Vec<String>,

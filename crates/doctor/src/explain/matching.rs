@@ -115,6 +115,9 @@ fn by_errno(errno: i32, line: &str) -> Option<Explained> {
 fn of_line(line: &str) -> Vec<Explained> {
     let clues = Clues::of(line);
     let Some(entry) = find(&clues) else {
+        if let Some(entry) = by_word(line) {
+            return vec![Explained::new(Some(entry), line, clues)];
+        }
         let errno = clues.errno.filter(|_| clues.errno_is_sure);
         return errno
             .and_then(|errno| by_errno(errno, line))
@@ -128,10 +131,33 @@ fn of_line(line: &str) -> Vec<Explained> {
     found
 }
 
+/// The entry of the reason, or else of the event, that a line of the pool's log names; the name
+/// alone will do.
+fn by_word(line: &str) -> Option<&'static Entry> {
+    let behind = |key: &str| {
+        let (_, rest) = line.split_once(key)?;
+        let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c == '-'));
+        Some(&rest[..end.unwrap_or(rest.len())])
+    };
+    let keys = ["reason=", "\"reason\":\"", "event=", "\"event\":\""];
+    let named = keys.into_iter().filter_map(behind);
+    named.chain([line.trim()]).find_map(|name| {
+        let has = |entry: &&Entry| entry.word.iter().any(|word| word == name);
+        entries().iter().find(has)
+    })
+}
+
 /// The entry that fits a line of a log; an errno in brackets alone is too little there.
 pub(crate) fn in_log(line: &str) -> Option<Explained> {
     let clues = Clues::of(line);
-    let entry = find(&clues)?;
+    let Some(entry) = find(&clues) else {
+        // What goes well is no error.
+        let is_trouble = ["level=warning", "level=error", "\"warning\"", "\"error\""]
+            .iter()
+            .any(|level| line.contains(level));
+        let entry = by_word(line).filter(|_| is_trouble)?;
+        return Some(Explained::new(Some(entry), line, clues));
+    };
     let by_words = says(entry, &clues).is_some();
     let by_state = clues.termination.is_some();
     let is_sure = clues.number.is_some() || by_words || by_state || clues.errno_is_sure;

@@ -148,6 +148,48 @@ fn onramps_own_words_are_those_of_its_sources() {
     }
 }
 
+/// The names of every event and of every refusal of the pool.
+fn words_of_the_pool() -> Vec<&'static str> {
+    let page = include_str!("../../../../docs/pool/signals-and-log.md");
+    let (_, events) = page.split_once("| event | level | when |").unwrap();
+    let rows = events
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let mut words: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    let (_, reasons) = SOURCES[0].split_once("NAMES: [&'static str").unwrap();
+    let (_, reasons) = reasons.split_once("= [").unwrap();
+    let (reasons, _) = reasons.split_once(']').unwrap();
+    words.extend(reasons.split('"').skip(1).step_by(2));
+    words
+}
+
+#[test]
+fn each_event_and_refusal_of_the_pool_is_explained() {
+    let words = words_of_the_pool();
+    assert!(words.len() > 90, "{words:?}");
+    for word in &words {
+        let lines = [
+            (*word).to_owned(),
+            format!("2026-01-01T00:00:00.000Z onramp pool: level=info event={word} message=so"),
+            format!("{{\"level\":\"info\",\"event\":\"{word}\",\"message\":\"so\"}}"),
+            format!("level=warning event=login-refused reason={word} message=so"),
+        ];
+        for line in lines {
+            let found = names(&line);
+            let is_known = matches!(found[..], [name] if name.starts_with("onramp-word-"));
+            assert!(is_known, "{line}: {found:?}");
+        }
+    }
+    for word in entries().iter().flat_map(|entry| &entry.word) {
+        let is_login = ["wrong-password", "unknown-user", "tls-required"].contains(&word.as_str());
+        assert!(
+            is_login || words.contains(&word.as_str()),
+            "the pool does not say {word}"
+        );
+    }
+}
+
 /// The second columns of the tables `who | says`.
 fn said_in_the_manual() -> Vec<&'static str> {
     let manual = include_str!("../../../../docs/limits.md");
