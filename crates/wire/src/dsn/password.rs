@@ -12,8 +12,9 @@ use std::path::Path;
 
 /// The longest password of a file, in bytes, its end of line included.
 pub const FILE_BYTES_MAX: u64 = 4096;
-/// Permission bits with which others than its owner can read a file.
-const READABLE_BY_OTHERS: u32 = 0o044;
+/// Permission bits with which everybody can read a file, and with which its group can.
+const READABLE_BY_ALL: u32 = 0o004;
+const READABLE_BY_GROUP: u32 = 0o040;
 
 /// Place of a DSN's password.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -78,12 +79,24 @@ pub fn of_env(name: &str) -> Result<String, String> {
 #[must_use]
 pub fn seen_by_others(path: &Path, what: &str) -> Option<String> {
     let file = std::fs::metadata(path).ok()?;
-    let mode = file.mode() & 0o777;
-    (file.is_file() && mode & READABLE_BY_OTHERS != 0).then(|| {
+    seen(file.is_file(), file.uid(), file.mode() & 0o777, path, what)
+}
+
+/// A file of root is read by the account that needs it through its group, so its group is that
+/// account's: the rule of PostgreSQL for the file of a private key.
+fn seen(is_file: bool, owner: u32, mode: u32, path: &Path, what: &str) -> Option<String> {
+    let (readers, bits, better) = match owner {
+        0 => ("everybody", READABLE_BY_ALL, "o-r"),
+        _ => (
+            "its group or everybody",
+            READABLE_BY_ALL | READABLE_BY_GROUP,
+            "600",
+        ),
+    };
+    (is_file && mode & bits != 0).then(|| {
         let path = path.display();
         format!(
-            "{path} has {what}, and its group or everybody can read it (mode {mode:04o}): chmod \
-             600 {path}"
+            "{path} has {what}, and {readers} can read it (mode {mode:04o}): chmod {better} {path}"
         )
     })
 }
@@ -176,17 +189,35 @@ mod tests {
 
     #[test]
     fn a_file_that_others_can_read_is_named() {
-        let path = file("open", b"secret");
-        let with = |mode| {
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
-            seen_by_others(&path, "passwords")
-        };
-        assert_eq!((with(0o600), with(0o400), with(0o711)), (None, None, None));
-        for mode in [0o640, 0o604, 0o644, 0o664] {
-            let said = with(mode).unwrap();
-            assert!(said.contains(&format!("mode {mode:04o}")), "{said}");
-            assert!(said.contains("has passwords") && said.contains("chmod 600"));
+        let with = |owner, mode| seen(true, owner, mode, "/etc/pool.toml".as_ref(), "passwords");
+        for (owner, modes) in [
+            (7, &[0o600, 0o400, 0o711][..]),
+            (0, &[0o600, 0o640, 0o660, 0o751]),
+        ] {
+            for mode in modes {
+                assert_eq!(with(owner, *mode), None, "{owner} {mode:04o}");
+            }
         }
+        for (owner, modes, advice) in [
+            (
+                7,
+                &[0o640, 0o604, 0o644, 0o664][..],
+                "chmod 600 /etc/pool.toml",
+            ),
+            (0, &[0o604, 0o644], "chmod o-r /etc/pool.toml"),
+        ] {
+            for mode in modes {
+                let said = with(owner, *mode).unwrap();
+                assert!(said.contains(&format!("mode {mode:04o}")), "{said}");
+                assert!(
+                    said.contains("has passwords") && said.ends_with(advice),
+                    "{said}"
+                );
+            }
+        }
+        let path = file("open", b"secret");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(seen_by_others(&path, "passwords").is_some());
         assert_eq!(seen_by_others("/dev/null".as_ref(), "passwords"), None);
     }
 

@@ -137,8 +137,8 @@ fn a_key_that_others_can_read_is_warned_of() {
     let files = Files::new("tls-rights");
     assert_eq!(files.check(BOTH).unwrap().warnings, [""; 0]);
     let key = files.0.join("key");
-    std::fs::set_permissions(&key, Permissions::from_mode(0o640)).unwrap();
+    std::fs::set_permissions(&key, Permissions::from_mode(0o604)).unwrap();
     let warnings = files.check(BOTH).unwrap().warnings;
     assert!(warnings[0].contains("has a private key"), "{warnings:?}");
-    assert!(warnings[0].contains("mode 0640"), "{warnings:?}");
+    assert!(warnings[0].contains("mode 0604"), "{warnings:?}");
 }
