@@ -8,6 +8,7 @@
 //! Invariants: a file that is there is never overwritten; one that is made is readable by its owner
 //! alone, because it holds passwords.
 
+mod foreign;
 mod libconfig;
 mod proxysql;
 mod settings;
@@ -83,8 +84,13 @@ struct Made {
 }
 
 fn make(file: &Path, hostgroup: Option<i64>) -> Result<Made, String> {
-    let read = libconfig::read(file)?;
     let place = file.display();
+    let foreign = |why: String| {
+        let text = libconfig::text_of(file, &mut libconfig::FILE_BYTES_MAX.clone());
+        let told = text.ok().and_then(|text| foreign::told(&text));
+        told.map_or(why, |told| format!("{place}: {told}"))
+    };
+    let read = libconfig::read(file).map_err(foreign)?;
     let settings = proxysql::convert(&read, hostgroup).map_err(|why| format!("{place}: {why}"))?;
     let text = settings.text(&place.to_string());
     let checked = pool::Raw::parse(&text).and_then(pool::Raw::check);

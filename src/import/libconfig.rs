@@ -69,6 +69,22 @@ pub(crate) fn read(path: &Path) -> Result<Group, String> {
     parse(source.tokens)
 }
 
+/// The text of a file of at most `left` bytes, which become fewer by its length.
+pub(crate) fn text_of(path: &Path, left: &mut u64) -> Result<String, String> {
+    let words = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(words)?;
+    let read = file.take(*left + 1).read_to_string(&mut text);
+    let len = read.map_err(words)? as u64;
+    *left = left.checked_sub(len).ok_or_else(|| {
+        format!(
+            "{}: expected at most {FILE_BYTES_MAX} bytes with all that is included",
+            path.display()
+        )
+    })?;
+    Ok(text)
+}
+
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     /// A name, or a word such as `true`.
@@ -104,18 +120,7 @@ struct Source {
 
 impl Source {
     fn add_file(&mut self, path: &Path, depth: usize) -> Result<(), String> {
-        let words = |error: std::io::Error| format!("{}: {error}", path.display());
-        let mut text = String::new();
-        let file = std::fs::File::open(path).map_err(words)?;
-        let read = file.take(self.left + 1).read_to_string(&mut text);
-        let len = read.map_err(words)? as u64;
-        let left = self.left.checked_sub(len);
-        self.left = left.ok_or_else(|| {
-            format!(
-                "{}: expected at most {FILE_BYTES_MAX} bytes with all that is included",
-                path.display()
-            )
-        })?;
+        let text = text_of(path, &mut self.left)?;
         self.add_text(&text, path, depth)
     }
 

@@ -36,7 +36,7 @@ use Section::{Backend, Top};
 use Taken::{Elsewhere, Flag, Needless, Number, Text};
 
 /// Variables of `mysql_variables`. Milliseconds there, unless a name says otherwise.
-const MYSQL: [(&str, Taken); 38] = [
+const MYSQL: [(&str, Taken); 41] = [
     ("threads", Number(Top, "groups", 1)),
     ("max_connections", Number(Top, "clients_max", 1)),
     ("connect_timeout_server", Number(Top, "dial_ms_max", 1)),
@@ -49,6 +49,9 @@ const MYSQL: [(&str, Taken); 38] = [
         Number(Top, "backend_life_s_max", 1000),
     ),
     ("have_compress", Flag(Top, "compression")),
+    ("long_query_time", Number(Top, "slow_statement_ms", 1)),
+    ("eventslog_filename", Elsewhere),
+    ("eventslog_default_log", Elsewhere),
     ("ssl_p2s_ca", Text(Backend, "tls_ca")),
     ("ssl_p2s_cert", Text(Backend, "tls_cert")),
     ("ssl_p2s_key", Text(Backend, "tls_key")),
@@ -210,6 +213,22 @@ fn variables(mysql: &[(String, Value)], settings: &mut Settings) {
                 settings.put(Top, "proxy_protocol_networks", networks);
             }
         }
+    }
+    if let Some(file) = text(mysql, "eventslog_filename").filter(|file| !file.is_empty()) {
+        let logs_all = text(mysql, "eventslog_default_log").is_some_and(|text| is_on(&text));
+        if logs_all {
+            settings.put(Top, "statement_log", "literal".to_owned());
+        }
+        settings.note(match logs_all {
+            true => format!(
+                "eventslog_filename = \"{file}\": statements go to the pool's own log; \
+                 statement_log = \"masked\" leaves their values out"
+            ),
+            false => format!(
+                "eventslog_filename = \"{file}\": no rule picks statements here; statement_log \
+                 logs all of them, or those of statement_log_users"
+            ),
+        });
     }
     if let Some(sql) = text(mysql, "init_connect") {
         settings.note(format!("init_connect = '{sql}': set it on the server"));

@@ -278,6 +278,54 @@ mysql_users = ({ username = "app", password = "p", max_connections = -1 },
 }
 
 #[test]
+fn logs_of_statements_become_those_of_the_pool() {
+    let import_with = |variables: &str| {
+        let text = format!(
+            "mysql_variables = {{ {variables} }}\nmysql_servers = ({{ address = \"10.1.0.1\" }})\n\
+             mysql_users = ({{ username = \"app\", password = \"p\" }})"
+        );
+        let made = import("logs", &text, None).unwrap();
+        assert_eq!(made.lacks, None);
+        let (settings, notes) = parts(&made);
+        let notes: Vec<String> = notes.into_iter().map(str::to_owned).collect();
+        (settings, notes)
+    };
+    let (settings, notes) = import_with("long_query_time = 1500, eventslog_filename = \"\"");
+    assert!(
+        settings.contains("slow_statement_ms = 1500\n"),
+        "{settings}"
+    );
+    assert!(
+        !settings.contains("statement_log") && notes.is_empty(),
+        "{notes:?}"
+    );
+    let all = "eventslog_filename = \"queries.log\", eventslog_default_log = 1";
+    let (settings, notes) = import_with(all);
+    assert!(
+        settings.contains("statement_log = \"literal\"\n"),
+        "{settings}"
+    );
+    assert!(notes[0].starts_with("eventslog_filename = \"queries.log\": statements go"));
+    let (settings, notes) = import_with("eventslog_filename = \"queries.log\"");
+    assert!(!settings.contains("statement_log"), "{settings}");
+    assert!(
+        notes[0].contains("no rule picks statements here"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn a_file_of_another_program_gets_the_page_that_helps() {
+    let told = import("foreign", "global\n    maxconn 5\nfrontend in\n", None).err();
+    let told = told.unwrap_or_default();
+    assert!(told.contains("this is a file of HAProxy"), "{told}");
+    assert!(
+        told.contains("docs/pool/migrating.md#from-haproxy"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_cannot_be_made_of_a_file_is_told() {
     for (text, why) in [
         ("", "SELECT CONFIG INTO OUTFILE"),
