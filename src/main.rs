@@ -14,7 +14,7 @@ mod top;
 use crate::command_line::without_passwords;
 use crate::preflight::{Checked, look, of_load, of_pool};
 use clap::{CommandFactory as _, Parser, Subcommand};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -55,12 +55,14 @@ enum Job {
 fn main() -> ExitCode {
     let words = command_line::read();
     if let Some(args) = long_connections(&words) {
+        ignore_signals_of_the_pool();
         return args.map_or_else(
             |error| without_passwords(error).exit(),
             |args| load::run_long(&args, &stop_flag()),
         );
     }
     if let Some(line) = script(&words) {
+        ignore_signals_of_the_pool();
         return line.map_or_else(
             |error| without_passwords(error).exit(),
             |line| load::run_script(&line, &stop_flag()),
@@ -68,9 +70,15 @@ fn main() -> ExitCode {
     }
     let started = pool::Started::with(words.clone());
     let cli = Cli::try_parse_from(words).unwrap_or_else(|error| without_passwords(error).exit());
+    if !matches!(cli.job, Job::Pool(_)) {
+        ignore_signals_of_the_pool();
+    }
     warn_of_files(&cli.job);
     match cli.job {
         Job::Pool(job) => {
+            if let Some(what) = job.args.check {
+                return pool::check(job.args, what);
+            }
             outlive_hangup();
             let started = started.in_place_of(job.args.upgrade);
             pool::settings(job.args)
@@ -141,8 +149,20 @@ fn warn_of_files(job: &Job) {
 
 /// SIGHUP does not end the pool, not even before it handles its signals itself.
 fn outlive_hangup() {
-    if let Err(error) = signal_hook::flag::register(SIGHUP, Arc::default()) {
-        let _ = writeln!(std::io::stderr(), "onramp: cannot handle signals: {error}");
+    pass_over(&[SIGHUP]);
+}
+
+/// The signals that ask a pool for something do no harm to the other commands, which have the same
+/// process name.
+fn ignore_signals_of_the_pool() {
+    pass_over(&[SIGUSR1, SIGUSR2]);
+}
+
+fn pass_over(signals: &[i32]) {
+    for signal in signals {
+        if let Err(error) = signal_hook::flag::register(*signal, Arc::default()) {
+            let _ = writeln!(std::io::stderr(), "onramp: cannot handle signals: {error}");
+        }
     }
 }
 

@@ -2,11 +2,13 @@
 
 use crate::world::{HOLD, app, binary, config, config_file, direct, login, server, start_pool};
 use reactor::Address;
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 use testkit::client::{Client, ClientError};
-use testkit::onramp::{Pool, Ran, free_port, run};
+use testkit::onramp::{Pool, Ran, Target, free_port, loopback, run};
 use testkit::real::skipped;
 use testkit::reply::Outcome;
 use testkit::talk::Account;
@@ -32,6 +34,146 @@ fn refused_in_one_line(ran: &Ran, parts: &[&str]) {
             lines[0]
         );
     }
+}
+
+/// A folder of this test's own.
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("onramp-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn check_prints_every_mistake_and_opens_nothing() {
+    if direct() {
+        return skipped("check_prints_every_mistake", "it is about the pool");
+    }
+    let folder = folder("check");
+    let file = folder.join("pool.toml");
+    let path = file.to_str().unwrap();
+    // Nobody may listen at port 1, and no server is there: neither is tried.
+    let good = "listen = [\"127.0.0.1:1\"]\nbackends_max = 8\n\
+                [backend]\naddress = \"127.0.0.1:2\"\n[[user]]\nname = \"app\"\npassword = \"a\"\n";
+    std::fs::write(&file, good).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let ran = pool_with(&["--config", path, "--check"]);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert_eq!(ran.stdout, "onramp pool: the settings can be used");
+    assert_eq!(ran.stderr, "", "{ran:?}");
+    let bad = "clients_maximum = 5\nlisten = [\"nowhere\"]\nbackends_max = 0\n\
+               wait_ms_max = \"long\"\n[backend]\naddres = \"127.0.0.1:2\"\n\
+               [tls]\ncert = \"/nowhere.pem\"\nkey = \"/nowhere.pem\"\n\
+               [console]\nlisten = \"127.0.0.1:3\"\n\
+               [[user]]\nname = \"app\"\npassword = \"hush\"\npriority = \"great\"\n\
+               [[user]]\nname = \"other\"\n[[user]]\nname = \"app\"\npassword = \"hush\"\n";
+    std::fs::write(&file, bad).unwrap();
+    let ran = pool_with(&["--config", path, "--check"]);
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert_eq!(ran.stdout, "");
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    for parts in [
+        ["line 1, ", "clients_maximum"],
+        ["line 2, ", "nowhere"],
+        ["line 3, ", "backends_max"],
+        ["line 4, ", "wait_ms_max"],
+        ["line 6, ", "address meant?"],
+        ["backend.address", "expected"],
+        ["tls.cert", "/nowhere.pem"],
+        ["console.listen", "nobody could log in"],
+        ["line 15, ", "priority"],
+        ["user 'other'", "expected either a password"],
+    ] {
+        let is_it = |line: &&&str| parts.iter().all(|part| line.contains(part));
+        assert_eq!(lines.iter().filter(is_it).count(), 1, "{parts:?}: {ran:?}");
+    }
+    assert_eq!(lines.len(), 10, "{ran:?}");
+    assert!(!ran.stderr.contains("hush"), "{ran:?}");
+    std::fs::write(&file, "listen = [").unwrap();
+    let ran = pool_with(&["--config", path, "--check"]);
+    refused_in_one_line(&ran, &["pool.toml: line 1, "]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn check_asks_the_server_where_that_is_wanted() {
+    let test = "check_asks_the_server_where_that_is_wanted";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let asks =
+        |backend: &str, check| pool_with(&["--listen", "127.0.0.1:1", "--backend", backend, check]);
+    let good = format!("mysql://app:app@{}", real.address());
+    let ran = asks(&good, "--check=server");
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("; 1 account can log in"), "{ran:?}");
+    let nobody = format!("mysql://app:app@{}", loopback(free_port()));
+    for (backend, part) in [
+        (good.replace("app:app", "app:wrong"), "account 'app': "),
+        (nobody, "account 'app': "),
+    ] {
+        let ran = asks(&backend, "--check=server");
+        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+        assert_eq!(asks(&backend, "--check").status.code(), Some(0));
+    }
+}
+
+/// What a runbook sends to every process of this name must not end another command.
+#[test]
+fn signals_for_a_pool_do_not_end_other_commands() {
+    let test = "signals_for_a_pool_do_not_end_other_commands";
+    let Some(real) = server(test) else { return };
+    let target = Target::start(binary(), "tcp", &[]).unwrap();
+    target.signal_as_a_pool();
+    assert!(std::net::TcpStream::connect(&target.address).is_ok());
+    let (status, said) = target.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+    real.execute(&["CREATE DATABASE signals"]);
+    let at = format!("mysql://app:app@{}/signals", real.address());
+    let prepare = [
+        "load",
+        "select",
+        "prepare",
+        "--target",
+        &at,
+        "--table-size",
+        "10",
+    ];
+    let ran = run(binary(), &prepare, LIMIT);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let mut command = std::process::Command::new(binary());
+    command.args([
+        "load",
+        "select",
+        "run",
+        "--target",
+        &at,
+        "--preflight",
+        "off",
+        "--table-size",
+        "10",
+    ]);
+    command.args([
+        "--connections",
+        "1",
+        "--time",
+        "3",
+        "--report-interval",
+        "1",
+    ]);
+    let mut load = command
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(load.stdout.take().unwrap()));
+    let is_report = |line: &std::io::Result<String>| line.as_ref().unwrap().contains("[ 1s ]");
+    assert!(lines.any(|line| is_report(&line)));
+    for signal in [Signal::USR1, Signal::USR2] {
+        kill_process(Pid::from_child(&load), signal).unwrap();
+    }
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(load.wait().unwrap().code(), Some(0), "{rest:?}");
 }
 
 #[test]
@@ -374,7 +516,6 @@ fn a_password_in_the_command_line_is_overwritten_at_once() {
 
 #[test]
 fn a_password_file_is_all_that_a_command_line_names() {
-    use std::os::unix::fs::PermissionsExt as _;
     let test = "a_password_file_is_all_that_a_command_line_names";
     let Some(real) = server(test) else { return };
     if direct() {
@@ -382,7 +523,7 @@ fn a_password_file_is_all_that_a_command_line_names() {
     }
     let file = real.folder().join("other.password");
     std::fs::write(&file, "other's\n").unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o604)).unwrap();
     let place = format!(
         "localhost?socket={}&password_file={}",
         real.socket(),
@@ -407,7 +548,7 @@ fn a_password_file_is_all_that_a_command_line_names() {
         .filter(|line| line.contains("warning") && !line.contains("runs as root"))
         .collect();
     assert_eq!(warnings.len(), 1, "{said}");
-    assert!(warnings[0].contains("(mode 0640): chmod 600"), "{said}");
+    assert!(warnings[0].contains("(mode 0604): chmod o-r"), "{said}");
 }
 
 #[test]

@@ -41,17 +41,17 @@ const BOUNDS: &[Bound] = &[
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 395, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 6, Exactly),
+    ("doc comments that open with a question word", 7, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
         1,
         Exactly,
     ),
-    ("words of docs", 42_669, Loosely),
+    ("words of docs", 43_137, Loosely),
     ("rows of limits.md", 60, Exactly),
-    ("product lines", 121_847, Loosely),
-    ("product lines of pool, session and sql", 67_990, Loosely),
-    ("lines of end-to-end tests", 35_154, Loosely),
+    ("product lines", 122_330, Loosely),
+    ("product lines of pool, session and sql", 68_288, Loosely),
+    ("lines of end-to-end tests", 35_295, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -12,6 +12,7 @@ mod file;
 pub(crate) mod from_files;
 #[cfg(test)]
 pub(crate) mod generated_page;
+mod mistakes;
 pub(crate) mod options;
 pub(crate) mod reload;
 pub(crate) mod secret;
@@ -33,6 +34,7 @@ use crate::config::checks::{
     note_unknown_log_users, server_accounts,
 };
 use crate::config::file::{File, Table};
+use crate::config::mistakes::Mistakes;
 use crate::limits::addresses::{AddressRules, Limit};
 use crate::limits::user_use::UserUse;
 use crate::server::tls::{BackendTls, BackendTlsKeys};
@@ -357,33 +359,30 @@ impl Raw {
     /// # Errors
     /// One sentence with the line, the key, what was expected and what came.
     pub fn parse(text: &str) -> Result<Raw, String> {
-        File { text, name: None }.read()
+        let mut mistakes = Mistakes::default();
+        let raw = File { text, name: None }.read(&mut mistakes);
+        mistakes.result(raw)
     }
 
-    /// Reads a configuration file, or a pipe. Its name stands in front of each error.
-    ///
-    /// # Errors
-    /// As [`Raw::parse`], or that the file cannot be read.
-    pub fn read(path: &Path) -> Result<Raw, String> {
-        Raw::of_file(path, files::text_once(path, FILE_BYTES_MAX))
+    /// Reads a configuration file, or a pipe. Its name stands in front of each error, which is
+    /// noted; what can be used is read all the same.
+    pub(crate) fn read(path: &Path, mistakes: &mut Mistakes) -> Option<Raw> {
+        Raw::of_file(path, files::text_once(path, FILE_BYTES_MAX), mistakes)
     }
 
     /// Reads the file while the pool serves: it must be a regular file.
-    ///
-    /// # Errors
-    /// As [`Raw::read`].
-    pub(crate) fn read_again(path: &Path) -> Result<Raw, String> {
-        Raw::of_file(path, files::text(path, FILE_BYTES_MAX))
+    pub(crate) fn read_again(path: &Path, mistakes: &mut Mistakes) -> Option<Raw> {
+        Raw::of_file(path, files::text(path, FILE_BYTES_MAX), mistakes)
     }
 
-    fn of_file(path: &Path, text: Result<String, Unread>) -> Result<Raw, String> {
+    fn of_file(path: &Path, text: Result<String, Unread>, mistakes: &mut Mistakes) -> Option<Raw> {
         let name = path.display().to_string();
-        let text = text.map_err(|why| format!("--config {name}: {why}"))?;
+        let text = mistakes.note(text.map_err(|why| format!("--config {name}: {why}")))?;
         let file = File {
             text: &text,
             name: Some(name.into()),
         };
-        file.read()
+        file.read(mistakes)
     }
 
     /// Puts another value in place of what is written of a setting that can change while the pool
@@ -490,99 +489,152 @@ impl Raw {
     /// # Errors
     /// One sentence that names the place, the key, what was expected and what came.
     pub fn check(self) -> Result<Settings, String> {
+        let mut mistakes = Mistakes::default();
+        let settings = self.check_all(&mut mistakes);
+        mistakes.result(settings)
+    }
+
+    /// Checks every value, notes every mistake, and works out the defaults. What several values
+    /// have to do with each other is judged where each of them can be used.
+    pub(crate) fn check_all(self, mistakes: &mut Mistakes) -> Option<Settings> {
         let shown = self.shown();
         let mut warnings = self.warnings;
-        let mut server = ServerKeys::from_keys(&self.server, None)?;
-        let monitor = check_monitor(&mut server, &mut warnings);
-        let monitor = monitor.map_err(|error| self.server.placed(error))?;
-        let auth = rows::account_source(&self.top)?;
-        if self.users.is_empty() && auth == AccountSource::File {
-            return Err(
+        let server = mistakes.section(
+            ServerKeys::note_mistakes,
+            ServerKeys::from_keys,
+            &self.server,
+            None,
+        );
+        let server = server.and_then(|mut server| {
+            let monitor = check_monitor(&mut server, &mut warnings);
+            let monitor = mistakes.note(monitor.map_err(|error| self.server.placed(error)))?;
+            Some((server, monitor))
+        });
+        let auth = mistakes.note(rows::account_source(&self.top));
+        let from_server = auth == Some(AccountSource::Server);
+        if self.users.is_empty() && auth == Some(AccountSource::File) {
+            mistakes.note::<()>(Err(
                 "user: expected at least one [[user]] with name and password, or auth = \
                         \"server\""
                     .into(),
-            );
+            ));
         }
-        if auth == AccountSource::Server && monitor.is_none() {
-            return Err(self.top.placed(
+        if from_server && matches!(server, Some((_, None))) {
+            mistakes.note::<()>(Err(self.top.placed(
                 "auth: \"server\" expects monitor_user and monitor_password below [backend]: the \
                  account that reads the server's accounts (docs/pool/accounts.md)",
-            ));
+            )));
         }
         let mut users: Vec<User> = Vec::with_capacity(self.users.len());
         for keys in &self.users {
-            let user = check_user(keys, &self.top, &mut warnings)?;
+            let Some(user) = check_user(keys, &self.top, &mut warnings, mistakes) else {
+                continue;
+            };
             if users.iter().any(|other| other.name == user.name) {
-                return Err(keys.placed(keys.name_of("name: it is listed twice")));
+                let why = keys.placed(keys.name_of("name: it is listed twice"));
+                mistakes.note::<()>(Err(why));
             }
             users.push(user);
         }
-        if auth == AccountSource::Server {
-            users.push(server_accounts(&self.top)?);
+        let all_users = users.len() == self.users.len();
+        if from_server {
+            users.extend(mistakes.note(server_accounts(&self.top)));
         }
-        let tls = TlsKeys::from_keys(&self.tls, None)?;
-        let tls_auto = matches!(tls.mode, None | Some(TlsMode::Auto));
-        let tls = ClientTlsKeys {
-            mode: tls.mode,
-            cert: tls.cert,
-            key: tls.key,
-            client_ca: tls.client_ca,
-            client_cert: tls.client_cert,
-        };
-        let tls = ClientTls::of(tls, &mut warnings).map_err(|error| self.tls.placed(error))?;
-        let tls = tls.map(Arc::new);
-        check_requirements(&self.users, &users, tls.as_deref())?;
-        let backend_tls = BackendTlsKeys {
-            mode: server.tls,
-            ca: server.tls_ca,
-            cert: server.tls_cert,
-            key: server.tls_key,
-            name: server.tls_name,
-            server_public_key: server.server_public_key,
-            get_server_public_key: server.get_server_public_key,
-        };
-        let backend_tls = BackendTls::of(backend_tls, &server.address, &mut warnings);
-        let backend_tls = backend_tls.map_err(|error| self.server.placed(error))?;
-        let console = ConsoleKeys::from_keys(&self.console, None)?;
-        let console = check_console(console, &mut warnings);
-        let console = console.map_err(|error| self.console.placed(error))?;
-        let otel = check_otel(OtelKeys::from_keys(&self.otel, None)?);
-        let otel = otel.map_err(|error| self.otel.placed(error))?;
+        let tls = mistakes.section(TlsKeys::note_mistakes, TlsKeys::from_keys, &self.tls, None);
+        let tls = tls.and_then(|tls| {
+            let is_auto = matches!(tls.mode, None | Some(TlsMode::Auto));
+            let keys = ClientTlsKeys {
+                mode: tls.mode,
+                cert: tls.cert,
+                key: tls.key,
+                client_ca: tls.client_ca,
+                client_cert: tls.client_cert,
+            };
+            let tls = ClientTls::of(keys, &mut warnings);
+            let tls = mistakes.note(tls.map_err(|error| self.tls.placed(error)))?;
+            Some((tls.map(Arc::new), is_auto))
+        });
+        if let Some((tls, _)) = &tls
+            && all_users
+        {
+            mistakes.note(check_requirements(&self.users, &users, tls.as_deref()));
+        }
+        let server = server.and_then(|(server, monitor)| {
+            let keys = BackendTlsKeys {
+                mode: server.tls,
+                ca: server.tls_ca,
+                cert: server.tls_cert,
+                key: server.tls_key,
+                name: server.tls_name,
+                server_public_key: server.server_public_key,
+                get_server_public_key: server.get_server_public_key,
+            };
+            let tls = BackendTls::of(keys, &server.address, &mut warnings);
+            let tls = mistakes.note(tls.map_err(|error| self.server.placed(error)))?;
+            Some((server.address, monitor, tls, server.proxy_protocol))
+        });
+        let console = mistakes.section(
+            ConsoleKeys::note_mistakes,
+            ConsoleKeys::from_keys,
+            &self.console,
+            None,
+        );
+        let console = console.and_then(|console| {
+            let console = check_console(console, &mut warnings);
+            mistakes.note(console.map_err(|error| self.console.placed(error)))
+        });
+        let otel = mistakes.section(
+            OtelKeys::note_mistakes,
+            OtelKeys::from_keys,
+            &self.otel,
+            None,
+        );
+        let otel = otel.and_then(|otel| {
+            mistakes.note(check_otel(otel).map_err(|error| self.otel.placed(error)))
+        });
+        Settings::note_mistakes(&self.top, None, &mut |why| {
+            mistakes.note::<()>(Err(why));
+        });
+        let (address, monitor, backend_tls, proxy_protocol) = server?;
+        let (tls, tls_auto) = tls?;
         let spool_folder_given = self.top.get("spool_folder").is_some();
-        let mut settings = Settings::from_keys(
+        let settings = Settings::from_keys(
             &self.top,
             None,
-            server.address,
+            address,
             monitor,
             users,
             tls,
             tls_auto,
             backend_tls,
-            server.proxy_protocol,
-            console,
-            otel,
+            proxy_protocol,
+            console?,
+            otel?,
             shown,
             spool_folder_given,
             warnings,
-        )?;
+        );
+        let mut settings = mistakes.note(settings)?;
         if settings.listen.iter().any(|at| settings.backend.is(at)) {
-            return Err(self.server.placed(format!(
+            mistakes.note::<()>(Err(self.server.placed(format!(
                 "backend.address: {} is also in listen; the pool would be its own server",
                 settings.backend
-            )));
+            ))));
         }
-        check_listen(&settings.listen).map_err(|error| self.top.placed(error))?;
-        check_run_as(&settings).map_err(|error| self.top.placed(error))?;
+        let mut note = |checked: Result<(), String>| {
+            mistakes.note(checked.map_err(|error| self.top.placed(error)));
+        };
+        note(check_listen(&settings.listen));
+        note(check_run_as(&settings));
         if self.top.get("backends_max").is_none() {
             let least = settings.clients_max.div_ceil(CLIENTS_PER_BACKEND);
             settings.backends_max = settings.backends_max.max(least);
         }
-        check_backends_min(&settings, self.top.get("backends_min").is_some())
-            .map_err(|error| self.top.placed(error))?;
-        check_prepared_max(&mut settings, self.top.get("prepared_max").is_some())
-            .map_err(|error| self.top.placed(error))?;
-        note_unknown_log_users(&mut settings, auth);
-        Ok(settings)
+        let is_given = |key| self.top.get(key).is_some();
+        note(check_backends_min(&settings, is_given("backends_min")));
+        note(check_prepared_max(&mut settings, is_given("prepared_max")));
+        note_unknown_log_users(&mut settings, auth?);
+        Some(settings)
     }
 }
 

@@ -30,7 +30,7 @@ mod upgrade;
 pub use auth::network::Network;
 pub use auth::own_certificate::MakePem;
 pub use auth::secret::Secret;
-pub use config::options::PoolArgs;
+pub use config::options::{Checked, PoolArgs};
 pub use config::source::Source;
 pub use config::{
     FileMode, GroupNumber, HttpAddress, Limits, Raw, Settings, StoredCode, UserNumber,
@@ -42,6 +42,7 @@ pub use limits::spool_jobs::{SpoolDone, SpoolFiles};
 pub use observe::figures::counts::{Census, Counts};
 pub use observe::log::statement::StatementLog;
 pub use observe::log::{Level, LogFormat};
+pub use run::check::check;
 pub use run::{run, settings};
 pub use scheduler::priority::{Mode, Priority};
 pub use scheduler::running_limit::Oversubscribe;

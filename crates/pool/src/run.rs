@@ -8,6 +8,7 @@
 //! again; SIGUSR2 starts the process that takes the place of this one
 //! (`upgrade/process.rs`).
 
+pub(crate) mod check;
 mod group_threads;
 mod layout;
 mod listeners;

@@ -387,6 +387,15 @@ impl Target {
         Ok(Target { running, address })
     }
 
+    /// Sends it the signals with which a pool is asked for its census and for an upgrade.
+    ///
+    /// # Panics
+    /// When it is gone already.
+    pub fn signal_as_a_pool(&self) {
+        signal(&self.running.child, Signal::USR1);
+        signal(&self.running.child, Signal::USR2);
+    }
+
     /// Tells it to end; its status, and everything it said.
     ///
     /// # Panics

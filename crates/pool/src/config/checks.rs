@@ -12,6 +12,7 @@ use crate::auth::certificate::ClientTls;
 use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
+use crate::config::mistakes::Mistakes;
 use crate::config::row::Keys;
 use crate::config::rows::{ConsoleKeys, Limits, OtelKeys, Require, ServerKeys, Settings, UserKeys};
 use crate::config::secret::Typed;
@@ -321,10 +322,12 @@ pub(super) fn check_user(
     keys: &Keys,
     top: &Keys,
     warnings: &mut Vec<String>,
-) -> Result<User, String> {
-    let limits = Limits::from_keys(keys, Some(top))?;
-    let typed = UserKeys::from_keys(keys, None)?;
-    checked_user(typed, limits, warnings).map_err(|error| keys.placed(keys.name_of(&error)))
+    mistakes: &mut Mistakes,
+) -> Option<User> {
+    let limits = mistakes.section(Limits::note_mistakes, Limits::from_keys, keys, Some(top));
+    let typed = mistakes.section(UserKeys::note_mistakes, UserKeys::from_keys, keys, None);
+    let user = checked_user(typed?, limits?, warnings);
+    mistakes.note(user.map_err(|error| keys.placed(keys.name_of(&error))))
 }
 
 /// A user of these keys. Errors say what was expected, without whose it is.

@@ -8,6 +8,7 @@
 //! Invariant: an error is one sentence, and shows nothing of what may be a password.
 
 use crate::auth::secret::Secret;
+use crate::config::mistakes::Mistakes;
 use crate::config::row::{At, Keys, Row, Value};
 use crate::config::rows::{console_rows, otel_rows, server_rows, tls_rows, top_rows, user_rows};
 use crate::config::{Kind, PAGE, Raw};
@@ -52,9 +53,11 @@ type Entry<'t, 'a> = (
 );
 
 impl File<'_> {
-    /// Everything that is written in it.
-    pub(super) fn read(&self) -> Result<Raw, String> {
-        let table = DeTable::parse(self.text).map_err(|error| self.syntax_error(&error))?;
+    /// Everything that is written in it and can be used by itself; what cannot is noted. `None`: it
+    /// is no TOML.
+    pub(super) fn read(&self, mistakes: &mut Mistakes) -> Option<Raw> {
+        let table = DeTable::parse(self.text).map_err(|error| self.syntax_error(&error));
+        let table = mistakes.note(table)?;
         let mut raw = Raw::default();
         for (key, value) in in_order(table.get_ref()) {
             let at = self.at(key.span().start);
@@ -70,9 +73,10 @@ impl File<'_> {
                 }
                 let DeValue::Table(entries) = value.get_ref() else {
                     let why = format!("expected [{name}] and below it its settings");
-                    return Err(at.error(name, &why));
+                    mistakes.note::<()>(Err(at.error(name, &why)));
+                    continue;
                 };
-                *keys = self.keys(&format!("{name}."), table, entries)?;
+                *keys = self.keys(&format!("{name}."), table, entries, mistakes);
                 keys.at = Some(at);
                 continue;
             }
@@ -80,26 +84,37 @@ impl File<'_> {
                 ("user", DeValue::Array(users)) => {
                     for user in users {
                         let DeValue::Table(table) = user.get_ref() else {
-                            return Err(at.error("user", EXPECTED_USER));
+                            mistakes.note::<()>(Err(at.error("user", EXPECTED_USER)));
+                            break;
                         };
-                        let mut keys = self.keys(&prefix_of(table), Table::User, table)?;
+                        let mut keys = self.keys(&prefix_of(table), Table::User, table, mistakes);
                         keys.at = Some(self.at(user.span().start));
                         raw.users.push(keys);
                     }
                 }
-                ("user", _) => return Err(at.error("user", EXPECTED_USER)),
-                _ => self.entry(&mut raw.top, Table::Pool, (key, value))?,
+                ("user", _) => {
+                    mistakes.note::<()>(Err(at.error("user", EXPECTED_USER)));
+                }
+                _ => {
+                    mistakes.note(self.entry(&mut raw.top, Table::Pool, (key, value)));
+                }
             }
         }
-        Ok(raw)
+        Some(raw)
     }
 
-    fn keys(&self, prefix: &str, table: Table, entries: &DeTable<'_>) -> Result<Keys, String> {
+    fn keys(
+        &self,
+        prefix: &str,
+        table: Table,
+        entries: &DeTable<'_>,
+        mistakes: &mut Mistakes,
+    ) -> Keys {
         let mut keys = Keys::of(prefix);
         for entry in in_order(entries) {
-            self.entry(&mut keys, table, entry)?;
+            mistakes.note(self.entry(&mut keys, table, entry));
         }
-        Ok(keys)
+        keys
     }
 
     /// Takes one key and its value.

@@ -6,6 +6,7 @@
 //! `--config` and `--backend` are declared here. Checking is left to [`crate::config`], which sees
 //! one [`Raw`] whatever its source.
 
+use crate::config::mistakes::Mistakes;
 use crate::config::{At, Keys, Kind, Raw, Row, Settings, Value, top_rows};
 use std::path::{Path, PathBuf};
 use wire::dsn::password::{Source, seen_by_others};
@@ -44,8 +45,24 @@ pub struct PoolArgs {
     #[arg(long, value_name = "PID")]
     pub upgrade: Option<u32>,
 
+    /// Check the settings instead of serving: print every mistake and end (exit status 0: none; 2:
+    /// the settings cannot be used). Opens no socket; with =server each account logs in at the
+    /// server once (1: the server cannot be asked, or refuses one)
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "settings", conflicts_with = "upgrade")]
+    pub check: Option<Checked>,
+
     #[command(flatten)]
     options: TableOptions,
+}
+
+/// Extent of `--check`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Checked {
+    /// The settings and the files that they name
+    Settings,
+    /// The server too: each account logs in once
+    Server,
 }
 
 /// The options of rows of the table of settings.
@@ -122,12 +139,28 @@ impl PoolArgs {
         self.raw().and_then(Raw::check)
     }
 
+    /// The settings, or every mistake in them, a sentence each. Reads files: call it once.
+    ///
+    /// # Errors
+    /// The mistakes.
+    pub(crate) fn check_all(self) -> Result<Settings, Vec<String>> {
+        let mut mistakes = Mistakes::default();
+        let raw = self.read_by(Raw::read, &mut mistakes);
+        let settings = raw.and_then(|raw| raw.check_all(&mut mistakes));
+        match (mistakes.lines(), settings) {
+            (lines, Some(settings)) if lines.is_empty() => Ok(settings),
+            (lines, _) => Err(lines),
+        }
+    }
+
     /// The settings as typed: the file, with the options over it.
     ///
     /// # Errors
     /// One sentence about the file or the option that cannot be used.
     pub fn raw(self) -> Result<Raw, String> {
-        self.read_by(Raw::read)
+        let mut mistakes = Mistakes::default();
+        let raw = self.read_by(Raw::read, &mut mistakes);
+        mistakes.result(raw)
     }
 
     /// Reads the settings again while the pool serves.
@@ -135,14 +168,20 @@ impl PoolArgs {
     /// # Errors
     /// As [`PoolArgs::raw`].
     pub(crate) fn raw_again(self) -> Result<Raw, String> {
-        self.read_by(Raw::read_again)
+        let mut mistakes = Mistakes::default();
+        let raw = self.read_by(Raw::read_again, &mut mistakes);
+        mistakes.result(raw)
     }
 
-    fn read_by(self, read: fn(&Path) -> Result<Raw, String>) -> Result<Raw, String> {
+    fn read_by(
+        self,
+        read: fn(&Path, &mut Mistakes) -> Option<Raw>,
+        mistakes: &mut Mistakes,
+    ) -> Option<Raw> {
         let mut raw = match &self.config {
             None => Raw::default(),
             Some(path) => {
-                let mut raw = read(path)?;
+                let mut raw = read(path, mistakes)?;
                 if raw.holds_secrets() {
                     raw.warnings.extend(seen_by_others(path, "passwords"));
                 }
@@ -151,10 +190,11 @@ impl PoolArgs {
         };
         raw.top.override_with(self.options.keys);
         if let Some(text) = &self.backend {
-            let dsn = Dsn::read(text).map_err(|error| format!("--backend: {error}"))?;
-            take_dsn(&mut raw, dsn)?;
+            let dsn = Dsn::read(text).map_err(|error| format!("--backend: {error}"));
+            let dsn = mistakes.note(dsn)?;
+            mistakes.note(take_dsn(&mut raw, dsn))?;
         }
-        Ok(raw)
+        Some(raw)
     }
 }
 
@@ -254,7 +294,7 @@ mod tests {
         assert_eq!(settings.users[0].backend_password, "the file's");
         assert_eq!(settings.users[0].limits.clients_max, Some(7));
         assert_eq!(settings.warnings, [""; 0]);
-        let settings = with(text, 0o640, "mysql://app:own@127.0.0.1:3306");
+        let settings = with(text, 0o604, "mysql://app:own@127.0.0.1:3306");
         assert_eq!(settings.users[0].backend_password, "own");
         assert!(
             settings.warnings[0].contains("pool.toml has passwords"),

@@ -712,6 +712,20 @@ macro_rules! table {
                 )* )*
             }
 
+            /// Notes what is wrong with each value by itself.
+            pub(crate) fn note_mistakes(
+                keys: &Keys,
+                above: Option<&Keys>,
+                note: &mut dyn FnMut(String),
+            ) {
+                $( $(
+                    let row = row_of($rows, stringify!($field));
+                    if let Err(why) = row.and_then(|row| take::<$type>(row, keys, above)) {
+                        note(why);
+                    }
+                )* )*
+            }
+
             #[allow(clippy::too_many_arguments, reason = "one for each field that is made")]
             /// Reads the settings that are written in `keys`, and, where a row says so, in `above`.
             pub(crate) fn from_keys(
