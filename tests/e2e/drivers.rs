@@ -7,12 +7,12 @@
 //! takes nothing else. `scripts/drivers.sh` fetches and builds; what it could not have is
 //! skipped here by name, with its reason. `ONRAMP_DRIVERS_MYSQL=1` does it all on MySQL too.
 
-use crate::world::{app, direct, found, fresh_schema, login, mysql, server, start_pool};
+use crate::world::{app, direct, found, fresh_schema, login, server, start_pool};
 use crate::world::{through, tls};
 use reactor::Address;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::real::{Real, skipped};
 
@@ -183,20 +183,72 @@ enum Cause {
     KillAtWork,
 }
 
-/// Ends: their names on the page, what is done in the session before, and the cause.
-const IDLE: (&str, &str, Cause) = ("`wait_timeout`", "SET wait_timeout = 1", Cause::Time);
-const IDLE_OPEN: (&str, &str, Cause) = (
-    "`wait_timeout`, in a transaction",
-    "SET wait_timeout = 1;BEGIN;SELECT 1",
-    Cause::Time,
-);
-const IDLE_TRANSACTION: (&str, &str, Cause) = (
-    "`idle_transaction_timeout`",
-    "SET idle_transaction_timeout = 1;BEGIN;SELECT 1",
-    Cause::Time,
-);
-const KILLED: (&str, &str, Cause) = ("KILL of an idle client", "", Cause::Kill);
-const KILLED_AT_WORK: (&str, &str, Cause) = ("KILL while a statement runs", "", Cause::KillAtWork);
+/// An end that the pool makes as the server of its clients does.
+#[derive(Clone, Copy)]
+struct End {
+    name: &'static str,
+    /// Done in the session before.
+    before: &'static str,
+    cause: Cause,
+    is_tls: bool,
+}
+
+const IDLE: End = End {
+    name: "`wait_timeout`",
+    before: "SET wait_timeout = 1",
+    cause: Cause::Time,
+    is_tls: false,
+};
+const IDLE_TLS: End = End {
+    name: "`wait_timeout`, over TLS",
+    is_tls: true,
+    ..IDLE
+};
+const IDLE_OPEN: End = End {
+    name: "`wait_timeout`, in a transaction",
+    before: "BEGIN;SELECT 1;SET wait_timeout = 1",
+    ..IDLE
+};
+const IDLE_TRANSACTION: End = End {
+    name: "`idle_transaction_timeout`",
+    before: "BEGIN;SELECT 1;SET idle_transaction_timeout = 1",
+    ..IDLE
+};
+const KILLED: End = End {
+    name: "KILL of an idle client",
+    before: "",
+    cause: Cause::Kill,
+    is_tls: false,
+};
+const KILLED_TLS: End = End {
+    name: "KILL of an idle client, over TLS",
+    is_tls: true,
+    ..KILLED
+};
+const KILLED_AT_WORK: End = End {
+    name: "KILL while a statement runs",
+    cause: Cause::KillAtWork,
+    ..KILLED
+};
+
+/// Ends by the pool's own limits: their names, settings, what is done in the session before, and
+/// true where a statement runs.
+const OWN_ENDS: [(&str, &str, &str, bool); 4] = [
+    ("`statement_ms_max`", "statement_ms_max = 1000", "", true),
+    (
+        "`transaction_ms_max`",
+        "transaction_ms_max = 2000",
+        "BEGIN;SELECT 1",
+        false,
+    ),
+    (
+        "`kept_idle_s_max`",
+        "kept_idle_s_max = 2",
+        "BEGIN;SELECT 1",
+        false,
+    ),
+    ("`idle_s_max`", "idle_s_max = 3", "", false),
+];
 
 /// True while a process has a connection to this port that neither side has ended.
 /// (Documentation/networking/proc_net_tcp.rst of Linux: the other end is the third column, the
@@ -219,88 +271,263 @@ fn is_connected(pid: u32, port: u16) -> bool {
     })
 }
 
-/// A driver's word when this has ended its connection.
-fn hears(
-    driver: &str,
-    (real, address, schema): (&Real, &Address, &str),
-    (_, before, cause): (&str, &str, Cause),
-) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/drivers");
-    let Address::Tcp(place) = address else {
-        panic!("{address} has no port");
-    };
-    let statement = match cause {
-        Cause::KillAtWork => format!("SELECT SLEEP(60), '{driver}'"),
-        _ => "SELECT 1".to_owned(),
-    };
-    let mut child = Command::new(folder.join(driver).join("ends"))
-        .args([&place.port().to_string(), schema, before, &statement])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = || said.next().map_or_else(String::new, Result::unwrap);
-    let id = next();
-    let mut input = child.stdin.take().unwrap();
-    let until = |what: &str, is_so: &mut dyn FnMut() -> bool| {
-        let started = Instant::now();
-        while !is_so() {
-            assert!(started.elapsed() < LIMIT, "{driver}: {what}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    };
-    if cause == Cause::KillAtWork {
-        input.write_all(b"\n").unwrap();
-        let runs = format!(
-            "SELECT COUNT(*) FROM information_schema.processlist WHERE \
-             info LIKE \"SELECT SLEEP(60), '{driver}'%\""
-        );
-        let mut admin = real.admin();
-        until("it runs", &mut || admin.value(&runs) == "1");
-    }
-    if cause != Cause::Time {
-        login(address, &app()).must(&format!("KILL {id}"));
-    }
-    if cause != Cause::KillAtWork {
-        let (pid, port) = (child.id(), place.port());
-        until("its connection ends", &mut || !is_connected(pid, port));
-        input.write_all(b"\n").unwrap();
-    }
-    let heard = next();
-    let _ = wait(&mut child);
-    heard
+/// Starts of a program until it stands with its connection.
+const STARTS_MAX: usize = 5;
+
+/// A driver's program whose connection is to end.
+struct Hearer {
+    driver: &'static str,
+    port: u16,
+    child: Child,
+    input: ChildStdin,
+    said: Lines<BufReader<ChildStdout>>,
+    /// Its CONNECTION_ID().
+    id: String,
 }
 
-/// The rows of the page for one server, after a comparison of both ways.
-fn ends_at(real: &Real, server: &str, causes: &[(&str, &str, Cause)]) -> String {
-    let schema = "driver_ends";
-    fresh_schema(real, schema);
+impl Hearer {
+    /// Starts one whose connection stands when what it does before is done. On a machine with much
+    /// to do that may take longer than a limit that is to end it later: then it starts anew.
+    fn start(
+        driver: &'static str,
+        to: (&Address, &str, bool),
+        before: &str,
+        statement: &str,
+    ) -> Hearer {
+        let mut tries = std::iter::repeat_with(|| Hearer::try_start(driver, to, before, statement));
+        let started = tries.by_ref().take(STARTS_MAX).flatten().next();
+        started.unwrap_or_else(|| panic!("{driver} does not connect to {}", to.0))
+    }
+
+    fn try_start(
+        driver: &'static str,
+        (address, schema, is_tls): (&Address, &str, bool),
+        before: &str,
+        statement: &str,
+    ) -> Option<Hearer> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/drivers");
+        let Address::Tcp(place) = address else {
+            panic!("{address} has no port");
+        };
+        let mut command = Command::new(folder.join(driver).join("ends"));
+        if is_tls {
+            command.env("DRIVER_TLS", "1");
+        }
+        let mut child = command
+            .args([&place.port().to_string(), schema, before, statement])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut said = BufReader::new(output).lines();
+        let Some(Ok(id)) = said.next() else {
+            let _ = wait(&mut child);
+            return None;
+        };
+        Some(Hearer {
+            driver,
+            port: place.port(),
+            child,
+            input,
+            said,
+            id,
+        })
+    }
+
+    /// Lets it send its statement.
+    fn go_on(&mut self) {
+        self.input.write_all(b"\n").unwrap();
+    }
+
+    /// Waits until its connection has ended.
+    fn await_end(&self) {
+        until(self.driver, || !is_connected(self.child.id(), self.port));
+    }
+
+    /// The driver's word about its statement.
+    fn heard(mut self) -> String {
+        let heard = self.said.next().map_or_else(String::new, Result::unwrap);
+        let _ = wait(&mut self.child);
+        assert!(!heard.is_empty(), "{}", self.driver);
+        heard
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < LIMIT, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A statement that runs until something ends it, and waits until that many of them run.
+const RUNS: &str = "SELECT SLEEP(600)";
+
+fn await_running(real: &Real, sql: &str, count: usize) {
+    let ask =
+        format!("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE \"{sql}%\"");
+    let mut admin = real.admin();
+    until(sql, || admin.value(&ask) == count.to_string());
+}
+
+/// A driver's word when this has ended its connection.
+fn hears(driver: &'static str, (real, address): (&Real, &Address), end: End) -> String {
+    let at_work = end.cause == Cause::KillAtWork;
+    let runs = format!("{RUNS}, '{driver}'");
+    let statement = if at_work { &runs } else { "SELECT 1" };
+    let to = (address, SCHEMA, end.is_tls);
+    let mut hearer = Hearer::start(driver, to, end.before, statement);
+    if at_work {
+        hearer.go_on();
+        await_running(real, &runs, 1);
+    }
+    if end.cause != Cause::Time {
+        login(address, &app()).must(&format!("KILL {}", hearer.id));
+    }
+    if !at_work {
+        hearer.await_end();
+        hearer.go_on();
+    }
+    hearer.heard()
+}
+
+const SCHEMA: &str = "driver_ends";
+
+/// A row of the page.
+fn row(front: &[&str], heard: &[String]) -> String {
+    format!("| {} | {} |\n", front.join(" | "), heard.join(" | "))
+}
+
+/// Rows for what the pool ends as the server does, after a comparison of both ways.
+fn ends_at(real: &Real, server: &str, ends: &[End]) -> String {
     let way = through(real, 2 * ENDS.len());
     let columns = std::thread::scope(|scope| {
         let column = |(driver, _): (&'static str, &str)| {
             let way = &*way;
             scope.spawn(move || {
-                let heard = |cause: &(&str, &str, Cause)| {
-                    let directly = hears(driver, (real, &real.address(), schema), *cause);
-                    let pooled = hears(driver, (real, way, schema), *cause);
-                    assert_eq!(pooled, directly, "{driver} at {server}: {}", cause.0);
-                    assert!(!directly.is_empty(), "{driver} at {server}: {}", cause.0);
+                let heard = |end: &End| {
+                    let directly = hears(driver, (real, &real.address()), *end);
+                    let pooled = hears(driver, (real, way), *end);
+                    assert_eq!(pooled, directly, "{driver} at {server}: {}", end.name);
                     directly
                 };
-                causes.iter().map(heard).collect::<Vec<String>>()
+                ends.iter().map(heard).collect::<Vec<String>>()
             })
         };
         let columns: Vec<_> = ENDS.into_iter().map(column).collect();
         let columns = columns.into_iter().map(|column| column.join().unwrap());
         columns.collect::<Vec<_>>()
     });
-    let row = |(number, (cause, ..)): (usize, &(&str, &str, Cause))| {
-        let heard: Vec<&str> = columns.iter().map(|column| &*column[number]).collect();
-        format!("| {server} | {cause} | {} |\n", heard.join(" | "))
+    let line = |(number, end): (usize, &End)| {
+        let heard: Vec<String> = columns
+            .iter()
+            .map(|column| column[number].clone())
+            .collect();
+        row(&[server, end.name], &heard)
     };
-    causes.iter().enumerate().map(row).collect()
+    ends.iter().enumerate().map(line).collect()
+}
+
+/// A program of each driver, at once.
+fn all_start(address: &Address, before: &str, statement: &str) -> Vec<Hearer> {
+    std::thread::scope(|scope| {
+        let start = |(driver, _): (&'static str, &str)| {
+            let to = (address, SCHEMA, false);
+            scope.spawn(move || Hearer::start(driver, to, before, statement))
+        };
+        let all: Vec<_> = ENDS.into_iter().map(start).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    })
+}
+
+fn all_hear(hearers: Vec<Hearer>) -> Vec<String> {
+    hearers.into_iter().map(Hearer::heard).collect()
+}
+
+/// Restarts a server. MySQL has forgotten the password then, and some drivers send none in clear:
+/// somebody who can logs in first.
+fn restart(real: &mut Real) {
+    real.restart().unwrap();
+    drop(login(&real.address(), &app()));
+}
+
+/// Rows for a restart of the server, and for what the pool ends by itself.
+fn own_ends_at(real: &mut Real, server: &str) -> String {
+    let pool_with = |real: &Real, settings: &str| {
+        let settings = format!("backends_max = 16\ngroups = 1\n{settings}");
+        start_pool(real, "ends.toml", &settings)
+    };
+    let mut rows = String::new();
+    let name = "restart of the server, idle client";
+    let pool = pool_with(real, "");
+    let mut directly = all_start(&real.address(), "", "SELECT 1");
+    let mut pooled = all_start(&pool.address, "", "SELECT 1");
+    restart(real);
+    directly.iter().for_each(Hearer::await_end);
+    for hearer in directly.iter_mut().chain(&mut pooled) {
+        hearer.go_on();
+    }
+    rows += &row(&[server, name, "directly"], &all_hear(directly));
+    rows += &row(&[server, name, "pool"], &all_hear(pooled));
+    let name = "death of the server while a statement runs";
+    let mut directly = all_start(&real.address(), "", RUNS);
+    let mut pooled = all_start(&pool.address, "", RUNS);
+    for hearer in directly.iter_mut().chain(&mut pooled) {
+        hearer.go_on();
+    }
+    await_running(real, RUNS, 2 * ENDS.len());
+    real.kill9();
+    restart(real);
+    rows += &row(&[server, name, "directly"], &all_hear(directly));
+    rows += &row(&[server, name, "pool"], &all_hear(pooled));
+    let mut drained = all_start(&pool.address, "", "SELECT 1");
+    pool.terminate();
+    drained.iter().for_each(Hearer::await_end);
+    drained.iter_mut().for_each(Hearer::go_on);
+    rows += &row(
+        &[server, "SIGTERM to the pool, idle client", "pool"],
+        &all_hear(drained),
+    );
+    pool.wait();
+    let pool = pool_with(real, "drain_ms_max = 1000");
+    let mut drained = all_start(&pool.address, "BEGIN;SELECT 1", RUNS);
+    drained.iter_mut().for_each(Hearer::go_on);
+    await_running(real, RUNS, ENDS.len());
+    pool.terminate();
+    rows += &row(
+        &[server, "`drain_ms_max` while a statement runs", "pool"],
+        &all_hear(drained),
+    );
+    pool.wait();
+    for (name, settings, before, runs) in OWN_ENDS {
+        let pool = pool_with(real, settings);
+        let statement = if runs { RUNS } else { "SELECT 1" };
+        let mut hearers = all_start(&pool.address, before, statement);
+        if !runs {
+            hearers.iter().for_each(Hearer::await_end);
+        }
+        hearers.iter_mut().for_each(Hearer::go_on);
+        rows += &row(&[server, name, "pool"], &all_hear(hearers));
+    }
+    rows
+}
+
+/// Servers of the test's own: it restarts them, and they speak TLS.
+fn servers_that_end(test: &str) -> Option<(Real, Real)> {
+    let (cert, key) = testkit::tls::files(server(test)?.folder());
+    let files = [("cert", cert), ("key", key)];
+    let files = files.map(|(what, path)| format!("--ssl-{what}={}", path.display()));
+    let maria = found(Real::start(&files.each_ref().map(String::as_str)), test)?;
+    let mysql = found(Real::start_mysql(&[]), test)?;
+    for real in [&maria, &mysql] {
+        real.create_user("app", "app");
+        fresh_schema(real, SCHEMA);
+        drop(login(&real.address(), &app()));
+    }
+    Some((maria, mysql))
 }
 
 #[test]
@@ -317,28 +544,56 @@ fn drivers_hear_of_an_end_what_they_hear_directly() {
             &format!("{driver} is not fetched; scripts/drivers.sh does"),
         );
     }
-    let (Some(maria), Some(mysql)) = (server(test), mysql(test)) else {
+    let Some((mut maria, mut mysql)) = servers_that_end(test) else {
         return;
     };
-    drop(login(&mysql.address(), &app()));
-    let causes = [IDLE, IDLE_OPEN, IDLE_TRANSACTION, KILLED, KILLED_AT_WORK];
-    let rows = ends_at(maria, "MariaDB", &causes);
-    let causes = [IDLE, IDLE_OPEN, KILLED, KILLED_AT_WORK];
-    let rows = rows + &ends_at(mysql, "MySQL", &causes);
+    let of_maria = [
+        IDLE,
+        IDLE_TLS,
+        IDLE_OPEN,
+        IDLE_TRANSACTION,
+        KILLED,
+        KILLED_TLS,
+        KILLED_AT_WORK,
+    ];
+    let of_mysql = [
+        IDLE,
+        IDLE_TLS,
+        IDLE_OPEN,
+        KILLED,
+        KILLED_TLS,
+        KILLED_AT_WORK,
+    ];
+    let all_at = |real: &mut Real, server, ends: &[End]| {
+        let rows = ends_at(real, server, ends);
+        (rows, own_ends_at(real, server))
+    };
+    let [of_maria, of_mysql] = std::thread::scope(|scope| {
+        let both = [
+            scope.spawn(|| all_at(&mut maria, "MariaDB", &of_maria)),
+            scope.spawn(|| all_at(&mut mysql, "MySQL", &of_mysql)),
+        ];
+        both.map(|one| one.join().unwrap())
+    });
+    let (rows, own) = (of_maria.0 + &of_mysql.0, of_maria.1 + &of_mysql.1);
     let names: Vec<&str> = ENDS.iter().map(|(_, name)| *name).collect();
+    let names = names.join(" | ");
+    let rule = "---|".repeat(ENDS.len());
     let made = format!(
         "# What drivers say when a connection ends\n\n\
          <!-- Made by tests/e2e/drivers.rs; do not edit.\n     \
          ONRAMP_WRITE=1 cargo test --test e2e drivers_hear -->\n\n\
+         The tables have what drivers say of the next statement, with MariaDB 10.11 and MySQL 9.7: \
+         its\nnumber, its SQL state and number, or its own word.\n\n\
+         ## As the server ends it\n\n\
          The pool ends a connection as the server of its clients does. MariaDB resets one that is \
          over\na timeout, which drivers report as a server that has gone away (2006), or open anew \
          by themselves.\nKILL ends one in order; MySQL sends error 4031 first where a client was \
-         idle for too long.\nEach driver hears the same directly and through the pool. The table \
-         has what it says of the\nnext statement, with MariaDB 10.11 and MySQL 9.7: its number, \
-         its SQL state and number, or its own\nword.\n\n\
-         | server | what ends it | {} |\n|---|---|{}\n{rows}",
-        names.join(" | "),
-        "---|".repeat(names.len()),
+         idle for too long.\nEach driver hears the same directly and through the pool.\n\n\
+         | server | what ends it | {names} |\n|---|---|{rule}\n{rows}\n\
+         ## Restarts, and ends of the pool's own\n\n\
+         Clients of the pool that are idle outlive the server.\n\n\
+         | server | what ends it | way | {names} |\n|---|---|---|{rule}\n{own}",
     );
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(ENDS_PAGE);
     if std::env::var_os("ONRAMP_WRITE").is_some() {

@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         1,
         Exactly,
     ),
-    ("words of docs", 43_137, Loosely),
+    ("words of docs", 43_786, Loosely),
     ("rows of limits.md", 60, Exactly),
     ("product lines", 122_330, Loosely),
     ("product lines of pool, session and sql", 68_288, Loosely),
-    ("lines of end-to-end tests", 35_260, Loosely),
+    ("lines of end-to-end tests", 35_515, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

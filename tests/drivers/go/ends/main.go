@@ -1,7 +1,7 @@
 // What database/sql with go-sql-driver says of a connection that its server ends.
 //
 // Arguments: the port, the schema, statements before, the statement. Prints CONNECTION_ID(), waits for
-// a line, runs the statement and prints what came of it.
+// a line, runs the statement and prints what came of it. Under TLS where DRIVER_TLS is set.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -22,11 +23,19 @@ import (
 func main() {
 	mysql.SetLogger(log.New(io.Discard, "", 0))
 	port, schema, setup, statement := os.Args[1], os.Args[2], os.Args[3], os.Args[4]
-	db, err := sql.Open("mysql", "app:app@tcp(127.0.0.1:"+port+")/"+schema)
+	more := ""
+	if os.Getenv("DRIVER_TLS") != "" {
+		more = "?tls=skip-verify"
+	}
+	db, err := sql.Open("mysql", "app:app@tcp(127.0.0.1:"+port+")/"+schema+more)
 	if err != nil {
 		panic(err)
 	}
 	db.SetMaxOpenConns(1)
+	var id, again int
+	if err := db.QueryRow("SELECT CONNECTION_ID()").Scan(&id); err != nil {
+		panic(err)
+	}
 	for _, text := range strings.Split(setup, ";") {
 		if text == "" {
 			continue
@@ -34,10 +43,6 @@ func main() {
 		if _, err := db.Exec(text); err != nil {
 			panic(err)
 		}
-	}
-	var id, again int
-	if err := db.QueryRow("SELECT CONNECTION_ID()").Scan(&id); err != nil {
-		panic(err)
 	}
 	fmt.Println(id)
 	bufio.NewReader(os.Stdin).ReadString('\n')
@@ -56,6 +61,8 @@ func main() {
 		fmt.Println("ErrBadConn")
 	case errors.Is(err, mysql.ErrInvalidConn):
 		fmt.Println("ErrInvalidConn")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		fmt.Println("refused, connecting again")
 	default:
 		fmt.Println(err)
 	}
