@@ -134,7 +134,6 @@ fn code_that_shows_the_warnings_of_before_is_answered_or_refused() {
     same_on_both("shows_inside", 1, |story| {
         begin(story);
         let (a, b) = (0, 1);
-        let block = "PREPARE z FROM 'BEGIN NOT ATOMIC SHOW WARNINGS; END'";
         story.all(
             a,
             &[
@@ -158,14 +157,12 @@ fn code_that_shows_the_warnings_of_before_is_answered_or_refused() {
             "SET STATEMENT lock_wait_timeout = 3 FOR IF 1 THEN SHOW WARNINGS; END IF",
             "SET STATEMENT lock_wait_timeout = 3 FOR CALL warned()",
             "EXECUTE IMMEDIATE 'BEGIN NOT ATOMIC SHOW WARNINGS; END'",
-            "EXECUTE z",
         ] {
             for warned in [
                 "SELECT CAST('1x' AS SIGNED) FROM t LIMIT 1",
                 "SELECT no_such_column",
             ] {
                 for another_between in [false, true] {
-                    story.sql(a, block);
                     story.sql(a, warned);
                     if another_between {
                         story.sql(b, "SELECT 2 UNION SELECT 3");
@@ -329,38 +326,6 @@ fn a_text_that_asks_behind_a_function_is_answered_or_refused() {
                 story.sql(a, before);
                 story.sql(b, "SELECT v FROM t");
                 story.may_be_gone(a, &format!("DO 1; SELECT twice(1); {asks}"));
-                story.command(a, Command::ResetConnection, b"");
-            }
-        }
-    });
-}
-
-/// Names of another's prepared statements are taken from the backend in front of code that could
-/// meet them: what stood there for a question at the front of that text is gone.
-#[test]
-fn a_text_that_asks_behind_hidden_names_is_refused() {
-    same_on_both("asks_behind_names", 1, |story| {
-        begin(story);
-        let (a, b) = (0, 1);
-        story.sql(
-            a,
-            "CREATE PROCEDURE runs() BEGIN PREPARE s FROM 'SELECT 7'; EXECUTE s; \
-             DEALLOCATE PREPARE s; END",
-        );
-        for asks in [
-            "SELECT ROW_COUNT()",
-            "SELECT ROW_COUNT(), FOUND_ROWS()",
-            "SELECT FOUND_ROWS()",
-            "SHOW WARNINGS",
-        ] {
-            for before in [
-                "SELECT v FROM t WHERE id < 3",
-                "SELECT 1 / 0, v FROM t",
-                "UPDATE t SET v = v + 1",
-            ] {
-                story.all(b, &["PREPARE p FROM 'SELECT 1'", "EXECUTE p"]);
-                story.sql(a, before);
-                story.may_be_gone(a, &format!("{asks}; CALL runs()"));
                 story.command(a, Command::ResetConnection, b"");
             }
         }

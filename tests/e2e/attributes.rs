@@ -115,21 +115,6 @@ fn what_is_said_in_other_words_keeps_its_attributes() {
         story.sql(a, "SELECT 1 / 0");
         story.sql(b, ASKED);
         sql_with(story, a, "warnings", "SHOW WARNINGS");
-        sql_with(
-            story,
-            a,
-            "by name",
-            "PREPARE s FROM 'SELECT mysql_query_attribute_string(\"n\")'",
-        );
-        story.sql(b, "PREPARE s FROM 'SELECT 7'");
-        sql_with(story, a, "executed", "EXECUTE s");
-        story.all(a, &["EXECUTE s", "SET @text = 'SELECT 1'"]);
-        story.sql(b, "EXECUTE s");
-        sql_with(story, a, "from a variable", "PREPARE s FROM @text");
-        sql_with(story, a, "x", "EXECUTE s");
-        sql_with(story, a, "gone", "DEALLOCATE PREPARE s");
-        story.sql(b, "EXECUTE s");
-        sql_with(story, a, "y", "EXECUTE s");
     });
 }
 

@@ -135,16 +135,6 @@ fn prepared_calls_and_other_schemata_are_known() {
                 story.all(a, &ASKS);
             }
         }
-        story.all(
-            a,
-            &[
-                "PREPARE s FROM 'CALL selects(?)'",
-                "SET @n = 2",
-                "EXECUTE s USING @n",
-                "DEALLOCATE PREPARE s",
-            ],
-        );
-        story.all(b, &ASKS);
         let name = story.schema.clone();
         let qualified = format!("CALL `{name}`.`selects`(1)");
         story.all(a, &["USE shop", &qualified]);

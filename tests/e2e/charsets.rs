@@ -127,7 +127,6 @@ fn wide_character_sets_come_in_many_ways() {
             "SET collation_connection = utf16_bin; SET NAMES latin1; SELECT 'a'",
             "CALL p()",
             "CALL q()",
-            "PREPARE s FROM 'SET character_set_results = utf32'; EXECUTE s",
         ] {
             let a = story.join();
             story.all(a, &["SET @v = 'v', time_zone = '+02:00'", way]);
@@ -144,9 +143,7 @@ fn wide_character_sets_come_in_many_ways() {
                     "SELECT @v, @w, @x, @y, HEX('a'), @@time_zone",
                     "SHOW WARNINGS",
                     "SELECT LAST_INSERT_ID() > 0, ROW_COUNT()",
-                    "PREPARE r FROM 'SELECT HEX(?), @v'",
                     "SET @x = 'é'",
-                    "EXECUTE r USING @x",
                     "SELECT CAST('x' AS SIGNED)",
                     "SHOW COUNT(*) WARNINGS",
                     "SET NAMES utf8mb4",

@@ -99,8 +99,6 @@ fn roles_follow(real: &Real, test: &str) {
                 format!("SELECT 1; SET ROLE {a}; SELECT v FROM nowhere.t; SET ROLE {b}"),
             ),
             (one, format!("BEGIN; SET ROLE {a}; ROLLBACK")),
-            (two, format!("PREPARE s FROM 'SET ROLE {b}'")),
-            (two, "EXECUTE s".into()),
             (two, "SET sql_mode = 'ANSI_QUOTES'".into()),
             (two, format!("SET ROLE \"{a}\"")),
         ];
@@ -116,7 +114,6 @@ fn roles_follow(real: &Real, test: &str) {
                 (one, format!("SET @x = 5, ROLE {a}, time_zone = '+01:00'")),
                 (two, format!("SET ROLE {b}, time_zone = 'No/Such'")),
                 (two, format!("SET ROLE {b}, @y = 1")),
-                (one, format!("EXECUTE IMMEDIATE 'SET ROLE {b}'")),
             ]);
         }
         for (who, sql) in turns {

@@ -99,9 +99,11 @@ a: SET @y = 1, @y = NULL
 b: SET @x = 'text', @y = 'text'
 a: SELECT @x, IFNULL(@x, 'a'), @y, IFNULL(@y, 5)
 
+# Each keeps its backend; the stranger's is the third.
 story text_prepared_statements_are_the_clients_own
-backends 2
+backends 3
 a: PREPARE p FROM 'SELECT 1 + ?'
+a is pinned text_prepare
 b: PREPARE p FROM 'SELECT 100'
 a: EXECUTE p USING 4
 b: EXECUTE p

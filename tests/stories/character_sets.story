@@ -654,11 +654,9 @@ for sql:
   b: $sql
 end
 c: ALTER DATABASE CHARACTER SET hebrew
-# Of the schema in which it is executed.
 for sql, sql2:
 - DROP DATABASE $schema | CREATE SCHEMA IF NOT EXISTS `$schema` CHARACTER SET cp1251
 - DROP DATABASE $schema | CREATE DATABASE IF NOT EXISTS $schema CHARACTER SET utf8
-- USE shop | PREPARE anew FROM 'ALTER DATABASE CHARACTER SET latin5'
   for sql3:
   - BEGIN /* now */
   - COMMIT
@@ -673,7 +671,6 @@ for sql, sql2:
   c: $sql2
   c: USE $schema
 end
-c: EXECUTE anew
 for sql:
 - BEGIN /* now */
 - COMMIT
@@ -684,8 +681,7 @@ for sql:
   c: DROP TABLE of_charset
   b: $sql
 end
-c: PREPARE anew FROM 'ALTER SCHEMA $schema COLLATE greek_bin'
-c: EXECUTE anew
+c: ALTER SCHEMA $schema COLLATE greek_bin
 for sql:
 - BEGIN /* now */
 - COMMIT

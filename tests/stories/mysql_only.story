@@ -173,18 +173,3 @@ a init_db: $schema
 a ping
 a: SHOW WARNINGS
 a: DO RELEASE_ALL_LOCKS()
-
-# The end of a prepared statement is a change of some state.
-story a_deallocation_is_reported_as_a_change_of_state
-only mysql
-backends 2
-a: SET session_track_state_change = ON
-a: PREPARE p FROM 'SELECT 1'
-a: EXECUTE p
-a: DEALLOCATE PREPARE p
-a: DEALLOCATE PREPARE p
-a: SET session_track_state_change = OFF
-a: PREPARE p FROM 'SELECT 1'
-a: EXECUTE p
-a: DEALLOCATE PREPARE p
-a: DEALLOCATE PREPARE p

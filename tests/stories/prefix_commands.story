@@ -47,10 +47,6 @@ b: XA START 'turns'
 b: XA END 'turns'
 b: XA ROLLBACK 'turns'
 for what:
-- PREPARE s FROM 'SELECT COUNT(*), DATABASE() FROM turns WHERE id < ?'
-- EXECUTE s USING @n
-- PREPARE s FROM 'SELECT * FROM missing'
-- EXECUTE s USING @n
 - DEALLOCATE PREPARE s
 - USE missing
 - SELECT DATABASE()
@@ -82,7 +78,6 @@ end
 # An execution of what was prepared without a schema leaves the default one and comes back to it,
 # which servers report; where it fails, some of them later.
 story what_was_prepared_without_a_schema_names_it_again
-let probe = PREPARE s0 FROM "INSERT INTO $schema.prefixed VALUES (1)"
 a joins schema '' with MULTI_STATEMENTS
 b joins schema '' without DEPRECATE_EOF
 c joins schema '' without SESSION_TRACK
@@ -91,81 +86,57 @@ a prepare p0: INSERT INTO $schema.prefixed VALUES (1)
 a prepare p1: SELECT v FROM $schema.prefixed
 a prepare p2: DO 1
 a prepare p3: SET time_zone = '+03:00'
-a: $probe
-a: PREPARE s1 FROM "SELECT v FROM $schema.prefixed"
-a: PREPARE s2 FROM "DO 1"
-a: PREPARE s3 FROM "SET time_zone = '+03:00'"
 a: DO 1
 b prepare p0: INSERT INTO $schema.prefixed VALUES (1)
 b prepare p1: SELECT v FROM $schema.prefixed
 b prepare p2: DO 1
 b prepare p3: SET time_zone = '+03:00'
-b: $probe
-b: PREPARE s1 FROM "SELECT v FROM $schema.prefixed"
-b: PREPARE s2 FROM "DO 1"
-b: PREPARE s3 FROM "SET time_zone = '+03:00'"
 b: DO 1
 c prepare p0: INSERT INTO $schema.prefixed VALUES (1)
 c prepare p1: SELECT v FROM $schema.prefixed
 c prepare p2: DO 1
 c prepare p3: SET time_zone = '+03:00'
-c: $probe
-c: PREPARE s1 FROM "SELECT v FROM $schema.prefixed"
-c: PREPARE s2 FROM "DO 1"
-c: PREPARE s3 FROM "SET time_zone = '+03:00'"
 c: DO 1
 for what:
 - shop
 - $schema
   a init_db: $what
   a execute p0 ()
-  a: EXECUTE s0
   a: SELECT DATABASE()
   a: SET sql_mode = ''
   a execute p1 ()
-  a: EXECUTE s1
   a: SELECT DATABASE()
   a: SET sql_mode = ''
   a execute p2 ()
-  a: EXECUTE s2
   a: SELECT DATABASE()
   a: SET sql_mode = ''
   a execute p3 ()
-  a: EXECUTE s3
   a: SELECT DATABASE()
   a: SET sql_mode = ''
   b init_db: $what
   b execute p0 ()
-  b: EXECUTE s0
   b: SELECT DATABASE()
   b: SET sql_mode = ''
   b execute p1 ()
-  b: EXECUTE s1
   b: SELECT DATABASE()
   b: SET sql_mode = ''
   b execute p2 ()
-  b: EXECUTE s2
   b: SELECT DATABASE()
   b: SET sql_mode = ''
   b execute p3 ()
-  b: EXECUTE s3
   b: SELECT DATABASE()
   b: SET sql_mode = ''
   c init_db: $what
   c execute p0 ()
-  c: EXECUTE s0
   c: SELECT DATABASE()
   c: SET sql_mode = ''
   c execute p1 ()
-  c: EXECUTE s1
   c: SELECT DATABASE()
   c: SET sql_mode = ''
   c execute p2 ()
-  c: EXECUTE s2
   c: SELECT DATABASE()
   c: SET sql_mode = ''
   c execute p3 ()
-  c: EXECUTE s3
   c: SELECT DATABASE()
   c: SET sql_mode = ''
 end

@@ -198,15 +198,6 @@ a: ROLLBACK
 a: SELECT * FROM t
 a: SET autocommit = 1, sql_mode = DEFAULT
 b: COMMIT
-# The same by name.
-a: PREPARE p FROM 'INSERT INTO t VALUES (3)'
-b: BEGIN
-b: SELECT * FROM t
-a: SET autocommit = 0, sql_mode = ''
-a: INSERT INTO t VALUES (1)
-a: EXECUTE p
-a: ROLLBACK
-a: SELECT * FROM t
 
 # What becomes of long data with which an execution could not be read: what the servers keep until
 # a reset, and what they drop, is kept and dropped.
@@ -446,16 +437,12 @@ end
 story explanations_that_ask_of_the_statement_before_are_prepared_once
 a: CREATE TABLE t (v INT)
 a prepare p0: EXPLAIN SELECT ROW_COUNT()
-a: PREPARE e FROM 'EXPLAIN SELECT ROW_COUNT()'
 for round:
 - 1
 - 2
   a: INSERT INTO t VALUES (1), (2)
   b: SELECT v FROM t
   a execute p0 () => or error 1235
-  a: INSERT INTO t VALUES (3)
-  b: SELECT v FROM t
-  a: EXECUTE e => or error 1235
 end
 
 # A pinned client's collation is not read back: its text is prepared again all the same, and what
@@ -480,7 +467,6 @@ a: CREATE PROCEDURE one() SELECT 1
 a: SET div_precision_increment = 5
 a prepare p0: SELECT 1 / 3
 a prepare p1: CALL one()
-a: PREPARE third FROM 'SELECT 1 / 3'
 for value:
 - 7
 - 9
@@ -494,7 +480,6 @@ for value:
   a execute p1 ()
   b: SELECT 1 / 3
   a execute p1 ()
-  a: EXECUTE third
   a, b: SELECT 1 / 3
   a init_db: shop
   a execute p0 ()

@@ -68,8 +68,6 @@ only mariadb
 a, b joins without DEPRECATE_EOF
 a: CREATE TABLE t (a INT)
 a: SET session_track_state_change = ON
-# MySQL prepares none.
-a: PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'
 a prepare p: GET DIAGNOSTICS @r = ROW_COUNT
 for sql:
 - INSERT INTO t VALUES (1), (2)
@@ -81,7 +79,6 @@ for sql:
   - GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
   - GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
   - GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
-  - EXECUTE asks
     a: $sql
     a: $sql2
     a: SELECT ROW_COUNT() => or error 1235
@@ -104,7 +101,6 @@ a: DROP TABLE t
 a, b leaves
 c: CREATE TABLE t (a INT)
 c: SET session_track_state_change = ON
-c: PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'
 c prepare p: GET DIAGNOSTICS @r = ROW_COUNT
 for sql:
 - INSERT INTO t VALUES (1), (2)
@@ -116,7 +112,6 @@ for sql:
   - GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
   - GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
   - GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
-  - EXECUTE asks
     c: $sql
     c: $sql2
     c: SELECT ROW_COUNT() => or error 1235
@@ -143,8 +138,6 @@ only mysql
 a, b joins without DEPRECATE_EOF
 a: CREATE TABLE t (a INT)
 a: SET session_track_state_change = ON
-# MySQL prepares none.
-a: PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'
 for sql:
 - INSERT INTO t VALUES (1), (2)
 - SELECT 1 / 0 FROM t
@@ -155,7 +148,6 @@ for sql:
   - GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
   - GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
   - GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
-  - EXECUTE asks
     a: $sql
     a: $sql2
     a: SELECT ROW_COUNT() => or error 1235
@@ -176,28 +168,23 @@ a: DROP TABLE t
 a, b leaves
 c: CREATE TABLE t (a INT)
 c: SET session_track_state_change = ON
-c: PREPARE asks FROM 'GET DIAGNOSTICS @r = ROW_COUNT'
 for sql, sql2:
 - INSERT INTO t VALUES (1), (2) | GET DIAGNOSTICS @r = ROW_COUNT
 - INSERT INTO t VALUES (1), (2) | GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
 - INSERT INTO t VALUES (1), (2) | GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
 - INSERT INTO t VALUES (1), (2) | GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
-- INSERT INTO t VALUES (1), (2) | EXECUTE asks
 - SELECT 1 / 0 FROM t | GET DIAGNOSTICS @r = ROW_COUNT
 - SELECT 1 / 0 FROM t | GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
 - SELECT 1 / 0 FROM t | GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
 - SELECT 1 / 0 FROM t | GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
-- SELECT 1 / 0 FROM t | EXECUTE asks
 - SELECT * FROM missing | GET DIAGNOSTICS @r = ROW_COUNT
 - SELECT * FROM missing | GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
 - SELECT * FROM missing | GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
 - SELECT * FROM missing | GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
-- SELECT * FROM missing | EXECUTE asks
 - SET time_zone = '+03:00' | GET DIAGNOSTICS @r = ROW_COUNT
 - SET time_zone = '+03:00' | GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER
 - SET time_zone = '+03:00' | GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT
 - SET time_zone = '+03:00' | GET DIAGNOSTICS CONDITION 9 @m = MESSAGE_TEXT
-- SET time_zone = '+03:00' | EXECUTE asks
   c: $sql
   c: $sql2
   c: SELECT ROW_COUNT() => or error 1235
@@ -215,103 +202,6 @@ d: SELECT 1
 c: DO 1
 c: DROP TABLE t
 c, d leaves
-
-# The end of a prepared statement is a change of state to both servers; one that fails is none.
-story a_deallocation_reports_a_change_of_state
-backends 2
-loose
-let probe = PREPARE r FROM 'SELECT 2'; DEALLOCATE PREPARE s
-a: CREATE TABLE t (a INT) ENGINE = InnoDB
-b joins with MULTI_STATEMENTS
-b: SET session_track_state_change = ON
-b: PREPARE s FROM 'SELECT 1'
-b: DEALLOCATE PREPARE s
-b: DEALLOCATE PREPARE s
-b: PREPARE s FROM 'SELECT 1'
-b: EXECUTE s
-b: SELECT * FROM missing
-b: DROP PREPARE s
-b: DROP PREPARE s
-b: PREPARE s FROM 'SELECT 1'
-b: PREPARE s FROM 'SELEC 1'
-b: DEALLOCATE PREPARE s
-b: PREPARE s FROM 'SELECT 1'
-b: PREPARE r FROM 'SELECT 2'
-b: BEGIN
-b: DEALLOCATE PREPARE s
-b: INSERT INTO t VALUES (1)
-b: DEALLOCATE PREPARE r
-b: COMMIT
-b: SET @text = 'SELECT 1'
-b: PREPARE s FROM @text
-b: DEALLOCATE PREPARE s
-b: PREPARE s FROM 'SELECT 1'
-b: $probe
-b: DO 1
-b: SET session_track_state_change = OFF
-b: PREPARE s FROM 'SELECT 1'
-b: DEALLOCATE PREPARE s
-b leaves
-c joins with MULTI_STATEMENTS without DEPRECATE_EOF
-c: SET session_track_state_change = ON
-c: PREPARE s FROM 'SELECT 1'
-c: DEALLOCATE PREPARE s
-c: DEALLOCATE PREPARE s
-c: PREPARE s FROM 'SELECT 1'
-c: EXECUTE s
-c: SELECT * FROM missing
-c: DROP PREPARE s
-c: DROP PREPARE s
-c: PREPARE s FROM 'SELECT 1'
-c: PREPARE s FROM 'SELEC 1'
-c: DEALLOCATE PREPARE s
-c: PREPARE s FROM 'SELECT 1'
-c: PREPARE r FROM 'SELECT 2'
-c: BEGIN
-c: DEALLOCATE PREPARE s
-c: INSERT INTO t VALUES (1)
-c: DEALLOCATE PREPARE r
-c: COMMIT
-c: SET @text = 'SELECT 1'
-c: PREPARE s FROM @text
-c: DEALLOCATE PREPARE s
-c: PREPARE s FROM 'SELECT 1'
-c: $probe
-c: DO 1
-c: SET session_track_state_change = OFF
-c: PREPARE s FROM 'SELECT 1'
-c: DEALLOCATE PREPARE s
-c leaves
-d joins with MULTI_STATEMENTS without SESSION_TRACK
-d: SET session_track_state_change = ON
-d: PREPARE s FROM 'SELECT 1'
-d: DEALLOCATE PREPARE s
-d: DEALLOCATE PREPARE s
-d: PREPARE s FROM 'SELECT 1'
-d: EXECUTE s
-d: SELECT * FROM missing
-d: DROP PREPARE s
-d: DROP PREPARE s
-d: PREPARE s FROM 'SELECT 1'
-d: PREPARE s FROM 'SELEC 1'
-d: DEALLOCATE PREPARE s
-d: PREPARE s FROM 'SELECT 1'
-d: PREPARE r FROM 'SELECT 2'
-d: BEGIN
-d: DEALLOCATE PREPARE s
-d: INSERT INTO t VALUES (1)
-d: DEALLOCATE PREPARE r
-d: COMMIT
-d: SET @text = 'SELECT 1'
-d: PREPARE s FROM @text
-d: DEALLOCATE PREPARE s
-d: PREPARE s FROM 'SELECT 1'
-d: $probe
-d: DO 1
-d: SET session_track_state_change = OFF
-d: PREPARE s FROM 'SELECT 1'
-d: DEALLOCATE PREPARE s
-d leaves
 
 # A client that hears of every variable hears of the trackers' own, too. MySQL has among all of
 # them `statement_id`, which is each connection's.

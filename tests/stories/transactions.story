@@ -213,31 +213,6 @@ for sql, sql2:
   a: COMMIT
   a, b, c: SELECT 2
 end
-if mariadb
-  for sql, sql2:
-  - EXECUTE IMMEDIATE 'SAVEPOINT s' | COMMIT
-  - EXECUTE IMMEDIATE 'SAVEPOINT s' | ROLLBACK
-  - EXECUTE IMMEDIATE 'SAVEPOINT s' | SET autocommit = 1; SET autocommit = 0
-  - EXECUTE IMMEDIATE 'SAVEPOINT s' | CREATE TABLE IF NOT EXISTS u (id INT)
-  - EXECUTE IMMEDIATE 'SAVEPOINT s' | INSERT INTO t VALUES (1); ROLLBACK
-  - PREPARE stands FROM 'SAVEPOINT s'; EXECUTE stands | COMMIT
-  - PREPARE stands FROM 'SAVEPOINT s'; EXECUTE stands | ROLLBACK
-  - PREPARE stands FROM 'SAVEPOINT s'; EXECUTE stands | SET autocommit = 1; SET autocommit = 0
-  - PREPARE stands FROM 'SAVEPOINT s'; EXECUTE stands | CREATE TABLE IF NOT EXISTS u (id INT)
-  - PREPARE stands FROM 'SAVEPOINT s'; EXECUTE stands | INSERT INTO t VALUES (1); ROLLBACK
-    a: $sql
-    b, c: SELECT 1
-    b, c, a: SELECT 1
-    c: SELECT 1
-    b, a, c: ROLLBACK TO s
-    a: ROLLBACK TO s
-    a: RELEASE SAVEPOINT no_such
-    a: $sql2
-    b, c, a: ROLLBACK TO s
-    a: COMMIT
-    a, b, c: SELECT 2
-  end
-end
 
 # A transaction that ends while its client is told of its state is not told of to the next client.
 story a_transaction_that_ends_under_another_setting_is_over_for_the_next_client

@@ -121,9 +121,7 @@ b: SET div_precision_increment = 9, wait_timeout = 777
 b: SELECT LAST_INSERT_ID(42)
 b prepare p: SELECT v + ? FROM t WHERE id = ?
 b execute p ('1', '2')
-b: PREPARE named FROM 'SELECT v FROM t WHERE id = ?'
 b: SET @id = 2
-b: EXECUTE named USING @id
 for what:
 - other0
 - other1
@@ -132,7 +130,7 @@ for what:
   b: SELECT @$what
   b: $probe
   b execute p ('5', '1')
-  b: EXECUTE named USING @id
+  b: SELECT v FROM t WHERE id = @id
   b: SELECT @$what, "id" FROM t
   a: $probe
 end
@@ -143,10 +141,13 @@ b prepare p: SELECT @i, IFNULL(@t, 5)
 a: SELECT @i, @t
 b execute p ()
 a: SELECT @i, @t
+# Such a client keeps its backend, on which no variable of another is left.
 b: PREPARE named FROM 'SELECT @u, IFNULL(@d, ''x'')'
-a: SELECT @u, @d
 b: EXECUTE named
+b reset
+a: SELECT @u, @d
 b: EXECUTE IMMEDIATE 'SELECT @f'
+b reset
 a: SELECT @i, @t
 
 story a_change_that_reads_a_variable_leaves_it_as_on_a_connection_of_its_own
@@ -220,6 +221,7 @@ b: SELECT CHARSET(@n), IFNULL(@n, 1.5), @n
 a execute p ()
 a reset
 a: PREPARE p FROM 'SELECT @n := 5'
+a reset
 b: $probe
 b reset
 a: SELECT 1
@@ -237,6 +239,7 @@ if mariadb
     a execute p ()
     a reset
     a: PREPARE p FROM '$sql'
+    a reset
     b: $probe
     b reset
     a: SELECT 1
@@ -250,7 +253,6 @@ end
 story what_is_prepared_again_elsewhere_makes_its_clients_variables_alone
 backends 2
 a prepare p: SELECT @n := CAST(IFNULL(@n, 0) + 1 AS SIGNED) FROM (SELECT 1 UNION SELECT 2) t
-a: PREPARE p FROM 'SELECT @n := CAST(IFNULL(@n, 0) + 1 AS SIGNED) FROM (SELECT 1 UNION SELECT 2) t'
 # It goes elsewhere: the backend that it had is in another's transaction.
 b: BEGIN
 b: SELECT 1
@@ -260,7 +262,6 @@ c: BEGIN
 c: SELECT 1
 a execute p ()
 c: ROLLBACK
-a: EXECUTE p
 a: SELECT @n
 b: BEGIN
 b: SELECT 1
@@ -274,23 +275,6 @@ b: SELECT CHARSET(@n), @n
 c: ROLLBACK
 a: SELECT @n
 
-# What is prepared from an expression, or from a variable that is not read back, may make any.
-story what_nobody_has_read_makes_nothing_for_others
-a: SET @text = CONCAT('SELECT @n := 5', SPACE(70000))
-a: PREPARE p FROM @text
-a: SET @text = ''
-a: DEALLOCATE PREPARE p
-a: SELECT 1
-b: SELECT @n := IFNULL(@n, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t
-b: SELECT CHARSET(@n), @n
-if mariadb
-  a: PREPARE p FROM CONCAT('SELECT @m :=', ' 5')
-  a: DEALLOCATE PREPARE p
-  a: SELECT 1
-  b: SELECT @m := IFNULL(@m, 0) + 1
-  b: SELECT @m
-end
-
 # On MariaDB a PREPARE of a SET makes what that would set, without a value; on MySQL nothing.
 story a_set_that_is_only_prepared_makes_what_it_makes_on_a_connection_of_its_own
 for what, what2:
@@ -300,7 +284,6 @@ for what, what2:
 - NULL | NULL
   a: SET @k = 'other'
   b: PREPARE p FROM 'SET @k = $what'
-  a: SELECT @k
   b: SELECT @k, IFNULL(@k, 1.5)
   b: SELECT @k := IFNULL(@k, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t
   b: SELECT @k

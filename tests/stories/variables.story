@@ -206,11 +206,6 @@ b, a: $probe
 a: SET div_precision_increment = DEFAULT
 a execute p0 ()
 b, a: $probe
-a: SET div_precision_increment = DEFAULT
-a: PREPARE s FROM 'SET @@time_zone = ''+02:00'''
-b: $probe
-a: EXECUTE s
-b, a: $probe
 
 story a_stopped_clock_follows_its_client_and_goes_on_again
 let probe = SELECT @@timestamp < 2000000, UNIX_TIMESTAMP() < 2000000, IF(@@timestamp < 2000000, \
@@ -461,8 +456,8 @@ for what:
   a: ROLLBACK
   a: INSERT INTO t VALUES (1, 1)
   b: $probe
-  a: PREPARE s FROM 'INSERT INTO t (v) VALUES (5)'
-  a: EXECUTE s
+  a prepare p: INSERT INTO t (v) VALUES (5)
+  a execute p ()
   b, a: $probe
   b: INSERT INTO t (v) VALUES (1)
   b, a: $probe

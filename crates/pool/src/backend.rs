@@ -45,7 +45,6 @@ use session::state::{On, Session};
 use session::statement::Explanation;
 use session::text::Text;
 use session::transaction::Transaction;
-use session::variables_had::Had;
 use sql::lex::Server;
 use std::collections::{VecDeque, vec_deque};
 use std::rc::Rc;
@@ -322,8 +321,9 @@ pub(crate) struct Backend<S> {
     pub(crate) unsettled: Option<(u64, u64)>,
     /// The client that it served last, until another gets it.
     pub(crate) last_client: Option<LastClient>,
-    /// User variables that it has had.
-    pub(crate) had: Had,
+    /// User variables may be there that its session, as a value, does not have: NULL, since no
+    /// statement takes one away.
+    pub(crate) leftovers: bool,
     /// Its session has been reset since its login.
     pub(crate) was_reset: bool,
     /// The client whose conditions (warnings, errors) it may still hold.
@@ -426,7 +426,7 @@ impl<S> Backend<S> {
             found: None,
             unsettled: None,
             last_client: None,
-            had: Had::default(),
+            leftovers: false,
             was_reset: false,
             conditions_of: None,
             asked: None,
@@ -459,13 +459,6 @@ impl<S> Backend<S> {
             reply: command.reply.with_eofs(self.eofs),
             ..command
         });
-    }
-
-    /// Adds a command in front of the last `behind` of those in flight.
-    pub(crate) fn expect_before(&mut self, behind: usize, command: InFlight) {
-        let place = self.flight.len().saturating_sub(behind);
-        let reply = command.reply.with_eofs(self.eofs);
-        self.flight.insert(place, InFlight { reply, ..command });
     }
 
     /// Outstanding replies, oldest first.

@@ -8,8 +8,8 @@
 //!
 //! What is to be done is decided by values that know no group and are tested without one: what
 //! becomes of a client and its backend ([`crate::pair`]), who gets what
-//! ([`crate::scheduler::matching`]), what a command comes to ([`crate::statements::sql_prepare`],
-//! [`crate::statements::binary_prepare`], [`crate::statements::kill::meaning`]). They borrow what
+//! ([`crate::scheduler::matching`]), what a command comes to
+//! ([`crate::statements::binary_prepare`], [`crate::statements::kill::meaning`]). They borrow what
 //! they look at, and say what they have decided; the group does it.
 //!
 //! No step calls back into another client's command: what is to be done next is a task, which the

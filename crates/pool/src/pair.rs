@@ -29,7 +29,6 @@ pub(crate) mod answers;
 pub(crate) mod changes;
 pub(crate) mod internal_replies;
 pub(crate) mod left;
-pub(crate) mod names;
 pub(crate) mod next;
 pub(crate) mod passing;
 pub(crate) mod prepared;

@@ -2,8 +2,7 @@
 //!
 //! [`answered_locally`] has the texts that no server has to see, and [`own_ok`] the answers to
 //! them; [`stored_code`] what a text runs besides itself, [`pinning`] what keeps its client's
-//! backend; [`sql_prepare`] and [`binary_prepare`] have prepared statements by name and by number;
-//! [`kill`] is KILL, as a whole.
+//! backend; [`binary_prepare`] has prepared statements; [`kill`] is KILL, as a whole.
 //!
 //! They look at values and say what they have decided; the group does it.
 
@@ -12,5 +11,4 @@ pub(crate) mod binary_prepare;
 pub(crate) mod kill;
 pub(crate) mod own_ok;
 pub(crate) mod pinning;
-pub(crate) mod sql_prepare;
 pub(crate) mod stored_code;

@@ -11,13 +11,13 @@ use crate::shapes::Ride;
 use crate::standing::Standing;
 use crate::statement::{Code, Conditions, Explanation, Extent, NOT_JUDGED, Statement, Untracked};
 use sql::classify::{self, Marks, PinCause, PinCauses, Reads, Verb};
-use sql::lex::{LexMode, Server};
+use sql::lex::{Kind, LexMode, Lexer, Server, Token};
 use wire::command::{Command, ReplyShape};
 
 /// Causes that stand for code whose text is not at hand.
 const HIDES: [PinCause; 3] = [
     PinCause::StoredCode,
-    PinCause::TextPrepare,
+    PinCause::TextExecute,
     PinCause::Unknown,
 ];
 
@@ -26,6 +26,40 @@ const HIDES: [PinCause; 3] = [
 #[must_use]
 pub fn hides_reads(class: &classify::Statement) -> bool {
     HIDES.iter().any(|cause| class.causes.contains(*cause))
+}
+
+/// Questions about the statement before in what a text gives to EXECUTE IMMEDIATE or PREPARE: all
+/// of them where that is not one literal, calls code, or would read otherwise without its escapes.
+#[must_use]
+pub fn asked_by_literals(sql: &[u8], mode: LexMode) -> Reads {
+    let tokens: Vec<Token> = Lexer::new(sql, mode).collect();
+    let text = |token: Token| sql.get(token.start..token.end).unwrap_or_default();
+    let is = |at: Option<usize>, word: &[u8]| {
+        let token = at.and_then(|at| tokens.get(at));
+        token.is_some_and(|t| t.kind == Kind::Word && text(*t).eq_ignore_ascii_case(word))
+    };
+    let read = |at: usize| {
+        let [quote, inner @ .., _] = tokens.get(at).map_or(&b""[..], |token| text(*token)) else {
+            return None;
+        };
+        let ends = match tokens.get(at + 1).map(|token| token.kind) {
+            None | Some(Kind::Semicolon) => true,
+            _ => is(Some(at + 1), b"USING"),
+        };
+        if !matches!(quote, b'\'' | b'"') || !ends || inner.contains(&b'\\') {
+            return None;
+        }
+        let found = classify::classify(inner, mode);
+        (!hides_reads(&found)).then_some(found.reads)
+    };
+    let runs = |at: usize| {
+        let before = at.checked_sub(2);
+        let immediate = is(Some(at), b"IMMEDIATE") && !mode.server.is_mysql();
+        immediate || is(Some(at), b"FROM") && is(before, b"PREPARE")
+    };
+    let all = (0..tokens.len()).filter(|at| runs(*at));
+    let asked = all.map(|at| read(at + 1).unwrap_or(Reads::ALL));
+    asked.fold(Reads::NONE, Reads::union)
 }
 
 /// A text's class; `known`: all the stored code that it runs is known to be clean.
@@ -89,7 +123,7 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
         },
         explanation: match found.verb {
             _ if found.passing => Explanation::Passing,
-            Verb::Set | Verb::Use | Verb::Diagnostics => Explanation::Lasting,
+            Verb::Set | Verb::Use | Verb::Diagnostics | Verb::Prepare => Explanation::Lasting,
             _ if found.multi => Explanation::Lasting,
             _ => Explanation::None,
         },
@@ -239,6 +273,37 @@ mod tests {
             ..LexMode::default()
         };
         found_of(&classify::classify(sql.as_bytes(), mode), server)
+    }
+
+    #[test]
+    fn what_a_literal_asks_is_found_and_all_else_may_ask() {
+        for (sql, asked) in [
+            ("EXECUTE IMMEDIATE 'SELECT 1'", Reads::NONE),
+            ("EXECUTE IMMEDIATE 'SELECT ?' USING 'CALL p()'", Reads::NONE),
+            (
+                "EXECUTE IMMEDIATE 'SELECT ''x'', ROW_COUNT()'",
+                Reads::ROW_COUNT,
+            ),
+            (
+                "execute immediate \"SHOW WARNINGS\"; DO 1",
+                Reads::DIAGNOSTICS,
+            ),
+            (
+                "PREPARE s FROM 'SELECT FOUND_ROWS()'; EXECUTE s",
+                Reads::FOUND_ROWS,
+            ),
+            ("SELECT 'SHOW WARNINGS'; EXECUTE s", Reads::NONE),
+            ("EXECUTE IMMEDIATE 'CALL p()'", Reads::ALL),
+            ("EXECUTE IMMEDIATE 'SELECT \\'x\\''", Reads::ALL),
+            ("EXECUTE IMMEDIATE CONCAT('SELECT ', 1)", Reads::ALL),
+            ("EXECUTE IMMEDIATE 'SELECT ' '1'", Reads::ALL),
+            ("EXECUTE IMMEDIATE @text", Reads::ALL),
+            ("PREPARE s FROM @text; EXECUTE s", Reads::ALL),
+            ("EXECUTE IMMEDIATE", Reads::ALL),
+        ] {
+            let found = asked_by_literals(sql.as_bytes(), LexMode::default());
+            assert_eq!(found, asked, "{sql}");
+        }
     }
 
     #[test]

@@ -230,32 +230,6 @@ impl Holds {
         self.0.as_ref()?.names(cause)
     }
 
-    /// True if it is pinned for this until it leaves or resets.
-    #[must_use]
-    pub fn is_for_good(&self, cause: PinCause) -> bool {
-        let for_good = |pin: &Pin| pin.reason == PinReason::Text(cause) && pin.names.is_none();
-        self.list().iter().any(for_good)
-    }
-
-    /// True if it is pinned for code or texts that nobody has read: its session may have names that
-    /// the pool does not know.
-    #[must_use]
-    pub fn is_unread(&self) -> bool {
-        use PinCause::{StoredCode, TextPrepare, Unknown};
-        const UNREAD: [PinCause; 3] = [StoredCode, TextPrepare, Unknown];
-        let unread = |pin: &Pin| {
-            let cause = matches!(pin.reason, PinReason::Text(cause) if UNREAD.contains(&cause));
-            cause && pin.names.is_none()
-        };
-        let coming = |plan: &Plan| {
-            let mut causes = UNREAD.into_iter();
-            causes.any(|cause| plan.holdings.for_good.contains(cause))
-        };
-        self.0.as_ref().is_some_and(|pins| {
-            pins.list.iter().any(unread) || pins.coming.as_ref().is_some_and(coming)
-        })
-    }
-
     /// Plan of the next command, which has this text.
     pub fn plan(&mut self, sql: &[u8]) -> &mut Plan {
         let pins = self.0.get_or_insert_default();

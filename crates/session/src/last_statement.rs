@@ -461,14 +461,10 @@ impl LastStatement {
         self.insert_id = 0;
     }
 
-    /// A prepared statement had to be prepared again on its backend; `as_text`: by a text, which
-    /// counts as a statement of its own.
-    pub fn prepared_ahead(&mut self, as_text: bool) {
-        // What stood on the backend for SHOW WARNINGS may be gone.
+    /// Notes that a prepared statement had to be prepared again on its backend: what stood there
+    /// for SHOW WARNINGS may be gone.
+    pub fn prepared_ahead(&mut self) {
         self.disown(Reads::DIAGNOSTICS);
-        if as_text {
-            self.disown(COUNTS);
-        }
     }
 
     /// That has failed, which is the error of its client's statement.

@@ -37,5 +37,4 @@ pub mod stored_code;
 pub mod text;
 pub mod transaction;
 pub mod user_variables;
-pub mod variables_had;
 pub mod well_formed;

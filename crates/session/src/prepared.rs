@@ -23,18 +23,15 @@
 //!   and is not closed to make room;
 //! - a client without prepared statements has a number (the next id) and an empty box for them.
 
-pub mod names;
 mod recorded;
 
 use crate::meter::{Charge, Meter};
 use crate::state::{Interner, Session};
 use crate::stored_code::Names;
 use crate::text::may_ask_for_schema;
-use names::{Named, NamedEntry};
 pub use recorded::{HeldRecord, OnBackendRecord};
 use sql::classify::{self, Verb, classify};
 use sql::lex::LexMode;
-use sql::text_prepared::Name;
 use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -216,17 +213,6 @@ impl Definitions {
         self.intern(Definition::shared(sessions, sql, session, class))
     }
 
-    /// Defines a text that the pool makes in place of a client's ([`Definitions::share`]).
-    pub fn define_made(
-        &mut self,
-        sessions: &mut Interner,
-        sql: &[u8],
-        session: &Session,
-        class: classify::Statement,
-    ) -> Rc<Definition> {
-        self.share(Definition::shared(sessions, sql, session, class))
-    }
-
     /// Defines a text that has not been classified, for a client or a backend that comes from
     /// another process. Clients of one application have the same statements: each text is
     /// classified once. The owner of its answer is shared among those, or the two would not find
@@ -328,8 +314,6 @@ pub struct UnderWay {
     pub ahead: bool,
     /// It goes on when the session has been read back.
     pub reads_back: bool,
-    /// It is a text about a statement by name.
-    pub named: Option<Named>,
 }
 
 impl UnderWay {
@@ -353,15 +337,6 @@ impl UnderWay {
             long: None,
             ahead: false,
             reads_back: false,
-            named: None,
-        }
-    }
-
-    /// A text about a statement by name.
-    pub fn named(command: Command, definition: Rc<Definition>, named: Named) -> UnderWay {
-        UnderWay {
-            named: Some(named),
-            ..UnderWay::new(command, 0, definition)
         }
     }
 }
@@ -384,8 +359,6 @@ pub struct Statements {
     pub last: Option<u32>,
     /// Those that have an open cursor, and on what.
     cursors: Vec<(u32, Rc<Definition>)>,
-    /// Those that it has prepared by name.
-    pub named: Vec<(Name, Rc<Definition>)>,
 }
 
 impl Statements {
@@ -527,7 +500,7 @@ impl Statements {
 
     /// True if there is nothing to remember.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty() && self.named.is_empty() && self.under_way.is_none()
+        self.list.is_empty() && self.under_way.is_none()
     }
 
     /// Bytes of long data that wait for an execution.
@@ -598,14 +571,12 @@ pub struct OnBackend {
     uses: u64,
     /// The definition that is being prepared, when one is.
     pub preparing: Option<Rc<Definition>>,
-    /// Statements that are prepared by name.
-    pub named: Vec<NamedEntry>,
 }
 
 impl OnBackend {
     /// Statements that the server holds for this backend.
     pub fn count(&self) -> usize {
-        self.count + self.named.len()
+        self.count
     }
 
     /// Entry that this statement of a client can run on. On MySQL earlier executions rule it out:
@@ -702,23 +673,8 @@ impl OnBackend {
 
     /// True if there is no room for another, and none that could be closed to make room.
     pub fn is_full(&self, share: usize) -> bool {
-        self.room(share) == 0
-    }
-
-    /// Number of further entries beside those that cannot be closed: those with open cursors, and
-    /// the names that are the server's to know.
-    pub fn room(&self, share: usize) -> usize {
         let with_cursor = |entry: &&Entry| entry.cursor_of.is_some();
-        let with_cursors = self.entries.values().flatten().filter(with_cursor).count();
-        let unknown = self.named.iter().filter(|entry| entry.definition.is_none());
-        share.saturating_sub(with_cursors + unknown.count())
-    }
-
-    /// When the entry was used that was not used for longest and has no cursor.
-    pub fn oldest_use(&self) -> Option<u64> {
-        let all = self.entries.values().flatten();
-        let free = all.filter(|entry| entry.cursor_of.is_none());
-        free.map(|entry| entry.used).min()
+        self.entries.values().flatten().filter(with_cursor).count() >= share
     }
 
     /// Takes out the entry that was not used for longest and has no cursor; gives its id. One that

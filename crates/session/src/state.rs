@@ -313,23 +313,6 @@ impl Session {
         self.user = user;
     }
 
-    /// The text that a user variable holds, if it is ASCII and a text.
-    pub fn user_text(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let literal = self.user.get(name)?.strip_prefix(b"_")?;
-        // As user_variables.rs writes it: _charset x'HEX' COLLATE name, alone.
-        let mut parts = literal.split(|&byte| byte == b'\'');
-        let (_, hex) = (parts.next()?, parts.next()?);
-        let tail = parts.next()?;
-        if !tail.starts_with(b" COLLATE ") || tail.contains(&b',') || parts.next().is_some() {
-            return None;
-        }
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        let byte = |pair: &[u8]| u8::try_from(digit(pair[0])? * 16 + digit(*pair.get(1)?)?).ok();
-        let text: Vec<u8> = hex.chunks(2).map(byte).collect::<Option<_>>()?;
-        // NUL would be the half of a letter of two bytes.
-        (text.is_ascii() && !text.contains(&0)).then_some(text)
-    }
-
     /// Literal behind `SET @name=` for a user variable; its name in lower case.
     pub fn user_variable(&self, name: &[u8]) -> Option<&[u8]> {
         self.user.get(name)

@@ -258,7 +258,7 @@ pub enum Code {
     None,
     /// It leaves nothing that is not followed.
     Known,
-    /// Nobody has read it; it may use or take away statements by name.
+    /// Nobody has read it.
     Unread,
 }
 

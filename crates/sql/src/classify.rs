@@ -119,8 +119,10 @@ pub enum PinCause {
     UserLock,
     /// CREATE, ALTER or DROP TEMPORARY
     TemporaryTable,
-    /// PREPARE, EXECUTE, DEALLOCATE as text.
+    /// PREPARE as text.
     TextPrepare,
+    /// EXECUTE as text: it runs a text that is not shown.
+    TextExecute,
     /// HANDLER
     Handler,
     /// XA
@@ -152,7 +154,7 @@ pub enum PinCause {
 
 impl PinCause {
     /// Every cause, in the order of declaration.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::UserVariable,
         Self::LockTables,
         Self::GlobalReadLock,
@@ -160,6 +162,7 @@ impl PinCause {
         Self::UserLock,
         Self::TemporaryTable,
         Self::TextPrepare,
+        Self::TextExecute,
         Self::Handler,
         Self::Xa,
         Self::StoredCode,
@@ -186,6 +189,7 @@ impl PinCause {
             Self::UserLock => "user_lock",
             Self::TemporaryTable => "temporary_table",
             Self::TextPrepare => "text_prepare",
+            Self::TextExecute => "text_execute",
             Self::Handler => "handler",
             Self::Xa => "xa",
             Self::StoredCode => "stored_code",
@@ -217,6 +221,7 @@ impl PinCause {
             Self::UserLock => "GET_LOCK() and its kin take locks that belong to the session",
             Self::TemporaryTable => "a temporary table exists in one session only",
             Self::TextPrepare => "PREPARE as text names a statement within one session",
+            Self::TextExecute => "EXECUTE as text runs what its own text does not show",
             Self::Handler => "HANDLER keeps a cursor on a table open in the session",
             Self::Xa => "an XA transaction is bound to its session",
             Self::StoredCode => {
@@ -505,6 +510,13 @@ impl Statement {
     #[must_use]
     pub fn asks_nothing(&self) -> bool {
         self.reads.is_empty() && self.causes.is_empty() && !self.multi
+    }
+
+    /// True if it prepares or executes a text that is a value in it.
+    #[must_use]
+    pub fn runs_strings(&self) -> bool {
+        let causes = self.causes;
+        causes.contains(PinCause::TextPrepare) || causes.contains(PinCause::TextExecute)
     }
 
     /// Effects if either of two readings of one text is the right one.

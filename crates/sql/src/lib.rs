@@ -26,7 +26,6 @@ pub mod own_id;
 pub mod plain_set;
 pub mod sqlstate;
 pub mod text;
-pub mod text_prepared;
 pub mod traceparent;
 pub mod tracking;
 pub mod unscoped;

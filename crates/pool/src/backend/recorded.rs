@@ -24,7 +24,6 @@ use session::record::{
 use session::state::Session;
 use session::text::Text;
 use session::transaction::Transaction;
-use session::variables_had::Had;
 use std::time::Duration;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 use wire::track::Bound;
@@ -45,7 +44,7 @@ pub(crate) struct BackendRecord {
     insert_id: Option<u64>,
     found: Option<u64>,
     unsettled: Option<(u64, u64)>,
-    had: Had,
+    leftovers: bool,
     has_conditions: bool,
     transaction: Transaction,
     pub(crate) prepared: OnBackendRecord,
@@ -101,7 +100,7 @@ impl<S> Backend<S> {
             found,
             unsettled,
             last_client: _,
-            had,
+            leftovers,
             conditions_of,
             asked: _,
             transaction,
@@ -140,7 +139,7 @@ impl<S> Backend<S> {
             put_lenenc(out, of_backend);
             put_lenenc(out, of_client);
         });
-        had.put_record(out);
+        put_bool(out, *leftovers);
         put_bool(out, conditions_of.is_some());
         transaction.put_record(out);
         prepared.put_record(out);
@@ -173,7 +172,7 @@ impl BackendRecord {
             unsettled: read_option(reader, "FOUND_ROWS()", |reader| {
                 Ok((number(reader)?, number(reader)?))
             })?,
-            had: Had::read_record(reader)?,
+            leftovers: read_bool(reader, "whether variables are left over")?,
             has_conditions: read_bool(reader, "whether it has conditions")?,
             transaction: Transaction::read_record(reader)?,
             prepared: OnBackendRecord::read_record(reader, session)?,
@@ -211,7 +210,7 @@ impl<S> Backend<S> {
             insert_id: record.insert_id,
             found: record.found,
             unsettled: record.unsettled,
-            had: record.had.clone(),
+            leftovers: record.leftovers,
             conditions_of: record.has_conditions.then_some(of),
             transaction: record.transaction,
             bound: record.bound,

@@ -56,13 +56,6 @@ impl<S> DerefMut for Clients<S> {
 }
 
 impl<S> Clients<S> {
-    /// Forgets a client's command about a statement by name, which is not sent.
-    pub(crate) fn forget_command(&mut self, key: ClientId) {
-        if let Some(client) = self.slots.get_mut(key) {
-            client.forget_command();
-        }
-    }
-
     /// Notes that a client must go at the end of this turn.
     pub(crate) fn close_later(&mut self, key: ClientId) {
         if let Some(client) = self.slots.get_mut(key)

@@ -25,9 +25,9 @@ pub(crate) struct Touched {
     pub(crate) names: Vec<Text>,
     /// Some of them may have been set since they were read back last.
     pub(crate) fresh: bool,
-    /// User variables that are not to be there when it is sent (see
-    /// [`crate::group::backends::session_reset`]).
-    pub(crate) unset: Vec<Text>,
+    /// It depends on user variables that its client has never set, so that none of others may be
+    /// left on its backend (see [`crate::group::backends::session_reset`]).
+    pub(crate) needs_none_left: bool,
     /// SETs by which the server reports what was set in another form.
     pub(crate) sets: Vec<Vec<u8>>,
     /// The statement in front of them failed.
@@ -92,7 +92,7 @@ impl Touched {
     /// True if it can go along with its client and the backend to another process: nothing that it
     /// waits for is under way.
     pub(crate) fn goes_along(&self) -> bool {
-        self.unset.is_empty() && self.sets.is_empty() && self.awaited == 0
+        !self.needs_none_left && self.sets.is_empty() && self.awaited == 0
     }
 
     /// True if the clock is to be read.

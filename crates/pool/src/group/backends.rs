@@ -533,6 +533,7 @@ impl<N: Net> Group<N> {
             put_command(&mut out, Command::InitDb, schema);
             commands += 1;
         }
+        backend.note_leftovers(client.session.user_variables());
         backend.session = client.session.clone();
         backend.note_role();
         for i in 1..=commands {

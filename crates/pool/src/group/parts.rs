@@ -27,7 +27,6 @@ use crate::scheduler::waiters::Waiters;
 use crate::statements::answered_locally::Alone;
 use crate::statements::binary_prepare::StatementCommands;
 use crate::statements::pinning::Planning;
-use crate::statements::sql_prepare::Naming;
 use crate::statements::stored_code::CodeSeen;
 use reactor::Net;
 use wire::capabilities::NO_SCHEMA;
@@ -242,23 +241,6 @@ impl<N: Net> Group<N> {
             view,
             server,
             is_on: self.settings.defer_begin && self.draining.is_none() && !warned,
-        })
-    }
-
-    /// A client with what it has prepared by name.
-    pub(crate) fn naming(&mut self, key: ClientId) -> Option<Naming<'_, N::Sock>> {
-        let client = self.clients.get_mut(key)?;
-        let backend = client
-            .backend()
-            .and_then(|backend_id| self.backends.get(backend_id));
-        Some(Naming {
-            key,
-            client,
-            backend,
-            server: &self.shared.server,
-            definitions: &mut self.definitions,
-            sessions: &mut self.sessions,
-            share: self.shared.prepared_of_backend(&self.settings),
         })
     }
 

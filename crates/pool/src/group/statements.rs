@@ -334,13 +334,6 @@ impl<N: Net> Group<N> {
         if self.settings.logs_statements() {
             self.logs().note((key, backend_id), message, waited);
         }
-        let statement = self.clients.get(key).map(|client| client.statement);
-        if statement.is_some_and(|statement| statement.code == Code::Unread)
-            && let Some(mut pair) = self.pair(key, backend_id)
-        {
-            let out = pair.hide_names();
-            self.backend_writer().send(backend_id, &out);
-        }
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(key), self.backends.get_mut(backend_id))
         else {

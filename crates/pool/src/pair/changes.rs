@@ -261,6 +261,7 @@ impl<S> Pair<'_, S> {
         if self.context.server.flavour.is_mysql() {
             self.backend.note_typing(self.owner, &session);
         }
+        self.backend.note_leftovers(session.user_variables());
         self.backend.session = match self.backend.schema {
             SchemaThere::Clients => sessions.with_multi(&session, multi),
             SchemaThere::Another => {

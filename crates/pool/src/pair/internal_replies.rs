@@ -14,7 +14,6 @@ use crate::errors::reasons::PinReason;
 use crate::pair::left::NOT_BEGUN;
 use crate::pair::trackers::wanted_by;
 use crate::pair::{Broken, Pair};
-use session::prepared::names::Named;
 use session::read_back::{Answer, Asked, Properties};
 use session::reply_summary::ReplySummary;
 use session::standing::{Behind, Standing};
@@ -150,33 +149,15 @@ impl<S> Pair<'_, S> {
     fn prepared_ahead(&mut self, answer: OwnAnswer<'_>) -> After {
         let summary = answer.summary;
         let preparing = self.backend.prepared.preparing.take();
-        let under_way = self.client.under_way();
-        let named = under_way.and_then(|under_way| under_way.named.clone());
-        match (preparing, summary.prepared, &named) {
-            (Some(definition), None, Some(named)) if summary.error.is_none() => {
-                if let Some(name) = named.executed() {
-                    let prepared = &mut self.backend.prepared;
-                    prepared.set_named(name, Some(Some(definition)));
-                }
-            }
-            (Some(definition), Some(header), _) => self.backend.prepared.add(definition, header.id),
-            _ => {}
+        if let (Some(definition), Some(header)) = (preparing, summary.prepared) {
+            self.backend.prepared.add(definition, header.id);
         }
         let client = &mut *self.client;
-        client.last.prepared_ahead(named.is_some());
+        client.last.prepared_ahead();
         if !client.change_state(ClientState::Idle, self.context.now) {
             return After::CloseClient;
         }
         if summary.error.is_none() {
-            return After::Ready;
-        }
-        // A procedure that may use it runs all the same. It may give the name to something else,
-        // which nobody would know: the name is not the client's any more.
-        if let Some(Named::MayExecute(name)) = &named
-            && let Some(prepared) = &mut client.prepared
-        {
-            prepared.forget_name(name);
-            prepared.under_way = None;
             return After::Ready;
         }
         *self.context.long_data -= client.drop_command();

@@ -76,9 +76,6 @@ impl<S> Pair<'_, S> {
         if let Some(touched) = &mut client.touched {
             touched.note_result(summary.error.is_some());
         }
-        if client.statement.code == Code::Unread {
-            self.leave_names_to_server();
-        }
         if let Some((code, _)) = &summary.error {
             doubt(self.context.gtids, self.owner, *code);
         }

@@ -3,31 +3,24 @@
 //! The client's id becomes the server's, long data goes in front of its execution, and types that
 //! the client left out are put in unless the server was sent the same ones last. What the backend
 //! lacks is prepared ahead; what it has too much of is closed. When the reply is complete, client
-//! and backend remember what now exists: a statement, a cursor, a name.
+//! and backend remember what now exists: a statement, a cursor.
 //!
-//! Invariant: a backend has at most its share of statements, names included, but for those that
-//! cursors hold.
+//! Invariant: a backend has at most its share of statements, but for those that cursors hold.
 
 use crate::backend::relay::Adjustments;
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
-use crate::group::tokens::ClientId;
 use crate::pair::Pair;
-use crate::pair::names::put_deallocate;
 use crate::server::facts::ServerFacts;
-use session::prepared::names::Named;
 use session::prepared::{Definition, Definitions, Held, How, Statements, UnderWay, Wanted};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::state::{Interner, Session};
 use session::text::may_ask_for_schema;
-use session::variables_had::UNCERTAIN;
 use sql::classify::{self, Verb};
-use sql::text_prepared::put_prepare;
 use std::rc::Rc;
-use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::execution::{LAST_PREPARED, TypeList, Types, put_with_types, set_statement_id, types};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
@@ -145,9 +138,6 @@ impl<S> Client<S> {
             under_way.command,
             Command::StmtExecute | Command::StmtBulkExecute
         );
-        if let Some(name) = under_way.named.as_ref().and_then(Named::executed) {
-            return backend.prepared.has_named(name, &under_way.definition);
-        }
         let Some(held) = prepared.get(under_way.id).filter(|_| executes) else {
             return true;
         };
@@ -173,10 +163,6 @@ pub(super) fn adjustments(prepared: &Statements) -> Adjustments {
         (known > 0).then_some(known)
     };
     match under_way.command {
-        _ if under_way.named.is_some() => Adjustments {
-            schema: fresh && matches!(under_way.named, Some(Named::Execute(_))),
-            ..Adjustments::default()
-        },
         Command::StmtPrepare => Adjustments {
             id: Some(under_way.id),
             ..Adjustments::default()
@@ -225,71 +211,15 @@ impl<S> Backend<S> {
     }
 
     /// Notes that a backend is about to prepare a statement, and closes what is too many for that.
-    /// Gives how many commands with a reply were written for that.
-    fn make_room_for(&mut self, under_way: &UnderWay, share: usize, out: &mut Vec<u8>) -> usize {
+    fn make_room_for(&mut self, under_way: &UnderWay, share: usize, out: &mut Vec<u8>) {
         self.prepared.preparing = Some(under_way.definition.clone());
-        if let Some(name) = under_way.named.as_ref().and_then(Named::executed) {
-            self.prepared.set_named(name, None);
-        } else {
-            // The same text again: what it means may have changed since.
-            let old = self.prepared.take_all_of(&under_way.definition);
-            put_closes(out, &old);
-        }
-        self.put_room(share, out)
-    }
-
-    /// Writes what must be gone from a backend before a command about a name, and notes what the
-    /// command does to the names there. Gives how many commands with a reply were written.
-    fn put_for_named(&mut self, named: &Named, share: usize, out: &mut Vec<u8>) -> usize {
-        if matches!(named, Named::PrepareUnread(_)) {
-            // Nobody knows which user variables it makes.
-            self.had.add(UNCERTAIN);
-        }
-        let (name, prepares) = match named {
-            Named::Prepare(name) | Named::PrepareUnread(name) => (name, true),
-            Named::Absent(name) => (name, false),
-            Named::Execute(_) | Named::MayExecute(_) | Named::Deallocate(_) => return 0,
-        };
-        let had = self.prepared.has_name(name);
-        // A PREPARE takes the old one away itself, even if it fails.
-        self.prepared.set_named(name, None);
-        if !prepares {
-            if had {
-                put_deallocate(out, self.form, name);
-            }
-            return usize::from(had);
-        }
-        self.put_room(share, out)
-    }
-
-    /// Closes what was not used for longest until a backend may prepare another; gives how many
-    /// commands with a reply were written.
-    fn put_room(&mut self, share: usize, out: &mut Vec<u8>) -> usize {
-        let mut deallocated = 0;
-        let prepared = &mut self.prepared;
-        while prepared.count() >= share {
-            let oldest = prepared.oldest_use();
-            match prepared.oldest_name() {
-                Some((used, name)) if oldest.is_none_or(|oldest| used < oldest) => {
-                    prepared.set_named(&name, None);
-                    put_deallocate(out, self.form, &name);
-                    deallocated += 1;
-                }
-                _ => match prepared.take_oldest() {
-                    Some(id) => put_closes(out, &[id]),
-                    None => break,
-                },
-            }
-        }
-        deallocated
-    }
-
-    /// Notes commands that were written in front of one whose place in the queue is `before` from
-    /// its end.
-    pub(super) fn note_deallocations(&mut self, owner: ClientId, count: usize, before: usize) {
-        for _ in 0..count {
-            let command = InFlight::own(Some(owner), Purpose::Restore(false), ReplyShape::Status);
-            self.expect_before(before, command);
+        // The same text again: what it means may have changed since.
+        let old = self.prepared.take_all_of(&under_way.definition);
+        put_closes(out, &old);
+        while self.prepared.count() >= share
+            && let Some(id) = self.prepared.take_oldest()
+        {
+            put_closes(out, &[id]);
         }
     }
 }
@@ -304,18 +234,12 @@ impl<S> Pair<'_, S> {
         share: usize,
     ) -> Vec<u8> {
         let mut out = Vec::with_capacity(message.len() + 64);
-        match (under_way.command, &under_way.named) {
-            (_, Some(named)) => {
-                let closed = self.backend.put_for_named(named, share, &mut out);
-                self.backend.note_deallocations(self.owner, closed, 1);
+        match under_way.command {
+            Command::StmtPrepare => {
+                self.backend.make_room_for(&under_way, share, &mut out);
                 out.extend_from_slice(message);
             }
-            (Command::StmtPrepare, None) => {
-                let closed = self.backend.make_room_for(&under_way, share, &mut out);
-                self.backend.note_deallocations(self.owner, closed, 1);
-                out.extend_from_slice(message);
-            }
-            (Command::StmtExecute | Command::StmtBulkExecute, None) => {
+            Command::StmtExecute | Command::StmtBulkExecute => {
                 self.put_execution(&mut under_way, message, &mut out);
             }
             _ => {
@@ -327,7 +251,7 @@ impl<S> Pair<'_, S> {
             }
         }
         if let Some(prepared) = &mut self.client.prepared {
-            if under_way.command == Command::StmtPrepare && under_way.named.is_none() {
+            if under_way.command == Command::StmtPrepare {
                 self.client.statements_made = under_way.id;
             }
             prepared.under_way = Some(under_way);
@@ -339,29 +263,13 @@ impl<S> Pair<'_, S> {
     pub(crate) fn prepare_ahead(&mut self, share: usize, out: &mut Vec<u8>) -> Option<()> {
         let mut under_way = self.client.prepared.as_mut()?.under_way.take()?;
         under_way.ahead = true;
-        let closed = self.backend.make_room_for(&under_way, share, out);
-        self.backend.note_deallocations(self.owner, closed, 0);
+        self.backend.make_room_for(&under_way, share, out);
         self.note_prepared_ahead(&under_way.definition);
-        let shape = self.put_ahead(&under_way, out);
-        let command = InFlight::own(Some(self.owner), Purpose::Ahead, shape);
+        put_command(out, Command::StmtPrepare, &under_way.definition.sql);
+        let command = InFlight::own(Some(self.owner), Purpose::Ahead, ReplyShape::Prepared);
         self.backend.expect(command);
         self.client.prepared.as_mut()?.under_way = Some(under_way);
         Some(())
-    }
-
-    /// Writes the command that prepares a definition; gives how it is answered.
-    fn put_ahead(&self, under_way: &UnderWay, out: &mut Vec<u8>) -> ReplyShape {
-        let definition = &under_way.definition;
-        let Some(name) = under_way.named.as_ref().and_then(Named::executed) else {
-            put_command(out, Command::StmtPrepare, &definition.sql);
-            return ReplyShape::Prepared;
-        };
-        let server = self.context.server;
-        let mode = server.lex_mode(&definition.session, self.client.capabilities);
-        let mut text = Vec::new();
-        put_prepare(&mut text, name, &definition.sql, mode);
-        put_query(out, self.backend.form, &text);
-        ReplyShape::Results
     }
 
     fn put_execution(&mut self, under_way: &mut UnderWay, message: &[u8], out: &mut Vec<u8>) {
@@ -430,11 +338,6 @@ impl<S> Pair<'_, S> {
         let unread = leaves_long_data(summary);
         if failed && !unread && under_way.runs_outside(&client.session) {
             client.owe_schema(self.context.server);
-        }
-        if under_way.named.is_some() {
-            client.forget_command();
-            self.note_named(&under_way, preparing, summary);
-            return None;
         }
         let prepared = client.prepared.as_mut()?;
         let executes = matches!(

@@ -221,7 +221,7 @@ impl<S> Pair<'_, S> {
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
         backend.insert_id = Some(client.last.insert_id);
-        backend.had.add_all(session.user_variables());
+        backend.note_leftovers(session.user_variables());
         backend.session = session.clone();
         backend.note_role();
         match commands {
@@ -283,7 +283,7 @@ impl<S> Pair<'_, S> {
         self.context.counts.restored += 1;
         self.context.counts.restored_in_front += 1;
         backend.insert_id = Some(client.last.insert_id);
-        backend.had.add_all(session.user_variables());
+        backend.note_leftovers(session.user_variables());
         backend.session = self.context.sessions.with_multi(session, true);
         backend.note_role();
         Some(Joined { text, statements })

@@ -12,13 +12,15 @@ use crate::group::tokens::ClientId;
 use crate::server::facts::ServerFacts;
 use session::begun::Begun;
 use session::standing::Standing;
-use session::state::can_restore;
+use session::state::{UserVariables, can_restore};
 use session::text::Text;
 use session::user_variables::name_of;
-use session::variables_had::UNCERTAIN;
 use sql::classify::{Statement, Verb, lists_user_variables};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::rc::Rc;
+
+/// Stands for a name that is not certain.
+const UNCERTAIN: &[u8] = b"";
 
 /// Longest `@name` that counts as plain, in bytes: MySQL refuses names of more than 64 letters.
 const PLAIN_LEN_MAX: usize = 65;
@@ -117,18 +119,21 @@ pub(crate) enum Unfit {
     HasSchema,
 }
 
+impl<S> Backend<S> {
+    /// Notes that it is brought into another session: variables that this one lacks are put to
+    /// NULL, and stay.
+    pub(crate) fn note_leftovers(&mut self, after: &UserVariables) {
+        let mut before = self.session.user_variables().pairs().iter();
+        self.leftovers |= before.any(|(name, _)| after.get(name).is_none());
+    }
+}
+
 impl<S> Client<S> {
     /// True if a user variable may be set in its session.
     fn may_have(&self, name: &[u8]) -> bool {
         let touched = self.touched.as_ref();
         self.session.user_variable(name).is_some()
             || touched.is_some_and(|touched| touched.names.iter().any(|other| **other == *name))
-    }
-
-    /// User variables that its command needs not to be there.
-    fn unset(&self) -> &[Text] {
-        let touching = self.touching.as_ref();
-        touching.map_or(&[], |touching| &touching.unset)
     }
 
     /// User variables that its text names and that it has never set.
@@ -146,8 +151,10 @@ impl<S> Client<S> {
 
     /// True if its command finds nothing on a backend that it must not find there.
     pub(crate) fn is_clean_on(&self, backend: &Backend<S>) -> bool {
-        let own = |name: &[u8]| self.may_have(name);
-        !backend.had.has_any_of(self.unset(), own)
+        let touching = self.touching.as_ref();
+        let needs_none_left = touching.is_some_and(|touching| touching.needs_none_left);
+        let mut there = backend.session.user_variables().pairs().iter();
+        !needs_none_left || !backend.leftovers && there.all(|(name, _)| self.may_have(name))
     }
 
     /// True if a backend can be brought into the state that its command needs, of sessions that

@@ -120,7 +120,7 @@ impl<S> Client<S> {
     }
 
     fn note_touching(&mut self, touching: Touched) {
-        let nothing = touching.sets_nothing() && touching.unset.is_empty();
+        let nothing = touching.sets_nothing() && !touching.needs_none_left;
         self.touching = (!nothing).then(|| Box::new(touching));
     }
 
@@ -132,7 +132,8 @@ impl<S> Client<S> {
         mode: LexMode,
         (found, used): (&Statement, Use),
     ) -> Touched {
-        if !found.user_variables {
+        let runs_strings = found.runs_strings();
+        if !found.user_variables && !runs_strings {
             return Touched::default();
         }
         let unset = self.unset_by(sql, mode, (found, used));
@@ -141,7 +142,8 @@ impl<S> Client<S> {
             self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
         }
         let mut touched = Touched::of(names.unwrap_or_default());
-        touched.unset = unset;
+        // What such a text names is not shown.
+        touched.needs_none_left = runs_strings || !unset.is_empty();
         touched
     }
 
@@ -164,9 +166,6 @@ impl<S> Client<S> {
         counted: (Time, &mut Counts),
     ) {
         if let Some(backend) = backend {
-            for name in &next.names {
-                backend.had.add(name);
-            }
             // What is asked of them is outdated: all of them are asked for once this has run. If it
             // sets none, the answer counts.
             for command in backend.flight_mut().filter(|_| next.fresh) {
@@ -231,6 +230,8 @@ impl<S> Pair<'_, S> {
             };
             changes.extend(literal_of(&read).map(|literal| (name.clone(), literal)));
         }
+        // One that reads as if it had never been set may be there all the same.
+        self.backend.leftovers |= changes.iter().any(|(_, literal)| literal.is_empty());
         let exact = changes.len() == names.len();
         match self.with_changes(&changes).filter(|_| exact) {
             Some(user) => self.carry_variables(&user),
@@ -260,6 +261,7 @@ impl<S> Pair<'_, S> {
 
     /// Client and backend have these from now on, and they follow the client.
     fn carry_variables(&mut self, user: &UserVariables) {
+        self.backend.note_leftovers(user);
         self.change_both(|session| session.set_user_variables(user.clone()));
         self.client.pins.end(PinCause::UserVariable, VALUES);
     }

@@ -42,13 +42,6 @@ impl<'a, S> ClientView<'a, S> {
 }
 
 impl<S> ClientView<'_, S> {
-    /// True if every statement that its backend may have is held by a cursor; `share`: how many it
-    /// may have.
-    pub(crate) fn is_full(&self, share: usize) -> bool {
-        self.backend
-            .is_some_and(|backend| backend.prepared.is_full(share))
-    }
-
     /// True if its backend is asked this on its behalf, and has not answered yet.
     pub(crate) fn is_being_asked(&self, purpose: Purpose) -> bool {
         self.has_in_flight(|command| command.purpose == purpose)
@@ -116,9 +109,7 @@ impl<S> ClientView<'_, S> {
         }
         if let Some(prepared) = &self.client.prepared {
             let held = prepared.held().iter().map(|held| &held.definition);
-            let named = prepared.named.iter().map(|(_, definition)| definition);
-            let all = held.chain(named);
-            all.for_each(|definition| add(&definition.session.begun));
+            held.for_each(|definition| add(&definition.session.begun));
         }
         all
     }

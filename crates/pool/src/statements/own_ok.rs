@@ -9,7 +9,7 @@ use crate::pair::trackers::wanted_by;
 use crate::server::facts::ServerFacts;
 use wire::packet::put_short;
 use wire::reply::{END, OK, OkPacket};
-use wire::track::{STATE_CHANGED, put_schema};
+use wire::track::put_schema;
 use wire::{capabilities, status};
 
 /// An OK of the pool's own.
@@ -52,15 +52,6 @@ impl OwnOk<'_> {
 pub(crate) struct Unreadable;
 
 impl<S> Client<S> {
-    /// What the server reports of a statement that changes some state, and nothing else: both count
-    /// the end of a prepared statement as such (tried on MariaDB 10.11 and MySQL 9.7).
-    pub(crate) fn told_of_state(&self, server: &ServerFacts) -> &'static [u8] {
-        match wanted_by(self, server).state {
-            true => &STATE_CHANGED,
-            false => b"",
-        }
-    }
-
     /// Writes an OK for this client, which shows these status flags.
     ///
     /// # Errors

@@ -14,12 +14,12 @@ use crate::errors::reasons::PinReason;
 use crate::group::shared::Shared;
 use crate::statements::stored_code::{CodeSeen, SchemaText};
 use session::holds::only_calls;
-use session::holds::void::{Void, void_of};
+use session::holds::void::void_of;
 use session::shapes::Ride;
 use session::statement::Code;
 use sql::classify::stored::definitions;
 use sql::classify::{PinCause, Statement, Verb, classify};
-use sql::holdings::{Ended, Holdings, holdings};
+use sql::holdings::{Ended, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::sync::Arc;
 use wire::command::Command;
@@ -38,12 +38,6 @@ impl<S> Client<S> {
     /// Plans that it is pinned for this, from the moment that the statement is sent.
     pub(crate) fn pin_by(&mut self, reason: PinReason, sql: &[u8]) {
         self.pins.plan(sql).reasons.push(reason);
-    }
-
-    /// Plans that its statement takes, or gives back, something that its text does not show.
-    pub(crate) fn plan_more(&mut self, sql: &[u8], holdings: Holdings, void: Void) {
-        let plan = self.pins.plan(sql);
-        (plan.holdings, plan.void) = (holdings, void);
     }
 
     /// True if nothing pins it but what may have ended unnoticed.
@@ -113,7 +107,7 @@ impl<S> Planning<'_, S> {
         if releases || !found.causes.is_empty() || !self.client.pins.is_empty() {
             self.plan_holdings(text, releases, statement);
         }
-        if found.user_variables || found.untracked || found.sets_clock {
+        if found.user_variables || found.untracked || found.sets_clock || found.runs_strings() {
             self.client.touch(sql, mode, found);
         }
     }
@@ -241,8 +235,6 @@ impl<S> Planning<'_, S> {
         };
         let mode = (self.shared.server).lex_mode(&session, client.capabilities);
         let found = classify(&sql, mode);
-        // The text that EXECUTE IMMEDIATE runs is not at hand any more.
-        let within = found.causes.contains(PinCause::TextPrepare);
         let schema = Some(session.schema.as_deref().unwrap_or_default());
         let known = client.statement.code == Code::Known;
         let text = SchemaText {
@@ -253,7 +245,7 @@ impl<S> Planning<'_, S> {
             names_none_of: None,
         };
         let unknown = known && !self.code.knows(text, &session);
-        if within || unknown || self.code.named(text).pins() {
+        if unknown || self.code.named(text).pins() {
             let mut statement = client.statement;
             self.plan_triggers_and_views(&sql, &mut statement);
             self.client.statement = statement;

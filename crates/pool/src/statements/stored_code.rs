@@ -25,7 +25,7 @@
 //! whether it still holds ([`Seen::short`]).
 
 use crate::server::watched::code_catalogue::{CodeCatalogue, Seen, object_of};
-use session::beforehand::hides_reads;
+use session::beforehand::{asked_by_literals, hides_reads};
 use session::state::Session;
 use session::text::mentions;
 use sql::classify::stored::{Definitions, Finding, asked_in, calls_in};
@@ -141,6 +141,9 @@ impl CodeSeen<'_> {
         }
         if calls {
             asked = asked.union(self.called(text).0.asks);
+        }
+        if found.causes.contains(PinCause::TextExecute) {
+            asked = asked.union(asked_by_literals(sql, mode));
         }
         let unread = found.causes.contains(PinCause::Unknown);
         asked.union(match hides_reads(found) {

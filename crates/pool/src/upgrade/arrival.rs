@@ -205,7 +205,6 @@ mod tests {
             statements_made: 3,
             statements: Vec::new(),
             last_prepared: None,
-            named: Vec::new(),
         }
     }
 

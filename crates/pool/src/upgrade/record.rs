@@ -33,7 +33,6 @@ use session::record::{
     read_list, read_number, read_one_of, read_option, read_text,
 };
 use session::state::Session;
-use session::text::Text;
 use sql::lex::Server;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -183,7 +182,6 @@ pub(crate) struct Arrived {
     pub(crate) statements_made: u32,
     pub(crate) statements: Vec<HeldRecord>,
     pub(crate) last_prepared: Option<u32>,
-    pub(crate) named: Vec<(Text, Text, Session)>,
 }
 
 /// Appends a client, which may go.
@@ -229,11 +227,6 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
         held.put_record(out, before.replace(held));
     });
     put_option(out, prepared.last.map(u64::from), put_lenenc);
-    put_list(out, prepared.named.iter(), |out, (name, definition)| {
-        put_lenenc_bytes(out, name);
-        put_lenenc_bytes(out, &definition.sql);
-        definition.session.put_record(out);
-    });
 }
 
 /// Appends what goes along with a client that has a backend, beside its own record.
@@ -367,11 +360,6 @@ pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
         },
         last_prepared: read_option(reader, "the last prepared statement", |reader| {
             read_number(reader, "the number of a statement")
-        })?,
-        named: read_list(reader, "statements by name", |reader| {
-            let name = read_text(reader, "a statement's name")?;
-            let sql = read_text(reader, "a statement's text")?;
-            Ok((name, sql, session(reader)?))
         })?,
     };
     let ids = arrived.statements.iter().map(|held| held.id);

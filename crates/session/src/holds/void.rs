@@ -95,7 +95,7 @@ pub fn void_of((sql, mode): (&[u8], LexMode), found: &Statement, schema: Option<
         return Void::Nowhere;
     }
     // Code that runs in it may have done something before it met what cannot be read.
-    let hides = [PinCause::StoredCode, PinCause::TextPrepare];
+    let hides = [PinCause::StoredCode, PinCause::TextExecute];
     let hidden = hides.iter().any(|cause| found.causes.contains(*cause));
     // The same where the text has not been understood.
     let blind = found.causes.contains(PinCause::Unknown);
@@ -127,7 +127,7 @@ fn only_routine(
     found: &Statement,
     schema: Option<&[u8]>,
 ) -> Option<Box<[u8]>> {
-    let unread = [PinCause::TextPrepare, PinCause::Unknown];
+    let unread = [PinCause::TextExecute, PinCause::Unknown];
     let unread = unread.iter().any(|cause| found.causes.contains(*cause));
     if unread || !found.causes.contains(PinCause::StoredCode) || !only_calls(found) {
         return None;

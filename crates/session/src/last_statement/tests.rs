@@ -559,8 +559,8 @@ fn a_text_that_may_end_with_get_diagnostics_counts_what_nobody_knows() {
 fn a_failed_preparation_is_the_statements_error_on_its_backend() {
     let meter = Meter::default();
     let mut last = after(insert(), &changed(7));
-    last.prepared_ahead(true);
-    assert!(last.lost().contains(COUNTS.union(Reads::DIAGNOSTICS)));
+    last.prepared_ahead();
+    assert!(last.lost().contains(Reads::DIAGNOSTICS));
     last.failed_ahead(&failed(1146));
     assert!(last.owed.warnings && last.owed.failed);
     assert!(last.is_native(COUNTS.union(Reads::DIAGNOSTICS)));

@@ -6,14 +6,12 @@
 //! the next execution. The other process prepares the text where it executes it, as for any backend
 //! that lacks it.
 
-use super::names::NamedEntry;
 use super::{Definition, Entry, Held, OnBackend, Statements};
 use crate::record::{
     Read, put_bool, put_list, put_option, read_bool, read_list, read_number, read_option, read_text,
 };
 use crate::state::Session;
 use crate::text::Text;
-use sql::text_prepared::Name;
 use std::rc::Rc;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
@@ -123,8 +121,6 @@ impl Statements {
 pub struct OnBackendRecord {
     /// In the order of their use.
     entries: Vec<EntryRecord>,
-    /// By name, in the order of their use.
-    named: Vec<(Name, Option<(Text, Session)>)>,
 }
 
 #[derive(Debug)]
@@ -160,23 +156,12 @@ impl OnBackend {
             put_option(out, types.as_deref(), put_lenenc_bytes);
             put_option(out, *began_with_cursor, put_bool);
         });
-        let mut named: Vec<&NamedEntry> = self.named.iter().collect();
-        named.sort_unstable_by_key(|entry| entry.used);
-        put_list(out, named.into_iter(), |out, entry| {
-            put_lenenc_bytes(out, &entry.name);
-            put_option(out, entry.definition.as_deref(), put_definition);
-        });
     }
 
     /// The sessions in which all of it was prepared.
     pub fn sessions(&self) -> impl Iterator<Item = &Rc<Session>> {
         let entries = self.entries.values().flatten();
-        let entries = entries.map(|entry| &entry.definition);
-        let named = self
-            .named
-            .iter()
-            .filter_map(|entry| entry.definition.as_ref());
-        entries.chain(named).map(|definition| &definition.session)
+        entries.map(|entry| &entry.definition.session)
     }
 }
 
@@ -202,14 +187,7 @@ impl OnBackendRecord {
                 })?,
             })
         })?;
-        let named = read_list(reader, "statements by name", |reader| {
-            let name = reader.lenenc_bytes("a statement's name")?.into();
-            let definition = read_option(reader, "a statement", |reader| {
-                Ok((read_text(reader, "a statement's text")?, session(reader)?))
-            })?;
-            Ok((name, definition))
-        })?;
-        Ok(OnBackendRecord { entries, named })
+        Ok(OnBackendRecord { entries })
     }
 
     /// As a value, whose definitions are made by `define`.
@@ -227,10 +205,6 @@ impl OnBackendRecord {
                 entry.types = record.types;
                 entry.began_with_cursor = record.began_with_cursor;
             }
-        }
-        for (name, definition) in self.named {
-            let definition = definition.map(|(sql, session)| define(&sql, &session));
-            prepared.set_named(&name, Some(definition));
         }
         prepared
     }

@@ -1,6 +1,5 @@
 //! Tests of the lists: ids, definitions, what a backend has and what goes first.
 
-use super::names::{NAMED_BYTES_MAX, NAMED_MAX};
 use super::*;
 use crate::stored_code::{Object, resolve};
 use sql::classify::stored::{Defined, expression, fold};
@@ -102,10 +101,6 @@ fn what_keeps_its_answer_is_shared_with_nobody() {
         let [one, other] =
             [0; 2].map(|_| all.read(&mut sessions, text.as_bytes(), &session, LexMode::default()));
         assert!(Rc::ptr_eq(&one, &other), "{text}");
-        // What the pool makes of a text is made again before it is sent.
-        let [one, other] =
-            [0; 2].map(|_| all.define_made(&mut sessions, text.as_bytes(), &session, class));
-        assert!(Rc::ptr_eq(&one, &other), "{text}");
     }
 }
 
@@ -171,30 +166,6 @@ fn the_texts_of_a_clients_statements_are_bounded() {
     assert_eq!(statements.is_full(), Some(Full::Bytes { bytes }));
     statements.remove(0);
     assert_eq!(statements.is_full(), None);
-}
-
-#[test]
-fn what_a_client_carries_by_name_is_bounded_in_number_and_length() {
-    let session = Rc::new(Session::default());
-    let name = |n: usize| Name::from(n.to_string().into_bytes());
-    let mut statements = Statements::default();
-    let shared = Rc::new(definition("SELECT 1", &session));
-    for n in 0..NAMED_MAX {
-        assert!(statements.has_room_for(&name(n), b"SELECT 1"));
-        statements.named.push((name(n), shared.clone()));
-    }
-    assert!(!statements.has_room_for(&name(NAMED_MAX), b"SELECT 1"));
-    assert!(
-        statements.has_room_for(&name(0), b"SELECT 1"),
-        "it is replaced"
-    );
-    let half = "x".repeat(NAMED_BYTES_MAX / 2);
-    let mut statements = Statements::default();
-    let long = Rc::new(definition(&half, &session));
-    statements.named.push((name(0), long));
-    assert!(statements.has_room_for(&name(1), half.as_bytes()));
-    let more = [half.as_bytes(), b"x"].concat();
-    assert!(!statements.has_room_for(&name(1), &more));
 }
 
 #[test]
@@ -408,8 +379,7 @@ fn an_execution_in_another_schema_than_its_text_runs_outside() {
         (Command::StmtPrepare, false),
         (Command::StmtReset, false),
     ] {
-        let name = Named::Execute(Name::from(&b"s"[..]));
-        let under_way = UnderWay::named(command, shared.clone(), name);
+        let under_way = UnderWay::new(command, 1, shared.clone());
         assert_eq!(under_way.runs_outside(&there), outside, "{command:?}");
         assert!(!under_way.runs_outside(&here), "{command:?}");
     }
@@ -454,54 +424,6 @@ fn a_backend_is_full_when_nothing_can_be_closed() {
     assert!(!backend.is_full(1), "it can be closed");
     backend.set_cursor((&shared, 1), Some(10));
     assert!(backend.is_full(1) && !backend.is_full(2));
-    let name = Name::from(&b"s"[..]);
-    backend.set_named(&name, Some(None));
-    assert!(backend.is_full(2), "nobody knows that text, so it stays");
-    backend.set_named(&name, Some(Some(shared)));
-    assert!(!backend.is_full(2), "this one can be prepared again");
-}
-
-#[test]
-fn a_name_on_a_backend_means_what_was_prepared_last() {
-    let session = Rc::new(Session::default());
-    let [one, two] = ["SELECT 1", "SELECT 2"].map(|sql| Rc::new(definition(sql, &session)));
-    let (s, t) = (Name::from(&b"s"[..]), Name::from(&b"t"[..]));
-    let mut backend = OnBackend::default();
-    backend.set_named(&s, Some(Some(one.clone())));
-    backend.set_named(&t, Some(Some(one.clone())));
-    assert!(backend.has_named(b"s", &one) && !backend.has_named(b"s", &two));
-    backend.set_named(&s, Some(Some(two.clone())));
-    assert!(backend.has_named(b"s", &two) && !backend.has_named(b"s", &one));
-    assert_eq!(backend.count(), 2);
-    assert_eq!(backend.oldest_name().map(|(_, name)| name), Some(t.clone()));
-    backend.use_named(b"t");
-    assert_eq!(backend.oldest_name().map(|(_, name)| name), Some(s.clone()));
-    backend.set_named(&s, Some(None));
-    assert!(backend.has_name(b"s") && !backend.has_named(b"s", &two));
-    assert_eq!(backend.oldest_name().map(|(_, name)| name), Some(t.clone()));
-    backend.set_named(&t, None);
-    assert!(!backend.has_name(b"t") && backend.oldest_name().is_none());
-    assert_eq!(backend.count(), 1);
-}
-
-#[test]
-fn a_clients_name_is_found_until_it_is_forgotten() {
-    let session = Rc::new(Session::default());
-    let shared = Rc::new(definition("SELECT 1", &session));
-    let mut statements = Statements::default();
-    statements
-        .named
-        .push((Name::from(&b"s"[..]), shared.clone()));
-    assert!(
-        statements
-            .named(b"s")
-            .is_some_and(|found| Rc::ptr_eq(found, &shared))
-    );
-    assert!(statements.named(b"t").is_none() && !statements.is_empty());
-    statements.forget_name(b"t");
-    assert!(statements.named(b"s").is_some());
-    statements.forget_name(b"s");
-    assert!(statements.is_empty());
 }
 
 #[test]

@@ -307,7 +307,7 @@ impl<'a> Scan<'a> {
         // What runs is not in the text, so it may ask about earlier statements.
         if matches!(
             cause,
-            PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown
+            PinCause::StoredCode | PinCause::TextExecute | PinCause::Unknown
         ) {
             self.out.insert_id = InsertId::MaySet;
             self.out.reads = Reads::ALL;

@@ -12,7 +12,6 @@ use sql::lex::{Executable, Kind, LexMode, Lexer, Token};
 use sql::name_set::NameSet;
 use sql::own_id::with_own_id;
 use sql::text::Seen;
-use sql::text_prepared::{self, TextPrepared, put_prepare};
 use std::collections::BTreeSet;
 
 /// One byte for the mode, then SQL.
@@ -83,7 +82,7 @@ const PINNING: [(&str, PinCause); 13] = [
     ("HANDLER t OPEN", PinCause::Handler),
     ("XA START 'a'", PinCause::Xa),
     ("PREPARE s FROM 'DO 1'", PinCause::TextPrepare),
-    ("EXECUTE s", PinCause::TextPrepare),
+    ("EXECUTE s", PinCause::TextExecute),
 ];
 
 /// True if a comment may be executed; what stands in it is no gap.
@@ -146,7 +145,6 @@ pub(super) fn readers(data: &[u8]) {
     }
     let locks = found.causes.contains(PinCause::UserLock);
     assert!(!locks || held.asks_for_locks || held.for_good.contains(PinCause::UserLock));
-    prepared_again(sql, mode);
     if let Some(Question::Show {
         errors,
         offset,
@@ -175,21 +173,6 @@ pub(super) fn readers(data: &[u8]) {
 
 /// Names of a text that are looked for in it: each costs a pass over the text.
 const NAMES_TRIED: usize = 16;
-
-/// A text that is prepared by name can be written again, and means the same.
-fn prepared_again(sql: &[u8], mode: LexMode) {
-    let read = text_prepared::read(sql, mode);
-    let (name, text) = match &read {
-        Some(TextPrepared::Prepare(name, text)) => (&name[..], text),
-        Some(TextPrepared::Immediate(text)) => (&b"s"[..], text),
-        _ => return,
-    };
-    let mut again = Vec::new();
-    put_prepare(&mut again, name, text, mode);
-    let expected = TextPrepared::Prepare(name.into(), text.clone());
-    let shown = again.escape_ascii();
-    assert_eq!(text_prepared::read(&again, mode), Some(expected), "{shown}");
-}
 
 /// One byte for the mode, then SQL, with KILL in front and as it is.
 pub(super) fn kill(data: &[u8]) {

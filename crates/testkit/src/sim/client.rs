@@ -581,15 +581,10 @@ impl SimClient {
     /// Judges an error.
     fn on_failure(&mut self, manners: &Manners, asked: &Asked, failure: &Failure) {
         let (text, kind) = (&failure.message, &asked.kind);
-        self.belief.lose_name(kind, failure.code);
         let bound = self.belief.is_bound();
         let says = |what: &str| text.contains(what);
         let fair = match (failure.code, kind) {
-            // What it was to replace is gone all the same.
-            (1146, Kind::Prepare(text) | Kind::PrepareNamed(_, text)) => *text == PREPARED.len(),
-            (1243, Kind::ExecuteNamed(name) | Kind::Deallocate(name)) => {
-                !self.belief.named.contains_key(name)
-            }
+            (1146, Kind::Prepare(text)) => *text == PREPARED.len(),
             (1213, _) => self.believe_rolled_back(kind),
             // It waited in vain; what the transaction did before stays.
             (1205, _) => self.belief.transaction.is_some() && self.belief.ran(kind) == Kind::Insert,
@@ -722,18 +717,6 @@ impl SimClient {
                 belief.maybe_pinned |= !utf8 && !USER[*name].is_ascii();
             }
             Kind::Reset => self.believe_reset(),
-            Kind::PrepareNamed(name, text) => {
-                let held = Held::new(*text, &belief.standing);
-                belief.named.insert(*name, held);
-                belief.vague.remove(name);
-            }
-            Kind::ExecuteNamed(_) => self.wrong("executed what is not there"),
-            Kind::Deallocate(name) => {
-                let gone = belief.named.remove(name);
-                if gone.is_none() {
-                    self.wrong::<()>("took away what is not there");
-                }
-            }
             Kind::Option(multi) => belief.standing.multi = *multi,
             _ => {}
         }

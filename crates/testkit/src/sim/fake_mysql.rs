@@ -146,8 +146,6 @@ pub(crate) struct Seat {
     insert_id: u64,
     diagnostics: Option<u64>,
     prepared: HashMap<u32, PreparedText>,
-    /// Prepared texts by name.
-    named: HashMap<String, PreparedText>,
     /// Number of preparations.
     preparations: u32,
     /// The command that runs is to end with an error.
@@ -184,7 +182,6 @@ impl Seat {
             insert_id: 0,
             diagnostics: None,
             prepared: HashMap::new(),
-            named: HashMap::new(),
             preparations: 0,
             killed: false,
             untold: Vec::new(),
@@ -319,7 +316,6 @@ impl Seat {
         self.insert_id = 0;
         self.diagnostics = None;
         self.prepared.clear();
-        self.named.clear();
         // What outlives a reset, on both servers.
         self.standing = Standing {
             schema: self.standing.schema.take(),
@@ -416,9 +412,6 @@ impl Seat {
             db.kills
                 .push((id.parse().expect("a number"), what == "QUERY"));
             return Answer::changed(Vec::new());
-        }
-        if let Some(answer) = self.about_named(db, sql) {
-            return answer;
         }
         // Without a tag: the pool makes the server report.
         let within = match sql {

@@ -8,7 +8,7 @@
 
 use super::random::Random;
 use super::standing::Standing;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use wire::command::Command;
 
 /// Schemas that exist.
@@ -62,12 +62,6 @@ pub(crate) enum Kind {
     /// Runs the statement with this id of the client's, and says its parameter's type, or not.
     Execute(u32, Option<u8>),
     Close(u32),
-    /// PREPARE, as text: one of the texts under one of the names.
-    PrepareNamed(usize, usize),
-    /// EXECUTE of what has this name, if anything.
-    ExecuteNamed(usize),
-    /// DEALLOCATE PREPARE of it.
-    Deallocate(usize),
     /// A piece of a parameter of the next execution.
     LongData(u32),
     /// Of the client with this id; only its statement, or all of it.
@@ -85,8 +79,6 @@ pub(crate) const PREPARED: [(&str, Kind); 4] = [
 pub(crate) const UNPREPARABLE: &str = "SELECT n FROM nothing";
 /// User variables. Servers may take the last for one of another name.
 pub(crate) const USER: [&str; 2] = ["x", "\u{e4}"];
-/// Names that all clients use, each for its own texts.
-pub(crate) const NAMES: [&str; 3] = ["first", "second", "third"];
 /// Types of parameters: a number of 8 bytes, a text.
 pub(crate) const TYPES: [u8; 2] = [8, 253];
 
@@ -131,11 +123,6 @@ impl Kind {
             Kind::Prepare(text) => {
                 return (Command::StmtPrepare, text_to_prepare(*text).into());
             }
-            Kind::PrepareNamed(name, text) => {
-                format!("PREPARE {} FROM '{}'", NAMES[*name], text_to_prepare(*text))
-            }
-            Kind::ExecuteNamed(name) => format!("EXECUTE {} USING {tag}", NAMES[*name]),
-            Kind::Deallocate(name) => format!("DEALLOCATE PREPARE {}", NAMES[*name]),
             Kind::Execute(id, kind) => {
                 let arguments = execution(*id, *kind, tag, &belief.prepared[id]);
                 return (Command::StmtExecute, arguments);
@@ -165,9 +152,6 @@ impl Kind {
                 | Kind::Reset
                 | Kind::Option(_)
                 | Kind::Prepare(_)
-                | Kind::PrepareNamed(..)
-                | Kind::ExecuteNamed(_)
-                | Kind::Deallocate(_)
                 | Kind::Close(_)
                 | Kind::LongData(_)
                 | Kind::Execute(..)
@@ -191,7 +175,6 @@ impl Kind {
         matches!(self, Kind::Insert | Kind::Warn | Kind::Fail | Kind::Use(_))
             || matches!(self, Kind::InitDb(_) | Kind::Set(..) | Kind::SetUser(_))
             || matches!(self, Kind::Execute(..) | Kind::Prepare(_))
-            || matches!(self, Kind::ExecuteNamed(_) | Kind::PrepareNamed(..) | Kind::Deallocate(_))
             // What was put off while the transaction was open.
             || ENDS.contains(self)
     }
@@ -252,10 +235,6 @@ pub(crate) struct Belief {
     pub(crate) user: [Option<u64>; USER.len()],
     pub(crate) insert_id: u64,
     pub(crate) prepared: BTreeMap<u32, Held>,
-    /// Prepared texts by name.
-    pub(crate) named: BTreeMap<usize, Held>,
-    /// Names of which nobody can say whether they are there, because a PREPARE came to no end.
-    pub(crate) vague: BTreeSet<usize>,
     /// The tag of the BEGIN, or of the first statement behind it that the server has run.
     pub(crate) transaction: Option<u64>,
     /// The server may not know yet of the transaction that is open.
@@ -287,9 +266,6 @@ impl Belief {
     pub(crate) fn ran(&self, kind: &Kind) -> Kind {
         match kind {
             Kind::Execute(id, _) => PREPARED[self.prepared[id].text].1.clone(),
-            Kind::ExecuteNamed(name) if let Some(held) = self.named.get(name) => {
-                PREPARED[held.text].1.clone()
-            }
             other => other.clone(),
         }
     }
@@ -297,7 +273,7 @@ impl Belief {
     /// True if a statement that goes well leaves the warnings before it.
     pub(crate) fn keeps_warnings(&self, kind: &Kind) -> bool {
         match kind {
-            Kind::Prepare(text) | Kind::PrepareNamed(_, text) => PREPARED
+            Kind::Prepare(text) => PREPARED
                 .get(*text)
                 .is_some_and(|(sql, _)| !uses_tables(sql)),
             kind => matches!(
@@ -317,7 +293,6 @@ impl Belief {
                     | Kind::ShowWarnings
                     | Kind::Ping
                     | Kind::Option(_)
-                    | Kind::Deallocate(_)
                     | Kind::Kill(..)
             ),
         }
@@ -328,7 +303,6 @@ impl Belief {
     pub(crate) fn words(&self, kind: &Kind) -> String {
         let held = match kind {
             Kind::Execute(id, _) => self.prepared.get(id),
-            Kind::ExecuteNamed(name) => self.named.get(name),
             _ => None,
         };
         let Some(held) = held else {
@@ -341,17 +315,6 @@ impl Belief {
     pub(crate) fn lose_schema(&mut self, words: &str) {
         if words.contains("error 1044") {
             self.standing.schema = None;
-        }
-    }
-
-    /// Notes a failure: what it was to prepare under a name is not there, nor what was there
-    /// before, if the server itself could not prepare it; otherwise nobody can say.
-    pub(crate) fn lose_name(&mut self, kind: &Kind, error: u16) {
-        if let Kind::PrepareNamed(name, _) = kind {
-            self.named.remove(name);
-            if error != 1146 {
-                self.vague.insert(*name);
-            }
         }
     }
 
@@ -427,9 +390,6 @@ fn prepared(random: &mut Random, belief: &Belief, behind: bool) -> Kind {
     if behind || belief.standing.schema.is_none() {
         return Kind::Point;
     }
-    if random.chance(400) {
-        return named(random, belief);
-    }
     let ids: Vec<u32> = belief.prepared.keys().copied().collect();
     if ids.is_empty() || (ids.len() < 6 && random.chance(350)) {
         return Kind::Prepare(random.index(PREPARED.len() + 1));
@@ -443,17 +403,6 @@ fn prepared(random: &mut Random, belief: &Belief, behind: bool) -> Kind {
             let says = held.kind.is_none() || random.chance(400);
             Kind::Execute(id, says.then(|| *random.pick(&TYPES)))
         }
-    }
-}
-
-/// Draws a statement about one by name, also one that is not there.
-fn named(random: &mut Random, belief: &Belief) -> Kind {
-    let name = random.index(NAMES.len());
-    match random.below(10) {
-        0..3 => Kind::PrepareNamed(name, random.index(PREPARED.len() + 1)),
-        _ if belief.vague.contains(&name) => Kind::PrepareNamed(name, 0),
-        3 => Kind::Deallocate(name),
-        _ => Kind::ExecuteNamed(name),
     }
 }
 

@@ -3,9 +3,10 @@
 //! The problem: a user variable that was never set is not the same as one that is NULL. MySQL types
 //! it by its place, and MariaDB takes it for a constant: `SELECT @n := IFNULL(@n, 0) + 1 FROM t`
 //! gives 1 in each row. No statement takes a variable away; what one client has set stays on its
-//! backend, NULL at best. The mechanism: a backend notes the names that it has ever had ([`Had`]).
-//! A statement that names one which its client has never set ([`crate::pair::unset`]) goes to a
-//! backend that never had it, if one is idle. Else the backend is reset before it:
+//! backend, NULL at best. The mechanism: a backend notes that a variable was taken out of its
+//! session as a value ([`crate::backend::Backend::leftovers`]). A statement that names any which
+//! its client has never set ([`crate::pair::unset`]) goes to a backend that has no other variables
+//! than its client, if one is idle. Else the backend is reset before it:
 //! COM_RESET_CONNECTION, that takes all of them away, the trackers, and what the session is like,
 //! in one write. That is waited for, since a session begins with the global values of that moment;
 //! then the client's own session is restored as on any other backend. Where `init_connect` says
@@ -22,8 +23,8 @@
 //! A client that holds its backend (a transaction, a pin) cannot leave it, nor can that be reset:
 //! there an unset variable is the NULL that is most like one (`session/state/written.rs`).
 //!
-//! Invariants: whatever a backend has had since its session began is in its [`Had`]; what was
-//! prepared on it is forgotten with the rest.
+//! Invariants: a backend without leftovers has no user variables but those of its session and of
+//! the statements that are not read back; what was prepared on it is forgotten with the rest.
 
 use crate::backend::dial::{ROLE, put_preparation};
 use crate::backend::openings::FreshSession;
@@ -41,7 +42,6 @@ use session::roles::has_roles;
 use session::standing::Standing;
 use session::state::Session;
 use session::user_variables::results_collation;
-use session::variables_had::Had;
 use wire::command::{Command, ReplyShape, put_command};
 
 impl<N: Net> Group<N> {
@@ -108,7 +108,7 @@ impl<N: Net> Group<N> {
         backend.note_role();
         client.last.disown(LEFT_BY_STATEMENT);
         backend.riding = Riding::Closed;
-        backend.had = Had::default();
+        backend.leftovers = false;
         backend.was_reset = true;
         backend.conditions_of = None;
         backend.prepared = OnBackend::default();

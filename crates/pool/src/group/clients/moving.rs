@@ -118,16 +118,6 @@ impl<N: Net> Group<N> {
                 prepared.take_record(held, definition);
             }
         }
-        for (name, sql, session) in arrived.named {
-            let mode = (self.shared.server).lex_mode(&session, arrived.capabilities);
-            let definition = self
-                .definitions
-                .read(&mut self.sessions, &sql, &session, mode);
-            if let Some(client) = self.clients.get_mut(key) {
-                let prepared = client.prepared.get_or_insert_default();
-                prepared.named.push((name, definition));
-            }
-        }
         if let Some(client) = self.clients.get_mut(key)
             && let Some(prepared) = &mut client.prepared
         {

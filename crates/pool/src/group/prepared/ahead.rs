@@ -8,14 +8,6 @@
 //!
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares again, and says what that said.
-//!
-//! A text of several statements may execute some by name, and so may SET STATEMENT on MariaDB. What
-//! the client has under these names is prepared in the same way, one after the other. A name that
-//! the text gives to something else is the server's to know from then on. A procedure that nobody
-//! has read may use any of its caller's names: so all of these are prepared in front of its CALL,
-//! but for those that cannot be prepared any more, or not now: MariaDB prepares no INSERT in a
-//! read-only transaction. They are gone then. Those for which the backend has no room stay with
-//! the client, and the procedure does not find them.
 
 use crate::client::{Client, Handled};
 use crate::errors::reasons::{Refusal, Unprepared};
@@ -45,8 +37,6 @@ impl<N: Net> Group<N> {
         message: &[u8],
     ) -> Option<Handled> {
         let share = self.shared.prepared_of_backend(&self.settings);
-        self.pair(key, backend_id)?
-            .note_lacking_name(message, share);
         let (client, backend) = (self.clients.get(key)?, self.backends.get(backend_id)?);
         if client.prepares_unread() {
             return Some(self.read_back_ahead(key, backend_id));

@@ -191,9 +191,6 @@ impl<N: Net> Group<N> {
         let known = text.is_some_and(|text| self.code().knows(text, &definition.session));
         let class = class_with(&definition.class, known);
         let told = !hides_reads(&class);
-        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
-            return self.waiters().wait_outside(key);
-        }
         let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
         let server = self.shared.server.flavour;
         let client = self.clients.get(key);

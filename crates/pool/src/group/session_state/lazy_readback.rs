@@ -113,7 +113,7 @@ impl<N: Net> Group<N> {
         backend.found = Some(1);
         if questions.has_conditions() {
             // The questions' own variables.
-            backend.had.add(b"onramp");
+            backend.leftovers = true;
         }
         let mut out = Vec::new();
         let mut columns = String::from("SELECT FOUND_ROWS()");

@@ -1,11 +1,11 @@
 //! Texts: what a client's COM_QUERY does, what it needs to know first, and what is sent of it.
 //!
-//! The problem: a text may ask about the statement before, call code that nobody has read, set what
-//! no tracker reports, or name a statement that another backend has prepared; and once it is on its
-//! way to a shared backend it is too late to notice. The mechanism: everything that the text alone,
-//! the client and what is known of stored code can tell is found here, in this order:
+//! The problem: a text may ask about the statement before, call code that nobody has read, or set
+//! what no tracker reports; and once it is on its way to a shared backend it is too late to notice.
+//! The mechanism: everything that the text alone, the client and what is known of stored code can
+//! tell is found here, in this order:
 //!
-//! 1. texts that no server has to see, KILL, statements by name;
+//! 1. texts that no server has to see, KILL;
 //! 2. what the code that it runs comes to ([`crate::statements::stored_code`]), and whether that
 //!    may ask what only another backend knows;
 //! 3. questions about the statement before, answered from what was kept
@@ -17,7 +17,7 @@
 //! Invariant: what a text may leave behind unreported pins its client, or is noted to be read back,
 //! before it is sent.
 
-use crate::client::{Client, Handled};
+use crate::client::Handled;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::statements::is_uncounted;
@@ -25,20 +25,15 @@ use crate::group::tokens::ClientId;
 use crate::pair::previous::{Previous, is_refused_whole};
 use crate::scheduler::priority::{Asked, asked};
 use crate::statements::own_ok::OwnOk;
-use crate::statements::sql_prepare::{PreparedText, Spoken, may_name};
 use crate::statements::stored_code::SchemaText;
 use reactor::Net;
 use session::beforehand::{class_with, hides_reads, statement_of};
-use session::read_back::Properties;
 use session::shapes::{Ride, text_rides};
-use session::standing::{Standing, standing_of, standing_of_execution};
+use session::standing::standing_of;
 use session::statement::Statement;
-use session::text::may_ask_for_schema;
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::kill::Kill;
 use sql::text::Text;
-use std::rc::Rc;
-use wire::command::ReplyShape;
 
 /// Source of the answer to a text's question about the statement before.
 enum Asks {
@@ -80,13 +75,7 @@ impl<N: Net> Group<N> {
         if text.seen.hides_kill {
             return self.answers().refuse_counted(key, &Refusal::Kill);
         }
-        let naming = may_name(class).then(|| self.naming(key)).flatten();
-        let spoken = naming.map_or(Spoken::Plain, |mut naming| naming.speak(message, &text));
-        let handled = match spoken {
-            Spoken::Plain => self.run_text(key, message, &text, names_none_of),
-            Spoken::Runs(prepared) => self.run_prepared_text(key, message, &prepared),
-            spoken => return self.go_on_spoken(key, message, spoken),
-        };
+        let handled = self.run_text(key, message, &text, names_none_of);
         self.leave_last_backend(key);
         handled
     }
@@ -104,38 +93,6 @@ impl<N: Net> Group<N> {
             }
             Err(refusal) => self.answers().refuse_counted(key, &refusal),
         })
-    }
-
-    /// Does what is to become of a text about a statement by name that runs no other.
-    fn go_on_spoken(&mut self, key: ClientId, message: &[u8], spoken: Spoken) -> Handled {
-        match spoken {
-            Spoken::Plain | Spoken::Runs(_) => {}
-            Spoken::Sent(instead) => {
-                let mut statement = Statement::plain(ReplyShape::Results);
-                statement.explain();
-                statement.standing = Standing::Anywhere;
-                return self.start(key, instead.as_deref().unwrap_or(message), statement);
-            }
-            Spoken::Deallocated => {
-                let client = self.clients.get(key);
-                let reports = client.map_or(&b""[..], |c| c.told_of_state(&self.shared.server));
-                let ok = OwnOk {
-                    reports,
-                    ..OwnOk::PLAIN
-                };
-                self.answers().ok(key, &ok);
-            }
-            Spoken::Waits => return self.waiters().wait_outside(key),
-            Spoken::ReadsVariables => {
-                if let Some(backend_id) = self.clients.get(key).and_then(Client::backend) {
-                    let property = Properties::USER_VARIABLES;
-                    return self.wait_for_property(key, backend_id, property);
-                }
-            }
-            Spoken::Full => return self.answers().refuse_to_prepare(key),
-            Spoken::Refused(refusal) => return self.answers().refuse_counted(key, &refusal),
-        }
-        Handled::Used
     }
 
     /// Runs a text of a client's. `names_none_of`: [`SchemaText::names_none_of`].
@@ -210,73 +167,6 @@ impl<N: Net> Group<N> {
         self.start(key, &message, statement)
     }
 
-    /// Runs a text that was prepared by name, or is executed at once: what it does is what its
-    /// client's command does.
-    fn run_prepared_text(&mut self, key: ClientId, message: &[u8], text: &PreparedText) -> Handled {
-        let (sql, words) = (&text.sql, &text.class);
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let session = client.session.clone();
-        let mode = (self.shared.server).lex_mode(&text.session, client.capabilities);
-        // A server looks names up where they were prepared, or where it is now.
-        let schema = text.session.schema.as_deref();
-        let schema = schema.filter(|schema| session.schema.as_deref() == Some(*schema));
-        let judged = SchemaText {
-            sql,
-            mode,
-            found: words,
-            schema,
-            names_none_of: None,
-        };
-        let known = self.code().knows(judged, &text.session);
-        let found = &class_with(words, known);
-        let judged = SchemaText { found, ..judged };
-        let mut statement = statement_of(found, mode);
-        statement.digest = (self.figures.digests).of((sql, mode), self.net.now());
-        let mut instead = None;
-        let planning = self.planning(key);
-        if planning.is_some_and(|mut planning| planning.may_look_back(words)) {
-            match self.look_back(key, judged, words, &mut statement) {
-                Asks::There => {}
-                Asks::InWords(text) => instead = Some(text),
-                Asks::Not(handled) => return handled,
-            }
-        }
-        // It can be said as it is, unless there are values in it, or it is of another session.
-        let as_it_is = Rc::ptr_eq(&text.session, &session) && !sql.contains(&b'?');
-        if instead.is_some() && text.immediate && !as_it_is {
-            self.clients.forget_command(key);
-            return self.previous_gone(key);
-        }
-        if text.immediate {
-            statement.explain();
-        }
-        statement.standing = match text.immediate {
-            true => standing_of(found),
-            false => standing_of_execution(may_ask_for_schema(sql), found),
-        };
-        if let Some(mut planning) = self.planning(key) {
-            planning.plan(judged, known, &mut statement);
-        }
-        let Some(instead) = instead else {
-            return self.start(key, message, statement);
-        };
-        if !as_it_is {
-            if let Some(mut naming) = self.naming(key) {
-                naming.execute_instead(&instead, text);
-            }
-            return self.start(key, message, statement);
-        }
-        self.clients.forget_command(key);
-        statement.standing = standing_of(found);
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let message = client.reworded(message, &instead);
-        self.start(key, &message, statement)
-    }
-
     /// Finds who answers what a text, or code that it runs, asks about the statement before. The
     /// client goes back to the backend of that, where that can be had. `words`: what the text says
     /// by itself.
@@ -296,9 +186,6 @@ impl<N: Net> Group<N> {
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !hides_reads(found);
-        if !told && self.naming(key).is_some_and(|mut n| n.loses_to_hidden()) {
-            return Asks::Not(self.waiters().wait_outside(key));
-        }
         let Some(client) = self.clients.get(key) else {
             return Asks::Not(Handled::Used);
         };
@@ -342,13 +229,9 @@ impl<N: Net> Group<N> {
             }
             Previous::Rows(rows) => {
                 self.answers().show(key, &rows);
-                self.clients.forget_command(key);
                 Asks::Not(Handled::Used)
             }
-            Previous::Gone => {
-                self.clients.forget_command(key);
-                Asks::Not(self.previous_gone(key))
-            }
+            Previous::Gone => Asks::Not(self.previous_gone(key)),
         }
     }
 }

@@ -81,16 +81,6 @@ impl Digests {
         self.max > 0
     }
 
-    /// The digest of a text that a client runs now; 0 where nobody counts them.
-    pub(crate) fn of(&mut self, (sql, mode): (&[u8], LexMode), now: Time) -> u64 {
-        if !self.are_counted() {
-            return 0;
-        }
-        let digest = sql::digest::digest(sql, mode);
-        self.note(digest, (sql, mode), now);
-        digest
-    }
-
     /// Counts a text that has been read.
     pub(crate) fn of_text(&mut self, text: &Text<'_>, now: Time) -> u64 {
         if !self.are_counted() {

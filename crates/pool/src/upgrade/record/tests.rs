@@ -68,7 +68,6 @@ fn full() -> Client<()> {
         });
         prepared.take_record(held.unwrap(), define(b"SELECT ?"));
     }
-    prepared.named.push((b"p"[..].into(), define(b"SELECT 2")));
     prepared.last = Some(12);
     client.prepared = Some(Box::new(prepared));
     client
@@ -170,7 +169,6 @@ fn a_client_is_read_as_it_was_written() {
     let ids: Vec<u32> = arrived.statements.iter().map(|held| held.id).collect();
     assert_eq!(ids, [3, 12]);
     assert_eq!(*arrived.statements[0].sql, *b"SELECT ?");
-    assert_eq!(arrived.named.len(), 1);
 }
 
 #[test]
@@ -219,7 +217,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     backend.unsettled = Some((1, 2));
     backend.transaction.note_status(wire::status::IN_TRANS);
     backend.transaction_seen = Some((backend.transaction.number(), Time(150)));
-    backend.had.add(b"seen");
+    backend.leftovers = true;
     backend.conditions_of = Some(of);
     backend.bound = Bound::Inside;
     backend.served = true;
@@ -227,16 +225,8 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         let class = classify(sql, LexMode::default());
         Rc::new(Definition::new(sql.into(), Rc::new(session.clone()), class))
     };
-    let (two, three) = (
-        define(b"SELECT 2", &Session::default()),
-        define(b"SELECT 3", &Session::default()),
-    );
+    let two = define(b"SELECT 2", &Session::default());
     backend.prepared.add(two, 12);
-    let name = b"p".to_vec().into();
-    backend.prepared.set_named(&name, Some(Some(three)));
-    backend
-        .prepared
-        .set_named(&b"q".to_vec().into(), Some(None));
     assert!(backend.goes_with(of));
     client.last.owed.warnings = true;
     client.place.give_tickets(5);
@@ -278,13 +268,12 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert_eq!(again.unsettled, Some((1, 2)));
     assert_eq!(again.transaction, backend.transaction);
     assert_eq!(again.transaction_seen, Some((0, Time(950))));
-    assert!(again.had.has_any_of(&[b"seen"[..].into()], |_| false));
+    assert!(again.leftovers);
     assert_eq!(again.conditions_of, Some(of));
     assert!(again.bound == Bound::Inside && again.served && !again.reuse.is_for_others());
     assert_eq!(again.state(), BackendState::CheckedOut);
     let prepared = read.backend.prepared.into_value(define);
-    assert_eq!(prepared.count(), 3);
-    assert!(prepared.has_name(b"p") && prepared.has_name(b"q"));
+    assert_eq!(prepared.count(), 1);
     for len in 0..beside_it.len() {
         assert!(here_is(&beside_it[..len]).is_err(), "{len}");
     }

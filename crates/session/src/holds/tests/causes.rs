@@ -405,24 +405,3 @@ fn user_variables_may_have_ended_where_they_are_read_back() {
     assert!(!holds.may_have_ended(true), "that has no end");
     assert!(!Holds::default().may_have_ended(true));
 }
-
-#[test]
-fn unread_code_may_have_left_any_name() {
-    for (sql, unread) in [
-        ("CALL p()", true),
-        ("PREPARE s FROM @x", true),
-        ("NO SUCH STATEMENT", true),
-        ("LOCK TABLES t READ", false),
-        ("SELECT NEXTVAL(s)", false),
-    ] {
-        assert_eq!(after(MARIADB, &[sql]).is_unread(), unread, "{sql}");
-        let mut planned = Holds::default();
-        let found = classify(sql.as_bytes(), LexMode::default());
-        planned.plan(sql.as_bytes()).holdings.for_good = found.causes;
-        assert_eq!(planned.is_unread(), unread, "{sql}, not sent yet");
-    }
-    let mut named = Holds::default();
-    let reason = PinReason::Text(PinCause::TextPrepare);
-    named.add(reason, Some(b"s".as_slice().into()), 1);
-    assert!(!named.is_unread(), "whose text is known");
-}

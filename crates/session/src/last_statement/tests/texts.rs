@@ -312,12 +312,10 @@ fn a_number_of_statements_begins_again_at_its_end() {
 }
 
 #[test]
-fn a_statement_prepared_ahead_takes_the_words_and_as_text_the_counts() {
+fn a_statement_prepared_ahead_takes_the_words_and_not_the_counts() {
     let mut last = before();
-    last.prepared_ahead(false);
+    last.prepared_ahead();
     assert!(last.is_native(COUNTS) && !last.is_native(Reads::DIAGNOSTICS));
-    last.prepared_ahead(true);
-    assert_eq!(last.lost(), COUNTS.union(Reads::DIAGNOSTICS));
 }
 
 #[test]

@@ -113,17 +113,12 @@ fn the_session_of_a_statement_in_front_of_the_first_is_an_error() {
 }
 
 fn on_backend() -> OnBackend {
-    let (here, there) = (session("a"), session("b"));
+    let here = session("a");
     let [one, two] = ["SELECT ?", "DO ?"].map(|sql| Rc::new(definition(sql, &here)));
     let mut backend = OnBackend::default();
     backend.add(one.clone(), 10);
     backend.add(two.clone(), 11);
     backend.add(one.clone(), 12);
-    backend.set_named(&Name::from(&b"s"[..]), Some(Some(two)));
-    let named = Rc::new(definition("DO 3", &there));
-    backend.set_named(&Name::from(&b"t"[..]), Some(Some(named)));
-    backend.set_named(&Name::from(&b"u"[..]), Some(None));
-    backend.use_named(b"s");
     let now = backend.use_now();
     let first = backend.find((&one, 1), INT, PLAIN).unwrap();
     (first.used, first.types) = (now, Some([8, 0].into()));
@@ -150,7 +145,7 @@ fn what_a_backend_has_is_read_as_it_was_written_in_the_order_of_its_use() {
     });
     assert_eq!(
         (taken.count(), sessions.len(), taken.sessions().count()),
-        (6, 2, 5)
+        (3, 1, 3)
     );
     let one = all.find(&definition("SELECT ?", &sessions[0])).unwrap();
     let used = taken
@@ -167,8 +162,6 @@ fn what_a_backend_has_is_read_as_it_was_written_in_the_order_of_its_use() {
     taken.take(&one, 12);
     let first = taken.find((&one, 1), INT, cursor).unwrap();
     assert_eq!((first.id, first.types.as_deref()), (10, Some(&[8, 0][..])));
-    assert!(taken.has_name(b"u") && taken.has_name(b"t"));
-    assert_eq!(taken.oldest_name().unwrap().1, Name::from(&b"t"[..]));
     // What was used last goes last.
     assert_eq!(taken.take_oldest(), Some(11));
     assert_eq!(taken.take_oldest(), Some(10));

@@ -222,29 +222,6 @@ fn what_a_reset_leaves_of_a_schema_goes_by_a_reset_alone() {
 }
 
 #[test]
-fn a_user_text_is_read_from_its_literal_and_nothing_else() {
-    for (literal, found) in [
-        ("_utf8mb4 x'616263' COLLATE utf8mb4_bin", Some("abc")),
-        ("_latin1 x'' COLLATE latin1_bin", Some("")),
-        ("_utf8mb4 x'C3A9' COLLATE utf8mb4_bin", None),
-        ("_utf8mb4 x'6100' COLLATE utf8mb4_bin", None),
-        ("_utf8mb4 x'616' COLLATE utf8mb4_bin", None),
-        ("_utf8mb4 x'6g' COLLATE utf8mb4_bin", None),
-        ("_utf8mb4 x'61' COLLATE utf8mb4_bin,@`v`=NULL", None),
-        ("_binary x'61'", None),
-        ("5", None),
-        ("1.50", None),
-    ] {
-        let mut session = utf8("a");
-        set_user(&mut session, "v", literal);
-        let text = session.user_text(b"v");
-        assert_eq!(text.as_deref(), found.map(str::as_bytes), "{literal}");
-        assert_eq!(session.user_variable(b"v"), Some(literal.as_bytes()));
-        assert_eq!(session.user_text(b"w"), None);
-    }
-}
-
-#[test]
 fn what_may_not_be_known_whole_is_taken_from_the_other() {
     let mut one = utf8("a");
     one.put(CLOCK, b"1");

@@ -206,9 +206,6 @@ impl Scan<'_> {
         let create = self.is(self.verb, b"CREATE");
         if self.is(token, b"TEMPORARY") {
             self.pin(PinCause::TemporaryTable);
-        } else if self.is(token, b"PREPARE") && self.is(before, b"DROP") {
-            self.pin(PinCause::TextPrepare);
-            self.stage = Stage::Body;
         } else if self.is(token, b"VIEW") {
             self.stage = Stage::View;
         } else if self.is(token, b"EVENT") || self.is_any(token, &ROUTINES) {

@@ -57,11 +57,11 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>CALL preparing_procedure({n}) ;; EXECUTE inside",
             "<pins>CALL preparing_procedure(NULL) ;; SELECT {n}",
             // It gives a name of its caller's to something else, perhaps on another backend.
-            "PREPARE inside FROM 'SELECT ''{w}''' ;; SELECT {n} ;; \
-             <pins>CALL preparing_procedure({n}) ;; EXECUTE inside ;; \
+            "<pins>PREPARE inside FROM 'SELECT ''{w}''' ;; SELECT {n} ;; \
+             CALL preparing_procedure({n}) ;; EXECUTE inside ;; \
              DEALLOCATE PREPARE inside ;; EXECUTE inside ;; <reset>",
-            "PREPARE p FROM 'SELECT ''{w}''' ;; SELECT {n} ;; \
-             <pins>CALL preparing_procedure({n}) ;; EXECUTE p ;; PREPARE p FROM 'SELECT {n}' ;; \
+            "<pins>PREPARE p FROM 'SELECT ''{w}''' ;; SELECT {n} ;; \
+             CALL preparing_procedure({n}) ;; EXECUTE p ;; PREPARE p FROM 'SELECT {n}' ;; \
              EXECUTE p ;; <reset>",
         ],
     ),

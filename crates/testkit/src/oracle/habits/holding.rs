@@ -91,39 +91,38 @@ pub(super) const HABITS: &[Habit] = &[
              <gives>XA ROLLBACK 'y{l}', 'b' ;; SELECT COUNT(*) FROM {t}",
         ],
     ),
+    // Whoever prepares or executes by name keeps the backend.
     habit(
         "named",
         7,
         On::Both,
         &[
-            "PREPARE p FROM 'SELECT ? + {n} AS x' ;; SET @p = {n} ;; EXECUTE p USING @p ;; \
-             EXECUTE p ;; DEALLOCATE PREPARE p",
-            "PREPARE p FROM 'SELECT ? AS x, ''{w}'' AS w' ;; SET @p = {n} ;; EXECUTE p USING @p",
-            "EXECUTE p USING @p",
-            "PREPARE p FROM 'SELEC' ;; EXECUTE p",
-            "PREPARE q FROM 'INSERT INTO {t} (v) VALUES ({k})' ;; EXECUTE q ;; \
-             SELECT LAST_INSERT_ID() ;; EXECUTE q",
-            "EXECUTE q",
-            "DEALLOCATE PREPARE q ;; EXECUTE q",
+            "<pins>PREPARE p FROM 'SELECT ? + {n} AS x' ;; SET @p = {n} ;; EXECUTE p USING @p ;; \
+             EXECUTE p ;; DEALLOCATE PREPARE p ;; EXECUTE p ;; <reset> ;; DEALLOCATE PREPARE p",
+            "<pins>PREPARE p FROM 'SELECT ? AS x, ''{w}'' AS w' ;; SET @p = {n} ;; \
+             EXECUTE p USING @p",
+            "<pins>EXECUTE p USING @p ;; <reset>",
+            "<pins>PREPARE p FROM 'SELECT {n}' ;; PREPARE p FROM 'SELEC' ;; EXECUTE p ;; <reset>",
+            "<pins>PREPARE p FROM 'SELEC' ;; SHOW WARNINGS ;; <reset>",
+            "<pins>PREPARE q FROM 'INSERT INTO {t} (v) VALUES ({k})' ;; EXECUTE q ;; \
+             SELECT LAST_INSERT_ID() ;; EXECUTE q ;; <reset>",
+            "DEALLOCATE PREPARE q ;; SHOW WARNINGS",
             "DROP PREPARE never",
-            "PREPARE R FROM 'SELECT * FROM {t} ORDER BY id' ;; EXECUTE r",
-            "EXECUTE r",
-            "PREPARE s FROM 'SET div_precision_increment = {n}' ;; EXECUTE s ;; SELECT 1 / 3",
-            "SET @p = CONCAT('SELECT ', {n}, ' AS n') ;; PREPARE u FROM @p ;; EXECUTE u",
-            "<opens>BEGIN ;; SET @p = 'SELECT {n} AS n' ;; PREPARE u FROM @p ;; EXECUTE u ;; \
-             <closes>COMMIT",
-            "EXECUTE u",
-            "PREPARE w FROM 'SELECT DATABASE(), COUNT(*) FROM {t}' ;; USE oracle_b ;; \
-             EXECUTE w ;; USE oracle_a",
-            "EXECUTE w",
-            "PREPARE g FROM 'SELECT GET_LOCK(''{l}'', 5)' ;; <takes>EXECUTE g ;; SELECT {n} ;; \
-             <gives>DO RELEASE_LOCK('{l}')",
-            "SET sql_mode = 'ANSI_QUOTES' ;; PREPARE a FROM 'SELECT \"id\" FROM {t} LIMIT 0' ;; \
-             SET sql_mode = DEFAULT ;; EXECUTE a",
-            "PREPARE c FROM 'COMMIT' ;; <closes>EXECUTE c",
-            "CREATE TABLE {d} (x INT) ;; PREPARE x FROM 'SELECT * FROM {d}' ;; EXECUTE x ;; \
-             ALTER TABLE {d} ADD COLUMN y INT ;; EXECUTE x ;; DROP TABLE {d} ;; EXECUTE x",
-            "PREPARE e FROM 'INSERT INTO {t} (id) VALUES (1), (1)' ;; EXECUTE e ;; SHOW WARNINGS",
+            "<pins>PREPARE R FROM 'SELECT * FROM {t} ORDER BY id' ;; EXECUTE r ;; <b>SELECT {k} ;; \
+             EXECUTE r",
+            "<pins>PREPARE s FROM 'SET div_precision_increment = {n}' ;; EXECUTE s ;; \
+             SELECT 1 / 3 ;; <reset> ;; SELECT 1 / 3",
+            "SET @p = CONCAT('SELECT ', {n}, ' AS n') ;; <pins>PREPARE u FROM @p ;; EXECUTE u ;; \
+             <reset>",
+            "<opens>BEGIN ;; SET @p = 'SELECT {n} AS n' ;; <pins>PREPARE u FROM @p ;; \
+             EXECUTE u ;; <closes>COMMIT ;; EXECUTE u ;; <reset>",
+            "<pins>PREPARE w FROM 'SELECT DATABASE(), COUNT(*) FROM {t}' ;; USE oracle_b ;; \
+             EXECUTE w ;; USE oracle_a ;; <reset>",
+            "<pins>PREPARE g FROM 'SELECT GET_LOCK(''{l}'', 5)' ;; EXECUTE g ;; SELECT {n} ;; \
+             DO RELEASE_LOCK('{l}') ;; <reset>",
+            "<pins>PREPARE c FROM 'COMMIT' ;; <closes>EXECUTE c ;; <reset>",
+            "<pins>PREPARE e FROM 'INSERT INTO {t} (id) VALUES (1), (1)' ;; EXECUTE e ;; \
+             SHOW WARNINGS ;; <reset>",
         ],
     ),
     // A server makes a variable when it prepares what would set it.
@@ -132,20 +131,14 @@ pub(super) const HABITS: &[Habit] = &[
         4,
         On::Both,
         &[
-            "PREPARE v FROM 'SELECT @unset_u := {n}' ;; SELECT {k}",
-            "PREPARE v FROM 'SELECT @unset_u := {n}' ;; SELECT {k} ;; EXECUTE v ;; SELECT @unset_u",
-            "PREPARE v FROM 'SET @unset_u = {n}' ;; SELECT {k} ;; EXECUTE v ;; SELECT @unset_u",
-            "PREPARE v FROM 'SELECT {n} INTO @unset_u' ;; SELECT {k} ;; DEALLOCATE PREPARE v",
+            "<pins>PREPARE v FROM 'SELECT @unset_u := {n}' ;; SELECT {k} ;; <reset>",
+            "<pins>PREPARE v FROM 'SET @unset_u = {n}' ;; EXECUTE v ;; <reset> ;; SELECT @unset_u",
             "<prepare=7>SELECT @unset_u := {n} ;; SELECT {k}",
             "<prepare=7>SELECT @unset_u := {n} ;; SELECT {k} ;; <execute=7> ;; SELECT @unset_u",
             "<prepare=7>INSERT INTO {t} (v) SELECT @unset_u := {n} ;; SELECT {k} ;; <close=7>",
-            "SET @p = 'SELECT @unset_u := {n}' ;; PREPARE v FROM @p ;; SELECT {k}",
-            "PREPARE v FROM 'SELECT @unset_m := {n}' ;; \
-             <b>SELECT @unset_m := IFNULL(@unset_m, 0) + 1 AS u FROM kinds ORDER BY id",
             "<prepare=7>SELECT @unset_m := {n} ;; SELECT {k} ;; \
              <b>SELECT @unset_m := IFNULL(@unset_m, 0) + 1 AS u FROM kinds ORDER BY id ;; \
              <execute=7>",
-            "EXECUTE v ;; SELECT @unset_u",
             "SELECT @unset_u := IFNULL(@unset_u, 0) + 1 AS u FROM kinds ORDER BY id",
             "SELECT @unset_u, CHARSET(@unset_u), COLLATION(@unset_u)",
         ],
@@ -153,30 +146,14 @@ pub(super) const HABITS: &[Habit] = &[
     // Texts in which a name is used among other statements.
     habit(
         "named_among_others",
-        3,
+        2,
         On::Both,
         &[
-            "<multi=on> ;; PREPARE p FROM 'SELECT {n} AS x' ;; SELECT {k} ;; \
-             <pins>DO 1; EXECUTE p; SELECT {n} ;; EXECUTE p ;; <reset>",
-            "<multi=on> ;; SET sql_mode = 'ANSI_QUOTES' ;; \
-             PREPARE a FROM 'SELECT \"id\" FROM {t} LIMIT 0' ;; SET sql_mode = DEFAULT ;; \
-             <pins>EXECUTE a; SELECT @@sql_mode ;; <reset>",
-            "<multi=on> ;; PREPARE q FROM 'INSERT INTO {t} (v) VALUES ({k})' ;; \
-             SET time_zone = '+0{n}:00' ;; <pins>EXECUTE q; \
-             SELECT LAST_INSERT_ID(), @@time_zone ;; \
-             EXECUTE q ;; <reset>",
-            "<multi=on> ;; PREPARE p FROM 'SELECT {n}' ;; PREPARE r FROM 'SELECT ?' ;; \
-             <pins>DEALLOCATE PREPARE p; SELECT {n} ;; EXECUTE p ;; DEALLOCATE PREPARE p ;; \
-             SET @p = {n} ;; EXECUTE r USING @p ;; <reset>",
+            "<multi=on> ;; <pins>PREPARE p FROM 'SELECT {n} AS x' ;; SELECT {k} ;; \
+             DO 1; EXECUTE p; SELECT {n} ;; EXECUTE p ;; <reset>",
             "<multi=on> ;; <pins>PREPARE p FROM 'SELECT {n}'; EXECUTE p; DEALLOCATE PREPARE p ;; \
              EXECUTE p ;; <reset>",
-            "PREPARE p FROM 'SELECT {n}' ;; <pins>EXECUTE p; SELECT 1 ;; EXECUTE p ;; <reset>",
-            // On a backend that may never have had what the client had under the name before.
-            "<multi=on> ;; PREPARE p FROM 'SELECT ? + {n} AS x' ;; PREPARE q FROM 'SELECT {k}' ;; \
-             SELECT {k} ;; <pins>EXECUTE q; SELECT {n} ;; PREPARE p FROM 'SELECT {n} AS y' ;; \
-             EXECUTE p ;; <reset>",
-            "<multi=on> ;; PREPARE p FROM 'SELECT ? + {n} AS x' ;; SELECT {k} ;; \
-             <pins>PREPARE p FROM 'SELECT {n} AS y'; DO 1 ;; EXECUTE p ;; <reset>",
+            "<multi=on> ;; <pins>EXECUTE p; SELECT 1 ;; <reset>",
         ],
     ),
     habit(
@@ -184,8 +161,9 @@ pub(super) const HABITS: &[Habit] = &[
         1,
         On::MariaDb,
         &[
-            "PREPARE p FROM 'SELECT {n}, @@max_statement_time' ;; SELECT {k} ;; \
-             <pins>SET STATEMENT max_statement_time = 9 FOR EXECUTE p ;; EXECUTE p ;; <reset>",
+            "<pins>PREPARE p FROM 'SELECT {n}, @@max_statement_time' ;; SELECT {k} ;; \
+             SET STATEMENT max_statement_time = 9 FOR EXECUTE p ;; EXECUTE p ;; <reset>",
+            "<pins>SET STATEMENT max_statement_time = 9 FOR EXECUTE never ;; <reset>",
         ],
     ),
     habit(
@@ -193,12 +171,13 @@ pub(super) const HABITS: &[Habit] = &[
         2,
         On::MariaDb,
         &[
-            "EXECUTE IMMEDIATE 'SELECT ? AS x, {n} AS y' USING '{w}'",
-            "EXECUTE IMMEDIATE 'INSERT INTO {t} (v) VALUES ({k})' ;; SELECT LAST_INSERT_ID()",
-            "EXECUTE IMMEDIATE 'SELEC'",
-            "EXECUTE IMMEDIATE 'SET div_precision_increment = {n}' ;; SELECT 1 / 3",
-            "<takes>EXECUTE IMMEDIATE 'CREATE TEMPORARY TABLE {d} (x INT)' ;; \
-             SELECT * FROM {d} ;; <gives>DROP TEMPORARY TABLE {d}",
+            "<pins>EXECUTE IMMEDIATE 'SELECT ? AS x, {n} AS y' USING '{w}' ;; <reset>",
+            "<pins>EXECUTE IMMEDIATE 'INSERT INTO {t} (v) VALUES ({k})' ;; \
+             SELECT LAST_INSERT_ID() ;; <reset>",
+            "<pins>EXECUTE IMMEDIATE 'SELEC' ;; <reset>",
+            "<pins>EXECUTE IMMEDIATE 'SET div_precision_increment = {n}' ;; SELECT 1 / 3",
+            "<pins>EXECUTE IMMEDIATE 'CREATE TEMPORARY TABLE {d} (x INT)' ;; \
+             SELECT * FROM {d} ;; DROP TEMPORARY TABLE {d} ;; <reset>",
         ],
     ),
     habit(

@@ -151,15 +151,18 @@ pub(super) const HABITS: &[Habit] = &[
              <pins>INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
             "<multi=on> ;; SELECT id FROM oracle_a.kinds ;; <user=app> ;; \
              <pins>INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
-            "SELECT CAST('{w}' AS SIGNED) ;; EXECUTE IMMEDIATE 'SHOW WARNINGS'",
-            "SELECT CAST('{w}' AS SIGNED) ;; SELECT {n}; SHOW WARNINGS; \
-             EXECUTE IMMEDIATE 'SELECT 1'",
+            "SELECT CAST('{w}' AS SIGNED) ;; <pins>EXECUTE IMMEDIATE 'SELECT 1' ;; <reset>",
+            "SELECT CAST('{w}' AS SIGNED) ;; <pins>SELECT {n}; SHOW WARNINGS; \
+             EXECUTE IMMEDIATE 'SELECT 1' ;; <reset>",
+            "SELECT CAST('{w}' AS SIGNED) ;; <pins>EXECUTE IMMEDIATE 'SHOW WARNINGS' ;; <reset>",
+            "UPDATE {t} SET name = '{w}' ;; <pins>EXECUTE IMMEDIATE 'SELECT ROW_COUNT()' ;; \
+             <reset>",
             "SET @counted = {n} ;; UPDATE {t} SET name = '{w}' ;; \
              <pins>CALL firing_procedure({n}) ;; SELECT @counted",
             "SELECT id FROM oracle_a.kinds ;; <pins>SELECT f + 0 FROM oracle_a.counting_view",
             "UPDATE {t} SET name = '{w}' ;; <pins>SELECT c + 0 FROM oracle_a.counting_view",
-            "UPDATE {t} SET name = '{w}' ;; PREPARE asks FROM 'SELECT ROW_COUNT(), ?' ;; \
-             SET @asked = {n} ;; EXECUTE asks USING @asked",
+            "SET @asked = {n} ;; <pins>PREPARE asks FROM 'SELECT ROW_COUNT(), ?' ;; \
+             UPDATE {t} SET name = '{w}' ;; EXECUTE asks USING @asked ;; <reset>",
         ],
     ),
     habit(

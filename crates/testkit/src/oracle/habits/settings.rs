@@ -508,7 +508,7 @@ pub(super) const HABITS: &[Habit] = &[
              SELECT @unset_e, @unset_f, IFNULL(@unset_e, 1.5)",
             "<b>SET @unset_g = '{w}' ;; SET @unset_g = = {n} ;; SELECT {k} ;; \
              SELECT @unset_g, IFNULL(@unset_g, x'ff')",
-            "<b>SET @unset_h = {n} ;; PREPARE v FROM 'SET @unset_h = {n}' ;; SELECT {k} ;; \
+            "<b>SET @unset_h = {n} ;; <pins>PREPARE v FROM 'SET @unset_h = {n}' ;; SELECT {k} ;; \
              SELECT @unset_h := IFNULL(@unset_h, 0) + 1 AS n FROM kinds ORDER BY id ;; <reset>",
             "<b>SET @unset_i = {n} ;; <prepare=7>SET @unset_i = {n} ;; SELECT {k} ;; \
              SELECT @unset_i, IFNULL(@unset_i, 1.5)",

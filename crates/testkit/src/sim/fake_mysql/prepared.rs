@@ -1,12 +1,12 @@
-//! Prepared statements, by id and by name, and rows that other transactions hold.
+//! Prepared statements, and rows that other transactions hold.
 //!
-//! What holds, or the simulation ends with a panic: what a pool takes away by its own text (a name
-//! in backticks) is there; names count in a connection's share of the budget.
+//! What holds, or the simulation ends with a panic: a connection has no more of them than its share
+//! of the budget.
 
-use super::{Answer, Db, NO_TABLE, Seat, id_of, tag_of};
+use super::{Answer, Db, NO_TABLE, Seat, id_of};
 use crate::sim::answers::put_text;
 use crate::sim::standing::{Standing, words_of};
-use wire::errors::{ErrorCode, UNKNOWN_STATEMENT};
+use wire::errors::ErrorCode;
 
 const DEADLOCK: ErrorCode = ErrorCode {
     code: 1213,
@@ -49,7 +49,7 @@ impl Seat {
     }
 
     fn check_count(&self, db: &Db) {
-        let (count, max) = (self.prepared.len() + self.named.len(), db.prepared_max);
+        let (count, max) = (self.prepared.len(), db.prepared_max);
         assert!(
             count <= max,
             "{count} statements are prepared, {max} allowed"
@@ -86,63 +86,6 @@ impl Seat {
         self.clear_diagnostics(&sql);
         self.execute(db, &sql, tag);
         self.tagged(db, &sql, tag, words)
-    }
-
-    /// A text about a statement by name; `None` for any other.
-    pub(super) fn about_named(&mut self, db: &mut Db, sql: &str) -> Option<Answer> {
-        if let Some(rest) = sql.strip_prefix("PREPARE ") {
-            let (name, text) = rest.split_once(" FROM ").expect("a name and a text");
-            return Some(self.prepare_named(db, name.trim_matches('`'), text.trim_matches('\'')));
-        }
-        if let Some(rest) = sql.strip_prefix("EXECUTE ") {
-            let (name, _) = rest.split_once(" USING ").expect("a name and a tag");
-            return Some(self.execute_named(db, name, sql));
-        }
-        let name = sql.strip_prefix("DEALLOCATE PREPARE ")?;
-        let found = self.named.remove(name.trim_matches('`'));
-        let pools = name.starts_with('`');
-        assert!(found.is_some() || !pools, "{name} was taken away twice");
-        Some(match found {
-            Some(_) => Answer::changed(Vec::new()),
-            None => self.unknown(name, "DEALLOCATE PREPARE"),
-        })
-    }
-
-    fn unknown(&mut self, name: &str, what: &str) -> Answer {
-        self.diagnostics = None;
-        let text = format!("Unknown prepared statement handler ({name}) given to {what}");
-        Answer::Err(UNKNOWN_STATEMENT, text)
-    }
-
-    fn prepare_named(&mut self, db: &Db, name: &str, sql: &str) -> Answer {
-        self.clear_diagnostics(sql);
-        // What was there is gone, whatever comes of the new one.
-        self.named.remove(name);
-        if sql.contains("nothing") {
-            self.diagnostics = None;
-            return Answer::Err(NO_TABLE, "Table 'nothing' doesn't exist".into());
-        }
-        let statement = PreparedText {
-            sql: sql.into(),
-            standing: self.standing.clone(),
-            kind: None,
-            long: None,
-        };
-        self.named.insert(name.into(), statement);
-        self.check_count(db);
-        Answer::changed(Vec::new())
-    }
-
-    fn execute_named(&mut self, db: &mut Db, name: &str, sql: &str) -> Answer {
-        let tag = tag_of(sql.as_bytes()).expect("a tag behind USING");
-        let Some(statement) = self.named.get(name) else {
-            return self.unknown(name, "EXECUTE");
-        };
-        let text = statement.sql.replace('?', &tag.to_string());
-        let words = words_of(&self.standing, &statement.standing);
-        self.clear_diagnostics(&text);
-        self.execute(db, &text, tag);
-        self.tagged(db, &text, tag, words)
     }
 
     /// A row that a transaction adds may be another's: a deadlock ends the transaction, a wait in
