@@ -51,7 +51,7 @@ const BOUNDS: &[Bound] = &[
     ("rows of limits.md", 59, Exactly),
     ("product lines", 121_005, Loosely),
     ("product lines of pool, session and sql", 66_963, Loosely),
-    ("lines of end-to-end tests", 34_963, Loosely),
+    ("lines of end-to-end tests", 34_978, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
