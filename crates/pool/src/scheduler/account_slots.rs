@@ -191,7 +191,8 @@ impl AccountSlots {
             return Some(now + LOOK_MAX);
         }
         let is_free = slots.free() > slots.older(place, since);
-        let looks = slots.dialling == 0 && now >= slots.look_at;
+        // A free slot is the oldest want's: no look takes it.
+        let looks = slots.free() == 0 && slots.dialling == 0 && now >= slots.look_at;
         if now >= slots.again_at && (is_free || looks) {
             return None;
         }
@@ -376,11 +377,10 @@ mod tests {
     #[test]
     fn what_is_free_goes_to_who_waits_longest() {
         let slots = full(2);
-        slots.lock().look_at = Time::NEVER;
         assert!(slots.want((1, 0), Some(Time(5))));
         assert!(!slots.want((1, 0), Some(Time(6))), "it is known");
         slots.count(-1, 0);
-        assert!(!slots.has_room((0, 0), 7, LATE));
+        assert!(!slots.has_room((0, 0), 7, LATE), "no look takes it");
         assert!(slots.has_room((0, 1), 5, LATE), "it waits longer");
         assert!(slots.has_room((1, 0), 6, LATE));
         assert_eq!(slots.wanting(), [1]);
