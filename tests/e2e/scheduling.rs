@@ -156,6 +156,22 @@ fn who_holds_a_lock_gets_on_while_all_others_wait_for_it() {
     }
 }
 
+/// The packet that says "proven" stands in front of the error, and counts in its number.
+#[test]
+fn a_client_too_many_hears_so_behind_the_proof_of_caching_sha2_password() {
+    let test = "a_client_too_many_hears_so_behind_the_proof";
+    let Some(real) = stage("too_many_proven") else {
+        return;
+    };
+    let settings = "backends_max = 1\ngroups = 1";
+    let user = "clients_max = 1\nauth = \"caching_sha2_password\"";
+    let pool = pool(real, test, settings, user);
+    let _first = client(&pool, "too_many_proven");
+    let second = Client::connect(&pool.address, &Account::new("app", "app"));
+    let error = second.expect_err("one is the limit").to_string();
+    assert!(error.contains("1203"), "{error}");
+}
+
 #[test]
 fn a_user_has_no_more_clients_and_waiting_statements_than_it_may() {
     let test = "a_user_has_no_more_clients_and_waiting_statements_than_it_may";

@@ -29,7 +29,7 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 211, Exactly),
+    ("methods of a type", 212, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
@@ -49,9 +49,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 43_759, Loosely),
     ("rows of limits.md", 59, Exactly),
-    ("product lines", 121_006, Loosely),
-    ("product lines of pool, session and sql", 66_964, Loosely),
-    ("lines of end-to-end tests", 34_978, Loosely),
+    ("product lines", 121_013, Loosely),
+    ("product lines of pool, session and sql", 66_971, Loosely),
+    ("lines of end-to-end tests", 34_994, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -211,7 +211,7 @@ impl<N: Net> Group<N> {
         };
         let place = match self.members().place_for_address(key) {
             Ok(place) => place,
-            Err(refusal) => return self.refuse_and_leave(key, &refusal),
+            Err(refusal) => return self.refuse_proven(key, front, &refusal),
         };
         for backend in place.idle {
             self.let_go(backend);
@@ -224,7 +224,7 @@ impl<N: Net> Group<N> {
         let counted = self.members().count(key, user);
         self.room().count(key);
         if let Err(refusal) = counted {
-            return self.refuse_and_leave(key, &refusal);
+            return self.refuse_proven(key, front, &refusal);
         }
         let before = login.before.as_ref();
         let role = before.and_then(|b| {
@@ -242,6 +242,13 @@ impl<N: Net> Group<N> {
             client.login = Some(login);
         }
         self.welcome(key, front);
+    }
+
+    /// Refuses a client whose name is proven. `front` says that it is, and counts in the number of
+    /// the packet behind it.
+    fn refuse_proven(&mut self, key: ClientId, front: &[u8], refusal: &Refusal) {
+        self.client_writer().send(key, front);
+        self.refuse_and_leave(key, refusal);
     }
 
     /// A worker's verdict has come. Its client may have left, or been turned away for its time.
