@@ -17,24 +17,29 @@
 //! server: SET GLOBAL x = 1             the administrator, directly; must succeed
 //! a: SELECT 1                          a client, who joins with its first line, sends SQL
 //! a, b: $probe                         one after the other
+//! a: BEGIN ;; DO 1 ;; COMMIT           three statements, each with its reply
 //! a: SELECT 1 => 1                     what both are answered: values by `, `, rows by `; `, `ok`,
 //! a: SELEKT => error 1064 syntax       the number of an error, words of its message; ` | ` between
 //!                                      several results
 //! a: SHOW WARNINGS => or error 1235    as the server answers, or this error from the pool
 //! a: SELECT 1 => pool: error 9501      from the pool alone; not compared
+//! a: SHOW ENGINES => well              neither is answered an error; not compared
 //! a joins no_schema user other collation 8 with FOUND_ROWS+IGNORE_SPACE without DEPRECATE_EOF
-//! a becomes user other schema 'shop'   COM_CHANGE_USER; the words of `joins`
+//! a becomes user other password x      COM_CHANGE_USER; the words of `joins`
 //! a bytes: SET @a = '\xff\n'           SQL with escapes
 //! a prepare p: SELECT ?                execute p ('x', NULL) · open p () (a cursor) · fetch p 1 ·
 //!                                      again p ('y') without types · bulk p ('x') ('y') · cut p ·
 //!                                      long p 0: text · reset p · close p · sends p 0x17: bytes
 //! a ping                               reset · init_db: shop · multi on · statistics ·
 //!                                      attribute: v · command 0x04: bytes · leaves · vanishes
+//! a ends                               hears what comes until the other side closes
 //! a waits: UPDATE t SET v = 1          for another client's lock; up to `a goes on` others speak
 //! b kills a query                      or `connection`, or `command`
 //! a is pinned named_lock               what the pool's report says; `a is not pinned`
 //! finish                               waits for the pool's own questions
 //! together ... end                     all send, then all receive
+//! a writes ... end                     in one write: `: SQL`, prepare p: SQL, ping, reset, init_db,
+//!                                      command; then all replies
 //! if mysql ... end                     for this server only
 //! watch b, a: $probe                   repeated behind each following line, up to `watch nothing`
 //! for set, value:                      the lines up to `end`, with $set and $value of each item
@@ -55,6 +60,9 @@ use crate::oracle::{Reply, Step, Teller};
 use crate::talk::Account;
 use reactor::Address;
 use std::fmt::Write as _;
+
+/// Stands between the statements of one line.
+const AND_THEN: &str = " ;; ";
 
 /// One story.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +102,8 @@ pub enum Expected {
     Or(String),
     /// The pool answers so, whatever the server does.
     Pool(String),
+    /// Neither answers an error.
+    Well,
 }
 
 impl Story {
@@ -156,6 +166,10 @@ pub fn judge(file: &str, story: &Story, direct: &[Reply], pooled: Option<&[Reply
             Expected::Or(text) => {
                 let fits = |pooled: &Reply| pooled.whole == direct.whole || pooled.is(text);
                 (pooled.is_none_or(fits), &text[..])
+            }
+            Expected::Well => {
+                let well = |reply: &Reply| !reply.brief.starts_with("error ");
+                (well(direct) && pooled.is_none_or(well), "well")
             }
             Expected::Pool(text) => (pooled.is_none_or(|pooled| pooled.is(text)), &text[..]),
         };

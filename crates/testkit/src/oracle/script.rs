@@ -26,6 +26,8 @@ pub struct Login {
     pub other: bool,
     /// Another account yet, by its name.
     pub user: Option<String>,
+    /// Another password than the account's.
+    pub password: Option<String>,
     /// The collation, if it is not the usual one.
     pub collation: Option<u16>,
 }
@@ -64,6 +66,8 @@ pub enum Act {
     Leave,
     /// Its connection ends without a word.
     Vanish,
+    /// Nothing is sent; it hears what comes until the other side closes the connection.
+    HearOut,
     /// COM_QUERY
     Sql(String),
     /// COM_QUERY with a text that is no UTF-8.
@@ -102,6 +106,8 @@ pub enum Act {
     Close(usize),
     /// Several clients send SQL at once, before any of them has its reply.
     Together(Vec<(usize, String)>),
+    /// Commands in one write, by their numbers and with their bytes; then all replies.
+    AtOnce(Vec<(u8, Vec<u8>)>),
     /// SQL that waits for another client; the steps are taken while it waits, and then its reply
     /// comes.
     Blocked(String, Vec<Step>),

@@ -139,6 +139,10 @@ fn account(login: &Login, schema: &str) -> Account {
         Some("bare") => Account::new("bare", ""),
         Some(name) => Account::new(name, name),
     };
+    let account = match &login.password {
+        Some(password) => Account::new(&account.user, password),
+        None => account,
+    };
     let account = match &login.into {
         Some(schema) => account.schema(schema),
         None if login.schema => account.schema(schema),
@@ -301,6 +305,8 @@ impl<'a> Teller<'a> {
                 return Reply::default();
             }
             Act::Pinned(words) => return self.pinned(who, words),
+            Act::HearOut => return self.heard_out(who),
+            Act::AtOnce(all) => return self.at_once(who, all),
             _ => {}
         }
         let schema = self.schema.clone();
@@ -354,6 +360,24 @@ impl<'a> Teller<'a> {
         self.reply(who, reply)
     }
 
+    /// What a client hears until its connection ends, and how that ends: in order, or by a reset.
+    fn heard_out(&mut self, who: usize) -> Reply {
+        let mut heard = String::new();
+        while let Some(client) = self.client(who) {
+            match client.wait() {
+                Ok(happened) => heard.push_str(&format!("{happened:?}, ")),
+                Err(error) => {
+                    match error {
+                        ClientError::Io(error) => heard.push_str(&format!("{:?}", error.kind())),
+                        error => heard.push_str(&error.to_string()),
+                    }
+                    self.set_client(who, None);
+                }
+            }
+        }
+        (&heard[..]).into()
+    }
+
     fn join(&mut self, who: usize, login: &Login) -> Reply {
         self.handles.retain(|(owner, _), _| *owner != who);
         match Client::connect(self.address, &account(login, &self.schema)) {
@@ -376,6 +400,31 @@ impl<'a> Teller<'a> {
                 }
             }
         }
+    }
+
+    /// Commands in one write, and the replies to those that have one.
+    fn at_once(&mut self, who: usize, all: &[(u8, Vec<u8>)]) -> Reply {
+        let command = |(byte, text): &(u8, Vec<u8>)| {
+            let command = Command::from_byte(*byte).expect("a command that servers know");
+            (command, text.clone())
+        };
+        let all: Vec<_> = all.iter().map(command).collect();
+        let commands: Vec<_> = all
+            .iter()
+            .map(|(command, text)| (*command, &text[..]))
+            .collect();
+        let sent = self.client(who).map(|client| client.send(&commands));
+        let mut record = format!("sent: {}\n", matches!(sent, Some(Ok(()))));
+        for (command, _) in &commands {
+            if matches!(command, Command::StmtClose | Command::StmtSendLongData) {
+                continue;
+            }
+            if let Some(reply) = self.client(who).map(Client::receive) {
+                let Reply { whole, .. } = self.reply(who, reply);
+                record.push_str(&format!("{command:?}: {whole}\n"));
+            }
+        }
+        (&record[..]).into()
     }
 
     /// Prepared statements; one that could not be prepared is not executed either.

@@ -4,7 +4,7 @@
 //! replaced, loops and `watch` are written out, and a client joins with its first line. A line that
 //! cannot be understood is an error that names it; what steps mean is [`crate::oracle`]'s matter.
 
-use super::{Expected, Line, Story};
+use super::{AND_THEN, Expected, Line, Story};
 use crate::oracle::{Act, Claim, Kill, Login, Step};
 use crate::real::Flavour;
 use std::collections::HashMap;
@@ -120,11 +120,16 @@ impl Parser {
                 "loose" => self.story.loose = true,
                 "finish" => self.late = true,
                 "let" => {
-                    let (name, value) = rest.split_once(" = ").ok_or_else(|| fail("no `=`"))?;
-                    words.insert(name.to_owned(), value.to_owned());
+                    let (name, value) = rest.split_once(" =").ok_or_else(|| fail("no `=`"))?;
+                    words.insert(name.to_owned(), value.trim_start().to_owned());
                     self.words = words.clone();
                 }
                 "watch" => self.watched = (rest != "nothing").then(|| rest.to_owned()),
+                _ if rest == "writes" && is_name(first) => {
+                    let len = ended(&lines[at..]).ok_or_else(|| fail("no `end`"))?;
+                    self.at_once((*number, first), &lines[at..at + len], words)?;
+                    at += len + 1;
+                }
                 _ => {
                     let (mut line, mut inner) = (line.clone(), &lines[at..at]);
                     if let Some(ends) = waiting(&line) {
@@ -225,6 +230,34 @@ impl Parser {
         Ok(())
     }
 
+    /// Commands that a client sends in one write.
+    fn at_once(
+        &mut self,
+        (number, name): (usize, &str),
+        lines: &[(usize, String)],
+        words: &Words,
+    ) -> Result<(), String> {
+        let who = self.client(name, number);
+        let mut all = Vec::new();
+        for (number, line) in lines {
+            let line = self.expanded(line, words);
+            let act = self.act(name, &line);
+            all.push(
+                match act.map_err(|why| format!("line {number}: {why}: {line}"))? {
+                    Act::Sql(sql) => (0x03, sql.into_bytes()),
+                    Act::Prepare(_, sql) => (0x16, sql.into_bytes()),
+                    Act::InitDb(schema) => (0x02, schema.into_bytes()),
+                    Act::Ping => (0x0e, Vec::new()),
+                    Act::Reset => (0x1f, Vec::new()),
+                    Act::Command(command, text) => (command, text),
+                    _ => return Err(format!("line {number}: not in one write: {line}")),
+                },
+            );
+        }
+        self.push(number, who, Act::AtOnce(all), Expected::Same);
+        Ok(())
+    }
+
     fn push(&mut self, number: usize, who: usize, act: Act, expected: Expected) {
         let mut step = Step::new(who, act, Claim::None);
         step.late = std::mem::take(&mut self.late);
@@ -295,6 +328,18 @@ impl Parser {
                 continue;
             }
             let who = self.client(name, number);
+            // Several statements in one line: what is expected is the last one's answer.
+            let (before, rest) = match rest
+                .strip_prefix(": ")
+                .and_then(|_| rest.rsplit_once(AND_THEN))
+            {
+                Some((before, last)) => (&before[2..], format!(": {last}")),
+                None => ("", rest.to_owned()),
+            };
+            for sql in before.split(AND_THEN).filter(|sql| !sql.is_empty()) {
+                self.push(number, who, Act::Sql(sql.trim().to_owned()), Expected::Same);
+            }
+            let rest = &rest[..];
             let act = if let Some(sql) = rest.strip_prefix(" waits:") {
                 let before = self.story.lines.len();
                 let late = std::mem::take(&mut self.late);
@@ -346,6 +391,7 @@ impl Parser {
             "multi" => Act::MultiStatements(name == "on"),
             "leaves" => Act::Leave,
             "vanishes" => Act::Vanish,
+            "ends" => Act::HearOut,
             "becomes" => Act::ChangeUser(login_of(&rest["becomes".len()..])?),
             "prepare" => Act::Prepare(slot, text.to_owned()),
             "execute" => Act::Execute(slot, values(more)?, false),
@@ -402,6 +448,7 @@ fn ended(lines: &[(usize, String)]) -> Option<usize> {
     lines.iter().position(|(_, line)| {
         match line.split(' ').next() {
             Some("for" | "if" | "together") => depth += 1,
+            Some(who) if line.len() == who.len() + 7 && line.ends_with(" writes") => depth += 1,
             Some("end") if depth == 0 => return true,
             Some("end") => depth -= 1,
             _ => {}
@@ -422,6 +469,7 @@ fn expectation(text: &str) -> Expected {
     }
     match text.strip_prefix("pool: ") {
         Some(text) => Expected::Pool(text.to_owned()),
+        None if text == "well" => Expected::Well,
         None => Expected::Both(text.to_owned()),
     }
 }
@@ -451,6 +499,7 @@ fn login_of(text: &str) -> Result<Login, String> {
                 "other" => login.other = true,
                 name => login.user = Some(name.to_owned()),
             },
+            "password" => login.password = Some(value()?.to_owned()),
             "collation" => login.collation = Some(value()?.parse().map_err(|_| "no collation")?),
             "with" => login.with = super::print::flags_of(value()?)?,
             "without" => login.without = super::print::flags_of(value()?)?,

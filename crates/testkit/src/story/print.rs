@@ -4,6 +4,7 @@
 //! clients are letters in the order in which they speak first; bytes that a line cannot hold are
 //! escaped, and long lines are broken where there is a single space.
 
+use super::AND_THEN;
 use crate::oracle::{Act, Kill, Login, Step};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -128,6 +129,15 @@ impl Printer {
         if let Act::Server(sql) = &step.act {
             return self.line("server", &format!(": {sql}"));
         }
+        if let Act::AtOnce(all) = &step.act {
+            let who = self.name(step.who);
+            self.line(&who, " writes");
+            for (command, text) in all {
+                self.line("command", &format!(" {command:#04x}: {}", bytes(text)));
+            }
+            self.out.push_str("end\n");
+            return;
+        }
         if let Act::Together(all) = &step.act {
             self.out.push_str("together\n");
             for (who, sql) in all {
@@ -164,7 +174,7 @@ impl Printer {
 fn sql_text(sql: &str) -> String {
     let is_plain = sql.trim() == sql
         && !sql.chars().any(char::is_control)
-        && !sql.contains(" => ")
+        && ![" => ", AND_THEN].iter().any(|mark| sql.contains(mark))
         && !sql.ends_with('\\')
         && !sql.contains('$');
     match is_plain {
@@ -185,6 +195,9 @@ fn login(login: &Login) -> String {
     }
     if let Some(user) = &login.user {
         let _ = write!(text, " user {user}");
+    }
+    if let Some(password) = &login.password {
+        let _ = write!(text, " password {password}");
     }
     if let Some(collation) = login.collation {
         let _ = write!(text, " collation {collation}");
@@ -227,6 +240,7 @@ fn text_of(act: &Act) -> String {
         Act::ChangeUser(account) => format!(" becomes{}", login(account)),
         Act::Leave => " leaves".into(),
         Act::Vanish => " vanishes".into(),
+        Act::HearOut => " ends".into(),
         Act::Sql(sql) => sql_text(sql),
         Act::Bytes(text) => format!(" bytes: {}", bytes(text)),
         Act::Attribute(value) => format!(" attribute: {value}"),
@@ -255,7 +269,7 @@ fn text_of(act: &Act) -> String {
         }
         Act::Command(command, more) => format!(" command {command:#04x}: {}", bytes(more)),
         Act::Pinned(words) => format!(" is {words}"),
-        Act::Together(_) | Act::Blocked(..) | Act::Kill(..) | Act::Server(_) => {
+        Act::Together(_) | Act::AtOnce(_) | Act::Blocked(..) | Act::Kill(..) | Act::Server(_) => {
             unreachable!("written by its own")
         }
     }
