@@ -9,7 +9,6 @@ use crate::world::{Way, app, both_servers, fresh_schema, login, server, through}
 use reactor::Address;
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
-use testkit::oracle::Kill;
 use testkit::real::{Real, await_blocked};
 use testkit::reply::{Column, Outcome, Prepared};
 use testkit::talk::Account;
@@ -135,25 +134,6 @@ impl Story {
         self.note(&format!("client {who}: {command:?}"), reply);
     }
 
-    /// Sends a command that asks for something that its backend may have lost; see
-    /// [`Story::may_be_gone`].
-    pub(crate) fn command_may_be_gone(
-        &mut self,
-        who: usize,
-        command: Command,
-        arguments: &[u8],
-    ) -> bool {
-        let reply = self.clients[who].run(command, arguments);
-        self.note_unless_gone(&format!("client {who}: {command:?}"), reply)
-    }
-
-    /// A client runs a command whose reply depends on the clock.
-    pub(crate) fn unheard(&mut self, who: usize, command: Command) {
-        let reply = self.clients[who].run(command, b"");
-        self.record
-            .push(format!("client {who}: {command:?}: {}", reply.is_ok()));
-    }
-
     /// A client sends SQL that has to wait for another client, and waits.
     pub(crate) fn begin(&mut self, who: usize, sql: &str) {
         let client = &mut self.clients[who];
@@ -165,21 +145,6 @@ impl Story {
     pub(crate) fn end(&mut self, who: usize) {
         let reply = self.clients[who].receive();
         self.note(&format!("client {who} has waited"), reply);
-    }
-
-    /// A client ends another, by the number of its connection.
-    pub(crate) fn kill(&mut self, who: usize, whom: usize, kill: Kill) {
-        let greeting = self.clients[whom].talk().greeting.as_ref();
-        let id = greeting.expect("logged in").connection_id;
-        let client = &mut self.clients[who];
-        let mut reply = match kill {
-            Kill::Query => client.query(&format!("KILL QUERY {id}")),
-            Kill::Connection => client.query(&format!("KILL {id}")),
-            Kill::Command => client.run(Command::ProcessKill, &id.to_le_bytes()),
-        };
-        let outcomes = reply.iter_mut().flatten();
-        outcomes.for_each(|outcome| outcome.forget_number(id));
-        self.note(&format!("client {who} ends {whom}: {kill:?}"), reply);
     }
 
     /// A client changes its user. What a server reports of the new session is not compared: the

@@ -4,7 +4,7 @@
 //! Texts come from seeds ([`testkit::texts`]); each server runs them, for each character set and
 //! `sql_mode`. What the lexer doubts is counted, so that it cannot be right by saying nothing.
 
-use crate::world::{app, both_servers, login, mysql, server, through};
+use crate::world::{app, both_servers, login};
 use sql::lex::{Charset, Kind, LexMode, Lexer, Server};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
@@ -125,61 +125,5 @@ fn as_on(real: &Real) {
 
 #[test]
 fn statements_end_where_the_server_says() {
-    let test = "statements_end_where_the_server_says";
-    if let Some(real) = server(test) {
-        as_on(real);
-    }
-    if let Some(real) = mysql(test) {
-        as_on(real);
-    }
-}
-
-/// Texts that are long to read and do nothing: each is answered as on a connection of its own, and
-/// the one backend is free for the other client behind each.
-const HARMLESS: [&str; 14] = [
-    "SELECT /*! 1 /* x */ , 2 */",
-    "/*! /* x */ SELECT 1, 2 */",
-    "SELECT 1 /*!99999 , 2 /* x */ , 3 */ , 4",
-    "SELECT /*!80000 1, */ /*!90000 2, */ 3",
-    "SELECT 1 /*M!100300 , 2 */",
-    "SELECT /*! 1 # x */ , 2 \n */, 3",
-    "SELECT 'kill'; SELECT 'a kill b'",
-    "SELECT 1; SELECT 'kill; SELECT 2",
-    "SELECT 1; SELECT /* x; SELECT f(2)",
-    "DO 1; SELECT 1 /*! , 2",
-    "SELECT 1; SELECT @a := 1, `x",
-    "SELECT 'x', 1\0, 2",
-    "SELECT 1; PREPARE s FROM 'SELECT",
-    "KILL 'x",
-];
-
-#[test]
-fn what_is_read_as_the_server_reads_it_pins_nobody() {
-    let test = "what_is_read_as_the_server_reads_it_pins_nobody";
-    for real in both_servers(test) {
-        let account = app().with(wire::capabilities::MULTI_STATEMENTS);
-        let mut direct = login(&real.address(), &account);
-        let way = through(real, 1);
-        let [mut one, mut other] = [login(&way, &account), login(&way, &account)];
-        for sql in HARMLESS {
-            let said = one.query(sql).unwrap();
-            assert_eq!(
-                format!("{said:?}"),
-                format!("{:?}", direct.query(sql).unwrap()),
-                "{sql}"
-            );
-            assert_eq!(other.value("SELECT 'a place'"), "a place", "{sql}");
-        }
-        let prepared = one.must("PREPARE s FROM 'SELECT \"kill\"'");
-        assert_eq!(prepared.done().affected_rows, 0);
-        assert_eq!(one.value("EXECUTE s"), "kill");
-        let id = one.value("/*! SELECT CONNECTION_ID() */");
-        let greeted = one.talk().greeting.as_ref().unwrap().connection_id;
-        assert_eq!(id, greeted.to_string());
-        // A KILL is still found wherever it is one.
-        for sql in ["SELECT 1; KILL 5", "DO 1; /*! KILL QUERY */ 5"] {
-            let said = format!("{:?}", one.query(sql).unwrap());
-            assert!(crate::world::direct() || said.contains("1235"), "{said}");
-        }
-    }
+    both_servers("statements_end_where_the_server_says").for_each(as_on);
 }

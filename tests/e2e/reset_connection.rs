@@ -1,7 +1,8 @@
 //! COM_RESET_CONNECTION and COM_CHANGE_USER.
 
-use crate::compare::{Story, same, same_on};
-use crate::world::{HOLD, app, direct, fresh_schema, login, mysql, server, start_pool, through};
+use crate::world::{
+    HOLD, app, direct, fresh_schema, here, login, mysql, server, start_pool, through,
+};
 use std::time::{Duration, Instant};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
@@ -79,95 +80,11 @@ fn what_a_change_of_user_gives_back_is_free_when_it_is_answered() {
     }
 }
 
-/// Asks for the named lock of a test, which no other test may have.
-fn lock(test: &str) -> String {
-    format!("SELECT GET_LOCK('has {test}', 0)")
-}
-
-/// Takes it and gives it back.
-fn lock_shortly(test: &str) -> String {
-    format!("{}, RELEASE_LOCK('has {test}')", lock(test))
-}
-
-/// A client that has everything a session can have.
-fn has_much(story: &mut Story, test: &str) -> usize {
-    let who = story.join();
-    story.all(
-        who,
-        &[
-            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)",
-            "SET NAMES latin1",
-            "SET sql_mode = 'ANSI', @x = 1",
-            &lock(test),
-            "CREATE TEMPORARY TABLE temporary (v INT)",
-            "BEGIN",
-            "INSERT INTO t VALUES (), ()",
-            "SELECT id FROM t",
-        ],
-    );
-    who
-}
-
-const PROBE: &str = "SELECT CURRENT_USER(), DATABASE(), @@sql_mode, @@collation_connection, \
-                     @@character_set_results, @x, LAST_INSERT_ID()";
-
-/// MariaDB goes back to the user before, in a session as new, three times.
-#[test]
-fn a_change_of_user_that_fails_leaves_a_session_as_new() {
-    same("change_fails", 2, |story| {
-        let (who, other) = (has_much(story, "change_fails"), story.join());
-        let right = Account::new("other", "other's");
-        let refused = [
-            Account::new("other", "wrong").schema("shop"),
-            right.clone().schema("nowhere"),
-            Account::new("nobody", "wrong"),
-            right.clone().schema("shop"),
-        ];
-        for (i, account) in refused.iter().enumerate() {
-            story.change_user(who, account);
-            story.sql(other, &lock_shortly("change_fails"));
-            story.all(who, &["SELECT ROW_COUNT()", PROBE]);
-            story.all(who, &["SELECT * FROM temporary", "SELECT * FROM t"]);
-            story.all(
-                who,
-                &["SET @x = 2, sql_mode = 'ANSI'", &lock("change_fails")],
-            );
-            story.say(&format!("refused {i}"));
-        }
-        story.command(who, Command::ResetConnection, b"");
-        story.sql(who, PROBE);
-    });
-}
-
-/// MySQL closes the connection, and what it held is free when its client hears why.
-#[test]
-fn a_change_of_user_that_fails_ends_the_connection_on_mysql() {
-    let test = "change_fails_mysql";
-    let Some(real) = mysql(test) else { return };
-    same_on(real, test, 2, |story| {
-        let other = story.join();
-        for account in [Account::new("app", "wrong"), app().schema("nowhere")] {
-            story.sql(other, "DROP TABLE IF EXISTS t");
-            let who = has_much(story, test);
-            story.change_user(who, &account);
-            story.sql(other, &lock_shortly(test));
-            let ended = story.client(who).query("SELECT 1").is_err();
-            story.say(&format!("ended: {ended}"));
-        }
-        let who = has_much(story, test);
-        story.change_user(who, &app().schema("shop"));
-        story.sql(who, PROBE);
-        story.sql(other, &lock_shortly(test));
-    });
-}
-
 /// MariaDB lets a client wait for a second before it says that a change of user has failed, which
 /// makes it slow to guess passwords. So does the pool.
 #[test]
 fn guessing_at_a_change_of_user_is_slow() {
-    let Some(real) = server("change_is_slow") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 1);
     let mut guesses = login(&way, &app());
     let begun = Instant::now();

@@ -1,7 +1,7 @@
 //! Timeouts that a session knows, kept by the pool as by a server.
 
-use crate::compare::{Story, same, same_on, same_on_both};
-use crate::world::{app, both_servers, found, login, mysql, server, start_pool, through};
+use crate::compare::{Story, same_on_both};
+use crate::world::{app, both_servers, found, here, login, server, start_pool, through};
 use testkit::client::{Client, ClientError};
 use testkit::real::Real;
 use testkit::reply::Outcome;
@@ -23,42 +23,6 @@ fn last_words(client: &mut Client) -> Vec<String> {
     }
 }
 
-/// Clients that hold nothing, and clients that hold something, each idle for too long.
-fn idle_clients(story: &mut Story) {
-    let holds = [
-        "DO 1",
-        "BEGIN",
-        "CREATE TEMPORARY TABLE tt (id INT)",
-        "SELECT GET_LOCK('idle', 30)",
-    ];
-    for hold in holds {
-        // What MySQL tracks of transactions by itself is not the matter here.
-        let account = app().schema(&story.schema).without(cap::SESSION_TRACK);
-        let who = story.join_as(&account);
-        story.sql(who, "SET wait_timeout = 1");
-        story.sql(who, "SELECT @@wait_timeout, @@interactive_timeout");
-        story.sql(who, hold);
-        let heard = last_words(story.client(who));
-        story.say(&format!("after {hold}: {heard:?}"));
-    }
-    // What the last one held is free.
-    let other = story.join();
-    story.sql(other, "SELECT GET_LOCK('idle', 30), @@wait_timeout");
-}
-
-#[test]
-fn an_idle_client_is_closed_as_by_mariadb() {
-    same("idle_clients", 2, idle_clients);
-}
-
-#[test]
-fn an_idle_client_is_closed_as_by_mysql() {
-    let Some(real) = mysql("an_idle_client_is_closed_as_by_mysql") else {
-        return;
-    };
-    same_on(real, "idle_clients", 2, idle_clients);
-}
-
 /// Clients that hold something or nothing, and that others end.
 fn killed_clients(story: &mut Story) {
     for hold in ["DO 1", "BEGIN", "SELECT GET_LOCK('killed', 30)"] {
@@ -74,21 +38,6 @@ fn killed_clients(story: &mut Story) {
 #[test]
 fn a_killed_client_is_closed_as_by_its_server() {
     same_on_both("killed_clients", 3, killed_clients);
-}
-
-/// The server ends what the client has there.
-#[test]
-fn a_client_in_an_idle_transaction_is_closed_as_by_mariadb() {
-    same("idle_transaction", 2, |story| {
-        for begin in ["BEGIN", "START TRANSACTION READ ONLY"] {
-            let who = story.join();
-            story.sql(who, "SET idle_transaction_timeout = 1");
-            story.sql(who, begin);
-            story.sql(who, "SELECT 1");
-            let heard = last_words(story.client(who));
-            story.say(&format!("after {begin}: {heard:?}"));
-        }
-    });
 }
 
 /// Clients of which one always has the only backend, in a transaction that is soon over.
@@ -140,9 +89,7 @@ fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobod
 
 #[test]
 fn a_client_that_only_pings_is_not_idle() {
-    let Some(real) = server("a_client_that_only_pings_is_not_idle") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 2);
     let mut pings = login(&way, &app());
     pings.must("SET wait_timeout = 1");
@@ -157,8 +104,7 @@ fn a_client_that_only_pings_is_not_idle() {
 
 #[test]
 fn a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off() {
-    let test = "a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     let way = through(real, 1);
     let mut slow = login(&way, &app().schema("shop"));
     slow.must("SET net_write_timeout = 1");
@@ -178,8 +124,7 @@ fn a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off() {
 
 #[test]
 fn a_client_that_stops_amid_a_command_is_cut_off() {
-    let test = "a_client_that_stops_amid_a_command_is_cut_off";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     let way = through(real, 2);
     for more in [0, cap::COMPRESS] {
         let mut stops = login(&way, &app().with(more));
@@ -196,8 +141,7 @@ fn a_client_that_stops_amid_a_command_is_cut_off() {
 
 #[test]
 fn a_client_that_stops_amid_its_file_is_cut_off() {
-    let test = "a_client_that_stops_amid_its_file_is_cut_off";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     crate::world::fresh_schema(real, "amid_file");
     let way = through(real, 1);
     let account = app().schema("amid_file").with(cap::LOCAL_FILES);

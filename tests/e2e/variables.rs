@@ -1,30 +1,9 @@
 //! Variables that nobody reports, that are used up, or that are hard to write: two clients on one
 //! backend, so a pin that lasts is a story that comes to no end.
 
-use crate::compare::same_on_both;
+use crate::compare::{same_on, same_on_both};
+use crate::world::{here, mysql};
 use testkit::reply::Outcome;
-
-#[test]
-fn transactions_end_as_their_session_says() {
-    same_on_both("completes", 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.sql(a, "CREATE TABLE t (v INT) ENGINE=InnoDB");
-        story.all(a, &["SET completion_type = CHAIN", "BEGIN"]);
-        story.all(a, &["INSERT INTO t VALUES (1)", "COMMIT"]);
-        story.all(a, &["INSERT INTO t VALUES (2)", "ROLLBACK"]);
-        story.all(a, &["SELECT v FROM t", "COMMIT AND NO CHAIN"]);
-        story.all(
-            b,
-            &["SELECT v, @@completion_type FROM t", "BEGIN", "COMMIT"],
-        );
-        story.all(a, &["SET completion_type = 2", "SELECT v FROM t"]);
-        story.all(b, &["SELECT @@completion_type", "COMMIT", "SELECT 1"]);
-        story.all(a, &["BEGIN", "INSERT INTO t VALUES (3)", "COMMIT"]);
-        let gone = story.client(a).query("SELECT 1").is_err();
-        story.say(&format!("a is gone: {gone}"));
-        story.sql(b, "SELECT v, @@completion_type FROM t ORDER BY v");
-    });
-}
 
 /// A server may show a value in a form that it does not take: NULL as an empty text, no time as a
 /// word. Each client keeps what it has set, and none is hurt by another's.
@@ -67,6 +46,41 @@ fn every_variable_is_given_back_from_its_default_and_from_nothing() {
                     story.sql(a, &format!("SELECT @@SESSION.`{name}`"));
                     story.sql(b, &format!("SELECT @@SESSION.`{name}`"));
                 }
+            }
+        }
+    });
+}
+
+/// On MySQL the expression around it types a variable that was never set.
+#[test]
+fn what_is_made_of_an_unset_variable_is_no_binary_text() {
+    let Some(real) = here(mysql) else { return };
+    same_on(real, "unset_variables", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for value in ["'text'", "x'ff'", "7", "1.5", "2e0"] {
+            story.sql(a, &format!("SET @x = {value}"));
+            for made in [
+                "CONCAT_WS(' ', @x, @@time_zone)",
+                "IFNULL(@x, 'a'), COALESCE(@x, 'b'), UPPER(@x), HEX(@x)",
+                "IFNULL(@x, 5), IFNULL(@x, 1e0), @x + 1, @x = 'a'",
+                "IFNULL(@x, CURRENT_DATE), IFNULL(@x, 'a' COLLATE utf8mb4_bin)",
+                "COLLATION(@x), COERCIBILITY(@x), COLLATION(CONCAT(@x, 'a'))",
+                "GROUP_CONCAT(@x), JSON_ARRAY(@x), CASE WHEN 1 THEN @x ELSE 1 END",
+            ] {
+                let reply = story.sql(b, &format!("SELECT {made}"));
+                let [Outcome::Rows(rows)] = &reply[..] else {
+                    panic!("{made}: {reply:?}");
+                };
+                let is_text = |kind| matches!(kind, 15 | 249..=254);
+                let types = rows.columns.iter().map(|column| {
+                    let kind = if is_text(column.kind) {
+                        253
+                    } else {
+                        column.kind
+                    };
+                    (kind, column.collation, column.flags)
+                });
+                story.say(&format!("types: {:?}", types.collect::<Vec<_>>()));
             }
         }
     });

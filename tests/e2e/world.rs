@@ -48,8 +48,31 @@ fn with_accounts(real: Real) -> Real {
         "GRANT ALL ON shop.* TO small@'%'",
         "CREATE USER bare@'%' IDENTIFIED BY ''",
         "GRANT ALL ON shop.* TO bare@'%'",
+        "CREATE USER roled@'%' IDENTIFIED BY 'roled'",
+        "GRANT ALL ON shop.* TO roled@'%'",
     ]);
     real
+}
+
+/// What `start` gives the running test, which is named after itself where something is skipped.
+pub(crate) fn here<T>(start: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    start(std::thread::current().name().unwrap_or("a test"))
+}
+
+/// The same for a test of what stands in front of a server: nothing where there is no pool.
+pub(crate) fn pooled<T>(start: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    here(|test| match direct() {
+        true => {
+            skipped(test, "it is about the pool");
+            None
+        }
+        false => start(test),
+    })
+}
+
+/// The shared servers of both kinds for such a test.
+pub(crate) fn pooled_servers() -> impl Iterator<Item = &'static Real> {
+    [pooled(server), pooled(mysql)].into_iter().flatten()
 }
 
 /// The shared servers of both kinds, as far as they are installed.
@@ -62,7 +85,20 @@ pub(crate) fn own_server(test: &str) -> Option<Real> {
     found(Real::start(&[]), test)
 }
 
-/// The server that was started; `None`, said on stderr, where MariaDB is not installed.
+/// A MySQL of the test's own.
+pub(crate) fn own_mysql(test: &str) -> Option<Real> {
+    found(Real::start_mysql(&[]), test)
+}
+
+/// Servers of both kinds for a test of the pool alone, one after the other.
+pub(crate) fn own_servers(arguments: &[&str]) -> impl Iterator<Item = Real> {
+    let starts: [fn(&[&str]) -> Result<Real, String>; 2] = [Real::start, Real::start_mysql];
+    let started =
+        move |start: fn(&[&str]) -> _| pooled(|test| found::<Real, String>(start(arguments), test));
+    starts.into_iter().filter_map(started)
+}
+
+/// What was started; `None`, said on stderr, where MariaDB is not installed.
 pub(crate) fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Option<T> {
     match started {
         Ok(real) => Some(real),
@@ -101,6 +137,7 @@ pub(crate) fn config_to(backend: &Address, more: &str, extra: &str) -> String {
          [[user]]\nname = \"other\"\npassword = \"other's\"\n\
          [[user]]\nname = \"small\"\npassword = \"small\"\n\
          [[user]]\nname = \"bare\"\npassword = \"\"\n\
+         [[user]]\nname = \"roled\"\npassword = \"roled\"\n\
          [[user]]\nname = \"hashed\"\n\
          password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"\n\
          backend_user = \"app\"\nbackend_password = \"app\"\n\
@@ -117,6 +154,12 @@ pub(crate) fn config_file(real: &Real, name: &str, text: &str) -> PathBuf {
     let path = real.folder().join(name);
     std::fs::write(&path, text).unwrap();
     path
+}
+
+/// Fails with the whole text where it lacks these words.
+#[track_caller]
+pub(crate) fn says(text: &str, words: &str) {
+    assert!(text.contains(words), "no '{words}' in: {text}");
 }
 
 /// Sends a statement and waits for the first bytes of its reply.

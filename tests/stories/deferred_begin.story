@@ -139,3 +139,188 @@ for what:
   a: ROLLBACK
   a: SHOW WARNINGS
 end
+
+# One backend for all: a client that only begins must not keep it.
+story a_transaction_is_told_as_the_server_tells_it
+a joins
+b joins without SESSION_TRACK
+c joins without DEPRECATE_EOF
+d joins with MULTI_STATEMENTS
+a: CREATE TABLE t (id INT PRIMARY KEY, v INT)
+a, b, c, d: SELECT CAST('x' AS SIGNED) ;; BEGIN
+for who:
+- a
+- b
+- c
+- d
+  $who ping
+  $who: SHOW WARNINGS ;; ROLLBACK
+end
+a, b, c, d: SHOW COLUMNS FROM t ;; START TRANSACTION ;; begin ;; SELECT ROW_COUNT(), FOUND_ROWS() \
+    ;; COMMIT ;; BEGIN ;; COMMIT ;; COMMIT ;; SELECT ROW_COUNT() \
+    ;; BEGIN ;; SET @a = 1 ;; ROLLBACK ;; SELECT @a
+for who, number:
+- a | 0
+- b | 1
+- c | 2
+- d | 3
+  $who: BEGIN ;; INSERT INTO t VALUES ($number, 1) ;; SELECT v FROM t ;; ROLLBACK
+  $who: SELECT v FROM t ;; BEGIN ;; INSERT INTO t VALUES ($number, 1) ;; COMMIT
+  $who: BEGIN ;; SELECT * FROM no_such_table ;; SHOW WARNINGS ;; COMMIT
+  $who: BEGIN ;; SAVEPOINT a ;; ROLLBACK TO a ;; COMMIT
+  $who: SET autocommit = 0 ;; BEGIN ;; ROLLBACK ;; BEGIN ;; SET autocommit = 1 ;; SELECT 1
+  $who: SET completion_type = 1 ;; BEGIN ;; COMMIT ;; COMMIT ;; SET completion_type = 0 ;; ROLLBACK
+  $who: SET SESSION TRANSACTION READ ONLY ;; BEGIN ;; COMMIT
+  $who: SET SESSION TRANSACTION READ WRITE ;; BEGIN ;; ROLLBACK
+  $who: SELECT id, v FROM t ORDER BY id
+end
+
+# The server can tell of the end of a transaction with an OK only, and an error may end one. Servers
+# set the flag here, and say of what in no block.
+story a_transaction_that_an_error_has_ended_is_told_as_the_server_tells_it
+loose
+let fails = CREATE TABLE t (id INT)
+a joins
+b joins without SESSION_TRACK
+c joins without DEPRECATE_EOF
+d joins with MULTI_STATEMENTS
+a: CREATE TABLE t (id INT PRIMARY KEY, v INT)
+for next:
+- BEGIN ;; COMMIT
+- BEGIN ;; SELECT 1 ;; COMMIT
+- BEGIN -- waits for nothing ;; ROLLBACK
+- START TRANSACTION ;; DO 1 ;; COMMIT
+- COMMIT AND CHAIN ;; COMMIT
+- SELECT 1 ;; BEGIN ;; COMMIT
+- DO 1 ;; BEGIN ;; COMMIT
+- COMMIT ;; BEGIN ;; COMMIT
+- $fails ;; BEGIN ;; $fails ;; BEGIN ;; COMMIT
+- USE mysql ;; BEGIN ;; COMMIT
+  a, b, c, d: BEGIN ;; $fails ;; $next ;; USE $schema
+end
+# A statement with rows ends one too, and has no OK for clients without DEPRECATE_EOF.
+a, b, c, d: BEGIN ;; ANALYZE TABLE t ;; BEGIN ;; COMMIT ;; BEGIN ;; ANALYZE TABLE t ;; SELECT 1 \
+    ;; BEGIN ;; COMMIT ;; BEGIN ;; ANALYZE TABLE t ;; COMMIT
+# Others' statements come between.
+a, b, c, d: BEGIN ;; $fails
+a, b, c, d: BEGIN ;; SELECT COUNT(*) FROM t ;; COMMIT
+
+story the_end_of_no_transaction_is_told_as_the_server_tells_it
+a joins
+b joins without SESSION_TRACK
+c joins without DEPRECATE_EOF
+d joins with MULTI_STATEMENTS
+a, b, c, d: COMMIT ;; rollback ;;  Commit Work
+for who:
+- a
+- b
+- c
+- d
+  # Its backend is still there, or has served another.
+  for between, left:
+  - other: SELECT 1 | SELECT CAST('x' AS SIGNED)
+  - other: SELECT 1 | INSERT INTO t VALUES (1), (2), (3)
+  - watch nothing | INSERT INTO no_such_table VALUES (1)
+  - other: SELECT 1 | INSERT INTO t VALUES (4), (NULL), (4)
+  - watch nothing | SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1
+  - other: SELECT 1 | DO 1
+  - watch nothing | SET @a = 5
+  - other: SELECT 1 | SET time_zone = '+02:00'
+  - watch nothing | SHOW WARNINGS
+    for end, asks:
+    - COMMIT | SELECT ROW_COUNT(), LAST_INSERT_ID(), @a
+    - rollback | SHOW WARNINGS
+    -  Commit Work | SELECT @@warning_count, @@error_count
+    - COMMIT | GET DIAGNOSTICS @n = NUMBER
+      $who: DROP TABLE IF EXISTS t ;; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY) ;; $left
+      $between
+      $who: $end ;; $asks
+      $who ping
+      $who: $left ;; $end ;; $end
+      $who multi on
+    end
+  end
+end
+
+story an_end_goes_to_the_server_where_it_may_do_more
+let count = SELECT COUNT(*) FROM t
+let add = INSERT INTO t SELECT MAX(id) + 1 FROM t
+a joins
+b joins without SESSION_TRACK
+c joins without DEPRECATE_EOF
+d joins with MULTI_STATEMENTS
+a: CREATE TABLE t (id INT PRIMARY KEY) ENGINE = InnoDB ;; INSERT INTO t VALUES (1)
+a: CREATE TABLE kept (id INT) ENGINE = MyISAM
+for who:
+- a
+- b
+- c
+- d
+  for end:
+  - COMMIT
+  - rollback
+  -  Commit Work
+    $who: SET autocommit = 0 ;; $end ;; SELECT 1 ;; $end
+    $who: $count ;; $end ;; $add ;; $end ;; $count ;; SAVEPOINT a ;; $end
+    $who: ROLLBACK TO a ;; $add ;; SET autocommit = 1 ;; $end
+    $who: SET completion_type = 'CHAIN' ;; $end ;; $count ;; $add ;; $end
+    $who: SET completion_type = 'NO_CHAIN' ;; ROLLBACK
+    $who: SET TRANSACTION READ ONLY ;; $end ;; $add ;; $end ;; $count
+    $who: SET SESSION TRANSACTION READ ONLY ;; $end ;; SET SESSION TRANSACTION READ WRITE ;; $end
+    $who: BEGIN ;; INSERT INTO kept VALUES (1) ;; $end ;; SHOW WARNINGS ;; $end ;; SHOW WARNINGS
+    $who: CREATE TEMPORARY TABLE own (id INT) ;; $end ;; INSERT INTO own VALUES (1) ;; $end
+    $who: SELECT * FROM own ;; DROP TEMPORARY TABLE own ;; $end
+    $who: LOCK TABLES t WRITE ;; $end ;; $add ;; $end ;; UNLOCK TABLES
+    $who: BEGIN ;; $add ;; CREATE TABLE ends (id INT) ;; $end ;; DROP TABLE ends ;; $end
+    $who: SELECT ROW_COUNT() ;; XA START '$schema' ;; $end ;; XA END '$schema'
+    $who: XA ROLLBACK '$schema' ;; $end ;; $count
+    for track:
+    - transaction_info = 'STATE'
+    - transaction_info = 'CHARACTERISTICS'
+    - transaction_info = 'OFF'
+    - state_change = 1
+    - state_change = 0
+      $who: SET session_track_$track ;; $end ;; $count ;; $end
+    end
+  end
+end
+
+story what_a_transaction_leaves_is_told_as_the_server_tells_it
+a joins
+b joins without SESSION_TRACK
+c joins without DEPRECATE_EOF
+d joins with MULTI_STATEMENTS
+let add = INSERT INTO t VALUES (NULL)
+for who:
+- a
+- b
+- c
+- d
+  for work:
+  - $add
+  - INSERT INTO t VALUES (NULL), (NULL) ;; SELECT id FROM t LIMIT 1
+  - INSERT INTO t VALUES (4242)
+  - $add ;; SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1
+  - $add ;; SELECT CAST('x' AS SIGNED)
+  - $add ;; INSERT INTO no_such_table VALUES (1)
+  - SELECT LAST_INSERT_ID(7) ;; SELECT 1 UNION SELECT 2
+    for end, between:
+    - COMMIT | other: SELECT 1
+    - rollback | watch nothing
+    -  Commit Work | other: SELECT 1
+      for asks:
+      - SELECT LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS()
+      - SELECT FOUND_ROWS()
+      - SHOW WARNINGS
+      - SELECT @@warning_count, @@error_count
+      - SELECT @@last_insert_id, @@identity
+        $who: DROP TABLE IF EXISTS t
+        $who: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB
+        $who: SELECT 1 ;; BEGIN ;; $work ;; $end
+        $between
+        $who: $asks ;; $add
+        $who ping
+      end
+    end
+  end
+end

@@ -253,3 +253,55 @@ c execute p2 ()
 c: SELECT 3; INSERT INTO t VALUES (4)
 c execute p2 ()
 c execute p1 ()
+
+# The file is sent for each statement that asks for one.
+story a_local_file_is_taken_inside_of_several_statements
+a joins with MULTI_STATEMENTS+LOCAL_FILES
+b joins with MULTI_STATEMENTS+LOCAL_FILES without DEPRECATE_EOF
+c joins with MULTI_STATEMENTS+LOCAL_FILES without DEPRECATE_EOF+SESSION_TRACK
+let load = LOAD DATA LOCAL INFILE '/x' INTO TABLE t
+a: CREATE TABLE t (id INT, v VARCHAR(5))
+a, b, c: SELECT 1; $load; SET @n = 5; SELECT @n ;; SELECT COUNT(*) FROM t ;; SET @m = 1 \
+    ;; $load; SELECT @m
+
+# A server reports the default schema, which has not changed, once more behind a view of another
+# one. Within a transaction the pool cannot fetch that, and its trackers are not the client's.
+story a_report_behind_a_view_comes_when_its_client_is_told_of_something
+backends 2
+a joins with MULTI_STATEMENTS+LOCAL_FILES
+b joins with MULTI_STATEMENTS+LOCAL_FILES without DEPRECATE_EOF
+c joins with MULTI_STATEMENTS+LOCAL_FILES without DEPRECATE_EOF+SESSION_TRACK
+a: DROP DATABASE IF EXISTS ${schema}_b ;; CREATE DATABASE ${schema}_b
+a: CREATE TABLE ${schema}_b.u (a INT) ;; CREATE TABLE t (a INT) ;; INSERT INTO t VALUES (1)
+a: CREATE VIEW plain_view AS SELECT a FROM t ;; CREATE VIEW counted_view AS SELECT ROW_COUNT() AS a
+for view:
+- plain_view
+- counted_view
+  for begin:
+  - SET autocommit = 0
+  - BEGIN
+  - DO 0
+    for next:
+    - SET div_precision_increment = 7
+    - SET @a = 1
+    - DO 0
+    - SET NAMES latin2
+    - SET autocommit = 1
+    - COMMIT
+    - INSERT INTO u VALUES (2)
+    - UPDATE u SET a = a + 1
+    - INSERT INTO u SELECT a FROM $schema.$view
+      for who:
+      - a
+      - b
+      - c
+        $who: USE ${schema}_b ;; $begin ;; SELECT a FROM $schema.t
+        $who: SELECT a + 0 FROM $schema.$view ;; $next
+        $who: DO 0 ;; SET NAMES latin1 ;; COMMIT ;; SET autocommit = 1
+        $who: SET NAMES utf8mb4 ;; USE $schema
+        $who reset
+      end
+    end
+  end
+end
+a: DROP DATABASE ${schema}_b

@@ -152,3 +152,22 @@ for what, who, what2:
   a sends $who 0xfa: \x80\x00\xfd\x00\x00\x013\x00\x014\x00\x015
   a: SELECT ROW_COUNT()
 end
+
+# A bulk execution of what asks about the statement before, which another backend ran, is refused:
+# the answer differs from one row to the next. Nothing of it has been executed then.
+story a_bulk_execution_that_asks_is_executed_as_it_is_or_not_at_all
+only mariadb
+a joins extended 0x4
+a: CREATE TABLE t (id INT, v INT, n INT)
+for asks:
+- INSERT INTO t VALUES (?, ?, ROW_COUNT())
+- UPDATE t SET n = ROW_COUNT() + ? WHERE id = ?
+  a prepare p: $asks
+  a: INSERT INTO t VALUES (7, 7, 7), (8, 8, 8)
+  a bulk p ('1', '2') ('3', '4')
+  a: SELECT * FROM t ;; TRUNCATE t ;; INSERT INTO t VALUES (7, 7, 7), (8, 8, 8)
+  b: SELECT 1
+  a bulk p ('1', '2') ('3', '4') => pool: error 1235
+  a: SELECT GROUP_CONCAT(n) FROM t => pool: 7,8
+  a: TRUNCATE t
+end

@@ -173,3 +173,105 @@ a init_db: $schema
 a ping
 a: SHOW WARNINGS
 a: DO RELEASE_ALL_LOCKS()
+# What leaves conditions, or looks at them: MySQL counts those of the last statement in the OK of
+# the commands that are no statements. A second backend for what the transaction keeps.
+story commands_count_the_conditions_of_the_clients_last_statement
+only mysql
+backends 2
+a: CREATE TABLE t (id INT PRIMARY KEY, v INT) ;; INSERT INTO t VALUES (1, 1)
+a prepare p: SELECT ? / 0
+for before:
+- SELECT 1
+- SELECT 1 / 0
+- SELECT 1 / 0, 2 / 0 ;; SELECT 1
+- SELECT * FROM missing
+- SELEC
+- SELECT 1 / 0 ;; SHOW WARNINGS
+- SELECT 1 / 0 ;; SHOW WARNINGS LIMIT 1 ;; SHOW ERRORS
+- SELECT 1 / 0 ;; SHOW COUNT(*) WARNINGS
+- SELECT 1 / 0 ;; SELECT @@warning_count
+- SELECT 1 / 0 ;; GET DIAGNOSTICS @n = NUMBER
+- INSERT IGNORE INTO t VALUES (1, 'word'), (1, 2)
+- BEGIN ;; SELECT 1 / 0
+- SET max_error_count = 0 ;; SELECT 1 / 0
+- SELECT 1 ;; GET STACKED DIAGNOSTICS @n = NUMBER
+- SELECT 1 / 0, 2 / 0 ;; GET STACKED DIAGNOSTICS @n = NUMBER
+- SELECT * FROM missing ;; GET STACKED DIAGNOSTICS @n = NUMBER
+- SET sql_mode = 'NO_ZERO_DATE', tmp_table_size = 0
+- SELECT 1 ;; SELECT FOUND_ROWS()
+- SELECT 1 ;; SELECT ROW_COUNT() UNION SELECT FOUND_ROWS()
+  for others:
+  - SELECT 1
+  - SELECT 1 / 0, 2 / 0, 3 / 0
+    for command:
+    - ping
+    - multi on
+    - multi off
+    - init_db: $schema
+    - reset p
+      for more:
+      - watch nothing
+      - a statistics
+        a: $before
+        b: $others
+        $more
+        a $command
+        b: $others
+        a ping
+        a: ROLLBACK ;; SET max_error_count = DEFAULT
+      end
+    end
+  end
+end
+a execute p ('1')
+a ping
+a reset p
+a reset
+a ping
+
+story executions_that_are_cut_short_are_refused_in_its_words
+only mysql
+a command 0x17:
+a command 0x17: \x01\x00
+a command 0x1a:
+
+story transactions_are_reported_once_each
+only mysql
+backends 2
+a: CREATE TABLE t (v INT)
+a: CREATE PROCEDURE fails() BEGIN SET time_zone = '+03:00'; COMMIT; \
+    SET SESSION sql_mode = 'ANSI'; SIGNAL SQLSTATE '45000'; END
+for less:
+- LONG_PASSWORD
+- DEPRECATE_EOF
+- SESSION_TRACK
+  for statements:
+  - BEGIN ;; BEGIN ;; SELECT 1 ;; BEGIN ;; COMMIT
+  - BEGIN ;; INSERT INTO t VALUES (1) ;; BEGIN ;; SELECT * FROM t ;; BEGIN ;; COMMIT
+  - COMMIT AND CHAIN ;; SELECT @y ;; BEGIN ;; ROLLBACK AND CHAIN ;; SELECT 1 ;; ROLLBACK
+  - SET TRANSACTION READ ONLY ;; BEGIN ;; SELECT * FROM t ;; BEGIN ;; COMMIT
+  - SET TRANSACTION ISOLATION LEVEL READ COMMITTED ;; SELECT * FROM t ;; BEGIN ;; COMMIT
+  - SET autocommit = 0 ;; INSERT INTO t VALUES (2) ;; BEGIN ;; COMMIT ;; SELECT * FROM t
+  - START TRANSACTION WITH CONSISTENT SNAPSHOT ;; BEGIN ;; SELECT * FROM t ;; BEGIN ;; DO 1
+  - START TRANSACTION WITH CONSISTENT SNAPSHOT ;; INSERT INTO t VALUES (3) ;; ROLLBACK
+  - BEGIN ;; SELECT * FROM t ;; LOCK TABLES t READ ;; UNLOCK TABLES
+  - XA START 'sees' ;; INSERT INTO t VALUES (7) ;; XA END 'sees' ;; XA ROLLBACK 'sees'
+  - BEGIN ;; INSERT INTO t VALUES (8) ;; SELECT * FROM missing ;; BEGIN ;; COMMIT
+  - BEGIN; SELECT 1; BEGIN; COMMIT ;; START TRANSACTION READ ONLY; DO 1 ;; BEGIN
+  - BEGIN ;; CREATE TABLE t (v INT) ;; DO 1
+  - BEGIN ;; CALL fails() ;; DO 1
+    b joins with MULTI_STATEMENTS without $less
+    b: $statements
+    a: BEGIN ;; SELECT 1 ;; BEGIN ;; COMMIT
+    b: ROLLBACK ;; DO 1
+    b leaves
+  end
+  # Behind an error the pool asks more, which takes the report where there is time.
+  b joins with MULTI_STATEMENTS without $less
+  b: BEGIN ;; CALL fails()
+  finish
+  b: DO 1
+  a: BEGIN ;; SELECT 1 ;; BEGIN ;; COMMIT
+  b: ROLLBACK ;; DO 1
+  b leaves
+end

@@ -319,3 +319,116 @@ c: CALL p(5)
 c: CALL bad()
 c: CALL missing()
 c: SELECT 1
+
+# What the two ask for is reported to each, and to nobody else.
+story a_client_that_tracks_less_or_more_harms_nobody
+only mariadb
+backends 2
+a: SET session_track_system_variables = '', session_track_schema = OFF
+for who, other:
+- a | b
+- b | a
+  $who: SET sql_mode = 'ANSI', time_zone = '+01:00' => pool: ok
+  $who: USE shop => pool: ok
+  $who, $other: SELECT @@sql_mode, @@time_zone, DATABASE()
+end
+
+# A command that no server has leaves its error among the conditions: alone on MariaDB, behind
+# those of the statement before on MySQL. So does COM_SET_OPTION with an unknown option.
+story an_unknown_command_is_an_error_that_can_be_asked_for
+a: CREATE TABLE t (id INT) ;; SELECT 1
+for before:
+- DO 1
+- SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED)
+- SELECT * FROM missing
+- INSERT INTO t VALUES (1), (2)
+  for asks:
+  - SHOW WARNINGS
+  - SELECT @@warning_count, @@error_count
+  - SELECT ROW_COUNT()
+    for command:
+    - 0x50:
+    - 0x1b: \x02\x00
+      let other = SELECT CAST('other' AS SIGNED) FROM t
+      for first, then:
+      - watch nothing | watch nothing
+      - b: $other | watch nothing
+      - b: $other | b: $other
+        a: $before
+        $first
+        a command $command
+        $then
+        a ping
+        a: $asks
+      end
+    end
+  end
+end
+for before:
+- DO 1
+- SELECT CAST('x' AS SIGNED)
+  # Too short for MySQL.
+  a: $before
+  a command 0x1b: \x00
+  a ping
+  a: SHOW WARNINGS
+end
+
+# A CALL in the binary protocol: its result sets, then one of its OUT parameters. Without
+# DEPRECATE_EOF, MySQL itself leaves out at the end of the rows that more follows.
+story out_parameters_come_back_in_the_binary_protocol
+backends 4
+a joins without SESSION_TRACK
+if mariadb
+  b joins without SESSION_TRACK+DEPRECATE_EOF
+end
+if mysql
+  b joins without SESSION_TRACK
+end
+a: CREATE TABLE t (v VARCHAR(20))
+a: CREATE PROCEDURE p(IN a INT, OUT b VARCHAR(20), INOUT c INT) BEGIN SELECT a, 'in'; \
+    SET b = CONCAT('b', a); SET c = c + a; INSERT INTO t VALUES (b); END
+a: CREATE PROCEDURE bad(OUT b INT) BEGIN SET b = 1; SELECT b; \
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END
+for who:
+- a
+- b
+- a
+  $who prepare call: CALL p(?, ?, ?)
+  $who execute call ('1', NULL, '10')
+  $who execute call ('2', NULL, '20')
+  $who prepare bad: CALL bad(?)
+  $who execute bad (NULL)
+  $who execute call ('3', NULL, NULL)
+  $who: SELECT COUNT(*) FROM t
+  $who execute call ('4', NULL, '5') => 4, in | b4, 9 | ok
+end
+
+story a_long_parameter_comes_in_pieces
+a prepare p: SELECT LENGTH(?), ?
+a long p 0: abc
+a long p 0: end
+# The first parameter's value has been sent; its place in the execution stays empty.
+a sends p 0x17: \x00\x01\x00\x00\x00\x00\x01\xfd\x00\xfd\x00\x01z
+a: SELECT 'still here'
+a statistics
+a: SELECT 1
+
+story several_commands_in_one_write_are_answered_in_order
+for who:
+- a
+- b
+- a
+- b
+  $who writes
+    : SELECT 1, DATABASE()
+    : SET time_zone = '+03:00'
+    : SELECT * FROM missing
+    ping
+    init_db: shop
+    : SELECT @@time_zone, DATABASE()
+    : BEGIN
+    : SELECT 2 UNION SELECT 3
+    : COMMIT
+  end
+end

@@ -57,3 +57,46 @@ for enters:
   b, a: USE no_such_schema
   b, a: SELECT DATABASE(), @@character_set_database
 end
+
+# MariaDB goes back to the user before, in a session as new, three times. MySQL closes the
+# connection, and what it held is free when its client hears why.
+story a_change_of_user_that_fails_leaves_a_session_as_new_or_none
+backends 2
+let lock = SELECT GET_LOCK('has $schema', 0)
+let probe = SELECT CURRENT_USER(), DATABASE(), @@sql_mode, @@collation_connection, \
+    @@character_set_results, @x, LAST_INSERT_ID()
+let much = DROP TABLE IF EXISTS t ;; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY) \
+    ;; SET NAMES latin1 ;; SET sql_mode = 'ANSI', @x = 1 ;; $lock \
+    ;; CREATE TEMPORARY TABLE temporary (v INT) ;; BEGIN ;; INSERT INTO t VALUES (), () \
+    ;; SELECT id FROM t
+if mariadb
+  a: $much
+  for account:
+  - user other password wrong schema shop
+  - user other schema nowhere
+  - no_schema user nobody password wrong
+  - user other schema shop
+    a becomes $account
+    b: $lock, RELEASE_LOCK('has $schema')
+    a: SELECT ROW_COUNT() ;; $probe ;; SELECT * FROM temporary ;; SELECT * FROM t
+    a: SET @x = 2, sql_mode = 'ANSI' ;; $lock
+  end
+  a reset
+  a: $probe
+end
+if mysql
+  for account:
+  - no_schema password wrong
+  - schema nowhere
+    a joins
+    a: $much
+    a becomes $account
+    b: $lock, RELEASE_LOCK('has $schema')
+    a: SELECT 1
+  end
+  a joins
+  a: $much
+  a becomes schema shop
+  a: $probe
+  b: $lock, RELEASE_LOCK('has $schema')
+end

@@ -295,3 +295,98 @@ n: SET time_zone = '+01:00'
 n: DO 1
 n: $probe3
 n leaves
+
+# The function may take a lock, so that it pins: on MariaDB the OK of a function counts conditions
+# of before, which another backend does not have.
+story what_an_eof_cannot_report_comes_with_the_next_ok
+backends 2
+admin: CREATE DATABASE ${schema}_b
+admin: CREATE FUNCTION sets(x INT) RETURNS INT DETERMINISTIC BEGIN \
+    IF x < 0 THEN DO GET_LOCK('unreported', 0); END IF; SET time_zone = '+03:00'; RETURN x; END
+for less:
+- without DEPRECATE_EOF
+- with MULTI_STATEMENTS
+  for next:
+  - SET autocommit = 1
+  - SELECT 1 ;; SELECT no_such_column ;; SET autocommit = 1
+  - SET time_zone = '+04:00' ;; DO 1
+  - SHOW WARNINGS ;; DO 1
+  - SELECT 1; DO 2; SELECT 3
+  - SET time_zone = 'nowhere' ;; SET NAMES latin1 ;; DO 1
+    c joins with MULTI_STATEMENTS $less
+    c prepare seven: SELECT 7
+    c init_db: ${schema}_b
+    c execute seven ()
+    c: $next
+    c execute seven ()
+    c ping
+    c execute seven ()
+    c multi on
+    c: $next
+    c reset
+    c: $next ;; SELECT $schema.sets(1) ;; $next
+    c prepare eight: SELECT 8
+    c: USE ${schema}_b
+    c execute eight ()
+    c reset
+    c: $next
+    c leaves
+  end
+end
+admin: DROP DATABASE ${schema}_b
+
+# A client that wants to hear no more of changes hears of that one, or does not, as from a server.
+story the_last_report_of_a_tracker_comes_as_from_a_server
+backends 2
+for less:
+- DEPRECATE_EOF
+- LONG_PASSWORD
+  for on:
+  - SET session_track_state_change = ON
+  - SET SESSION session_track_state_change = 1, sql_mode = ''
+  - SET @@session.session_track_state_change = ON
+  # MariaDB takes what has no scope for no change.
+  - SET LOCAL sql_safe_updates := 0, @v = 5, @@session_track_state_change := 1
+  - SET @@session_track_state_change := 1, @v = 5
+    for off:
+    - SET session_track_state_change = OFF
+    - SET SESSION session_track_state_change = 0, time_zone = '+01:00'
+    - SET time_zone = '+02:00', session_track_state_change = OFF
+    - SET @@session_track_state_change = OFF
+    - SET session_track_state_change = DEFAULT
+    - SET session_track_system_variables = '', session_track_state_change = OFF
+    - SET session_track_schema = OFF, session_track_state_change = OFF
+    - SET @@session_track_schema = ON
+      a, b joins without $less
+      for round:
+      - 1
+      - 2
+        a: $on ;; DO 1 ;; $off ;; DO 1 ;; SET NAMES latin1 ;; DO 2 ;; $off
+        b: SET NAMES latin2 ;; DO 2
+      end
+      a: $on ;; SELECT 1 ;; $off ;; SELECT 1 ;; SET NAMES utf8mb4
+      a, b leaves
+    end
+  end
+end
+
+# A SET of a tracker that asks about the statement before is answered wherever that has run; it
+# pins, and reports more than the client has asked for.
+story a_set_of_a_tracker_asks_about_the_statement_before
+backends 2
+a: CREATE TABLE t (a INT)
+for set:
+- session_track_schema = 1
+- session_track_state_change = 0
+  for others:
+  - DO 0
+  - BEGIN ;; INSERT INTO t VALUES (1)
+    a, b joins
+    a: INSERT INTO t VALUES (1), (2)
+    b: $others
+    a: SET @r = ROW_COUNT(), $set => pool: ok
+    b: COMMIT
+    a: SELECT @r => pool: 2
+    a, b leaves
+  end
+end

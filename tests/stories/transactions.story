@@ -386,3 +386,77 @@ for sql, name, sql2, sql3:
   c: SET session_track_transaction_info = OFF
   a: SELECT 2
 end
+
+# A client that has the state of transactions told amid one is told of the next one, as by a server.
+# MySQL sets the flag where it has found out that nothing is to be told.
+# Characteristics that it began with are told by the pool, and not by a server.
+story trackers_tell_from_where_they_are_switched_on
+backends 2
+if mysql
+  loose
+end
+let off = SET session_track_transaction_info = OFF
+let row = SELECT v FROM t WHERE id = 1
+a joins
+b joins without DEPRECATE_EOF
+other: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)
+for who:
+- a
+- b
+  for told, begins:
+  - STATE | START TRANSACTION READ ONLY
+  - STATE | START TRANSACTION READ WRITE
+  - STATE | START TRANSACTION WITH CONSISTENT SNAPSHOT
+  - STATE | BEGIN
+  - CHARACTERISTICS | BEGIN
+  - CHARACTERISTICS | START TRANSACTION
+  - 1 | START TRANSACTION READ ONLY
+  - 1 | START TRANSACTION
+  - 2 | BEGIN
+  - 2 | START TRANSACTION
+  - DEFAULT | BEGIN
+  - DEFAULT | START TRANSACTION READ ONLY
+  - DEFAULT | START TRANSACTION READ WRITE
+  - DEFAULT | START TRANSACTION WITH CONSISTENT SNAPSHOT
+    let tell = SET session_track_transaction_info = $told
+    $who: $tell ;; $tell ;; $off ;; $off ;; $tell ;; DO 1 ;; BEGIN
+    $who: INSERT INTO t (v) VALUES (1) ;; COMMIT ;; $off
+    for end:
+    - COMMIT
+    - ROLLBACK
+    - COMMIT AND CHAIN
+    - BEGIN
+      $who: $begins ;; $tell
+      other: SELECT 1
+      $who: $row ;; DO 1 ;; $end ;; DO 1 ;; COMMIT ;; BEGIN
+      $who: SELECT v FROM t ;; INSERT INTO t (v) VALUES (2)
+      $who: ROLLBACK ;; $off ;; BEGIN ;; DO 1 ;; COMMIT
+    end
+    $who: SET autocommit = 0 ;; $row ;; $tell ;; $row ;; COMMIT ;; $row ;; COMMIT
+    $who reset
+  end
+end
+
+# What the server has rolled back keeps its backend no longer, though an error does not say so.
+# The one that has changed less is the victim. MySQL announces another transaction like it, in its
+# first OK behind the error.
+story the_victim_of_a_deadlock_keeps_no_backend
+backends 2
+loose
+a: CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB
+a: INSERT INTO t VALUES (1, 0), (2, 0), (3, 0), (4, 0)
+for begin, less:
+- BEGIN | LONG_PASSWORD
+- START TRANSACTION READ WRITE | LONG_PASSWORD
+- BEGIN | DEPRECATE_EOF
+  a, b joins without $less
+  a: $begin ;; UPDATE t SET v = 1 WHERE id = 1 ;; UPDATE t SET v = 1 WHERE id = 3
+  a: UPDATE t SET v = 1 WHERE id = 4
+  b: $begin ;; UPDATE t SET v = 2 WHERE id = 2
+  a waits: UPDATE t SET v = 1 WHERE id = 2
+    b: UPDATE t SET v = 2 WHERE id = 1
+  a goes on
+  c: SELECT 7
+  a: COMMIT
+  b: UPDATE t SET v = 0
+end

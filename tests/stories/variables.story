@@ -1124,3 +1124,14 @@ for who, who2:
   b reset
   b: SELECT ROUND(RAND(), 6) IN (0, 0.000001), 7
 end
+
+story transactions_end_as_their_session_says
+a: CREATE TABLE t (v INT) ENGINE=InnoDB
+a: SET completion_type = CHAIN ;; BEGIN ;; INSERT INTO t VALUES (1) ;; COMMIT
+a: INSERT INTO t VALUES (2) ;; ROLLBACK ;; SELECT v FROM t ;; COMMIT AND NO CHAIN
+b: SELECT v, @@completion_type FROM t ;; BEGIN ;; COMMIT
+a: SET completion_type = 2 ;; SELECT v FROM t
+b: SELECT @@completion_type ;; COMMIT ;; SELECT 1
+a: BEGIN ;; INSERT INTO t VALUES (3) ;; COMMIT
+a ends
+b: SELECT v, @@completion_type FROM t ORDER BY v
