@@ -2,7 +2,7 @@
 //! the server, and its backend is free. And servers that answer without end.
 
 use crate::world::{
-    HOLD, app, begin, binary, config, config_file, direct, login, mysql, server, start_pool,
+    HOLD, app, begin, binary, config, config_file, direct, login, mysql, pooled, server, start_pool,
 };
 use reactor::Address;
 use std::io::{Read, Write};
@@ -69,11 +69,7 @@ fn a_client_that_leaves_amid_its_reply_costs_nothing() {
 /// A server that waits for a lock takes no more of a local file; the pool does not keep the rest.
 #[test]
 fn a_file_that_the_server_does_not_take_stays_with_its_client() {
-    let test = "a_file_that_the_server_does_not_take_stays_with_its_client";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "fed.toml", "groups = 1\nbackends_max = 2");
     let account = app().schema("shop").with(LOCAL_FILES);
     let mut client = login(&pool.address, &account);
@@ -103,11 +99,7 @@ fn a_file_that_the_server_does_not_take_stays_with_its_client() {
 /// client still sends of it must not be taken for commands.
 #[test]
 fn who_is_answered_amid_a_file_is_closed() {
-    let test = "who_is_answered_amid_a_file_is_closed";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "amid.toml", "groups = 1\nbackends_max = 1");
     let account = app().schema("shop").with(LOCAL_FILES);
     let mut other = login(&pool.address, &account);
@@ -238,11 +230,7 @@ fn endless_server(server: &Address) -> Address {
 
 #[test]
 fn what_a_server_says_without_end_is_not_kept() {
-    let test = "what_a_server_says_without_end_is_not_kept";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let text = config(
         &endless_server(&real.address()),
         "backends_max = 1\ngroups = 1",

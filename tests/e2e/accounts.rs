@@ -1,10 +1,10 @@
 //! `auth = "server"`: the accounts of the server log in through the pool as they do on the server.
 
-use crate::world::{HOLD, binary, config_file, direct, found};
+use crate::world::{HOLD, binary, config_file, own_mysql, own_server, own_servers, pooled, says};
 use reactor::Address;
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real, skipped};
+use testkit::real::{Flavour, Real};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::command::Command;
@@ -29,12 +29,23 @@ fn text(real: &Real, more: &str) -> String {
 }
 
 fn start(real: &Real, name: &str, more: &str) -> Pool {
-    let file = config_file(real, name, &text(real, more));
+    start_text(real, name, &text(real, more))
+}
+
+fn start_text(real: &Real, name: &str, text: &str) -> Pool {
+    let file = config_file(real, name, text);
     Pool::start(binary(), &["--config", file.to_str().unwrap()])
         .unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// Outcome for a client that is asked for a plugin that it does not speak.
+/// Why a pool with this configuration does not start.
+fn fails(real: &Real, name: &str, text: &str) -> String {
+    let file = config_file(real, name, text);
+    let started = Pool::start(binary(), &["--config", file.to_str().unwrap()]);
+    started.map(drop).unwrap_err()
+}
+
+/// What a client hears that is asked for a plugin that it does not speak.
 const ANOTHER_PLUGIN: (u16, String) = (0, String::new());
 
 /// Outcome of a login and a first statement: the account that it is, or the error.
@@ -142,143 +153,102 @@ fn in_words(flavour: Flavour, sql: &str) -> String {
         .replace("{PASSWORD}", password)
 }
 
-fn accounts_are_those_of_the_server(real: &Real) {
-    real.execute(&[SERVICE, least(real)]);
-    let pool = start(real, "accounts.toml", "");
-    let who = Account::new("u", "pw");
-    assert!(follows(real, &pool, "nobody", &who).is_err());
-    for (sql, may) in changes(real.flavour()) {
-        let sql = in_words(real.flavour(), sql);
-        let wrong = Account::new("u", "wrong");
-        real.execute(&[&sql]);
-        let own = follows(real, &pool, &sql, &who);
-        assert_eq!(own.is_ok(), may, "{sql}: {own:?}");
-        let _ = follows(real, &pool, &format!("{sql}, wrong password"), &wrong);
-        let _ = follows(
-            real,
-            &pool,
-            &format!("{sql}, no password"),
-            &Account::new("u", ""),
-        );
-    }
-}
-
 #[test]
-fn accounts_are_those_of_the_server_on_mariadb() {
-    let test = "accounts_are_those_of_the_server_on_mariadb";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    if let Some(real) = found(Real::start(&[]), test) {
-        accounts_are_those_of_the_server(&real);
-    }
-}
-
-#[test]
-fn accounts_are_those_of_the_server_on_mysql() {
-    let test = "accounts_are_those_of_the_server_on_mysql";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    if let Some(real) = found(Real::start_mysql(&[]), test) {
-        accounts_are_those_of_the_server(&real);
+fn accounts_are_those_of_the_server() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        real.execute(&[SERVICE, least(real)]);
+        let pool = start(real, "accounts.toml", "");
+        let who = Account::new("u", "pw");
+        assert!(follows(real, &pool, "nobody", &who).is_err());
+        for (sql, may) in changes(real.flavour()) {
+            let sql = in_words(real.flavour(), sql);
+            let wrong = Account::new("u", "wrong");
+            real.execute(&[&sql]);
+            let own = follows(real, &pool, &sql, &who);
+            assert_eq!(own.is_ok(), may, "{sql}: {own:?}");
+            let _ = follows(real, &pool, &format!("{sql}, wrong password"), &wrong);
+            let _ = follows(
+                real,
+                &pool,
+                &format!("{sql}, no password"),
+                &Account::new("u", ""),
+            );
+        }
     }
 }
 
 /// Hosts that all mean who connects from 127.0.0.1.
-const HOSTS: [&str; 8] = [
-    "127.0.0.1",
-    "localhost",
-    "127.0.0.%",
-    "127.%",
-    "%.0.0.1",
-    "127.0.0.0/255.255.255.0",
-    "127.0.0.0/255.0.0.0",
-    "%",
-];
+const HOSTS: &str = "127.0.0.1 localhost 127.0.0.% 127.% %.0.0.1 127.0.0.0/255.255.255.0 \
+                     127.0.0.0/255.0.0.0 %";
 
 /// With addresses looked up, 127.0.0.1 is `localhost` too.
 const NAMES: [&str; 2] = ["--skip-name-resolve=1", "--skip-name-resolve=0"];
 
 /// Each two hosts as two accounts with their own passwords: the same one decides.
-fn the_same_host_comes_first(real: &Real) {
-    real.execute(&[SERVICE, least(real)]);
-    let mut accounts = Vec::new();
-    for (number, first) in HOSTS.iter().enumerate() {
-        for second in &HOSTS[number + 1..] {
-            let user = format!("p{}", accounts.len());
-            let create = |host: &str, password: &str| {
-                let sql = format!("CREATE USER {user}@'{host}' IDENTIFIED {{NATIVE}} '{password}'");
-                real.execute(&[&in_words(real.flavour(), &sql)]);
-            };
-            // In the order that the server is not told.
-            create(second, "second");
-            create(first, "first");
-            accounts.push((user, first, second));
-        }
-    }
-    let pool = start(real, "hosts.toml", "");
-    let mut differ = Vec::new();
-    for (user, first, second) in accounts {
-        for password in ["first", "second"] {
-            let who = Account::new(&user, password);
-            let own = outcome(&real.address(), &who);
-            let through = outcome(&pool.address, &who);
-            if through != own {
-                differ.push(format!("{first}, {second}, {password}: {}", own.is_ok()));
+#[test]
+fn the_same_host_comes_first() {
+    for real in NAMES
+        .iter()
+        .flat_map(|names| own_servers(std::slice::from_ref(names)))
+    {
+        let real = &real;
+        real.execute(&[SERVICE, least(real)]);
+        let mut accounts = Vec::new();
+        for (number, first) in HOSTS.split(' ').enumerate() {
+            for second in HOSTS.split(' ').skip(number + 1) {
+                let user = format!("p{}", accounts.len());
+                let create = |host: &str, password: &str| {
+                    let sql =
+                        format!("CREATE USER {user}@'{host}' IDENTIFIED {{NATIVE}} '{password}'");
+                    real.execute(&[&in_words(real.flavour(), &sql)]);
+                };
+                // In the order that the server is not told.
+                create(second, "second");
+                create(first, "first");
+                accounts.push((user, first, second));
             }
         }
-    }
-    assert!(differ.is_empty(), "on the server: {differ:#?}");
-}
-
-#[test]
-fn the_same_host_comes_first_on_mariadb() {
-    let test = "the_same_host_comes_first_on_mariadb";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for names in NAMES {
-        if let Some(real) = found(Real::start(&[names]), test) {
-            the_same_host_comes_first(&real);
+        let pool = start(real, "hosts.toml", "");
+        let mut differ = Vec::new();
+        for (user, first, second) in accounts {
+            for password in ["first", "second"] {
+                let who = Account::new(&user, password);
+                let own = outcome(&real.address(), &who);
+                let through = outcome(&pool.address, &who);
+                if through != own {
+                    differ.push(format!("{first}, {second}, {password}: {}", own.is_ok()));
+                }
+            }
         }
-    }
-}
-
-#[test]
-fn the_same_host_comes_first_on_mysql() {
-    let test = "the_same_host_comes_first_on_mysql";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for names in NAMES {
-        if let Some(real) = found(Real::start_mysql(&[names]), test) {
-            the_same_host_comes_first(&real);
-        }
+        assert!(differ.is_empty(), "on the server: {differ:#?}");
     }
 }
 
 /// Clients are counted, not the connections that the pool has of them.
-fn clients_of_an_account_are_counted(real: &Real) {
-    let create = in_words(
-        real.flavour(),
-        "CREATE USER two@'%' IDENTIFIED {NATIVE} 'pw' WITH MAX_USER_CONNECTIONS 2",
-    );
-    let other = in_words(
-        real.flavour(),
-        "CREATE USER other@'%' IDENTIFIED {NATIVE} 'pw'",
-    );
-    real.execute(&[SERVICE, least(real), &create, &other]);
-    let pool = start(real, "counted.toml", "");
-    let two = Account::new("two", "pw");
-    let refused = |address: &Address| match outcome(address, &two) {
-        Err((code, text)) => (code, text),
-        Ok(_) => panic!("a third one is let in"),
-    };
-    for address in [real.address(), pool.address.clone()] {
-        let mut first = Client::connect(&address, &two).unwrap();
-        let second = Client::connect(&address, &two).unwrap();
-        assert_eq!(
+#[test]
+fn clients_of_an_account_are_counted() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        let create = in_words(
+            real.flavour(),
+            "CREATE USER two@'%' IDENTIFIED {NATIVE} 'pw' WITH MAX_USER_CONNECTIONS 2",
+        );
+        let other = in_words(
+            real.flavour(),
+            "CREATE USER other@'%' IDENTIFIED {NATIVE} 'pw'",
+        );
+        real.execute(&[SERVICE, least(real), &create, &other]);
+        let pool = start(real, "counted.toml", "");
+        let two = Account::new("two", "pw");
+        let refused = |address: &Address| match outcome(address, &two) {
+            Err((code, text)) => (code, text),
+            Ok(_) => panic!("a third one is let in"),
+        };
+        for address in [real.address(), pool.address.clone()] {
+            let mut first = Client::connect(&address, &two).unwrap();
+            let second = Client::connect(&address, &two).unwrap();
+            assert_eq!(
             refused(&address),
             (
                 1226,
@@ -286,41 +256,25 @@ fn clients_of_an_account_are_counted(real: &Real) {
                     .into()
             )
         );
-        // Who becomes another leaves room, and so does who leaves.
-        first.change_user(&Account::new("other", "pw")).unwrap();
-        let mut third = Client::connect(&address, &two).unwrap();
-        third.must("SELECT 1");
-        refused(&address);
-        drop(second);
-        let mut admin = real.admin();
-        let again = (0..200).find_map(|_| {
-            admin.must("DO SLEEP(0.05)");
-            Client::connect(&address, &two).ok()
-        });
-        assert!(again.is_some(), "{address}");
-    }
-}
-
-#[test]
-fn clients_of_an_account_are_counted_on_both() {
-    let test = "clients_of_an_account_are_counted_on_both";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in [Real::start(&[]), Real::start_mysql(&[])] {
-        if let Some(real) = found(real, test) {
-            clients_of_an_account_are_counted(&real);
+            // Who becomes another leaves room, and so does who leaves.
+            first.change_user(&Account::new("other", "pw")).unwrap();
+            let mut third = Client::connect(&address, &two).unwrap();
+            third.must("SELECT 1");
+            refused(&address);
+            drop(second);
+            let mut admin = real.admin();
+            let again = (0..200).find_map(|_| {
+                admin.must("DO SLEEP(0.05)");
+                Client::connect(&address, &two).ok()
+            });
+            assert!(again.is_some(), "{address}");
         }
     }
 }
 
 #[test]
 fn a_server_that_forgets_passwords_is_told_them_again() {
-    let test = "a_server_that_forgets_passwords_is_told_them_again";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = found(Real::start_mysql(&[]), test) else {
+    let Some(real) = pooled(own_mysql) else {
         return;
     };
     let create = "CREATE USER u@'%' IDENTIFIED WITH caching_sha2_password BY 'pw'";
@@ -378,28 +332,18 @@ fn a_server_that_forgets_passwords_is_told_them_again() {
 
 #[test]
 fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
-    let test = "who_cannot_be_let_in_is_told_why_and_the_file_comes_first";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = found(Real::start(&[]), test) else {
+    let Some(real) = pooled(own_server) else {
         return;
     };
     real.create_user("app", "app");
     real.execute(&[SERVICE]);
-    let file = config_file(&real, "least.toml", &text(&real, ""));
-    let file = file.to_str().unwrap();
     // Whether or not the file has users besides.
     let user = "[[user]]\nname = \"app\"\npassword = \"app\"\n";
-    let with_user = config_file(&real, "least_user.toml", &text(&real, user));
-    for file in [file, with_user.to_str().unwrap()] {
-        let why = Pool::start(binary(), &["--config", file]).map(|_| ());
-        let why = why.unwrap_err();
-        assert!(
-            why.contains(
-                "auth: GRANT SELECT ON mysql.global_priv TO 'watcher'@'...' on the server"
-            ),
-            "{why}"
+    for more in ["", user] {
+        let why = fails(&real, "least.toml", &text(&real, more));
+        says(
+            &why,
+            "auth: GRANT SELECT ON mysql.global_priv TO 'watcher'@'...' on the server",
         );
         assert!(
             !why.contains("event=accounts-unread"),
@@ -409,9 +353,7 @@ fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
     }
     // A login that is refused lacks no privilege.
     let wrong = text(&real, user).replace("\"watching\"", "\"wrong\"");
-    let wrong = config_file(&real, "wrong.toml", &wrong);
-    let why = Pool::start(binary(), &["--config", wrong.to_str().unwrap()]).map(|_| ());
-    let why = why.unwrap_err();
+    let why = fails(&real, "wrong.toml", &wrong);
     assert!(
         why.contains("cannot be read by 'watcher' (backend.monitor_user): ")
             && why.contains("Access denied for user 'watcher'"),
@@ -433,10 +375,7 @@ fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
     let pool = start(&real, "file.toml", more);
     let (code, text) = outcome(&pool.address, &Account::new("keyed", "x")).unwrap_err();
     assert_eq!(code, 1251);
-    assert!(
-        text.contains("'keyed'@'%' is authenticated by 'unix_socket'"),
-        "{text}"
-    );
+    says(&text, "'keyed'@'%' is authenticated by 'unix_socket'");
     let listed = outcome(&pool.address, &Account::new("listed", "in the file"));
     assert!(listed.unwrap().contains("app@%"));
     let (code, _) = outcome(&pool.address, &Account::new("listed", "on the server")).unwrap_err();
@@ -451,11 +390,7 @@ fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
 /// Errors of the question other than a missing privilege are said as they are: no GRANT helps.
 #[test]
 fn another_error_than_a_missing_privilege_names_no_grant() {
-    let test = "another_error_than_a_missing_privilege_names_no_grant";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = found(Real::start(&[]), test) else {
+    let Some(real) = pooled(own_server) else {
         return;
     };
     real.execute(&[SERVICE, least(&real)]);
@@ -475,20 +410,14 @@ fn another_error_than_a_missing_privilege_names_no_grant() {
     is_said(&said);
     assert!(said.contains("those that are known hold on"), "{said}");
     // And a pool does not begin to serve.
-    let file = config_file(&real, "no_table_2.toml", &text(&real, ""));
-    let why = Pool::start(binary(), &["--config", file.to_str().unwrap()]).map(|_| ());
-    is_said(&why.unwrap_err());
+    is_said(&fails(&real, "no_table_2.toml", &text(&real, "")));
     real.execute(&["RENAME TABLE mysql.accounts_away TO mysql.global_priv"]);
 }
 
 /// From the pool's host the server takes the name for another account.
 #[test]
 fn another_account_than_the_proven_one_is_never_used() {
-    let test = "another_account_than_the_proven_one_is_never_used";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = found(Real::start(&[]), test) else {
+    let Some(real) = pooled(own_server) else {
         return;
     };
     real.execute(&[
@@ -522,10 +451,11 @@ fn another_account_than_the_proven_one_is_never_used() {
 
 /// With one group, so that all clients share their backends.
 fn start_one_group(real: &Real, name: &str) -> Pool {
-    let text = text(real, "").replace("groups = 2", "groups = 1");
-    let file = config_file(real, name, &text);
-    Pool::start(binary(), &["--config", file.to_str().unwrap()])
-        .unwrap_or_else(|why| panic!("{why}"))
+    start_text(
+        real,
+        name,
+        &text(real, "").replace("groups = 2", "groups = 1"),
+    )
 }
 
 fn create(real: &Real, user: &str) {
@@ -535,163 +465,134 @@ fn create(real: &Real, user: &str) {
 
 /// While the accounts cannot be read, the server judges each login: what was opened before a
 /// password was changed serves nobody who logs in after that.
-fn without_the_watch_the_server_judges(real: &Real) {
-    real.execute(&[SERVICE, least(real)]);
-    let users = ["changed", "locked", "dropped", "same"];
-    users.iter().for_each(|user| create(real, user));
-    let pool = start_one_group(real, "unwatched.toml");
-    // Each leaves an idle backend.
-    let mut before = users.map(|user| {
-        let mut client = Client::connect(&pool.address, &Account::new(user, "pw")).unwrap();
-        client.must("SELECT 1");
-        client
-    });
-    let of_watcher = "SELECT id FROM information_schema.processlist WHERE user = 'watcher'";
-    let id = real.admin().value(of_watcher);
-    real.execute(&["DROP USER watcher@'%'", &format!("KILL {id}")]);
-    pool.wait_for("event=watch-lost").unwrap();
-    let alter = "ALTER USER changed@'%' IDENTIFIED {NATIVE} 'other'";
-    real.execute(&[
-        &in_words(real.flavour(), alter),
-        "ALTER USER locked@'%' ACCOUNT LOCK",
-        "DROP USER dropped@'%'",
-    ]);
-    for user in ["changed", "locked", "dropped"] {
-        let through = outcome(&pool.address, &Account::new(user, "pw"));
-        assert!(
-            matches!(&through, Err((1429, _))),
-            "{user} logs in as before: {through:?}"
-        );
-    }
-    assert!(outcome(&pool.address, &Account::new("same", "pw")).is_ok());
-    // Who was there goes on, as on the server.
-    before.iter_mut().for_each(|client| {
-        client.must("SELECT 2");
-    });
-    real.execute(&[SERVICE, least(real)]);
-    pool.wait_for("event=watch-back").unwrap();
-    let new = Account::new("changed", "other");
-    assert!(follows(real, &pool, "the watch is back", &new).is_ok());
-}
-
 #[test]
-fn without_the_watch_the_server_judges_on_both() {
-    let test = "without_the_watch_the_server_judges_on_both";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in [Real::start(&[]), Real::start_mysql(&[])] {
-        if let Some(real) = found(real, test) {
-            without_the_watch_the_server_judges(&real);
+fn without_the_watch_the_server_judges() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        real.execute(&[SERVICE, least(real)]);
+        let users = ["changed", "locked", "dropped", "same"];
+        users.iter().for_each(|user| create(real, user));
+        let pool = start_one_group(real, "unwatched.toml");
+        // Each leaves an idle backend.
+        let mut before = users.map(|user| {
+            let mut client = Client::connect(&pool.address, &Account::new(user, "pw")).unwrap();
+            client.must("SELECT 1");
+            client
+        });
+        let of_watcher = "SELECT id FROM information_schema.processlist WHERE user = 'watcher'";
+        let id = real.admin().value(of_watcher);
+        real.execute(&["DROP USER watcher@'%'", &format!("KILL {id}")]);
+        pool.wait_for("event=watch-lost").unwrap();
+        let alter = "ALTER USER changed@'%' IDENTIFIED {NATIVE} 'other'";
+        real.execute(&[
+            &in_words(real.flavour(), alter),
+            "ALTER USER locked@'%' ACCOUNT LOCK",
+            "DROP USER dropped@'%'",
+        ]);
+        for user in ["changed", "locked", "dropped"] {
+            let through = outcome(&pool.address, &Account::new(user, "pw"));
+            assert!(
+                matches!(&through, Err((1429, _))),
+                "{user} logs in as before: {through:?}"
+            );
         }
+        assert!(outcome(&pool.address, &Account::new("same", "pw")).is_ok());
+        // Who was there goes on, as on the server.
+        before.iter_mut().for_each(|client| {
+            client.must("SELECT 2");
+        });
+        real.execute(&[SERVICE, least(real)]);
+        pool.wait_for("event=watch-back").unwrap();
+        let new = Account::new("changed", "other");
+        assert!(follows(real, &pool, "the watch is back", &new).is_ok());
     }
 }
 
 /// The password is changed while all backends of a session's account are held by others.
-fn who_cannot_get_a_backend_any_more_is_closed(real: &Real) {
-    real.execute(&[SERVICE, least(real)]);
-    create(real, "u");
-    let pool = start_one_group(real, "closed.toml");
-    let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
-    let (mut first, mut second, mut holder) = (login(), login(), login());
-    first.must("SELECT 1");
-    second.must("SELECT 1");
-    holder.must(HOLD);
-    holder.must("SELECT 1");
-    let alter = "ALTER USER u@'%' IDENTIFIED {NATIVE} 'other'";
-    real.execute(&[&in_words(real.flavour(), alter)]);
-    let new = Account::new("u", "other");
-    assert!(follows(real, &pool, "another password", &new).is_ok());
-    let failure = first.failure("SELECT 2");
-    assert_eq!(failure.code, 4031, "{}", failure.message);
-    assert!(
-        failure.message.contains("has been changed") && failure.message.contains("log in again"),
-        "{}",
-        failure.message
-    );
-    assert!(first.query("SELECT 3").is_err(), "it is closed");
-    // What is free of before serves those of before.
-    holder.must("COMMIT");
-    second.must("SELECT 2");
-}
-
 #[test]
-fn who_cannot_get_a_backend_any_more_is_closed_on_both() {
-    let test = "who_cannot_get_a_backend_any_more_is_closed_on_both";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in [Real::start(&[]), Real::start_mysql(&[])] {
-        if let Some(real) = found(real, test) {
-            who_cannot_get_a_backend_any_more_is_closed(&real);
-        }
+fn who_cannot_get_a_backend_any_more_is_closed() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        real.execute(&[SERVICE, least(real)]);
+        create(real, "u");
+        let pool = start_one_group(real, "closed.toml");
+        let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
+        let (mut first, mut second, mut holder) = (login(), login(), login());
+        first.must("SELECT 1");
+        second.must("SELECT 1");
+        holder.must(HOLD);
+        holder.must("SELECT 1");
+        let alter = "ALTER USER u@'%' IDENTIFIED {NATIVE} 'other'";
+        real.execute(&[&in_words(real.flavour(), alter)]);
+        let new = Account::new("u", "other");
+        assert!(follows(real, &pool, "another password", &new).is_ok());
+        let failure = first.failure("SELECT 2");
+        assert_eq!(failure.code, 4031, "{}", failure.message);
+        assert!(
+            failure.message.contains("has been changed")
+                && failure.message.contains("log in again"),
+            "{}",
+            failure.message
+        );
+        assert!(first.query("SELECT 3").is_err(), "it is closed");
+        // What is free of before serves those of before.
+        holder.must("COMMIT");
+        second.must("SELECT 2");
     }
 }
 
 /// The server refuses an account while all backends of its sessions are held by others: whoever
 /// waits for one is told so at once, and does not wait for those.
-fn a_refused_account_is_said_while_its_backends_are_held(real: &Real) {
-    real.execute(&[SERVICE, least(real)]);
-    for (refuse, words) in [
-        ("ALTER USER u@'%' ACCOUNT LOCK", "locked"),
-        ("DROP USER u@'%'", "Access denied"),
-    ] {
-        real.execute(&["DROP USER IF EXISTS u@'%'"]);
-        create(real, "u");
-        let pool = start_one_group(real, "refused_and_held.toml");
-        let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
-        let (mut waiter, mut in_transaction, mut pinned) = (login(), login(), login());
-        let mut busy = login();
-        in_transaction.must(HOLD);
-        in_transaction.must("SELECT 1");
-        pinned.must("SELECT GET_LOCK('held', 0)");
-        real.execute(&[refuse]);
-        let failure = waiter.failure("SELECT 2");
-        assert_eq!(failure.code, 1429, "{}", failure.message);
-        // Of a name that it does not know MySQL may ask for a plugin that the pool does not speak,
-        // or for the password itself, behind which the client is closed.
-        let closed = failure.message.contains("log in again");
-        let is_asked = closed || failure.message.contains("spoken are");
-        let is_said = failure.message.contains(words);
-        let guards = real.flavour() == Flavour::MySql && refuse.starts_with("DROP");
-        assert!(is_said || guards && is_asked, "{}", failure.message);
-        if closed {
-            assert!(waiter.query("SELECT 4").is_err());
-            continue;
-        }
-        // Those who hold theirs go on, as on the server, and what they give back serves the others.
-        in_transaction.must("SELECT 3");
-        in_transaction.must("COMMIT");
-        waiter.must("SELECT 4");
-        // One that only runs a statement gives its backend back: it is waited for.
-        busy.send(&[(Command::Query, b"SELECT SLEEP(0.3)")])
-            .unwrap();
-        waiter.must("SELECT 5");
-        busy.receive().unwrap();
-        pinned.must("SELECT RELEASE_LOCK('held')");
-    }
-}
-
 #[test]
-fn a_refused_account_is_said_while_its_backends_are_held_on_both() {
-    let test = "a_refused_account_is_said_while_its_backends_are_held_on_both";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in [Real::start(&[]), Real::start_mysql(&[])] {
-        if let Some(real) = found(real, test) {
-            a_refused_account_is_said_while_its_backends_are_held(&real);
+fn a_refused_account_is_said_while_its_backends_are_held() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        real.execute(&[SERVICE, least(real)]);
+        for (refuse, words) in [
+            ("ALTER USER u@'%' ACCOUNT LOCK", "locked"),
+            ("DROP USER u@'%'", "Access denied"),
+        ] {
+            real.execute(&["DROP USER IF EXISTS u@'%'"]);
+            create(real, "u");
+            let pool = start_one_group(real, "refused_and_held.toml");
+            let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
+            let (mut waiter, mut in_transaction, mut pinned) = (login(), login(), login());
+            let mut busy = login();
+            in_transaction.must(HOLD);
+            in_transaction.must("SELECT 1");
+            pinned.must("SELECT GET_LOCK('held', 0)");
+            real.execute(&[refuse]);
+            let failure = waiter.failure("SELECT 2");
+            assert_eq!(failure.code, 1429, "{}", failure.message);
+            // Of a name that it does not know MySQL may ask for a plugin that the pool does not
+            // speak, or for the password itself, behind which the client is closed.
+            let closed = failure.message.contains("log in again");
+            let is_asked = closed || failure.message.contains("spoken are");
+            let is_said = failure.message.contains(words);
+            let guards = real.flavour() == Flavour::MySql && refuse.starts_with("DROP");
+            assert!(is_said || guards && is_asked, "{}", failure.message);
+            if closed {
+                assert!(waiter.query("SELECT 4").is_err());
+                continue;
+            }
+            // Those who hold theirs go on, as on the server, and what they give back serves the
+            // others.
+            in_transaction.must("SELECT 3");
+            in_transaction.must("COMMIT");
+            waiter.must("SELECT 4");
+            // One that only runs a statement gives its backend back: it is waited for.
+            busy.send(&[(Command::Query, b"SELECT SLEEP(0.3)")])
+                .unwrap();
+            waiter.must("SELECT 5");
+            busy.receive().unwrap();
+            pinned.must("SELECT RELEASE_LOCK('held')");
         }
     }
 }
 
 #[test]
 fn who_has_to_send_a_password_after_a_restart_is_closed() {
-    let test = "who_has_to_send_a_password_after_a_restart_is_closed";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(mut real) = found(Real::start_mysql(&[]), test) else {
+    let Some(mut real) = pooled(own_mysql) else {
         return;
     };
     // What the accounts are must outlive the kill: servers of tests do not wait for their disks.
@@ -721,54 +622,42 @@ fn who_has_to_send_a_password_after_a_restart_is_closed() {
 
 /// The pool's own questions are asked under the server's global values until it sets its own: a row
 /// limit would hide accounts and code, and padded names would be nobody's.
-fn global_values_hide_nothing_from_the_pool(real: &Real) {
-    let create = in_words(
-        real.flavour(),
-        "CREATE USER {}@'%' IDENTIFIED {NATIVE} 'pw'",
-    );
-    let names = ["u", "v", "w"];
-    let mut made = vec![SERVICE.to_string()];
-    made.push("GRANT ALL ON *.* TO watcher@'%'".into());
-    made.push("CREATE DATABASE code".into());
-    for name in names {
-        made.push(create.replace("{}", name));
-        made.push(format!("GRANT ALL ON code.* TO {name}@'%'"));
-        made.push(format!("CREATE TABLE code.{name} (n INT)"));
-        made.push(format!(
-            "CREATE TRIGGER code.{name} BEFORE INSERT ON code.{name} FOR EACH ROW SET @seen = 1"
-        ));
-    }
-    made.push(
+#[test]
+fn global_values_hide_nothing_from_the_pool() {
+    for real in own_servers(&[]) {
+        let real = &real;
+        let create = in_words(
+            real.flavour(),
+            "CREATE USER {}@'%' IDENTIFIED {NATIVE} 'pw'",
+        );
+        let names = ["u", "v", "w"];
+        let mut made = vec![SERVICE.to_string()];
+        made.push("GRANT ALL ON *.* TO watcher@'%'".into());
+        made.push("CREATE DATABASE code".into());
+        for name in names {
+            made.push(create.replace("{}", name));
+            made.push(format!("GRANT ALL ON code.* TO {name}@'%'"));
+            made.push(format!("CREATE TABLE code.{name} (n INT)"));
+            made.push(format!(
+                "CREATE TRIGGER code.{name} BEFORE INSERT ON code.{name} FOR EACH ROW SET @seen = 1"
+            ));
+        }
+        made.push(
         "SET GLOBAL sql_mode = 'PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES', GLOBAL sql_select_limit = 1"
             .into(),
     );
-    real.execute(&made.iter().map(String::as_str).collect::<Vec<_>>());
-    let file = text(real, "").replace("groups = 2", "groups = 1");
-    let file = config_file(real, "global_values.toml", &file);
-    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()])
-        .unwrap_or_else(|why| panic!("{why}"));
-    for name in names {
-        let who = Account::new(name, "pw");
-        let own = outcome(&real.address(), &who);
-        assert!(own.is_ok(), "{name}: {own:?}");
-        assert_eq!(outcome(&pool.address, &who), own, "{name}");
-        let [mut writer, mut other] =
-            [(); 2].map(|()| Client::connect(&pool.address, &who).unwrap());
-        writer.must(&format!("INSERT INTO code.{name} VALUES (1)"));
-        assert_eq!(other.value("SELECT IFNULL(@seen, 0)"), "0", "{name}");
-        assert_eq!(writer.value("SELECT IFNULL(@seen, 0)"), "1", "{name}");
-    }
-}
-
-#[test]
-fn global_values_hide_nothing_from_the_pool_on_both() {
-    let test = "global_values_hide_nothing_from_the_pool_on_both";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for started in [Real::start(&[]), Real::start_mysql(&[])] {
-        if let Some(real) = found(started, test) {
-            global_values_hide_nothing_from_the_pool(&real);
+        real.execute(&made.iter().map(String::as_str).collect::<Vec<_>>());
+        let pool = start_one_group(real, "global_values.toml");
+        for name in names {
+            let who = Account::new(name, "pw");
+            let own = outcome(&real.address(), &who);
+            assert!(own.is_ok(), "{name}: {own:?}");
+            assert_eq!(outcome(&pool.address, &who), own, "{name}");
+            let [mut writer, mut other] =
+                [(); 2].map(|()| Client::connect(&pool.address, &who).unwrap());
+            writer.must(&format!("INSERT INTO code.{name} VALUES (1)"));
+            assert_eq!(other.value("SELECT IFNULL(@seen, 0)"), "0", "{name}");
+            assert_eq!(writer.value("SELECT IFNULL(@seen, 0)"), "1", "{name}");
         }
     }
 }

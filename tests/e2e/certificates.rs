@@ -2,7 +2,7 @@
 //! the pool runs.
 
 use crate::metrics::until;
-use crate::world::{app, binary, config_file, direct, found, login};
+use crate::world::{app, binary, config_file, direct, found, login, own_server, pooled, says};
 use reactor::Address;
 use rustls::StreamOwned;
 use std::io::{Read as _, Write as _};
@@ -271,11 +271,7 @@ fn certificate_of(address: &Address) -> Vec<u8> {
 
 #[test]
 fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
-    let test = "a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = found(Real::start(&[]), test) else {
+    let Some(real) = pooled(own_server) else {
         return;
     };
     real.create_user("app", "app");
@@ -300,10 +296,7 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
     let new = renew();
     let _ = put(folder, "pool.pem", &new.cert);
     let line = pool.wait_for("event=certificates-kept").unwrap();
-    assert!(
-        line.contains("not the key of the first certificate"),
-        "{line}"
-    );
+    says(&line, "not the key of the first certificate");
     assert_eq!(certificate_of(&pool.address), old);
     let _ = put(folder, "pool.key", &new.key);
     pool.wait_for("event=certificates-read").unwrap();
@@ -326,11 +319,7 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
 /// require one are let in with the right one alone, and each statement is answered.
 #[test]
 fn statements_of_load_run_under_tls_through_the_pool() {
-    let test = "statements_of_load_run_under_tls_through_the_pool";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = found(Real::start(&[]), test) else {
+    let Some(real) = pooled(own_server) else {
         return;
     };
     real.create_user("app", "app");
@@ -425,10 +414,7 @@ fn statements_of_load_run_under_tls_through_the_pool() {
 #[test]
 fn certificates_of_onramp_tls_are_verified_and_renewed() {
     let test = "certificates_of_onramp_tls_are_verified_and_renewed";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = found(Real::start(&[]), test) else {
+    let Some(real) = pooled(own_server) else {
         return;
     };
     real.create_user("app", "app");

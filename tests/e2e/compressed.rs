@@ -1,7 +1,7 @@
 //! The compressed protocol: a client that agreed on it gets what one of the server itself gets.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, direct, login, mysql, server, start_pool, through};
+use crate::world::{app, here, login, mysql, pooled, server, start_pool, through};
 use testkit::client::Client;
 use testkit::talk::{Account, Happened};
 use wire::auth::Plugin;
@@ -68,9 +68,7 @@ fn zlib_replies_are_those_of_the_server_itself() {
 
 #[test]
 fn zstd_replies_are_those_of_the_server_itself() {
-    let Some(real) = mysql("zstd_replies_are_those_of_the_server_itself") else {
-        return;
-    };
+    let Some(real) = here(mysql) else { return };
     let app = || app().plugin(Plugin::CachingSha2);
     same_on(real, "zstd", 2, |story| {
         for level in [1, 3, 22] {
@@ -87,9 +85,7 @@ fn zstd_replies_are_those_of_the_server_itself() {
 
 #[test]
 fn what_is_long_travels_packed_in_both_directions() {
-    let Some(real) = server("what_is_long_travels_packed_in_both_directions") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app().with(cap::COMPRESS));
     assert_eq!(client.value("SELECT 1"), "1");
@@ -108,26 +104,6 @@ fn what_is_long_travels_packed_in_both_directions() {
     assert_eq!(client.value("SELECT 'next'"), "next");
 }
 
-#[test]
-fn a_compressed_reply_that_is_taken_slowly_holds_nobody_up() {
-    let Some(real) = server("a_compressed_reply_that_is_taken_slowly_holds_nobody_up") else {
-        return;
-    };
-    let way = through(real, 2);
-    let mut slow = login(&way, &app().schema("shop").with(cap::COMPRESS));
-    // Random digits do not get much shorter, so the sockets' buffers fill up.
-    let sql = b"SELECT seq, REPEAT(MD5(seq), 3), HEX(RANDOM_BYTES(1000)) FROM seq_1_to_20000";
-    slow.send(&[(Command::Query, sql)]).unwrap();
-    slow.send(&[(Command::Query, b"SELECT 'behind'")]).unwrap();
-    let mut quick = login(&way, &app());
-    for i in 0..50 {
-        assert_eq!(quick.value(&format!("SELECT {i}")), i.to_string());
-    }
-    let rows = slow.receive().unwrap()[0].rows().clone();
-    assert_eq!(rows.rows.len(), 20_000);
-    assert_eq!(slow.receive().unwrap()[0].rows().only(), "behind");
-}
-
 /// A frame with this number, of this length unpacked, and this body.
 fn raw_frame(seq: u8, unpacked: u32, body: &[u8]) -> Vec<u8> {
     let mut frame = u32::try_from(body.len()).unwrap().to_le_bytes()[..3].to_vec();
@@ -139,11 +115,7 @@ fn raw_frame(seq: u8, unpacked: u32, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_frame_that_is_none_ends_its_client_with_a_reason() {
-    let test = "a_frame_that_is_none_ends_its_client_with_a_reason";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return testkit::real::skipped(test, "the words are the pool's");
-    }
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let noise = [0x78, 0x9C, 1, 2, 3, 4, 5, 6];
     let ping = [1, 0, 0, 0, 0x0E];
@@ -172,9 +144,7 @@ fn a_frame_that_is_none_ends_its_client_with_a_reason() {
 
 #[test]
 fn frames_may_come_byte_by_byte_and_several_commands_in_one() {
-    let Some(real) = server("frames_may_come_byte_by_byte_and_several_commands_in_one") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app().with(cap::COMPRESS));
     for byte in raw_frame(0, 0, &[1, 0, 0, 0, 0x0E]) {
@@ -201,8 +171,7 @@ fn frames_may_come_byte_by_byte_and_several_commands_in_one() {
 
 #[test]
 fn compression_that_is_switched_off_is_not_offered() {
-    let test = "compression_that_is_switched_off_is_not_offered";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     let offers = |client: &Client| client.talk().greeting.as_ref().unwrap().capabilities;
     let wants = app().with(cap::COMPRESS | cap::ZSTD);
     let pool = start_pool(real, "uncompressed.toml", "compression = false");

@@ -3,7 +3,7 @@
 
 use crate::metrics::until;
 use crate::world::{
-    HOLD, app, both_servers, console_of, direct, found, login, own_server, server, start_pool,
+    HOLD, app, console_of, found, login, own_server, pooled, pooled_servers, server, start_pool,
 };
 use reactor::Address;
 use testkit::client::Client;
@@ -41,11 +41,7 @@ fn rows(client: &mut Client, text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn the_console_shows_clients_and_commands_reach_them() {
-    let test = "the_console_shows_clients_and_commands_reach_them";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let (pool, place) = start(real, "console.toml", "groups = 2");
     let mut console = admin(&place);
     let mut holder = login(&pool.address, &app());
@@ -132,11 +128,7 @@ fn the_console_shows_clients_and_commands_reach_them() {
 
 #[test]
 fn statements_are_counted_without_their_values() {
-    let test = "statements_are_counted_without_their_values";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let (pool, place) = start(real, "statements.toml", "digests_max = 16\ngroups = 1");
     let mut client = login(&pool.address, &app());
     let ours = |sql: &str| format!("{sql} /* counted */");
@@ -190,11 +182,7 @@ fn statements_are_counted_without_their_values() {
 
 #[test]
 fn slow_statements_are_logged() {
-    let test = "slow_statements_are_logged";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let (pool, place) = start(real, "slow-statements.toml", "slow_statement_ms = 20");
     let mut client = login(&pool.address, &app());
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -258,11 +246,7 @@ fn logged(pool: &Pool, text: &str) -> String {
 
 #[test]
 fn all_statements_are_logged_on_request() {
-    let test = "all_statements_are_logged_on_request";
-    if direct() {
-        return;
-    }
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let extra = "statement_log = \"masked\"\nstatement_log_per_s_max = 1000000\ngroups = 1";
         let (pool, place) = start(real, "statement-log.toml", extra);
         // What is asked for is logged whatever the level.
@@ -355,12 +339,7 @@ fn all_statements_are_logged_on_request() {
             assert_eq!(rows(&mut console, &shown), [[value, "console"]]);
         }
         // What the pool works out where nothing is written.
-        for name in [
-            "groups",
-            "prepared_max",
-            "memory_bytes_max",
-            "input_bytes_max",
-        ] {
+        for name in "groups prepared_max memory_bytes_max input_bytes_max".split(' ') {
             let value = console.value(&format!("SELECT value FROM config WHERE name = '{name}'"));
             assert!(
                 value.parse::<u64>().is_ok_and(|value| value > 0),
@@ -448,11 +427,7 @@ fn all_statements_are_logged_on_request() {
 
 #[test]
 fn a_slow_statement_with_a_password_is_masked() {
-    let test = "a_slow_statement_with_a_password_is_masked";
-    if direct() {
-        return;
-    }
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let extra = "slow_statement_ms = 1\nslow_statement_values = true\ndigests_max = 0";
         let pool = start_pool(real, "slow-password.toml", extra);
         let mut client = login(&pool.address, &app());
@@ -469,11 +444,7 @@ fn a_slow_statement_with_a_password_is_masked() {
 
 #[test]
 fn a_reader_may_read_and_a_stranger_nothing() {
-    let test = "a_reader_may_read_and_a_stranger_nothing";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let (_pool, place) = start(real, "console-reader.toml", "");
     let mut reader = login(&place, &Account::new("reader", "other"));
     assert_eq!(rows(&mut reader, "SHOW VERSION").len(), 1);
@@ -494,13 +465,9 @@ fn a_reader_may_read_and_a_stranger_nothing() {
 
 #[test]
 fn the_console_answers_when_nothing_else_does() {
-    let test = "the_console_answers_when_nothing_else_does";
-    let Some(mut real) = own_server(test) else {
+    let Some(mut real) = pooled(own_server) else {
         return;
     };
-    if direct() {
-        return;
-    }
     real.create_user("app", "app");
     let extra = "backends_max = 1\ngroups = 1\nclients_max = 2\nserver_down_fail_ms = 1";
     let (pool, place) = start(&real, "console-full.toml", extra);
@@ -520,11 +487,7 @@ fn the_console_answers_when_nothing_else_does() {
 
 #[test]
 fn a_shutdown_waits_for_nobody() {
-    let test = "a_shutdown_waits_for_nobody";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let (pool, place) = start(real, "console-shutdown.toml", "drain_ms_max = 600000");
     let mut holder = login(&pool.address, &app());
     holder.must("SELECT GET_LOCK('shutdown', 0)");
@@ -542,11 +505,7 @@ fn a_shutdown_waits_for_nobody() {
 
 #[test]
 fn a_drain_ends_a_pause() {
-    let test = "a_drain_ends_a_pause";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let (pool, place) = start(real, "console-drain.toml", "drain_ms_max = 600000");
     let mut client = login(&pool.address, &app());
     client.must("SELECT 1");
@@ -570,10 +529,7 @@ fn columns(client: &mut Client, table: &str) -> Vec<String> {
 #[test]
 fn tables_of_the_servers_have_the_servers_columns() {
     let test = "tables_of_the_servers_have_the_servers_columns";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let (_pool, place) = start(real, "columns.toml", "groups = 1");
     let mut console = admin(&place);
     let mut compare = |theirs: &mut Client, schema: &str, tables: &[&str]| {
@@ -606,11 +562,7 @@ fn tables_of_the_servers_have_the_servers_columns() {
 
 #[test]
 fn the_tables_of_mysqls_thread_pool_show_who_runs_and_who_waits() {
-    let test = "the_tables_of_mysqls_thread_pool";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let settings = "groups = 1\nbackends_max = 2\nstall_ms_max = 10";
     let (pool, place) = start(real, "tp_tables.toml", settings);
     let mut console = admin(&place);
@@ -667,11 +619,9 @@ fn the_tables_of_mysqls_thread_pool_show_who_runs_and_who_waits() {
 /// A limit of the server below that of the settings is shown as it is in force.
 #[test]
 fn show_config_shows_what_the_server_takes() {
-    let test = "show_config_shows_what_the_server_takes";
-    let Some(real) = own_server(test) else { return };
-    if direct() {
+    let Some(real) = pooled(own_server) else {
         return;
-    }
+    };
     real.create_user("app", "app");
     let mut server = real.admin();
     let extra = "groups = 1\nbackends_reserved = 0\nbackends_max = 20";

@@ -1,6 +1,6 @@
 //! The doctor as a process, at a real server: what it prints, sets and sets back.
 
-use crate::world::{binary, direct, found};
+use crate::world::{binary, direct, found, says};
 use serde_json::Value;
 use std::time::Duration;
 use testkit::onramp::{Ran, run};
@@ -27,6 +27,18 @@ fn target(server: &Real) -> String {
     format!("mysql://root@/?socket={}", server.socket())
 }
 
+/// Asks about 300 connections straight to a server.
+fn direct_for_300(target: &str) -> [&str; 6] {
+    [
+        "--connections",
+        "300",
+        "--way",
+        "direct",
+        "--target",
+        target,
+    ]
+}
+
 fn max_connections(server: &Real) -> String {
     server.admin().value("SELECT @@global.max_connections")
 }
@@ -51,14 +63,7 @@ fn a_servers_limit_is_found_set_and_set_back() {
         );
     }
     // For 300 straight to the server nothing but its own variables is short.
-    let wanted = [
-        "--connections",
-        "300",
-        "--way",
-        "direct",
-        "--target",
-        &target,
-    ];
+    let wanted = direct_for_300(&target);
     let short = doctor(&wanted);
     assert_eq!(short.status.code(), Some(1), "{short:?}");
     assert!(
@@ -90,14 +95,7 @@ fn nothing_is_set_when_nobody_can_be_asked() {
     let target = target(&server);
     let record = server.folder().join("undo.json");
     let record = record.to_str().unwrap();
-    let options = [
-        "--connections",
-        "300",
-        "--way",
-        "direct",
-        "--target",
-        &target,
-    ];
+    let options = direct_for_300(&target);
     let ran = doctor(&[&options[..], &["--apply", "--record", record]].concat());
     assert_eq!(ran.status.code(), Some(2), "{ran:?}");
     assert!(ran.stderr.contains("--yes"), "{ran:?}");
@@ -119,10 +117,7 @@ fn it_says_which_servers_limits_it_reads() {
     let unwrapped = |ran: &Ran| ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let ran = doctor(&[]);
     let text = unwrapped(&ran);
-    assert!(
-        text.contains("none of their limits are looked at"),
-        "{text}"
-    );
+    says(&text, "none of their limits are looked at");
     assert!(text.contains(&first) && text.contains(&second), "{text}");
     assert!(text.contains("--server-pid PID"), "{text}");
     for ran in [
@@ -181,14 +176,7 @@ fn an_account_without_privileges_is_told_what_it_lacks_by_mariadb() {
     let socket = server.socket().to_string();
     let target = format!("mysql://poor:x@/?socket={socket}");
     let record = server.folder().join("undo.json");
-    let wanted = [
-        "--connections",
-        "300",
-        "--way",
-        "direct",
-        "--target",
-        &target,
-    ];
+    let wanted = direct_for_300(&target);
     let to = ["--apply", "--yes", "--record", record.to_str().unwrap()];
     let ran = doctor(&[&wanted[..], &to[..]].concat());
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");

@@ -1,6 +1,6 @@
 //! Drivers that are not ours: the `mariadb` command line, and PyMySQL.
 
-use crate::world::{SHA_PASSWORD, direct, fresh_schema, server, through};
+use crate::world::{SHA_PASSWORD, direct, fresh_schema, pooled, says, server, through};
 use reactor::Address;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -55,10 +55,7 @@ fn both_ways(
 #[test]
 fn the_mariadb_command_line_shows_the_pools_own_errors() {
     let test = "the_mariadb_command_line_shows_the_pools_own_errors";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let port = port_of(&way);
     let sleep = "SELECT SLEEP(60) FROM (SELECT 'to be lost') AS why";
@@ -83,10 +80,7 @@ fn the_mariadb_command_line_shows_the_pools_own_errors() {
     };
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(said.contains("ERROR 1158 (08S01)"), "{said}");
-    assert!(
-        said.contains("whether the statement took effect is unknown"),
-        "{said}"
-    );
+    says(&said, "whether the statement took effect is unknown");
 }
 
 #[test]
@@ -152,10 +146,7 @@ fn the_mariadb_command_line_works() {
 #[test]
 fn the_mariadb_command_line_speaks_caching_sha2() {
     let test = "the_mariadb_command_line_speaks_caching_sha2";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "this MariaDB has no caching_sha2_password");
-    }
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let port = port_of(&way);
     // Towards an address of loopback this client sends the password in clear where a server asks

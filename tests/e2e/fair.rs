@@ -1,11 +1,9 @@
 //! Accounts beside each other: what clients of one keep, and what the others get all the same.
 
-use crate::world::{
-    HOLD, app, begin, both_servers, config, config_file, direct, login, start_pool,
-};
+use crate::world::{HOLD, app, begin, config, config_file, login, pooled_servers, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real, skipped};
+use testkit::real::{Flavour, Real};
 use testkit::talk::{Account, Happened};
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -50,11 +48,7 @@ fn keepers(pool: &Pool, name: &str, count: usize) -> Vec<Client> {
 
 #[test]
 fn clients_that_keep_backends_leave_the_reserve_to_other_accounts() {
-    let test = "clients_that_keep_backends_leave_the_reserve_to_other_accounts";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         let settings = "groups = 1\nbackends_max = 8\nwait_ms_max = 5000\nstall_ms_max = 10";
         let pool = start_pool(real, &name(real, "fair_keep"), settings);
         real.execute(&["CREATE TABLE IF NOT EXISTS shop.fair_load (v INT)"]);
@@ -76,11 +70,7 @@ fn clients_that_keep_backends_leave_the_reserve_to_other_accounts() {
 /// free until it has half of them.
 #[test]
 fn backends_that_become_free_go_to_the_account_that_has_fewer() {
-    let test = "backends_that_become_free_go_to_the_account_that_has_fewer";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         let settings = "groups = 1\nbackends_max = 4\noversubscribe = 1000";
         let pool = start_pool(real, &name(real, "fair_part"), settings);
         let mut many: Vec<Client> = (0..12).map(|_| login(&pool.address, &app())).collect();
@@ -112,11 +102,7 @@ fn backends_that_become_free_go_to_the_account_that_has_fewer() {
 /// The limit is exact, also below the number of groups: what one group has, another gets.
 #[test]
 fn an_account_has_no_more_backends_than_its_limit() {
-    let test = "an_account_has_no_more_backends_than_its_limit";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         let settings = "groups = 2\nbackends_max = 8\nwait_ms_max = 1000";
         let text = config(&real.address(), settings);
         let app = "name = \"app\"\npassword = \"app\"\n";
@@ -148,11 +134,7 @@ fn an_account_has_no_more_backends_than_its_limit() {
 /// works, is not.
 #[test]
 fn a_backend_that_is_kept_idle_for_too_long_is_taken_back() {
-    let test = "a_backend_that_is_kept_idle_for_too_long_is_taken_back";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         let settings = "groups = 1\nbackends_max = 4\nkept_idle_s_max = 1\nwait_ms_max = 30000";
         let pool = start_pool(real, &name(real, "fair_idle"), settings);
         let open = |_| login(&pool.address, &app());

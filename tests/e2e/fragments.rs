@@ -6,13 +6,13 @@
 //! Readers that are not installed are skipped by name.
 
 use crate::walls::has;
-use crate::world::{app, binary, direct, found, login, server};
+use crate::world::{app, binary, direct, login, own_mysql, pooled, server};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use testkit::onramp::{Pool, Ran, free_port, run};
-use testkit::real::{Real, skipped};
+use testkit::real::skipped;
 
 const LIMIT: Duration = Duration::from_secs(30);
 const NUMBERS: [&str; 2] = ["2000", "100000"];
@@ -260,12 +260,7 @@ fn mariadb_takes_its_fragment_and_cuts_nothing_of_it() {
             // It asks for more yet, and makes do with fewer instances of its table cache.
             assert!(!ran.stderr.contains("Changed limits"), "{}", ran.stderr);
         }
-        for name in [
-            "max_connections",
-            "back_log",
-            "max_prepared_stmt_count",
-            "wait_timeout",
-        ] {
+        for name in "max_connections back_log max_prepared_stmt_count wait_timeout".split(' ') {
             let given = number(&text, name).to_string();
             assert_eq!(told(&made, &name.replace('_', "-")), given, "{name}");
         }
@@ -282,11 +277,7 @@ fn mariadb_takes_its_fragment_and_cuts_nothing_of_it() {
 
 #[test]
 fn mysql_takes_its_fragment() {
-    let test = "mysql_takes_its_fragment";
-    if direct() {
-        return skipped(test, "it is about the doctor");
-    }
-    let Some(real) = found(Real::start_mysql(&[]), test) else {
+    let Some(real) = pooled(own_mysql) else {
         return;
     };
     let (program, first) = real.program();

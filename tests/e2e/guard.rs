@@ -3,7 +3,7 @@
 use crate::metrics::until;
 use crate::proxy_header::{connected, packet};
 use crate::walls::is_root;
-use crate::world::{app, binary, config, config_file, direct, login, server, start_pool};
+use crate::world::{app, binary, config, config_file, direct, login, pooled, server, start_pool};
 use reactor::Address;
 use std::fs::{File, Permissions};
 use std::io::Write;
@@ -139,11 +139,7 @@ fn behind_a_proxy_the_headers_address_counts() {
 
 #[test]
 fn a_limit_that_comes_by_reload_counts_who_is_here() {
-    let test = "a_limit_that_comes_by_reload_counts_who_is_here";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let name = "per-reload.toml";
     let write = |extra: &str| {
         let text = config(&real.address(), &format!("groups = 2\n{extra}"));
@@ -172,11 +168,7 @@ fn a_limit_that_comes_by_reload_counts_who_is_here() {
 
 #[test]
 fn who_comes_along_in_an_upgrade_counts() {
-    let test = "who_comes_along_in_an_upgrade_counts";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let text = config(&real.address(), "groups = 2\nclients_per_address_max = 3");
     let file = config_file(real, "per-upgrade.toml", &text);
     let arguments = ["--config", file.to_str().unwrap()];
@@ -435,10 +427,7 @@ fn log_in_by_pieces(socket: &Path, user: &str, password: &str, piece: usize) -> 
 #[test]
 fn a_password_is_not_in_memory_once_the_login_has_ended() {
     let test = "a_password_is_not_in_memory_once_the_login_has_ended";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     // The pool knows their hashes alone, so the first login of each brings the password.
     let user = |name: &str| {
         let hash = native::stored(password_of(name).as_bytes());

@@ -3,7 +3,7 @@
 //! Clients send mutated conversations, and a proxy in front of the server mutates what that says
 //! and closes. What is sent follows from a seed alone, so a failure is repeated by its number.
 
-use crate::world::{app, binary, config, config_file, direct, login, server, start_pool};
+use crate::world::{app, binary, config, config_file, login, pooled, server, start_pool};
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,6 @@ use std::time::Duration;
 use testkit::client::{Client, ClientError};
 use testkit::fuzz::mutate::Mutator;
 use testkit::onramp::{Pool, loopback};
-use testkit::real::skipped;
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 
@@ -86,11 +85,7 @@ fn is_whole(pool: &mut Pool) {
 
 #[test]
 fn clients_that_break_the_protocol_harm_nobody() {
-    let test = "clients_that_break_the_protocol_harm_nobody";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let mut pool = start_pool(real, "hostile.toml", "backends_max = 3\ngroups = 1");
     let way = pool.address.clone();
     let mut honest = login(&way, &app());
@@ -195,11 +190,7 @@ fn ask_in_binary(client: &mut Client, armed: &AtomicU64, seed: u64) {
 
 #[test]
 fn a_server_that_breaks_the_protocol_is_survived() {
-    let test = "a_server_that_breaks_the_protocol_is_survived";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let armed = Arc::new(AtomicU64::new(0));
     let place = proxy(&real.address(), &armed);
     let text = config(&place, "backends_max = 2\ngroups = 1\nwait_ms_max = 4000");

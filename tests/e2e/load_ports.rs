@@ -4,7 +4,7 @@
 //! meet what otherwise takes tens of thousands.
 
 use crate::walls::{has, is_root, server_behind};
-use crate::world::{binary, direct};
+use crate::world::{binary, direct, here, says};
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use testkit::real::{Real, skipped};
@@ -81,17 +81,13 @@ fn assert_all_stood(connections: u32, (report, said): &(Value, String)) {
 
 #[test]
 fn source_addresses_give_the_ports_that_one_address_lacks() {
-    let test = "source_addresses_give_the_ports_that_one_address_lacks";
-    let Some(narrow) = Narrow::new(test) else {
+    let Some(narrow) = here(Narrow::new) else {
         return;
     };
     let (report, said) = narrow.load(150, &["--source-addresses", "127.0.0.1"]);
     let reached = report["connected"].as_u64().unwrap();
     assert!((80..=100).contains(&reached), "{reached}: {said}");
-    assert!(
-        said.contains("1 source address x 100 local ports"),
-        "{said}"
-    );
+    says(&said, "1 source address x 100 local ports");
 
     // Two fifths of the ports of each address: four addresses for 150.
     let taken = narrow.load(150, &[]);
@@ -105,8 +101,7 @@ fn source_addresses_give_the_ports_that_one_address_lacks() {
 
 #[test]
 fn ports_of_the_target_serve_with_each_source_address() {
-    let test = "ports_of_the_target_serve_with_each_source_address";
-    let Some(narrow) = Narrow::new(test) else {
+    let Some(narrow) = here(Narrow::new) else {
         return;
     };
     let extra = EXTRA_PORT.to_string();

@@ -4,7 +4,7 @@
 //! Where Locust is not installed (`locust` in the path, or `ONRAMP_LOCUST` as its path) these tests
 //! skip.
 
-use crate::world::{binary, direct, fresh_schema, server};
+use crate::world::{binary, direct, fresh_schema, says, server};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -34,16 +34,14 @@ fn program() -> String {
 
 /// A real Locust master with this locustfile.
 fn start(file: &Path, port: u16, web: u16) -> Child {
-    let (port, web) = (port.to_string(), web.to_string());
     let mut master = Command::new(program());
-    master.arg("-f").arg(file).arg("--master");
-    master.args([
-        "--master-bind-host",
-        "127.0.0.1",
-        "--master-bind-port",
-        &port,
-    ]);
-    master.args(["--web-host", "127.0.0.1", "--web-port", &web]);
+    let places = format!("--master-bind-host 127.0.0.1 --master-bind-port {port}");
+    let words = format!("{places} --web-host 127.0.0.1 --web-port {web}");
+    master
+        .arg("-f")
+        .arg(file)
+        .arg("--master")
+        .args(words.split(' '));
     let silent = master.stdout(Stdio::null()).stderr(Stdio::null());
     silent.spawn().unwrap()
 }
@@ -76,26 +74,16 @@ impl Master {
         let schema = format!("locust_{test}");
         fresh_schema(real, &schema);
         let target = format!("mysql://app:app@127.0.0.1:{}/{schema}", real.port());
-        let words = [
-            "load",
-            "select",
-            "prepare",
-            "--target",
-            &target,
-            "--table-size",
-            "100",
-        ];
-        let made = run(binary(), &words, LIMIT);
+        let words = ["load", "select", "prepare", "--target", &target];
+        let made = run(
+            binary(),
+            &[&words[..], &["--table-size", "100"]].concat(),
+            LIMIT,
+        );
         assert_eq!(made.status.code(), Some(0), "{made:?}");
-        let words = [
-            "load",
-            "select",
-            "run",
-            "--target",
-            &target,
-            "--print-locustfile",
-        ];
-        let printed = run(binary(), &[&words, classes].concat(), LIMIT);
+        let words = format!("load select run --target {target} --print-locustfile");
+        let words: Vec<_> = words.split(' ').chain(classes.iter().copied()).collect();
+        let printed = run(binary(), &words, LIMIT);
         assert!(
             printed.stdout.contains("class Select(User):"),
             "{printed:?}"
@@ -126,25 +114,10 @@ impl Master {
     }
 
     fn worker_with(&self, options: &[&str], stderr: Stdio) -> Ended {
-        let place = format!("127.0.0.1:{}", self.port);
+        let (target, port) = (&self.target, self.port);
+        let run = format!("load select run --target {target} --table-size 100 --connections 50");
         let worker = Command::new(binary())
-            .args([
-                "load",
-                "select",
-                "run",
-                "--target",
-                &self.target,
-                "--table-size",
-                "100",
-            ])
-            .args([
-                "--connections",
-                "50",
-                "--groups",
-                "1",
-                "--locust-master",
-                &place,
-            ])
+            .args(format!("{run} --groups 1 --locust-master 127.0.0.1:{port}").split(' '))
             .args(options)
             .stdout(Stdio::null())
             .stderr(stderr)
@@ -165,6 +138,12 @@ impl Master {
         stream.read_to_string(&mut answer).ok()?;
         let (_, body) = answer.split_once("\r\n\r\n")?;
         Some(body.to_owned())
+    }
+
+    /// Has so many users run.
+    fn swarm(&self, users: u32) {
+        let form = format!("user_count={users}&spawn_rate=50");
+        self.ask("POST /swarm", &form).unwrap();
     }
 
     /// The master's view of the run, once it is as wanted.
@@ -210,9 +189,7 @@ fn a_killed_worker_and_a_killed_master_are_got_over() {
     };
     let (kept, killed) = (master.worker(), master.worker());
     master.until("two workers", |stats| workers(stats, "ready") == 2);
-    master
-        .ask("POST /swarm", "user_count=20&spawn_rate=20")
-        .unwrap();
+    master.swarm(20);
     master.until("20 users", |stats| {
         connected(stats, 20) && master.connections() == "20"
     });
@@ -225,9 +202,7 @@ fn a_killed_worker_and_a_killed_master_are_got_over() {
     master.until("the worker at the new master, without users", |stats| {
         workers(stats, "ready") == 1 && master.connections() == "0"
     });
-    master
-        .ask("POST /swarm", "user_count=7&spawn_rate=20")
-        .unwrap();
+    master.swarm(7);
     master.until("seven users", |stats| {
         connected(stats, 7) && master.connections() == "7"
     });
@@ -263,9 +238,7 @@ fn users_of_a_real_master_run_are_reported_and_stop() {
     };
     let _workers = [master.worker(), master.worker()];
     master.until("two workers", |stats| workers(stats, "ready") == 2);
-    master
-        .ask("POST /swarm", "user_count=20&spawn_rate=20")
-        .unwrap();
+    master.swarm(20);
     let stats = master.until("20 users and their requests", |stats| {
         stats["user_count"] == 20 && stats["stats"][0]["num_requests"].as_u64() > Some(100)
     });
@@ -278,9 +251,7 @@ fn users_of_a_real_master_run_are_reported_and_stop() {
     assert_eq!(row["num_failures"], 0);
     assert_eq!(master.connections(), "20");
 
-    master
-        .ask("POST /swarm", "user_count=5&spawn_rate=20")
-        .unwrap();
+    master.swarm(5);
     master.until("five users", |stats| {
         stats["user_count"] == 5 && master.connections() == "5"
     });
@@ -329,11 +300,7 @@ fn holds_and_http_are_classes_of_users() {
     };
     let _worker = master.worker_with(&classes, Stdio::null());
     master.until("a worker", |stats| workers(stats, "ready") == 1);
-    let swarm = |users: u32| {
-        let form = format!("user_count={users}&spawn_rate=50");
-        master.ask("POST /swarm", &form).unwrap();
-    };
-    swarm(20);
+    master.swarm(20);
     let stats = master.until("requests of each class", |stats| {
         let each = [("SQL", "select"), ("TCP", &*place), ("GET", "/right")];
         connected(stats, 20)
@@ -350,13 +317,10 @@ fn holds_and_http_are_classes_of_users() {
     let wrong = row(&stats, "GET", "/wrong").unwrap();
     assert_eq!(wrong["num_failures"], wrong["num_requests"]);
     let errors = stats["errors"].to_string();
-    assert!(
-        errors.contains("status 200, with another body than expected"),
-        "{errors}"
-    );
+    says(&errors, "status 200, with another body than expected");
 
     // Fewer: each class ends some of its own. More again: they come back.
-    swarm(4);
+    master.swarm(4);
     master.until("one user of each", |stats| {
         connected(stats, 4) && master.connections() == "1"
     });
@@ -368,7 +332,7 @@ fn holds_and_http_are_classes_of_users() {
                 requests(stats, method, name) > requests(&before, method, name) + 3
             })
     });
-    swarm(20);
+    master.swarm(20);
     master.until("five users of each", |stats| {
         connected(stats, 20) && master.connections() == "5"
     });
@@ -381,9 +345,9 @@ fn holds_and_http_are_classes_of_users() {
     });
     let errors = stats["errors"].to_string();
     assert!(errors.contains("ECONNREFUSED"), "{errors}");
-    assert!(
-        errors.contains("the server closed the connection while it was held"),
-        "{errors}"
+    says(
+        &errors,
+        "the server closed the connection while it was held",
     );
     master.ask("POST /stop", "").unwrap();
     master.until("the end", |stats| {
@@ -435,19 +399,11 @@ fn messages_of_a_locustfile_reach_a_program_and_its_answer_the_master() {
     std::fs::set_permissions(&program, executable).unwrap();
     let log = master.real.folder().join("custom.log");
     let named = format!("test_users={}", program.display());
-    let options = [
-        "--workers",
-        "2",
-        "--locust-on",
-        &named,
-        "--locust-on",
-        "broken=/bin/false",
-    ];
+    let options = format!("--workers 2 --locust-on {named} --locust-on broken=/bin/false");
+    let options: Vec<_> = options.split(' ').collect();
     let _worker = master.worker_with(&options, File::create(&log).unwrap().into());
     master.until("two workers", |stats| workers(stats, "ready") == 2);
-    master
-        .ask("POST /swarm", "user_count=4&spawn_rate=20")
-        .unwrap();
+    master.swarm(4);
     let mut seen = Value::Null;
     master.until("both answers", |_| {
         let answer = master.ask("GET /acknowledged", "").unwrap_or_default();
@@ -467,9 +423,9 @@ fn messages_of_a_locustfile_reach_a_program_and_its_answer_the_master() {
         answer.contains("--locust-on broken=/bin/false: it ended with exit status: 1")
     });
     let said = std::fs::read_to_string(&log).unwrap();
-    assert!(
-        said.contains("the Locust master sent 'nobody_knows', which no --locust-on"),
-        "{said}"
+    says(
+        &said,
+        "the Locust master sent 'nobody_knows', which no --locust-on",
     );
 }
 
@@ -502,19 +458,9 @@ fn a_shape_runs_to_its_end_and_csv_files_have_its_requests() {
     let csv = folder.join("csv");
     let mut headless = Command::new(program());
     headless.arg("-f").arg(&file).arg("--csv").arg(&csv);
-    headless.args([
-        "--master",
-        "--headless",
-        "--expect-workers",
-        "1",
-        "--csv-full-history",
-    ]);
-    headless.args([
-        "--master-bind-host",
-        "127.0.0.1",
-        "--master-bind-port",
-        &port.to_string(),
-    ]);
+    let bind = format!("--master-bind-host 127.0.0.1 --master-bind-port {port}");
+    let words = format!("--master --headless --expect-workers 1 --csv-full-history {bind}");
+    headless.args(words.split(' '));
     let silent = headless.stdout(Stdio::null()).stderr(Stdio::null());
     let mut headless = Ended(silent.spawn().unwrap());
     let mut worker = master.worker_with(&["--locust-master", &place], Stdio::null());
@@ -567,26 +513,16 @@ fn users_of_a_master_run_a_script() {
     };
     let script = master.real.folder().join("users.lua");
     std::fs::write(&script, SCRIPT).unwrap();
-    let place = format!("127.0.0.1:{}", master.port);
+    let (target, port) = (&master.target, master.port);
+    let words = format!("run --target {target} --connections 20 --groups 2 --locust-master");
     let mut worker = Command::new(binary());
-    worker
-        .arg("load")
-        .arg(&script)
-        .args(["run", "--target", &master.target]);
-    worker.args([
-        "--connections",
-        "20",
-        "--groups",
-        "2",
-        "--locust-master",
-        &place,
-    ]);
+    worker.arg("load").arg(&script).args(words.split(' '));
+    worker.arg(format!("127.0.0.1:{port}"));
     let silent = worker.stdout(Stdio::null()).stderr(Stdio::null());
     let _worker = Ended(silent.spawn().unwrap());
     master.until("a worker", |stats| workers(stats, "ready") == 1);
     for users in [10_u32, 3, 10] {
-        let form = format!("user_count={users}&spawn_rate=20");
-        master.ask("POST /swarm", &form).unwrap();
+        master.swarm(users);
         let before = master.until("numbers", |_| true);
         master.until("the users and their requests", |stats| {
             connected(stats, users.into())

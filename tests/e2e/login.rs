@@ -1,8 +1,8 @@
 //! Logins: who gets in, and what those are told who do not.
 
 use crate::world::{
-    SHA_PASSWORD, app, binary, both_servers, config_file, direct, login, mysql, server, start_pool,
-    through, tls,
+    SHA_PASSWORD, app, binary, both_servers, config_file, direct, here, login, mysql, pooled,
+    pooled_servers, server, start_pool, through, tls,
 };
 use reactor::Address;
 use std::io::{Read, Write};
@@ -31,9 +31,7 @@ fn refusal(address: &Address, account: &Account) -> Failure {
 
 #[test]
 fn the_right_password_lets_a_client_in() {
-    let Some(real) = server("the_right_password_lets_a_client_in") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 2);
     let accounts = [
         app(),
@@ -56,9 +54,7 @@ fn the_right_password_lets_a_client_in() {
 
 #[test]
 fn a_wrong_password_is_denied_in_the_servers_words() {
-    let Some(real) = server("a_wrong_password_is_denied_in_the_servers_words") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 2);
     let cases = [
         Account::new("app", "wrong"),
@@ -85,9 +81,7 @@ fn a_wrong_password_is_denied_in_the_servers_words() {
 
 #[test]
 fn an_unknown_or_forbidden_schema_is_refused_at_login() {
-    let Some(real) = server("an_unknown_or_forbidden_schema_is_refused_at_login") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 1);
     for account in [
         app().schema("nowhere"),
@@ -105,11 +99,7 @@ fn an_unknown_or_forbidden_schema_is_refused_at_login() {
 
 #[test]
 fn caching_sha2_works_over_rsa_first_and_fast_afterwards() {
-    let test = "caching_sha2_works_over_rsa_first_and_fast_afterwards";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "this MariaDB has no caching_sha2_password");
-    }
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     // With the clear password in the configuration no full authentication is ever needed; with a
     // native hash the first login must send the password.
@@ -146,11 +136,7 @@ fn caching_sha2_works_over_rsa_first_and_fast_afterwards() {
 
 #[test]
 fn an_account_may_be_configured_by_its_hash() {
-    let test = "an_account_may_be_configured_by_its_hash";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool's configuration");
-    }
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let mut client = login(&way, &Account::new("hashed", "password"));
     assert_eq!(client.value("SELECT CURRENT_USER()"), "app@%");
@@ -164,9 +150,7 @@ fn an_account_may_be_configured_by_its_hash() {
 
 #[test]
 fn a_unix_socket_is_a_listener_too() {
-    let Some(real) = server("a_unix_socket_is_a_listener_too") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 2);
     let socket = way.socket.clone();
     let mut client = login(&socket, &app().schema("shop"));
@@ -204,9 +188,7 @@ fn answer_to(address: &Address, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn nonsense_instead_of_a_login_ends_that_connection_only() {
-    let Some(real) = server("nonsense_instead_of_a_login_ends_that_connection_only") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 2);
     let mut witness = login(&way, &app());
     let nonsense: [&[u8]; 8] = [
@@ -229,11 +211,7 @@ fn nonsense_instead_of_a_login_ends_that_connection_only() {
 
 #[test]
 fn failed_logins_are_logged_with_address_account_and_reason() {
-    let test = "failed_logins_are_logged_with_address_account_and_reason";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool's log");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "failed_logins.toml", "groups = 1\nbackends_max = 1");
     for (user, reason) in [("app", "wrong-password"), ("no\nbody", "unknown-user")] {
         let refused = refusal(&pool.address, &Account::new(user, "guess"));
@@ -264,11 +242,7 @@ fn failed_logins_are_logged_with_address_account_and_reason() {
 
 #[test]
 fn peers_that_speak_something_else_are_told_what() {
-    let test = "peers_that_speak_something_else_are_told_what";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool's words");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "strangers.toml", "groups = 1\nbackends_max = 1");
     let mut request = vec![32, 0, 0, 1, 0, 0x0a, 0, 0];
     request.resize(36, 0);
@@ -314,11 +288,7 @@ fn peers_that_speak_something_else_are_told_what() {
 #[test]
 fn a_login_packet_is_bounded() {
     const LOGIN_LEN_MAX: u32 = 64 * 1024;
-    let test = "a_login_packet_is_bounded";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 1);
     let Address::Tcp(pool) = *way else { return };
     for (len, code) in [
@@ -445,11 +415,7 @@ fn proof_heard(
 /// password. Both names have the same length.
 #[test]
 fn an_unknown_user_hears_the_bytes_of_a_wrong_password() {
-    let test = "an_unknown_user_hears_the_bytes_of_a_wrong_password";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool's accounts");
-    }
+    let Some(real) = pooled(server) else { return };
     let hash = "password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"";
     let backend = "backend_user = \"app\"\nbackend_password = \"app\"";
     for wanted in ["mysql_native_password", "caching_sha2_password"] {
@@ -622,11 +588,7 @@ fn all_heard(pool: &Address, source: u32, user: &str) -> Vec<Vec<(u8, Vec<u8>)>>
 /// is a user's whose name nobody knows, for all that can be heard.
 #[test]
 fn an_unknown_name_has_a_plugin_of_its_own_where_users_have_several() {
-    let test = "an_unknown_name_has_a_plugin_of_its_own_where_users_have_several";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool's accounts");
-    }
+    let Some(real) = pooled(server) else { return };
     let users = [
         ("native", "auth = \"mysql_native_password\""),
         ("sha2", "auth = \"caching_sha2_password\""),
@@ -711,10 +673,7 @@ fn the_ok_of_a_login_is_the_servers() {
 #[test]
 fn mysqls_own_command_line_logs_in() {
     let test = "mysqls_own_command_line_logs_in";
-    if direct() {
-        return skipped(test, "it is about the pool's users");
-    }
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let open = "[[user]]\nname = \"open\"\npassword = \"\"\nbackend_user = \"app\"\n\
                     backend_password = \"app\"\n";
         let extra = format!("{}{open}", tls(real, "optional"));

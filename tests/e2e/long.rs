@@ -4,7 +4,7 @@
 //! right, wrong or lost does not.
 
 use crate::load::fetch;
-use crate::world::binary;
+use crate::world::{binary, says};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Mutex;
@@ -18,16 +18,23 @@ fn target(kind: &str, arguments: &[&str]) -> Target {
     Target::start(binary(), kind, &all).unwrap()
 }
 
-fn load(arguments: &[&str]) -> Ran {
-    let all = [&["load"], arguments, &["--report-interval", "0"]].concat();
-    let ran = run(binary(), &all, LIMIT);
+/// Runs the program with these words.
+fn onramp(words: &str) -> Ran {
+    run(
+        binary(),
+        &words.split_whitespace().collect::<Vec<_>>(),
+        LIMIT,
+    )
+}
+
+fn load(words: &str) -> Ran {
+    let ran = onramp(&format!("load {words} --report-interval 0"));
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     ran
 }
 
-fn hold(address: &str, arguments: &[&str]) -> Ran {
-    let place = format!("tcp://{address}");
-    load(&[&["tcp-hold", "--target", &place], arguments].concat())
+fn hold(address: &str, words: &str) -> Ran {
+    load(&format!("tcp-hold --target tcp://{address} {words}"))
 }
 
 /// The number in front of `word` in the report's line that begins with `line`.
@@ -50,16 +57,7 @@ fn every_message_to_every_connection_is_counted() {
     let target = target("tcp", &["--every", "400ms", "--groups", "2"]);
     let ran = hold(
         &target.address,
-        &[
-            "--connections",
-            "300",
-            "--every",
-            "400ms",
-            "--time",
-            "1s",
-            "--late-after",
-            "20s",
-        ],
+        "--connections 300 --every 400ms --time 1s --late-after 20s",
     );
     let (came, wrong, lost) = verdicts(&ran, "messages:");
     assert_eq!((wrong, lost), (0, 0), "{ran:?}");
@@ -80,11 +78,8 @@ fn every_message_to_every_connection_is_counted() {
 fn messages_of_any_size_are_compared_to_their_last_byte() {
     let target = target("tcp", &["--every", "200ms", "--payload-size", "300000"]);
     let with = |size| {
-        let rest = ["--every", "200ms", "--time", "1s", "--late-after", "20s"];
-        hold(
-            &target.address,
-            &[&["--connections", "8", "--payload-size", size][..], &rest].concat(),
-        )
+        let rest = "--connections 8 --every 200ms --time 1s --late-after 20s";
+        hold(&target.address, &format!("--payload-size {size} {rest}"))
     };
     let (came, wrong, lost) = verdicts(&with("300000"), "messages:");
     assert!(
@@ -101,16 +96,7 @@ fn other_bytes_are_wrong_and_silence_is_lost() {
     let lies = target("tcp", &["--every", "200ms", "--payload", "no"]);
     let ran = hold(
         &lies.address,
-        &[
-            "--connections",
-            "20",
-            "--every",
-            "200ms",
-            "--time",
-            "1s",
-            "--late-after",
-            "20s",
-        ],
+        "--connections 20 --every 200ms --time 1s --late-after 20s",
     );
     let (right, wrong, _) = verdicts(&ran, "messages:");
     assert!(right == 0 && wrong >= 20, "{ran:?}");
@@ -119,16 +105,7 @@ fn other_bytes_are_wrong_and_silence_is_lost() {
     let silent = target("tcp", &["--every", "1h"]);
     let ran = hold(
         &silent.address,
-        &[
-            "--connections",
-            "20",
-            "--every",
-            "100ms",
-            "--time",
-            "1s",
-            "--late-after",
-            "100ms",
-        ],
+        "--connections 20 --every 100ms --time 1s --late-after 100ms",
     );
     let (right, wrong, lost) = verdicts(&ran, "messages:");
     assert!(right == 0 && wrong == 0 && lost >= 20 * 9, "{ran:?}");
@@ -152,16 +129,7 @@ fn a_connection_that_the_server_ends_is_lost_with_all_its_messages() {
     let address = server(drop);
     let ran = hold(
         &address,
-        &[
-            "--connections",
-            "10",
-            "--every",
-            "100ms",
-            "--time",
-            "1s",
-            "--late-after",
-            "0s",
-        ],
+        "--connections 10 --every 100ms --time 1s --late-after 0s",
     );
     assert_eq!(number(&ran, "connections:", "lost"), 10, "{ran:?}");
     let (_, _, lost) = verdicts(&ran, "messages:");
@@ -176,27 +144,20 @@ fn a_connection_that_the_server_ends_is_lost_with_all_its_messages() {
 #[test]
 fn answers_are_counted_with_and_without_keep_alive() {
     let target = target("http", &["--payload", "hello"]);
-    let url = format!("http://{}/x", target.address);
-    let ask = |more: &[&str]| {
-        let usual = ["--connections", "20", "--time", "1s", "--late-after", "20s"];
-        load(&[&[url.as_str()], &usual[..], more].concat())
+    let ask = |more: &str| {
+        let usual = "--connections 20 --time 1s --late-after 20s";
+        load(&format!("http://{}/x {usual} {more}", target.address))
     };
     for more in [
-        &["--expect", "hello"][..],
-        &["--expect", "hello", "--think-time", "10ms-50ms"],
-        &[
-            "--expect",
-            "hello",
-            "--no-keep-alive",
-            "--think-time",
-            "50ms",
-        ],
+        "--expect hello",
+        "--expect hello --think-time 10ms-50ms",
+        "--expect hello --no-keep-alive --think-time 50ms",
     ] {
         let ran = ask(more);
         let (right, wrong, lost) = verdicts(&ran, "answers:");
         assert!(right >= 20 && wrong == 0 && lost == 0, "{more:?}: {ran:?}");
     }
-    let ran = ask(&["--expect", "hell"]);
+    let ran = ask("--expect hell");
     let (right, wrong, _) = verdicts(&ran, "answers:");
     assert!(right == 0 && wrong >= 20, "{ran:?}");
     let (_, said) = target.end();
@@ -218,15 +179,14 @@ fn the_json_says_what_the_text_says_and_only_what_is_documented() {
         (ran, json)
     };
     let hold_to = |file: &str| {
-        let size = ["--payload-size", "70000", "--every", "200ms"];
-        let rest = ["--connections", "12", "--time", "1s", "--json", file];
-        hold(&held.address, &[&size[..], &rest].concat())
+        let size = "--payload-size 70000 --every 200ms";
+        let rest = format!("--connections 12 --time 1s --json {file}");
+        hold(&held.address, &format!("{size} {rest}"))
     };
     let ask_to = |file: &str| {
-        let url = format!("http://{}/", asked.address);
-        let size = ["--expect-size", "70000", "--think-time", "20ms"];
-        let rest = ["--connections", "12", "--time", "1s", "--json", file];
-        load(&[&[url.as_str()], &size[..], &rest].concat())
+        let size = "--expect-size 70000 --think-time 20ms";
+        let rest = format!("--connections 12 --time 1s --json {file}");
+        load(&format!("http://{}/ {size} {rest}", asked.address))
     };
     let manual = include_str!("../../docs/long.md");
     for (line, (ran, json)) in [
@@ -261,10 +221,10 @@ fn the_json_says_what_the_text_says_and_only_what_is_documented() {
     }
 }
 
-/// Last words of a run's page, and its figures, when all connections were open.
-fn watched(arguments: &[&str]) -> (Ran, serde_json::Value, String) {
+/// What the page of a run said last, and its figures, when all connections were open.
+fn watched(words: &str) -> (Ran, serde_json::Value, String) {
     let address = format!("127.0.0.1:{}", free_port());
-    let all = [arguments, &["--http", &address]].concat();
+    let all = format!("{words} --http {address}");
     std::thread::scope(|scope| {
         let running = scope.spawn(|| load(&all));
         let (mut seen, mut metrics) = (serde_json::Value::Null, None);
@@ -282,9 +242,9 @@ fn watched(arguments: &[&str]) -> (Ran, serde_json::Value, String) {
 #[test]
 fn the_page_of_a_run_is_served_while_it_goes() {
     let held = target("tcp", &["--every", "100ms"]);
-    let place = format!("tcp://{}", held.address);
-    let every = ["--every", "100ms", "--time", "4s", "--connections", "30"];
-    let (_, seen, metrics) = watched(&[&["tcp-hold", "--target", &place], &every[..]].concat());
+    let every = "--every 100ms --time 4s --connections 30";
+    let target_of = format!("tcp-hold --target tcp://{}", held.address);
+    let (_, seen, metrics) = watched(&format!("{target_of} {every}"));
     assert_eq!(
         (&seen["kind"], &seen["is_ramp"]),
         (&"tcp-hold".into(), &false.into()),
@@ -300,15 +260,11 @@ fn the_page_of_a_run_is_served_while_it_goes() {
     };
     assert!(came(&seen) > 0, "{seen}");
     assert!(seen["host"]["tcp_open"].as_u64().unwrap() >= 30, "{seen}");
-    assert!(
-        metrics.contains("onramp_load_messages_total{verdict=\"right\"}"),
-        "{metrics}"
-    );
+    says(&metrics, "onramp_load_messages_total{verdict=\"right\"}");
 
     let asked = target("http", &[]);
-    let url = format!("http://{}/", asked.address);
-    let rest = ["--connections", "7", "--think-time", "10ms", "--time", "4s"];
-    let (_, seen, metrics) = watched(&[&[&*url], &rest[..]].concat());
+    let rest = "--connections 7 --think-time 10ms --time 4s";
+    let (_, seen, metrics) = watched(&format!("http://{}/ {rest}", asked.address));
     assert_eq!(
         (&seen["kind"], &seen["message"]),
         (&"http".into(), &"answer".into())
@@ -319,10 +275,7 @@ fn the_page_of_a_run_is_served_while_it_goes() {
         seen["series"][0]["messages_per_s"].as_f64().unwrap() > 0.0,
         "{seen}"
     );
-    assert!(
-        metrics.contains("onramp_load_connects_total 7"),
-        "{metrics}"
-    );
+    says(&metrics, "onramp_load_connects_total 7");
 }
 
 #[test]
@@ -331,13 +284,7 @@ fn an_answer_that_breaks_off_is_lost_and_asked_for_again() {
         let _ = stream.read(&mut [0; 4096]);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
     });
-    let ran = load(&[
-        &format!("http://{address}/"),
-        "--connections",
-        "2",
-        "--time",
-        "3s",
-    ]);
+    let ran = load(&format!("http://{address}/ --connections 2 --time 3s"));
     let (right, wrong, lost) = verdicts(&ran, "answers:");
     assert!(right == 0 && wrong == 0 && lost >= 4, "{ran:?}");
 }
@@ -346,16 +293,9 @@ fn an_answer_that_breaks_off_is_lost_and_asked_for_again() {
 fn an_answer_that_never_comes_is_lost_after_the_timeout() {
     let kept = Mutex::new(Vec::new());
     let address = server(move |stream| kept.lock().unwrap().push(stream));
-    let url = format!("http://{address}/");
-    let ran = load(&[
-        &url,
-        "--connections",
-        "3",
-        "--time",
-        "3s",
-        "--timeout",
-        "500ms",
-    ]);
+    let ran = load(&format!(
+        "http://{address}/ --connections 3 --time 3s --timeout 500ms"
+    ));
     let (right, wrong, lost) = verdicts(&ran, "answers:");
     assert!(right == 0 && wrong == 0 && lost >= 3, "{ran:?}");
     assert!(ran.stdout.contains("no answer within 0.5 s"), "{ran:?}");
@@ -363,29 +303,14 @@ fn an_answer_that_never_comes_is_lost_after_the_timeout() {
 
 #[test]
 fn nobody_there_is_a_failure_with_its_number() {
-    let ran = run(
-        binary(),
-        &[
-            "load",
-            "tcp-hold",
-            "--target",
-            "tcp://127.0.0.1:1",
-            "--connections",
-            "5",
-        ],
-        LIMIT,
-    );
+    let ran = onramp("load tcp-hold --target tcp://127.0.0.1:1 --connections 5");
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
     assert!(ran.stdout.contains("5 x 111 ECONNREFUSED"), "{ran:?}");
     assert!(
         ran.stderr.contains("no connection came to stand"),
         "{ran:?}"
     );
-    let ran = run(
-        binary(),
-        &["load", "tcp-hold", "--target", "127.0.0.1:1"],
-        LIMIT,
-    );
+    let ran = onramp("load tcp-hold --target 127.0.0.1:1");
     assert_eq!(ran.status.code(), Some(2), "{ran:?}");
     assert!(ran.stderr.contains("expected tcp://HOST:PORT"), "{ran:?}");
 }

@@ -2,7 +2,7 @@
 //! follows a client, and beyond.
 
 use crate::compare::{Story, same_on, same_on_both};
-use crate::world::found;
+use crate::world::{found, own_servers};
 use testkit::real::Real;
 use wire::command::Command;
 
@@ -103,14 +103,10 @@ fn names_of_great_length_are_the_clients_own() {
 /// and so is the question that reads them back.
 #[test]
 fn variables_need_no_longer_command_than_the_server_takes() {
-    let test = "variables_need_no_longer_command_than_the_server_takes";
     for max in [16 * KIB, 64 * KIB, MIB] {
         let arguments = [format!("--max-allowed-packet={max}")];
         let arguments = arguments.each_ref().map(String::as_str);
-        for real in [Real::start(&arguments), Real::start_mysql(&arguments)] {
-            let Some(real) = found(real, test) else {
-                continue;
-            };
+        for real in own_servers(&arguments) {
             real.create_user("app", "app");
             same_on(&real, "short_commands", 3, |story| {
                 short_commands(story, max)

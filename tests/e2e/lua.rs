@@ -4,6 +4,7 @@
 //! Where sysbench is not installed these tests skip.
 
 use crate::sysbench::{Stage, count, text};
+use crate::world::{here, says};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -65,9 +66,7 @@ fn reason(output: &Output) -> String {
 
 #[test]
 fn every_script_of_the_package_prepares_runs_and_cleans_up() {
-    let Some(stage) = stage("every_script_of_the_package_prepares_runs_and_cleans_up") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     done(
         &stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup"),
         "cleanup",
@@ -118,9 +117,7 @@ fn without_numbers((command, sql): (String, String)) -> (String, String) {
 /// sysbench 1.0.20 itself fills other rows in two runs of `prepare`.
 #[test]
 fn statements_are_sysbenchs_to_the_last_number_of_a_seed() {
-    let Some(stage) = stage("statements_are_sysbenchs_to_the_last_number_of_a_seed") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     for script in SCRIPTS {
         for variant in [
             &[][..],
@@ -166,14 +163,7 @@ fn statements_are_sysbenchs_to_the_last_number_of_a_seed() {
             }
             assert_eq!(ours.len(), theirs.len(), "{script} {variant:?}");
             assert!(ours.len() >= 3, "{script}: {ours:?}");
-            for label in [
-                "read:",
-                "write:",
-                "other:",
-                "total:",
-                "transactions:",
-                "queries:",
-            ] {
+            for label in "read: write: other: total: transactions: queries:".split(' ') {
                 let [theirs, ours] = [0, 1].map(|report| count(&reports[report], label));
                 assert_eq!(ours, theirs, "{script} {variant:?} {label}");
             }
@@ -183,9 +173,7 @@ fn statements_are_sysbenchs_to_the_last_number_of_a_seed() {
 
 #[test]
 fn help_lists_the_options_of_the_script_as_sysbench_does() {
-    let Some(stage) = stage("help_lists_the_options_of_the_script_as_sysbench_does") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     for script in ["oltp_read_write", "select_random_points"] {
         let behind_version = |output: &Output| {
             let help = done(output, script);
@@ -199,9 +187,7 @@ fn help_lists_the_options_of_the_script_as_sysbench_does() {
 
 #[test]
 fn an_error_names_the_file_and_the_line() {
-    let Some(stage) = stage("an_error_names_the_file_and_the_line") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let run = |name: &str, script: &str| {
         let file = own(&stage, name, script);
         (reason(&stage.onramp(&file, &["--events=5"], "run")), file)
@@ -230,9 +216,7 @@ fn an_error_names_the_file_and_the_line() {
 
 #[test]
 fn results_are_what_the_server_returned() {
-    let Some(stage) = stage("results_are_what_the_server_returned") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "results.lua",
@@ -303,9 +287,7 @@ fn results_are_what_the_server_returned() {
 /// The event is run again after an error that is ignored, and the hook may ignore others.
 #[test]
 fn ignored_errors_run_the_event_again() {
-    let Some(stage) = stage("ignored_errors_run_the_event_again") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "again.lua",
@@ -329,10 +311,7 @@ fn ignored_errors_run_the_event_again() {
         "--mysql-ignore-errors=1927,2006,2013",
     ];
     let report = done(&stage.onramp(&file, &options, "run"), "again");
-    assert!(
-        report.contains("again\t1146\tSELECT * FROM nowhere\n"),
-        "{report}"
-    );
+    says(&report, "again\t1146\tSELECT * FROM nowhere\n");
     assert!(report.contains("runs\t6\t7\n"), "{report}");
     assert_eq!(count(&report, "total number of events:"), 3, "{report}");
     assert_eq!(count(&report, "ignored errors:"), 3, "{report}");
@@ -344,18 +323,13 @@ fn ignored_errors_run_the_event_again() {
          function event() con:query('SELECT * FROM nowhere') end\n",
     );
     let said = reason(&stage.onramp(&refused, &["--events=3"], "run"));
-    assert!(
-        said.contains("refused.lua:2: SQL error, errno = 1146"),
-        "{said}"
-    );
+    says(&said, "refused.lua:2: SQL error, errno = 1146");
 }
 
 /// Features of 0.5: plain globals, options as globals, dofile beside the script.
 #[test]
 fn scripts_of_0_5_find_their_globals() {
-    let Some(stage) = stage("scripts_of_0_5_find_their_globals") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     own(
         &stage,
         "common05.lua",
@@ -403,9 +377,7 @@ fn scripts_of_0_5_find_their_globals() {
 
 #[test]
 fn sleeping_and_custom_commands_hold_nobody_up() {
-    let Some(stage) = stage("sleeping_and_custom_commands_hold_nobody_up") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "sleep.lua",
@@ -441,9 +413,7 @@ fn sleeping_and_custom_commands_hold_nobody_up() {
 /// Findings of sysbench's own tests of its scripts' functions.
 #[test]
 fn scripts_meet_the_small_habits_of_sysbench() {
-    let Some(stage) = stage("scripts_meet_the_small_habits_of_sysbench") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "habits.lua",
@@ -491,9 +461,7 @@ fn scripts_meet_the_small_habits_of_sysbench() {
 /// When the time is over events run to their end, however long that takes; a signal ends the wait.
 #[test]
 fn a_signal_ends_the_wait_for_the_last_events() {
-    let Some(stage) = stage("a_signal_ends_the_wait_for_the_last_events") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "long.lua",
@@ -522,9 +490,7 @@ fn a_signal_ends_the_wait_for_the_last_events() {
 
 #[test]
 fn a_script_that_fills_its_memory_is_told_of_the_bound() {
-    let Some(stage) = stage("a_script_that_fills_its_memory_is_told_of_the_bound") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "fill.lua",
@@ -541,9 +507,7 @@ fn a_script_that_fills_its_memory_is_told_of_the_bound() {
 /// the same script prints lines of the same form there.
 #[test]
 fn hooks_of_reports_are_called_in_place_of_the_text() {
-    let Some(stage) = stage("hooks_of_reports_are_called_in_place_of_the_text") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "hooks.lua",
@@ -592,9 +556,7 @@ fn hooks_of_reports_are_called_in_place_of_the_text() {
 /// The ready-made reports, with an error in a hook that does not end the run.
 #[test]
 fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
-    let Some(stage) = stage("reports_in_json_are_one_array_and_errors_in_hooks_are_said") else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "json.lua",
@@ -620,10 +582,7 @@ fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
 /// Statements of thread_init and thread_done are in the report.
 #[test]
 fn statements_around_the_events_are_counted_as_sysbench_counts_them() {
-    let Some(stage) = stage("statements_around_the_events_are_counted_as_sysbench_counts_them")
-    else {
-        return;
-    };
+    let Some(stage) = here(stage) else { return };
     let file = own(
         &stage,
         "around.lua",

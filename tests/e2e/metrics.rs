@@ -1,7 +1,7 @@
 //! HTTP of the pool: figures that move as the work does, health and readiness.
 
 use crate::world::{
-    HOLD, app, binary, config, config_file, direct, login, own_server, server, start_pool,
+    HOLD, app, binary, config, config_file, login, own_server, pooled, server, start_pool,
 };
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -95,11 +95,7 @@ fn await_status(place: &str, path: &str, status: u16, words: &str) {
 /// A metric that appears with its first event has no increase that could be seen.
 #[test]
 fn each_metric_is_there_before_anything_has_happened() {
-    let test = "each_metric_is_there_before_anything_has_happened";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "first.toml", HTTP);
     let figures = figures(&place_of(&pool));
     let page = include_str!("../../docs/pool/metrics.md");
@@ -133,11 +129,7 @@ fn each_metric_is_there_before_anything_has_happened() {
 
 #[test]
 fn figures_move_as_the_work_does() {
-    let test = "figures_move_as_the_work_does";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "figures.toml", &format!("{HTTP}groups = 2"));
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
@@ -198,11 +190,7 @@ fn figures_move_as_the_work_does() {
 
 #[test]
 fn who_waits_is_seen_while_waiting_and_measured_afterwards() {
-    let test = "who_waits_is_seen_while_waiting_and_measured_afterwards";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let extra = format!("{HTTP}groups = 1\nbackends_max = 1");
     let pool = start_pool(real, "waits.toml", &extra);
     let place = place_of(&pool);
@@ -242,11 +230,7 @@ fn who_waits_is_seen_while_waiting_and_measured_afterwards() {
 
 #[test]
 fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
-    let test = "a_pool_is_ready_while_it_takes_clients_and_its_server_answers";
-    if direct() {
-        return;
-    }
-    let Some(mut real) = own_server(test) else {
+    let Some(mut real) = pooled(own_server) else {
         return;
     };
     real.create_user("app", "app");
@@ -290,10 +274,7 @@ fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
 #[test]
 fn each_format_is_what_its_reader_expects() {
     let test = "each_format_is_what_its_reader_expects";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "formats.toml", &format!("{HTTP}groups = 2"));
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
@@ -344,11 +325,7 @@ fn values_of(figures: &BTreeMap<String, f64>, label: &str) -> usize {
 
 #[test]
 fn no_label_has_more_values_than_its_bound() {
-    let test = "no_label_has_more_values_than_its_bound";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let users: String = (0..60)
         .map(|n| {
             format!(
@@ -387,11 +364,7 @@ fn no_label_has_more_values_than_its_bound() {
 
 #[test]
 fn a_foreign_name_is_refused_and_a_listed_one_is_not() {
-    let test = "a_foreign_name_is_refused_and_a_listed_one_is_not";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let names = "http_names = [\"pool.internal\"]\n";
     let pool = start_pool(real, "http-names.toml", &format!("{HTTP}{names}"));
     let place = place_of(&pool);
@@ -422,11 +395,7 @@ fn own_address(real: &Real) -> String {
 
 #[test]
 fn an_address_that_cannot_be_had_ends_the_pool_with_the_reason() {
-    let test = "an_address_that_cannot_be_had_ends_the_pool_with_the_reason";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let config = own_address(real);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let place = taken.local_addr().unwrap().to_string();
@@ -452,11 +421,7 @@ fn an_address_that_cannot_be_had_ends_the_pool_with_the_reason() {
 
 #[test]
 fn the_page_shows_who_is_there() {
-    let test = "the_page_shows_who_is_there";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "page.toml", HTTP);
     let place = place_of(&pool);
     let mut client = login(&pool.address, &app());
@@ -521,11 +486,7 @@ fn the_page_shows_who_is_there() {
 #[test]
 fn scraping_64_groups_has_none_of_them_turn() {
     const SCRAPES: u32 = 500;
-    let test = "scraping_64_groups";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let settings = format!("{HTTP}groups = 64\nbackends_max = 64\nbackends_min = 0");
     let pool = start_pool(real, "scraped.toml", &settings);
     let place = place_of(&pool);

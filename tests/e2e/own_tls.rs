@@ -1,7 +1,9 @@
 //! TLS with a certificate of the pool's own, and first logins by `caching_sha2_password`, which
 //! need it.
 
-use crate::world::{app, binary, config, config_file, direct, found, login, mysql, server};
+use crate::world::{
+    app, binary, config, config_file, direct, login, mysql, own_mysql, pooled, server,
+};
 use std::process::{Output, Stdio};
 use testkit::onramp::Pool;
 use testkit::real::{Real, mysql_command_line, skipped};
@@ -76,11 +78,7 @@ fn tls_is_offered_where_the_server_offers_it() {
 
 #[test]
 fn the_pools_certificate_is_the_same_at_the_next_start() {
-    let test = "the_pools_certificate_is_the_same_at_the_next_start";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = mysql(test) else { return };
+    let Some(real) = pooled(mysql) else { return };
     let folder = real.folder().join("state");
     std::fs::create_dir(&folder).unwrap();
     let top = format!("state_folder = \"{}\"", folder.display());
@@ -97,10 +95,7 @@ fn the_pools_certificate_is_the_same_at_the_next_start() {
 #[test]
 fn a_first_login_of_mysqls_client_needs_tls() {
     let test = "a_first_login_of_mysqls_client_needs_tls";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = mysql(test) else { return };
+    let Some(real) = pooled(mysql) else { return };
     let first = pool(real, "own-tls-first.toml", "");
     let disabled = ["--ssl-mode=DISABLED"];
     let Some(refused) = ask(&first, "hashed", "password", &disabled) else {
@@ -109,12 +104,7 @@ fn a_first_login_of_mysqls_client_needs_tls() {
     let (_, said) = heard(&refused);
     assert!(said.contains("2061"), "{said}");
     let line = first.wait_for("reason=secure-transport").unwrap();
-    for part in [
-        "event=login-failed",
-        "hashed",
-        "tls.mode",
-        "--get-server-public-key",
-    ] {
+    for part in "event=login-failed hashed tls.mode --get-server-public-key".split(' ') {
         assert!(line.contains(part), "{line}");
     }
     let (heard_it, said) = heard(&ask(&first, "hashed", "password", &[]).unwrap());
@@ -136,10 +126,7 @@ fn block(begin: &str) -> String {
 #[test]
 fn the_first_page_works_with_mysqls_client() {
     let test = "the_first_page_works_with_mysqls_client";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = found(Real::start_mysql(&[]), test) else {
+    let Some(real) = pooled(own_mysql) else {
         return;
     };
     let accounts = [

@@ -1,7 +1,7 @@
 //! Commands that a client sends before its login is answered: they run behind it, in their order.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{SHA_PASSWORD, app, direct, fresh_schema, login, mysql, server, through};
+use crate::world::{SHA_PASSWORD, app, direct, fresh_schema, here, login, mysql, server, through};
 use testkit::client::Client;
 use testkit::talk::Account;
 use wire::auth::Plugin;
@@ -48,9 +48,7 @@ fn commands_sent_in_frames_with_the_login_run_behind_it() {
 
 #[test]
 fn commands_sent_with_the_login_run_behind_it_on_mysql() {
-    let Some(real) = mysql("commands_sent_with_the_login_run_behind_it_on_mysql") else {
-        return;
-    };
+    let Some(real) = here(mysql) else { return };
     same_on(real, "pipelined", 2, |story| {
         for more in [0, cap::COMPRESS, cap::ZSTD] {
             for account in accounts(&story.schema.clone()) {
@@ -93,8 +91,7 @@ fn what_is_read_after_the_login_follows_what_was_read_with_it() {
 /// runs it, whatever they make of the connection.
 #[test]
 fn a_command_in_place_of_an_answer_is_none() {
-    let test = "a_command_in_place_of_an_answer_is_none";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     fresh_schema(real, "pipelined_switch");
     real.execute(&["CREATE TABLE pipelined_switch.t (id INT)"]);
     let way = through(real, 1);

@@ -1,7 +1,9 @@
 //! Riding: statements of several clients in flight on one backend, one behind the other.
 
-use crate::world::{app, both_servers, direct, login, mysql, server, start_pool};
-use testkit::real::{Real, skipped};
+use crate::world::{app, login, mysql, pooled, pooled_servers, server, start_pool};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::Real;
 use testkit::reply::Outcome;
 use wire::command::Command;
 
@@ -32,11 +34,7 @@ fn rides(real: &Real, name: &str) {
 
 #[test]
 fn statements_ride_on_mariadb() {
-    let test = "statements_ride_on_mariadb";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     rides(real, "riding.toml");
 }
 
@@ -44,11 +42,7 @@ fn statements_ride_on_mariadb() {
 /// behind the others.
 #[test]
 fn clients_of_two_sessions_ride_apart() {
-    let test = "clients_of_two_sessions_ride_apart";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     const ASKS: &str = "SELECT @@time_zone AS zone";
     let zone = |number: usize| ["+01:00", "+02:00"][number % 2];
     let settings = "backends_max = 2\ngroups = 1\noversubscribe = 1";
@@ -76,82 +70,81 @@ fn clients_of_two_sessions_ride_apart() {
     assert!(!census.contains(" ridden: 0,"), "{census}");
 }
 
+/// A pool with one backend and so many clients, who have asked once, so that the texts have shown
+/// that they leave nothing: the first for the long text of a table, the second for a sum.
+fn riding<const N: usize>(real: &Real, table: &str, settings: &str) -> (Pool, [Client; N]) {
+    let settings = format!("backends_max = 1\ngroups = 1\n{settings}");
+    let name = format!("{table}_{:?}.toml", real.flavour());
+    let pool = start_pool(real, &name, &settings);
+    real.execute(&[
+        &format!("DROP TABLE IF EXISTS shop.{table}"),
+        &format!("CREATE TABLE shop.{table} (text LONGTEXT)"),
+        &format!("INSERT INTO shop.{table} VALUES ('short')"),
+    ]);
+    let mut clients = [(); N].map(|()| login(&pool.address, &app()));
+    assert_eq!(clients[0].value(&text_of(table)), "short");
+    assert_eq!(clients[1].value(TEXT), "3");
+    (pool, clients)
+}
+
+fn text_of(table: &str) -> String {
+    format!("SELECT text FROM shop.{table}")
+}
+
+/// Makes the text of a table this many million letters longer.
+fn lengthen(real: &Real, table: &str, millions: usize) {
+    let row = format!("INSERT INTO shop.{table} SELECT REPEAT('x', 1000000)");
+    real.execute(&vec![&row[..]; millions]);
+}
+
+fn send(client: &mut Client, sql: &str) {
+    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+}
+
+/// Receives rows; how many.
+fn rows(client: &mut Client) -> usize {
+    match &client.receive().unwrap()[..] {
+        [Outcome::Rows(rows)] => rows.rows.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// A reply that has always been short may be long once. Who has sent a statement behind it waits
 /// for its end, and its client need not read.
 #[test]
 fn who_rides_behind_a_reader_that_has_stopped_is_answered() {
-    let test = "who_rides_behind_a_reader_that_has_stopped_is_answered";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in both_servers(test) {
-        const LONG: &str = "SELECT text FROM shop.riding_long";
-        let settings = "backends_max = 1\ngroups = 1";
-        let name = format!("riding_long_{:?}.toml", real.flavour());
-        let pool = start_pool(real, &name, settings);
-        real.execute(&[
-            "DROP TABLE IF EXISTS shop.riding_long",
-            "CREATE TABLE shop.riding_long (text LONGTEXT)",
-            "INSERT INTO shop.riding_long VALUES ('short')",
-        ]);
-        let [mut reader, mut rider] = [(); 2].map(|()| login(&pool.address, &app()));
-        // Once each, so that the texts have shown that they leave nothing.
-        assert_eq!(reader.value(LONG), "short");
-        assert_eq!(rider.value(TEXT), "3");
-        let row = "INSERT INTO shop.riding_long SELECT REPEAT('x', 1000000)";
-        real.execute(&[row; 24]);
+    for real in pooled_servers() {
+        let (pool, [mut reader, mut rider]) = riding(real, "riding_long", "");
+        lengthen(real, "riding_long", 24);
         for round in 0..2 {
-            reader.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
-            rider.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
-            let reply = rider.receive().unwrap();
-            assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
-            match &reader.receive().unwrap()[..] {
-                [Outcome::Rows(rows)] => assert_eq!(rows.rows.len(), 25, "round {round}"),
-                other => panic!("{other:?}"),
-            }
+            send(&mut reader, &text_of("riding_long"));
+            send(&mut rider, TEXT);
+            assert_eq!(rows(&mut rider), 1);
+            assert_eq!(rows(&mut reader), 25, "round {round}");
         }
         let census = pool.wait_for_census(" statements: 6,").unwrap();
         assert!(!census.contains(" ridden: 0,"), "{census}");
     }
 }
 
-/// Rows of a reply that is long enough to fill what the pool reads ahead, and its socket.
-const ROWS: usize = 40;
-
 /// Statements that ride behind one whose backend has to be closed are plain reads of which their
-/// clients have heard nothing: they run again.
+/// clients have heard nothing: they run again. Where replies may be spooled, the backend goes on
+/// without the reader; the reply is long enough to fill what the pool reads ahead, and its socket.
 #[test]
 fn who_rides_behind_a_reader_that_leaves_is_answered() {
-    let test = "who_rides_behind_a_reader_that_leaves_is_answered";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in both_servers(test) {
-        const LONG: &str = "SELECT text FROM shop.riding_left";
-        // Where replies may be spooled, the backend goes on without the reader.
-        let settings = "backends_max = 1\ngroups = 1\nspool_bytes_max = 0";
-        let name = format!("riding_left_{:?}.toml", real.flavour());
-        let pool = start_pool(real, &name, settings);
-        real.execute(&[
-            "DROP TABLE IF EXISTS shop.riding_left",
-            "CREATE TABLE shop.riding_left (text LONGTEXT)",
-            "INSERT INTO shop.riding_left VALUES ('short')",
-        ]);
-        let [mut reader, mut first, mut second] = [(); 3].map(|()| login(&pool.address, &app()));
-        assert_eq!(reader.value(LONG), "short");
-        assert_eq!(first.value(TEXT), "3");
-        let row = "INSERT INTO shop.riding_left SELECT REPEAT('x', 1000000)";
-        real.execute(&[row; ROWS]);
-        reader.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+    for real in pooled_servers() {
+        let (pool, clients) = riding(real, "riding_left", "spool_bytes_max = 0");
+        let [mut reader, mut first, mut second] = clients;
+        lengthen(real, "riding_left", 40);
+        send(&mut reader, &text_of("riding_left"));
         reader.await_answer().unwrap();
         for rider in [&mut first, &mut second] {
-            rider.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
+            send(rider, TEXT);
         }
         pool.wait_for_census(" ridden: 2,").unwrap();
         drop(reader);
         for rider in [&mut first, &mut second] {
-            let reply = rider.receive().unwrap();
-            assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
+            assert_eq!(rows(rider), 1);
             assert_eq!(rider.value(TEXT), "3");
         }
         pool.wait_for_census(" ridden_again: 2,").unwrap();
@@ -160,35 +153,17 @@ fn who_rides_behind_a_reader_that_leaves_is_answered() {
 
 #[test]
 fn who_rides_behind_a_statement_that_takes_too_long_is_answered() {
-    let test = "who_rides_behind_a_statement_that_takes_too_long_is_answered";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in both_servers(test) {
-        const LOCKED: &str = "SELECT text FROM shop.riding_late";
-        let settings = "backends_max = 1\ngroups = 1\nstatement_ms_max = 2000";
-        let name = format!("riding_late_{:?}.toml", real.flavour());
-        let pool = start_pool(real, &name, settings);
-        real.execute(&[
-            "DROP TABLE IF EXISTS shop.riding_late",
-            "CREATE TABLE shop.riding_late (text LONGTEXT)",
-            "INSERT INTO shop.riding_late VALUES ('short')",
-        ]);
-        let [mut late, mut rider] = [(); 2].map(|()| login(&pool.address, &app()));
-        assert_eq!(late.value(LOCKED), "short");
-        assert_eq!(rider.value(TEXT), "3");
+    for real in pooled_servers() {
+        let (pool, clients) = riding(real, "riding_late", "statement_ms_max = 2000");
+        let [mut late, mut rider] = clients;
         let mut locks = login(&real.address(), &app());
         locks.must("LOCK TABLES shop.riding_late WRITE");
-        late.send(&[(Command::Query, LOCKED.as_bytes())]).unwrap();
+        send(&mut late, &text_of("riding_late"));
         pool.wait_for_census(" statements: 2,").unwrap();
-        rider.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
-        let reply = rider.receive().unwrap();
-        assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
-        let reply = late.receive().unwrap();
-        assert!(
-            format!("{reply:?}").contains("3024") || format!("{reply:?}").contains("1969"),
-            "{reply:?}"
-        );
+        send(&mut rider, TEXT);
+        assert_eq!(rows(&mut rider), 1);
+        let reply = format!("{:?}", late.receive().unwrap());
+        assert!(reply.contains("3024") || reply.contains("1969"), "{reply}");
         locks.must("UNLOCK TABLES");
         pool.wait_for_census(" ridden: 1, ridden_again: 1,")
             .unwrap();
@@ -199,38 +174,25 @@ fn who_rides_behind_a_statement_that_takes_too_long_is_answered() {
 /// ride behind it do not wait for ever.
 #[test]
 fn who_rides_behind_a_statement_of_nobody_is_answered() {
-    let test = "who_rides_behind_a_statement_of_nobody_is_answered";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in both_servers(test) {
-        const LOCKED: &str = "SELECT text FROM shop.riding_left_late";
-        let settings = "backends_max = 1\ngroups = 1\nstatement_ms_max = 2000";
-        let name = format!("riding_left_late_{:?}.toml", real.flavour());
-        let pool = start_pool(real, &name, settings);
-        real.execute(&[
-            "DROP TABLE IF EXISTS shop.riding_left_late",
-            "CREATE TABLE shop.riding_left_late (text LONGTEXT)",
-            "INSERT INTO shop.riding_left_late VALUES ('short')",
-        ]);
-        let [mut late, mut rider] = [(); 2].map(|()| login(&pool.address, &app()));
+    for real in pooled_servers() {
+        let table = "riding_left_late";
+        let (pool, [mut late, mut rider]) = riding(real, table, "statement_ms_max = 2000");
         // A shape is trusted though one run of it in 32 was late, on a machine that is busy.
         for _ in 0..64 {
-            assert_eq!(late.value(LOCKED), "short");
+            assert_eq!(late.value(&text_of(table)), "short");
             assert_eq!(rider.value(TEXT), "3");
         }
         let mut locks = login(&real.address(), &app());
-        locks.must("LOCK TABLES shop.riding_left_late WRITE");
-        late.send(&[(Command::Query, LOCKED.as_bytes())]).unwrap();
-        let running =
-            format!("SELECT COUNT(*) FROM information_schema.processlist WHERE info = '{LOCKED}'");
+        locks.must(&format!("LOCK TABLES shop.{table} WRITE"));
+        send(&mut late, &text_of(table));
+        let running = "SELECT COUNT(*) FROM information_schema.processlist WHERE info = ";
+        let running = format!("{running}'{}'", text_of(table));
         let mut admin = real.admin();
         while admin.value(&running) != "1" {}
-        rider.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
+        send(&mut rider, TEXT);
         pool.wait_for_census(" ridden: 1,").unwrap();
         drop(late);
-        let reply = rider.receive().unwrap();
-        assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
+        assert_eq!(rows(&mut rider), 1);
         locks.must("UNLOCK TABLES");
         pool.wait_for_census(" ridden: 1, ridden_again: 1,")
             .unwrap();
@@ -240,10 +202,6 @@ fn who_rides_behind_a_statement_of_nobody_is_answered() {
 /// With all variables tracked, MySQL 9 reports the number of each statement: no change of anything.
 #[test]
 fn statements_ride_on_mysql() {
-    let test = "statements_ride_on_mysql";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = mysql(test) else { return };
+    let Some(real) = pooled(mysql) else { return };
     rides(real, "riding_mysql.toml");
 }

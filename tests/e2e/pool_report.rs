@@ -1,9 +1,8 @@
 //! The pool's report of its clients: pinned or not, why, and by which statement.
 
-use crate::world::{HOLD, app, both_servers, direct, fresh_schema, login, server, start_pool};
+use crate::world::{HOLD, app, fresh_schema, login, pooled, pooled_servers, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
-use testkit::real::skipped;
 
 /// The line about a client that is idle.
 fn line_about(pool: &Pool, client: &Client, with: &str) -> String {
@@ -18,11 +17,7 @@ fn line_about(pool: &Pool, client: &Client, with: &str) -> String {
 
 #[test]
 fn every_client_is_reported_with_its_pin() {
-    let test = "every_client_is_reported_with_its_pin";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "report.toml", "groups = 1\nbackends_max = 4");
     let clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
     let [plain, mut locks, mut opens] = clients.try_into().unwrap();
@@ -39,11 +34,7 @@ fn every_client_is_reported_with_its_pin() {
 
 #[test]
 fn a_statement_that_was_never_sent_pins_nobody() {
-    let test = "a_statement_that_was_never_sent_pins_nobody";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     // The one who holds the backend may have to wait for it to be dialled.
     let extra = "groups = 1\nbackends_max = 1\nwait_ms_max = 2000";
     let pool = start_pool(real, "unsent.toml", extra);
@@ -61,11 +52,7 @@ fn a_statement_that_was_never_sent_pins_nobody() {
 /// pins, fails, is restored elsewhere, is refused, is defined or is lost with its backend.
 #[test]
 fn a_password_in_a_statement_is_never_logged() {
-    let test = "a_password_in_a_statement_is_never_logged";
-    if direct() {
-        return skipped(test, "it is about what the pool logs");
-    }
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         fresh_schema(real, "unlogged");
         let extra = "groups = 1\nbackends_max = 2\nbackends_min = 0\nbackends_reserved = 0\n\
             wait_ms_max = 300";

@@ -1,5 +1,5 @@
-//! Prepared statements in the binary protocol, where a story cannot tell: bounds of what clients and
-//! servers hold, and what servers do not answer.
+//! Prepared statements in the binary protocol, where a story cannot tell: bounds of what clients
+//! and servers hold, and what servers do not answer.
 
 use crate::world::{
     app, both_servers, direct, login, mysql, own_server, pooled, server, start_pool, through,

@@ -4,7 +4,7 @@
 //! Both servers read global privileges and default roles at a login, those on the default schema at
 //! USE, and all others at each statement.
 
-use crate::world::{app, direct, found, login, start_pool};
+use crate::world::{app, login, own_servers, start_pool};
 use testkit::client::Client;
 use testkit::real::Real;
 use testkit::reply::Outcome;
@@ -232,24 +232,9 @@ fn few_backends_serve_sessions_of_before_and_after(real: &Real) {
 }
 
 #[test]
-fn changes_of_accounts_are_seen_on_mariadb() {
-    if direct() {
-        return;
-    }
-    let started = Real::start(&[]).inspect(|real| real.create_user("app", "app"));
-    if let Some(real) = found(started, "changes_of_accounts_are_seen_on_mariadb") {
-        changes_of_accounts_are_seen(&real);
-        few_backends_serve_sessions_of_before_and_after(&real);
-    }
-}
-
-#[test]
-fn changes_of_accounts_are_seen_on_mysql() {
-    if direct() {
-        return;
-    }
-    let started = Real::start_mysql(&[]).inspect(|real| real.create_user("app", "app"));
-    if let Some(real) = found(started, "changes_of_accounts_are_seen_on_mysql") {
+fn changes_of_accounts_are_seen_on_both_servers() {
+    for real in own_servers(&[]) {
+        real.create_user("app", "app");
         changes_of_accounts_are_seen(&real);
         few_backends_serve_sessions_of_before_and_after(&real);
     }

@@ -1,6 +1,8 @@
 //! The pool as a process: how it begins, what it says about mistakes, how it ends.
 
-use crate::world::{HOLD, app, binary, config, config_file, direct, login, server, start_pool};
+use crate::world::{
+    HOLD, app, binary, config, config_file, direct, here, login, pooled, says, server, start_pool,
+};
 use reactor::Address;
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::fs::PermissionsExt as _;
@@ -96,11 +98,7 @@ fn check_prints_every_mistake_and_opens_nothing() {
 
 #[test]
 fn check_asks_the_server_where_that_is_wanted() {
-    let test = "check_asks_the_server_where_that_is_wanted";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let asks =
         |backend: &str, check| pool_with(&["--listen", "127.0.0.1:1", "--backend", backend, check]);
     let good = format!("mysql://app:app@{}", real.address());
@@ -122,8 +120,7 @@ fn check_asks_the_server_where_that_is_wanted() {
 /// What a runbook sends to every process of this name must not end another command.
 #[test]
 fn signals_for_a_pool_do_not_end_other_commands() {
-    let test = "signals_for_a_pool_do_not_end_other_commands";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     let target = Target::start(binary(), "tcp", &[]).unwrap();
     target.signal_as_a_pool();
     assert!(std::net::TcpStream::connect(&target.address).is_ok());
@@ -298,11 +295,7 @@ fn help_is_plain_text() {
 
 #[test]
 fn an_address_in_use_is_said_and_ends_the_pool() {
-    let test = "an_address_in_use_is_said_and_ends_the_pool";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let port = real.port();
     let url = format!("mysql://app:app@localhost?socket={}", real.socket());
     let listen = format!("127.0.0.1:{port}");
@@ -313,11 +306,7 @@ fn an_address_in_use_is_said_and_ends_the_pool() {
 
 #[test]
 fn a_refused_account_is_said_and_ends_the_pool() {
-    let test = "a_refused_account_is_said_and_ends_the_pool";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let url = format!("mysql://app:wrong@127.0.0.1:{}", real.port());
     let listen = format!("127.0.0.1:{}", free_port());
     let ran = pool_with(&["--listen", &listen, "--backend", &url]);
@@ -331,11 +320,7 @@ fn a_refused_account_is_said_and_ends_the_pool() {
 
 #[test]
 fn the_server_may_be_reached_by_its_unix_socket() {
-    let test = "the_server_may_be_reached_by_its_unix_socket";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let url = format!("mysql://app:app@localhost?socket={}", real.socket());
     let pool = Pool::start(binary(), &["--backend", &url, "--backends-max", "2"]).unwrap();
     assert_eq!(
@@ -346,11 +331,7 @@ fn the_server_may_be_reached_by_its_unix_socket() {
 
 #[test]
 fn sigterm_drains() {
-    let test = "sigterm_drains";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     crate::world::fresh_schema(real, "drains");
     real.execute(&["CREATE TABLE drains.t (v INT) ENGINE=InnoDB"]);
     let pool = start_pool(real, "drains.toml", "backends_max = 3\ngroups = 1");
@@ -385,11 +366,7 @@ fn sigterm_drains() {
 
 #[test]
 fn a_hangup_ends_neither_the_pool_nor_a_drain() {
-    let test = "a_hangup_ends_neither_the_pool_nor_a_drain";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     crate::world::fresh_schema(real, "hangup");
     real.execute(&["CREATE TABLE hangup.t (v INT) ENGINE=InnoDB"]);
     let pool = start_pool(real, "hangup.toml", "backends_max = 3\ngroups = 1");
@@ -427,10 +404,7 @@ fn a_hangup_does_not_end_the_wait_for_the_server() {
 fn the_sockets_file_has_the_mode_and_the_owner_of_the_settings() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     let test = "the_sockets_file_has_the_mode_and_the_owner_of_the_settings";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let me = std::fs::metadata(real.folder()).unwrap().uid();
     let cases = [
         ("plain", String::new(), 0o777, None),
@@ -492,10 +466,7 @@ fn a_password_in_the_command_line_is_overwritten_at_once() {
     let expected = format!(" --backend mysql://app:**********@127.0.0.1:{port} --clients-max 77 ");
     assert!(seen.ends_with(&expected), "{seen}");
     let said = pool.said();
-    assert!(
-        said.contains("warning: a password in the command line"),
-        "{said}"
-    );
+    says(&said, "warning: a password in the command line");
     assert!(said.contains("?password_file=FILE"), "{said}");
     assert!(!said.contains("unheard-of"), "{said}");
     drop(pool);
@@ -516,11 +487,7 @@ fn a_password_in_the_command_line_is_overwritten_at_once() {
 
 #[test]
 fn a_password_file_is_all_that_a_command_line_names() {
-    let test = "a_password_file_is_all_that_a_command_line_names";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let file = real.folder().join("other.password");
     std::fs::write(&file, "other's\n").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o604)).unwrap();
@@ -553,11 +520,7 @@ fn a_password_file_is_all_that_a_command_line_names() {
 
 #[test]
 fn a_password_in_the_environment_is_named_by_its_variable_alone() {
-    let test = "a_password_in_the_environment_is_named_by_its_variable_alone";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let place = format!("localhost?socket={}", real.socket());
     let backend = format!("mysql://other@{place}&password_env=OTHER_PASSWORD");
     let prefix = ["env", "OTHER_PASSWORD=other's"];
@@ -621,11 +584,7 @@ fn await_sleep(real: &testkit::real::Real) {
 
 #[test]
 fn the_limit_on_clients_is_kept_and_said() {
-    let test = "the_limit_on_clients_is_kept_and_said";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(
         real,
         "limit.toml",
@@ -658,13 +617,7 @@ fn help_and_version_go_to_stdout() {
     }
     let help = pool_with(&["--help"]);
     assert_eq!(help.status.code(), Some(0), "{help:?}");
-    for option in [
-        "--listen",
-        "--backend",
-        "--config",
-        "--clients-max",
-        "--backends-max",
-    ] {
+    for option in "--listen --backend --config --clients-max --backends-max".split(' ') {
         assert!(
             help.stdout.contains(option),
             "{option} is missing in: {}",
@@ -718,11 +671,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 #[test]
 fn groups_have_their_own_tables_where_unshare_is_forbidden() {
-    let test = "groups_have_their_own_tables_where_unshare_is_forbidden";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let text = config(&real.address(), "groups = 2");
     let file = config_file(real, "unshare.toml", &text);
     let prefix = ["python3", "-c", WITHOUT_UNSHARE];
@@ -733,11 +682,7 @@ fn groups_have_their_own_tables_where_unshare_is_forbidden() {
 
 #[test]
 fn a_service_manager_is_told_when_the_pool_is_ready_well_and_ending() {
-    let test = "a_service_manager_is_told";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
-    }
+    let Some(real) = pooled(server) else { return };
     let place = real.folder().join("notify");
     let manager = UnixDatagram::bind(&place).unwrap();
     manager.set_read_timeout(Some(LIMIT)).unwrap();
@@ -796,11 +741,7 @@ os.execv(words[0], words)
 
 #[test]
 fn sockets_of_a_service_manager_are_taken_and_go_to_the_next_process() {
-    let test = "sockets_of_a_service_manager_are_taken";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let path = real.folder().join("given.sock");
     let unix = path.to_str().unwrap();
     let file = config_file(real, "given.toml", &config(&real.address(), "groups = 2"));
@@ -829,11 +770,7 @@ fn sockets_of_a_service_manager_are_taken_and_go_to_the_next_process() {
 
 #[test]
 fn sockets_that_cannot_be_served_are_refused_with_the_reason() {
-    let test = "sockets_that_cannot_be_served";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let file = config_file(real, "not-given.toml", &config(&real.address(), ""));
     let arguments = ["--config", file.to_str().unwrap()];
     let other = format!("BESIDES=127.0.0.1:{}", testkit::onramp::free_port());
@@ -871,12 +808,7 @@ fn manual_pages_and_completions_are_made_for_each_command() {
     assert!(make("completions").status.success());
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     assert!(read("onramp-pool.1").contains("backends"));
-    for name in [
-        "onramp.1",
-        "onramp-load.1",
-        "onramp-doctor.1",
-        "onramp-climb.1",
-    ] {
+    for name in "onramp.1 onramp-load.1 onramp-doctor.1 onramp-climb.1".split(' ') {
         assert!(read(name).starts_with(".ie"), "{name}");
     }
     for name in ["onramp.bash", "_onramp", "onramp.fish"] {

@@ -1,7 +1,7 @@
 //! A server that breaks the protocol, or somebody in its place: nothing of a breach reaches a
 //! client but an error that names it, its backend is closed, and others go on.
 
-use crate::world::{HOLD, app, binary, config, config_file, direct, login, server};
+use crate::world::{HOLD, app, binary, config, config_file, direct, login, says, server};
 use testkit::client::Client;
 use testkit::hostile::Hostile;
 use testkit::onramp::Pool;
@@ -82,10 +82,7 @@ impl Scene {
 
     fn is_over(&self, code: &u16, message: &str) {
         assert_eq!(*code, BREACH, "{message}");
-        assert!(
-            message.contains("the server broke the protocol: "),
-            "{message}"
-        );
+        says(&message, "the server broke the protocol: ");
         let heard = self.hostile.heard_until_closed();
         assert!(heard.is_empty(), "it was sent {heard:x?}");
     }

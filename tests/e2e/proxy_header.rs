@@ -1,6 +1,8 @@
 //! The PROXY protocol in front of the pool: headers by hand in every form and cut, and HAProxy.
 
-use crate::world::{app, binary, config_file, direct, found, login, mysql, server, start_pool};
+use crate::world::{
+    app, binary, config_file, direct, found, login, mysql, own_servers, pooled, server, start_pool,
+};
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -377,23 +379,8 @@ fn host_patterns_are_matched_with_the_header(real: &Real) {
 }
 
 #[test]
-fn host_patterns_of_accounts_are_matched_with_the_header_on_mariadb() {
-    let test = "host_patterns_of_accounts_are_matched_with_the_header_on_mariadb";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    if let Some(real) = found(Real::start(&[]), test) {
-        host_patterns_are_matched_with_the_header(&real);
-    }
-}
-
-#[test]
-fn host_patterns_of_accounts_are_matched_with_the_header_on_mysql() {
-    let test = "host_patterns_of_accounts_are_matched_with_the_header_on_mysql";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    if let Some(real) = found(Real::start_mysql(&[]), test) {
+fn host_patterns_of_accounts_are_matched_with_the_header() {
+    for real in own_servers(&[]) {
         host_patterns_are_matched_with_the_header(&real);
     }
 }
@@ -438,10 +425,7 @@ fn haproxy(folder: &std::path::Path, pool: &Address, option: &str) -> Option<Hap
 #[test]
 fn clients_behind_haproxy_are_seen_as_themselves() {
     let test = "clients_behind_haproxy_are_seen_as_themselves";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(
         real,
         "haproxy.toml",

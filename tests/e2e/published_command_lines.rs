@@ -4,7 +4,7 @@
 //! Only what a test cannot have is smaller: rows, seconds, and 1,000 threads of 10,000, which
 //! `ONRAMP_WALLS=1` runs in full. The servers' places are this test's.
 
-use crate::world::{binary, direct, found};
+use crate::world::{binary, direct, found, says};
 use std::process::{Command, Output, Stdio};
 use testkit::real::{Real, skipped};
 
@@ -68,10 +68,7 @@ fn the_published_line_of_0_5_runs() {
     report(&onramp(&format!("{line} prepare")));
     let text = report(&onramp(&format!("{line} run")));
     assert!(text.starts_with("sysbench 0.5"), "{text}");
-    assert!(
-        text.contains(&format!("Number of threads: {threads}\n")),
-        "{text}"
-    );
+    says(&text, &format!("Number of threads: {threads}\n"));
     let shown = format!("[   1s] threads: {threads}, tps: 0.00, reads: ");
     assert!(text.contains(&shown), "{text}");
     let reads = number(&text, "read:");

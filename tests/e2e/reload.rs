@@ -1,12 +1,13 @@
 //! Reload: settings that are read again while clients are served, and what of them holds.
 
 use crate::metrics::until;
-use crate::world::{HOLD, app, binary, config, config_file, console_of, direct, login, server};
+use crate::world::{
+    HOLD, app, binary, config, config_file, console_of, login, pooled, says, server,
+};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::Real;
-use testkit::real::skipped;
 use testkit::talk::Account;
 use wire::command::Command;
 
@@ -55,11 +56,7 @@ fn user(name: &str, password: &str, more: &str) -> String {
 
 #[test]
 fn settings_hold_once_they_are_read_again() {
-    let test = "settings_hold_once_they_are_read_again";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let users = [user("gone", "a", ""), user("kept", "b", "")].concat();
     let top = "groups = 2\nbackends_max = 8\nwait_ms_max = 20000";
     let world = World::start(real, "reload.toml", top, &users);
@@ -134,11 +131,7 @@ fn settings_hold_once_they_are_read_again() {
 
 #[test]
 fn a_changed_file_is_read_by_itself_if_that_is_asked_for() {
-    let test = "a_changed_file_is_read_by_itself";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let users = user("one", "a", "");
     let top = "reload_on_change = true\nwait_ms_max = 20000";
     let world = World::start(real, "reload-changed.toml", top, &users);
@@ -147,9 +140,9 @@ fn a_changed_file_is_read_by_itself_if_that_is_asked_for() {
     assert!(said.unwrap().contains("event=settings-read"));
     world.write("reload_on_change = true\nwait_ms_max = \"long\"", &users);
     let said = world.pool.wait_for("event=settings-kept").unwrap();
-    assert!(
-        said.contains("reload-changed.toml: line 2, column 15: wait_ms_max: expected a number"),
-        "{said}"
+    says(
+        &said,
+        "reload-changed.toml: line 2, column 15: wait_ms_max: expected a number",
     );
     // It is the last time that it is looked at without being asked.
     world.write("wait_ms_max = 5000", &users);
@@ -163,11 +156,7 @@ fn a_changed_file_is_read_by_itself_if_that_is_asked_for() {
 /// it.
 #[test]
 fn a_limit_that_comes_with_a_reload_counts_who_is_there() {
-    let test = "a_limit_that_comes_with_a_reload_counts_who_is_there";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let top = "groups = 1\nbackends_max = 1";
     let without = user("limited", "x", "");
     let world = World::start(real, "reload-limit.toml", top, &without);
@@ -228,11 +217,7 @@ fn a_limit_that_comes_with_a_reload_counts_who_is_there() {
 
 #[test]
 fn a_thousand_users_are_read_again_under_load() {
-    let test = "a_thousand_users_are_read_again_under_load";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let users = |from: usize, limit: usize| -> String {
         let of = |at: usize| user(&format!("u{at}"), "x", &format!("waiting_max = {limit}"));
         (from..from + USERS).map(of).collect()

@@ -3,14 +3,14 @@
 //! A relay stands between the pool and the server and keeps every piece that the pool writes. A
 //! pool that waited for the answer to its SET would write twice.
 
-use crate::world::{app, binary, config, config_file, direct, login, server};
+use crate::world::{app, binary, config, config_file, login, pooled, server};
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
+use testkit::real::Real;
 use wire::command::Command;
 use wire::packet::{Frame, HEADER_LEN, frame};
 
@@ -80,11 +80,7 @@ fn commands(mut piece: &[u8]) -> Vec<Command> {
 
 #[test]
 fn an_execution_and_what_restores_its_session_are_one_write() {
-    let test = "an_execution_and_what_restores_its_session_are_one_write";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let watched = Watched::new(real);
     let text = config(&watched.address, "backends_max = 1\ngroups = 1");
     let file = config_file(real, "in_one_write.toml", &text);
@@ -124,11 +120,7 @@ fn an_execution_and_what_restores_its_session_are_one_write() {
 
 #[test]
 fn executions_of_many_clients_share_writes() {
-    let test = "executions_of_many_clients_share_writes";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let watched = Watched::new(real);
     let text = config(&watched.address, "backends_max = 1\ngroups = 1");
     let file = config_file(real, "share_writes.toml", &text);
@@ -172,11 +164,7 @@ fn executions_of_many_clients_share_writes() {
 /// it.
 #[test]
 fn a_transactions_end_and_what_is_asked_of_it_are_one_write() {
-    let test = "a_transactions_end_and_what_is_asked_of_it_are_one_write";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     real.execute(&[
         "DROP TABLE IF EXISTS shop.ends",
         "CREATE TABLE shop.ends (id INT AUTO_INCREMENT PRIMARY KEY)",

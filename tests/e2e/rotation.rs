@@ -1,10 +1,10 @@
 //! Passwords that change while clients are served, and accounts that the server takes away.
 
-use crate::world::{binary, both_servers, config_file, console_of, direct, found, login};
+use crate::world::{binary, config_file, console_of, login, own_servers, pooled_servers};
 use std::time::Duration;
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
-use testkit::real::{Flavour, Real, skipped};
+use testkit::real::{Flavour, Real};
 use testkit::reply::{Failure, Outcome};
 use testkit::talk::Account;
 use wire::command::Command;
@@ -74,11 +74,7 @@ fn farewell(client: &mut Client, command: Command, text: &[u8]) -> Failure {
 
 #[test]
 fn clients_go_on_with_a_rotated_password() {
-    let test = "clients_go_on_with_a_rotated_password";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let mut world = World::start(real, "rotated", "password = \"old\"");
         let mut client = world.connect("old").unwrap();
         client.must("SET @kept = 7");
@@ -99,14 +95,7 @@ fn clients_go_on_with_a_rotated_password() {
 /// Clients go on with the password of the file whatever has replaced their backends.
 #[test]
 fn clients_go_on_with_a_rotated_password_behind_age_idleness_and_a_restart() {
-    let test = "clients_go_on_with_a_rotated_password_behind_age_idleness_and_a_restart";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in [Real::start(&[]), Real::start_mysql(&[])] {
-        let Some(mut real) = found(real, test) else {
-            continue;
-        };
+    for mut real in own_servers(&[]) {
         real.create_user("app", "app");
         // What the accounts are must outlive the restart.
         real.execute(&["SET GLOBAL innodb_flush_log_at_trx_commit = 1"]);
@@ -181,11 +170,7 @@ fn ends(flavour: Flavour) -> Vec<[&'static str; 2]> {
 /// which drivers connect again; and who does so goes on once the account is right again.
 #[test]
 fn who_can_go_on_no_more_is_closed() {
-    let test = "who_can_go_on_no_more_is_closed";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let mut world = World::start(real, "ended", "password = \"old\"");
         for [end, repair] in ends(real.flavour()) {
             let [mut client, mut other] = [(); 2].map(|()| world.connect("old").unwrap());
@@ -228,11 +213,7 @@ fn who_can_go_on_no_more_is_closed() {
 /// Both passwords of a rotation open the pool, whatever the plugin; the first one opens the server.
 #[test]
 fn two_passwords_open_the_pool_during_a_rotation() {
-    let test = "two_passwords_open_the_pool_during_a_rotation";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let mut world = World::start(real, "doubled", "password = [\"old\", \"new\"]");
         let native =
             |password| Account::new("doubled", password).plugin(wire::auth::Plugin::Native);

@@ -1,6 +1,6 @@
 //! A server that dies under load: every lost statement is reported, none is silently repeated.
 
-use crate::world::{HOLD, app, direct, login, own_server, start_pool};
+use crate::world::{HOLD, app, direct, here, login, own_server, pooled, start_pool};
 use reactor::Address;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -57,8 +57,7 @@ fn insert_tags(
 
 #[test]
 fn a_killed_servers_statements_are_reported_and_never_repeated() {
-    let test = "a_killed_servers_statements_are_reported_and_never_repeated";
-    let Some(mut real) = own_server(test) else {
+    let Some(mut real) = here(own_server) else {
         return;
     };
     real.create_user("app", "app");
@@ -130,8 +129,7 @@ fn start_pool_for_app(real: &testkit::real::Real) -> testkit::onramp::Pool {
 
 #[test]
 fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
-    let test = "a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would";
-    let Some(mut real) = own_server(test) else {
+    let Some(mut real) = here(own_server) else {
         return;
     };
     real.create_user("app", "app");
@@ -169,13 +167,9 @@ fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
 
 #[test]
 fn a_server_that_is_away_is_waited_for_within_a_limit() {
-    let test = "a_server_that_is_away_is_waited_for_within_a_limit";
-    let Some(mut real) = own_server(test) else {
+    let Some(mut real) = pooled(own_server) else {
         return;
     };
-    if direct() {
-        return testkit::real::skipped(test, "it is about the pool");
-    }
     real.create_user("app", "app");
     let pool = start_pool(
         &real,
@@ -217,13 +211,9 @@ fn a_server_that_is_away_is_waited_for_within_a_limit() {
 /// A server that takes connections and says nothing is named in the error of who waits for one.
 #[test]
 fn a_server_that_does_not_answer_is_named_in_the_error() {
-    let test = "a_server_that_does_not_answer_is_named_in_the_error";
-    let Some(real) = own_server(test) else {
+    let Some(real) = pooled(own_server) else {
         return;
     };
-    if direct() {
-        return testkit::real::skipped(test, "it is about the pool");
-    }
     real.create_user("app", "app");
     let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 300";
     let pool = start_pool(&real, "silent.toml", settings);

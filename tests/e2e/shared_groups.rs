@@ -3,10 +3,10 @@
 //! The kernel deals clients to groups by chance, and a client's id names its group; so each test
 //! logs clients in until it has those that it needs.
 
-use crate::world::{HOLD, app, binary, config, config_file, direct, login, own_server};
+use crate::world::{HOLD, app, binary, config, config_file, login, own_server, pooled};
 use testkit::client::Client;
 use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
+use testkit::real::Real;
 use testkit::reply::Outcome;
 use wire::command::Command;
 
@@ -44,11 +44,9 @@ const ALL_CHECKED_OUT: &str = "backends_dialling: 0, backends_idle: 0, backends_
 
 #[test]
 fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
-    let test = "one_group_borrows_all_backends_and_the_others_get_theirs_back";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = own_server(test) else { return };
+    let Some(real) = pooled(own_server) else {
+        return;
+    };
     real.create_user("app", "app");
     let pool = pool(&real);
     let mut wanted = [1; GROUPS];
@@ -89,11 +87,9 @@ fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
 
 #[test]
 fn a_borrower_is_served_when_nobody_else_needs_what_it_gave_back() {
-    let test = "a_borrower_is_served_when_nobody_else_needs_what_it_gave_back";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = own_server(test) else { return };
+    let Some(real) = pooled(own_server) else {
+        return;
+    };
     real.create_user("app", "app");
     let pool = pool(&real);
     let mut wanted = [0; GROUPS];

@@ -2,7 +2,7 @@
 //! get lost ([`testkit::link`]), so nothing is closed and nothing refused.
 
 use crate::walls::{has, is_root};
-use crate::world::{HOLD, app, binary, config, config_file, direct, found, login};
+use crate::world::{HOLD, app, binary, config, config_file, direct, found, here, login, says};
 use reactor::Address;
 use testkit::client::Client;
 use testkit::link::{Host, Link, Lost};
@@ -121,10 +121,7 @@ fn a_server_that_is_known_to_be_gone_is_not_waited_for() {
     assert_eq!(client.value("SELECT 1"), "1");
     apart.link.cut(Lost::Both);
     let words = ask_until_refused(&mut client, 9507);
-    assert!(
-        words.contains("the server cannot be reached, for "),
-        "{words}"
-    );
+    says(&words, "the server cannot be reached, for ");
     apart.pool.wait_for("event=server-lost ").unwrap();
     // A login that needs the server hears it as well.
     let refused = Client::connect(&apart.address, &app().schema("far")).unwrap_err();
@@ -171,7 +168,7 @@ fn a_server_that_computes_for_long_is_left_alone() {
 #[test]
 fn a_client_whose_host_is_gone_gives_its_locks_back() {
     let test = "a_client_whose_host_is_gone_gives_its_locks_back";
-    let Some(link) = cable(test) else { return };
+    let Some(link) = here(cable) else { return };
     let Some(real) = crate::world::own_server(test) else {
         return;
     };

@@ -2,12 +2,13 @@
 
 use crate::walls::{has, is_root};
 use crate::world::{
-    HOLD, app, begin, binary, both_servers, config, config_file, direct, login, server, start_pool,
+    HOLD, app, begin, binary, config, config_file, login, pooled, pooled_servers, says, server,
+    start_pool,
 };
 use reactor::Address;
 use testkit::client::Client;
 use testkit::onramp::{Pool, run};
-use testkit::real::{Flavour, Real, skipped};
+use testkit::real::{Flavour, Real};
 use wire::capabilities::{COMPRESS, DEPRECATE_EOF};
 use wire::command::Command;
 
@@ -54,11 +55,7 @@ fn pool_of(real: &Real, name: &str, extra: &str) -> Pool {
 
 #[test]
 fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
-    let test = "who_does_not_read_leaves_half_of_the_backends_and_misses_nothing";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         let expected = login(&real.address(), &app()).rows(LONG);
         let pool = pool_of(real, "slow", "backends_max = 4\nwait_ms_max = 60000");
         let mut slow = slow_clients(&pool.address, 9);
@@ -93,11 +90,7 @@ fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
 /// read: what is not known to be long goes on, on the reserve.
 #[test]
 fn all_but_long_statements_have_the_reserve_beside_slow_readers() {
-    let test = "all_but_long_statements_have_the_reserve_beside_slow_readers";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         let bounds = "backends_max = 8\nwait_ms_max = 4000\nslow_reader_ms_max = 600000";
         let pool = pool_of(real, "slow_reserve", bounds);
         let mut quick = login(&pool.address, &app());
@@ -136,11 +129,7 @@ fn twenty_long(pool: &Pool) -> Vec<Client> {
 /// Without a spool slow readers keep their share, and writers have the other backends.
 #[test]
 fn without_a_spool_writers_do_not_wait_behind_slow_readers() {
-    let test = "without_a_spool_writers_do_not_wait_behind_slow_readers";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         real.execute(&[
             "DROP TABLE IF EXISTS shop.slow_writes",
             "CREATE TABLE shop.slow_writes (i INT PRIMARY KEY, n INT) ENGINE=InnoDB",
@@ -177,11 +166,7 @@ fn without_a_spool_writers_do_not_wait_behind_slow_readers() {
 /// transactions keep the share of eight backends.
 #[test]
 fn a_text_that_is_new_does_not_wait_behind_long_ones() {
-    let test = "a_text_that_is_new_does_not_wait_behind_long_ones";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         let expected = login(&real.address(), &app()).rows(LONG);
         let bounds = "backends_max = 8\nwait_ms_max = 60000\nslow_reader_ms_max = 600000";
         let pool = pool_of(real, "slow_new", bounds);
@@ -213,11 +198,7 @@ fn a_text_that_is_new_does_not_wait_behind_long_ones() {
 
 #[test]
 fn where_the_spool_is_full_the_slowest_reader_goes() {
-    let test = "where_the_spool_is_full_the_slowest_reader_goes";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let bounds = "backends_max = 4\nspool_bytes_max = 1048576\nslow_reader_ms_max = 100";
     let pool = pool_of(real, "slow_full", bounds);
     let slow = slow_clients(&pool.address, 9);
@@ -228,10 +209,7 @@ fn where_the_spool_is_full_the_slowest_reader_goes() {
     let said = pool
         .wait_for("closed: it has taken nothing of its reply for")
         .unwrap();
-    assert!(
-        said.contains("the spool (spool_bytes_max) has no room"),
-        "{said}"
-    );
+    says(&said, "the spool (spool_bytes_max) has no room");
     let census = pool.wait_for_census("slow_closed: ").unwrap();
     let used = number(&census, "spooled_bytes");
     assert!(used <= (1 << 20) + (1 << 18), "{census}");
@@ -246,10 +224,7 @@ const SMALL_DISK: &str = r#"mount -t tmpfs -o size=1m none "$1" && shift && exec
 #[test]
 fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
     let test = "where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     if !is_root(test) || !has(test, &["unshare", "mount"]) {
         return;
     }
@@ -286,11 +261,7 @@ fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
 /// A drain lets those whose replies are in the spool, or on the way there, take them.
 #[test]
 fn who_reads_slowly_gets_all_while_the_pool_ends() {
-    let test = "who_reads_slowly_gets_all_while_the_pool_ends";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let expected = login(&real.address(), &app()).rows(LONG);
     let pool = pool_of(real, "slow_drain", "backends_max = 4");
     let slow = slow_clients(&pool.address, 9);
@@ -311,11 +282,7 @@ fn who_reads_slowly_gets_all_while_the_pool_ends() {
 
 #[test]
 fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_many() {
-    let test = "a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_many";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = pool_of(
         real,
         "slow_held",
@@ -337,11 +304,7 @@ fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_ma
 /// With autocommit off, a reply that is off its backend leaves a transaction there.
 #[test]
 fn a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still() {
-    let test = "a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still";
-    for real in both_servers(test) {
-        if direct() {
-            return skipped(test, "it is about the pool");
-        }
+    for real in pooled_servers() {
         real.execute(&[
             "DROP TABLE IF EXISTS shop.slow_rows",
             "CREATE TABLE shop.slow_rows (i INT) ENGINE=InnoDB",
@@ -365,11 +328,7 @@ fn a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still() {
 /// replies have all backends.
 #[test]
 fn a_users_slow_readers_are_bounded_and_its_other_clients_are_not() {
-    let test = "a_users_slow_readers_are_bounded_and_its_other_clients_are_not";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let extra = "groups = 1\nbackends_max = 4\nbackends_reserved = 0\n\
         slow_backends_percent_max = 100";
     let text = config(&real.address(), extra);

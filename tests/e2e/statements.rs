@@ -1,13 +1,12 @@
 //! Many clients, few backends: everybody gets the right answers.
 
-use crate::world::{app, direct, fresh_schema, login, server, through};
+use crate::world::{app, direct, fresh_schema, here, login, server, through};
 use std::collections::HashSet;
 use wire::command::Command;
 
 #[test]
 fn two_hundred_clients_on_four_backends_get_their_own_answers() {
-    let test = "two_hundred_clients_on_four_backends_get_their_own_answers";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     fresh_schema(real, "crowd");
     real.execute(&["CREATE TABLE crowd.t (tag VARCHAR(40)) ENGINE=InnoDB"]);
     let way = through(real, 4);
@@ -52,8 +51,7 @@ fn two_hundred_clients_on_four_backends_get_their_own_answers() {
 
 #[test]
 fn a_client_that_leaves_while_its_statement_runs_harms_nobody() {
-    let test = "a_client_that_leaves_while_its_statement_runs_harms_nobody";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     let way = through(real, 1);
     let mut stays = login(&way, &app());
     for round in 0..10 {
@@ -72,9 +70,7 @@ fn a_client_that_leaves_while_its_statement_runs_harms_nobody() {
 
 #[test]
 fn statements_may_come_byte_by_byte() {
-    let Some(real) = server("statements_may_come_byte_by_byte") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 1);
     let mut client = login(&way, &app());
     let mut other = login(&way, &app());

@@ -1,13 +1,11 @@
 //! Counts and facts that a session gathers about itself, and settings of several statements in one
 //! text.
 
-use crate::world::{app, login, mysql_with_gtids, server, start_pool};
+use crate::world::{app, here, login, mysql_with_gtids, server, start_pool};
 
 #[test]
 fn flush_status_pins_by_its_name() {
-    let Some(real) = server("flush_status_pins") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let pool = start_pool(real, "flushes.toml", "backends_max = 2\ngroups = 1");
     let mut client = login(&pool.address, &app());
     client.must("FLUSH TABLES");

@@ -4,7 +4,7 @@
 //! Where sysbench is not installed these tests skip; what it is known to print is tested in the
 //! crate.
 
-use crate::world::{binary, found};
+use crate::world::{binary, found, here};
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Output, Stdio};
 use testkit::real::{Real, skipped};
@@ -179,7 +179,7 @@ fn own_option(script: &str) -> &'static str {
 
 #[test]
 fn statements_and_counts_are_those_of_the_real_sysbench() {
-    let Some(stage) = Stage::new("statements_and_counts_are_those_of_the_real_sysbench") else {
+    let Some(stage) = here(Stage::new) else {
         return;
     };
     let mut seed = 1;
@@ -266,7 +266,7 @@ const EDGES: [u32; 16] = [
 
 #[test]
 fn rows_are_drawn_as_the_real_sysbench_draws_them() {
-    let Some(stage) = Stage::new("rows_are_drawn_as_the_real_sysbench_draws_them") else {
+    let Some(stage) = here(Stage::new) else {
         return;
     };
     let mut seen: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -304,7 +304,7 @@ fn form(report: &str) -> Vec<String> {
 
 #[test]
 fn the_report_has_the_real_one_s_form_and_columns() {
-    let Some(stage) = Stage::new("the_report_has_the_real_one_s_form_and_columns") else {
+    let Some(stage) = here(Stage::new) else {
         return;
     };
     for more in [
@@ -361,8 +361,7 @@ fn numbers(output: &str, label: &str) -> Vec<f64> {
 
 #[test]
 fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does() {
-    let test = "checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does";
-    let Some(stage) = Stage::new(test) else {
+    let Some(stage) = here(Stage::new) else {
         return;
     };
     let options = [
@@ -422,7 +421,7 @@ fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does()
 
 #[test]
 fn exit_statuses_are_those_of_the_real_sysbench() {
-    let Some(stage) = Stage::new("exit_statuses_are_those_of_the_real_sysbench") else {
+    let Some(stage) = here(Stage::new) else {
         return;
     };
     for (script, more, command) in [
@@ -489,7 +488,7 @@ OLTP test statistics:
 
 #[test]
 fn a_line_of_0_5_runs_and_reports_as_0_5_did() {
-    let Some(stage) = Stage::new("a_line_of_0_5_runs_and_reports_as_0_5_did") else {
+    let Some(stage) = here(Stage::new) else {
         return;
     };
     let options = [
@@ -517,7 +516,7 @@ fn a_line_of_0_5_runs_and_reports_as_0_5_did() {
 
 #[test]
 fn rows_in_bulk_are_sent_as_the_real_sysbench_sends_them() {
-    let Some(stage) = Stage::new("rows_in_bulk_are_sent_as_the_real_sysbench_sends_them") else {
+    let Some(stage) = here(Stage::new) else {
         return;
     };
     stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup");

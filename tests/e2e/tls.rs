@@ -4,8 +4,8 @@
 use crate::compare::{same, same_on};
 use crate::compressed::tell_of_everything;
 use crate::world::{
-    HOLD, SHA_PASSWORD, app, both_servers, direct, fresh_schema, login, mysql, server, start_pool,
-    start_pool_with, through, tls,
+    HOLD, SHA_PASSWORD, app, fresh_schema, here, login, mysql, pooled, pooled_servers, says,
+    server, start_pool, start_pool_with, through, tls,
 };
 use reactor::Address;
 use rustls::version::{TLS12, TLS13};
@@ -20,7 +20,6 @@ use testkit::talk::Account;
 use wire::auth::{Plugin, native};
 use wire::capabilities as cap;
 use wire::client_login::{COLLATION, put_tls_request};
-use wire::command::Command;
 use wire::handshake::{Greeting, Login};
 use wire::packet::HEADER_LEN;
 use wire::reply::{ERR, ErrPacket, OK, OkPacket};
@@ -50,9 +49,7 @@ fn replies_under_tls_are_those_of_the_server_itself() {
 
 #[test]
 fn replies_under_tls_are_those_of_mysql_itself() {
-    let Some(real) = mysql("replies_under_tls_are_those_of_mysql_itself") else {
-        return;
-    };
+    let Some(real) = here(mysql) else { return };
     same_on(real, "tls", 2, |story| {
         for more in [0, cap::LOCAL_FILES, cap::COMPRESS] {
             let account = secured().plugin(Plugin::CachingSha2).with(more);
@@ -63,9 +60,7 @@ fn replies_under_tls_are_those_of_mysql_itself() {
 
 #[test]
 fn messages_of_any_length_go_both_ways() {
-    let Some(real) = server("messages_of_any_length_go_both_ways") else {
-        return;
-    };
+    let Some(real) = here(server) else { return };
     let way = through(real, 1);
     for more in [0, cap::COMPRESS] {
         let mut client = login(&way, &secured().with(more));
@@ -87,25 +82,6 @@ fn messages_of_any_length_go_both_ways() {
     }
 }
 
-/// A client that does not read holds nobody up, and misses nothing.
-#[test]
-fn a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up() {
-    let Some(real) = server("a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up") else {
-        return;
-    };
-    let way = through(real, 2);
-    let mut slow = login(&way, &secured().schema("shop"));
-    let sql = b"SELECT seq, REPEAT(MD5(seq), 30) FROM seq_1_to_30000";
-    slow.send(&[(Command::Query, sql)]).unwrap();
-    slow.send(&[(Command::Query, b"SELECT 'behind'")]).unwrap();
-    let mut quick = login(&way, &secured());
-    for i in 0..50 {
-        assert_eq!(quick.value(&format!("SELECT {i}")), i.to_string());
-    }
-    assert_eq!(slow.receive().unwrap()[0].rows().rows.len(), 30_000);
-    assert_eq!(slow.receive().unwrap()[0].rows().only(), "behind");
-}
-
 /// The info of the OK that let a client in.
 fn info_of_login(client: &Client) -> Vec<u8> {
     let ok = OkPacket::read(&client.talk().let_in, true).unwrap();
@@ -116,10 +92,7 @@ fn info_of_login(client: &Client) -> Vec<u8> {
 #[test]
 fn the_certificate_is_proven_by_the_password() {
     let test = "the_certificate_is_proven_by_the_password";
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    let Some(real) = server(test) else { return };
+    let Some(real) = pooled(server) else { return };
     let way = through(real, 2);
     let (cert, _) = testkit::tls::files(real.folder());
     let shown = reactor::tls_files::certificates("the certificate", &cert).unwrap();
@@ -159,10 +132,7 @@ fn the_certificate_is_proven_by_the_password() {
 #[test]
 fn full_authentication_takes_the_password_under_tls() {
     let test = "full_authentication_takes_the_password_under_tls";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "this MariaDB has no caching_sha2_password");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "optional");
     // Its password is known as a hash of the other plugin alone: the first login is a full one.
     let mut account = Account::new("hashed_sha", "password").with(cap::SSL);
@@ -197,11 +167,7 @@ fn start_tls_pool(real: &Real, name: &str, mode: &str) -> Pool {
 
 #[test]
 fn required_means_that_a_login_in_clear_is_refused() {
-    let test = "required_means_that_a_login_in_clear_is_refused";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool's settings");
-    }
+    let Some(real) = pooled(server) else { return };
     let socket = real.folder().join("required.sock");
     let extra = format!("groups = 1\nbackends_max = 2\n{}", tls(real, "required"));
     let more = ["--listen", socket.to_str().unwrap()];
@@ -231,8 +197,7 @@ fn required_means_that_a_login_in_clear_is_refused() {
 /// A server's own words about a login in clear where TLS is required.
 #[test]
 fn the_servers_refuse_a_login_in_clear_in_the_same_words() {
-    let test = "the_servers_refuse_a_login_in_clear_in_the_same_words";
-    let Some(real) = mysql(test) else { return };
+    let Some(real) = here(mysql) else { return };
     let mut admin = real.admin();
     admin.must("SET GLOBAL require_secure_transport = ON");
     let account = app().plugin(Plugin::CachingSha2).without(cap::SSL);
@@ -330,10 +295,7 @@ fn answer_of(tls: &mut ClientConnection, stream: &mut TcpStream) -> u8 {
 #[test]
 fn the_request_and_the_handshake_may_be_cut_anywhere() {
     let test = "the_request_and_the_handshake_may_be_cut_anywhere";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "required");
     let bytewise = |stream: &mut TcpStream, bytes: &[u8]| {
         for byte in bytes {
@@ -376,10 +338,7 @@ fn the_request_and_the_handshake_may_be_cut_anywhere() {
 #[test]
 fn the_login_may_come_with_the_end_of_the_handshake() {
     let test = "the_login_may_come_with_the_end_of_the_handshake";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "required");
     for version in [&TLS12, &TLS13] {
         let mut raw = Raw::new(&pool.address);
@@ -406,10 +365,7 @@ fn the_login_may_come_with_the_end_of_the_handshake() {
 #[test]
 fn what_is_injected_in_front_of_tls_is_never_a_login() {
     let test = "what_is_injected_in_front_of_tls_is_never_a_login";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "optional");
     for in_one_write in [true, false] {
         let mut raw = Raw::new(&pool.address);
@@ -437,10 +393,7 @@ fn what_is_injected_in_front_of_tls_is_never_a_login() {
 #[test]
 fn what_is_no_tls_ends_that_connection_alone() {
     let test = "what_is_no_tls_ends_that_connection_alone";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "optional");
     let mut hello = Vec::new();
     testkit::tls::client(&[&TLS13])
@@ -493,11 +446,7 @@ fn what_is_no_tls_ends_that_connection_alone() {
 /// A handshake that does not end is ended by the time limit of logins, and holds up nobody.
 #[test]
 fn a_handshake_that_does_not_end_is_ended_in_time() {
-    let test = "a_handshake_that_does_not_end_is_ended_in_time";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let settings = format!(
         "groups = 1\nbackends_max = 2\nlogin_ms_max = 1000\n{}",
         tls(real, "required")
@@ -520,10 +469,7 @@ fn a_handshake_that_does_not_end_is_ended_in_time() {
 #[test]
 fn clients_may_leave_without_a_word() {
     let test = "clients_may_leave_without_a_word";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "optional");
     for announced in [true, false] {
         let mut raw = Raw::new(&pool.address);
@@ -553,8 +499,7 @@ fn clients_may_leave_without_a_word() {
 /// A client that is closed while it runs a statement takes its transaction along.
 #[test]
 fn a_client_that_leaves_amid_a_transaction_loses_it() {
-    let test = "a_client_that_leaves_amid_a_transaction_loses_it";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     fresh_schema(real, "tls_gone");
     let way = through(real, 2);
     let mut other = login(&way, &secured().schema("tls_gone"));
@@ -571,8 +516,7 @@ fn a_client_that_leaves_amid_a_transaction_loses_it() {
 /// Many logins at once are all served, handshake by handshake.
 #[test]
 fn a_storm_of_handshakes_is_served() {
-    let test = "a_storm_of_handshakes_is_served";
-    let Some(real) = server(test) else { return };
+    let Some(real) = here(server) else { return };
     let way = through(real, 2);
     let address: Address = (*way).clone();
     let threads: Vec<_> = (0..8)
@@ -599,31 +543,23 @@ fn port_of(address: &Address) -> String {
     }
 }
 
+/// OpenSSL's client of a server at this address.
+fn s_client(at: &str, more: &str) -> Program {
+    let mut program = Program::new("openssl");
+    program.args(format!("s_client -starttls mysql -connect {at} {more}").split(' '));
+    program
+}
+
 #[test]
 fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
     let test = "openssl_speaks_it_in_both_versions_and_verifies_the_certificate";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "optional");
     let at = format!("127.0.0.1:{}", port_of(&pool.address));
     let ca = real.folder().join("cert.pem");
     for version in ["-tls1_2", "-tls1_3"] {
-        let output = Program::new("openssl")
-            .args([
-                "s_client",
-                "-starttls",
-                "mysql",
-                "-connect",
-                &at,
-                version,
-                "-CAfile",
-            ])
-            .arg(&ca)
-            .args(["-verify_return_error", "-verify_hostname", "localhost"])
-            .stdin(Stdio::null())
-            .output();
+        let more = format!("{version} -verify_return_error -verify_hostname localhost -CAfile");
+        let output = s_client(&at, &more).arg(&ca).stdin(Stdio::null()).output();
         let Ok(output) = output else {
             return skipped(test, "openssl is not installed");
         };
@@ -631,38 +567,14 @@ fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
         assert!(said.contains("Verify return code: 0 (ok)"), "{said}");
     }
     // Versions that are too old are refused, with the reason in the log.
-    let old = [
-        "s_client",
-        "-starttls",
-        "mysql",
-        "-connect",
-        &at,
-        "-tls1_1",
-        "-cipher",
-        "ALL:@SECLEVEL=0",
-    ];
-    let output = Program::new("openssl")
-        .args(old)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let mut old = s_client(&at, "-tls1_1 -cipher ALL:@SECLEVEL=0");
+    let output = old.stdin(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
     let line = pool.wait_for("reason=tls-handshake").unwrap();
     assert!(line.contains("no way in common"), "{line}");
-    assert!(
-        line.contains("(signature algorithms extension required)"),
-        "{line}"
-    );
+    says(&line, "(signature algorithms extension required)");
     // A client that does not trust the certificate says so.
-    let mut other = Program::new("openssl");
-    other.args([
-        "s_client",
-        "-starttls",
-        "mysql",
-        "-connect",
-        &at,
-        "-verify_return_error",
-    ]);
+    let mut other = s_client(&at, "-verify_return_error");
     let output = other.stdin(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
     let line = pool
@@ -679,16 +591,7 @@ struct Openssl {
 
 impl Openssl {
     fn start(at: &str, version: &str) -> std::io::Result<Openssl> {
-        let mut program = Program::new("openssl");
-        program.args([
-            "s_client",
-            "-starttls",
-            "mysql",
-            "-connect",
-            at,
-            "-msg",
-            version,
-        ]);
+        let mut program = s_client(at, &format!("-msg {version}"));
         let program = program.stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = program.stderr(Stdio::null()).spawn()?;
         let mut openssl = Openssl {
@@ -739,10 +642,7 @@ impl Drop for Openssl {
 #[test]
 fn openssl_changes_keys_and_is_refused_another_handshake() {
     let test = "openssl_changes_keys_and_is_refused_another_handshake";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     // Its orders take as long as they take.
     let settings = format!("login_ms_max = 600000\n{}", tls(real, "optional"));
     let pool = start_pool(real, "tls_openssl.toml", &settings);
@@ -773,25 +673,19 @@ fn openssl_changes_keys_and_is_refused_another_handshake() {
 
 /// MariaDB's command line, over TCP to this port.
 fn mariadb(port: &str, more: &[&str]) -> std::io::Result<Output> {
-    let usual = [
-        "--no-defaults",
-        "--protocol=tcp",
-        "-hlocalhost",
-        "-N",
-        "-P",
-        port,
-    ];
     let mut command = Program::new("mariadb");
-    command.args(usual).args(more).stdin(Stdio::null()).output()
+    let usual = format!("--no-defaults --protocol=tcp -hlocalhost -N -P {port}");
+    command
+        .args(usual.split(' '))
+        .args(more)
+        .stdin(Stdio::null())
+        .output()
 }
 
 #[test]
 fn the_mariadb_command_line_verifies_the_certificate() {
     let test = "the_mariadb_command_line_verifies_the_certificate";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "required");
     let port = port_of(&pool.address);
     let ca = format!("--ssl-ca={}", real.folder().join("cert.pem").display());
@@ -881,10 +775,7 @@ fn passes(test: &str, program: &str, arguments: &[&str]) -> bool {
 #[test]
 fn pymysql_verifies_the_certificate() {
     let test = "pymysql_verifies_the_certificate";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_tls_pool(real, test, "required");
     let ca = real.folder().join("cert.pem").display().to_string();
     passes(test, PYMYSQL, &[&port_of(&pool.address), &ca, SHA_PASSWORD]);
@@ -925,10 +816,7 @@ print('all passed')
 #[test]
 fn the_password_itself_is_taken_under_tls_alone() {
     let test = "the_password_itself_is_taken_under_tls_alone";
-    if direct() {
-        return skipped(test, "it is about the pool's settings");
-    }
-    for real in both_servers(test) {
+    for real in pooled_servers() {
         let user = "[[user]]\nname = \"clear\"\npassword = \"it's itself\"\n\
                     auth = \"mysql_clear_password\"\nrequire = \"ssl\"\n\
                     backend_user = \"app\"\nbackend_password = \"app\"\n";

@@ -1,10 +1,10 @@
 //! Commands that are begun and not ended: what they may take, and who is closed for them.
 
-use crate::world::{app, config_file, login, mysql, server, start_pool};
-use crate::world::{binary, config, direct};
+use crate::world::{app, config_file, login, mysql, pooled, server, start_pool};
+use crate::world::{binary, config};
 use testkit::client::Client;
 use testkit::onramp::Pool;
-use testkit::real::{Real, skipped};
+use testkit::real::Real;
 use testkit::reply::Failure;
 use testkit::talk::Happened;
 use wire::capabilities as cap;
@@ -94,31 +94,19 @@ fn frames_take_no_more_than_their_bound(real: &Real, algorithm: Algorithm, more:
 
 #[test]
 fn unfinished_frames_of_zlib_take_no_more_than_their_bound() {
-    let test = "unfinished_frames_of_zlib_take_no_more_than_their_bound";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "the bound is the pool's");
-    }
+    let Some(real) = pooled(server) else { return };
     frames_take_no_more_than_their_bound(real, Algorithm::Zlib, cap::COMPRESS);
 }
 
 #[test]
 fn unfinished_frames_of_zstd_take_no_more_than_their_bound() {
-    let test = "unfinished_frames_of_zstd_take_no_more_than_their_bound";
-    let Some(real) = mysql(test) else { return };
-    if direct() {
-        return skipped(test, "the bound is the pool's");
-    }
+    let Some(real) = pooled(mysql) else { return };
     frames_take_no_more_than_their_bound(real, Algorithm::Zstd(3), cap::ZSTD);
 }
 
 #[test]
 fn a_command_longer_than_half_of_the_room_is_refused_and_others_are_not() {
-    let test = "a_command_longer_than_half_of_the_room_is_refused_and_others_are_not";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "the bound is the pool's");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "half.toml", "input_bytes_max = 2097152");
     let mut good = login(&pool.address, &app());
     for more in [0, cap::COMPRESS] {
@@ -143,11 +131,7 @@ fn a_command_longer_than_half_of_the_room_is_refused_and_others_are_not() {
 
 #[test]
 fn the_users_limit_is_for_its_clients_alone() {
-    let test = "the_users_limit_is_for_its_clients_alone";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "the bound is the pool's");
-    }
+    let Some(real) = pooled(server) else { return };
     let text = config(&real.address(), "").replace(
         "name = \"other\"",
         "name = \"other\"\ninput_bytes_max = 1048576",
@@ -184,11 +168,7 @@ fn the_users_limit_is_for_its_clients_alone() {
 
 #[test]
 fn who_holds_room_and_does_not_go_on_makes_way_for_who_waits() {
-    let test = "who_holds_room_and_does_not_go_on_makes_way_for_who_waits";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "the bound is the pool's");
-    }
+    let Some(real) = pooled(server) else { return };
     let pool = start_pool(real, "way.toml", "groups = 2\ninput_bytes_max = 4194304");
     let mut stalled: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
     for client in &mut stalled {

@@ -6,7 +6,7 @@
 
 use crate::world::{
     HOLD, app, binary, config, config_file, console_of, direct, found, login, mysql, own_server,
-    server, tls,
+    pooled, pooled_servers, says, server, tls,
 };
 use reactor::{Address, Right, handover};
 use std::collections::BTreeSet;
@@ -158,53 +158,27 @@ fn execute(client: &mut Client, id: u32, number: usize) {
 
 #[test]
 fn sessions_go_to_the_next_process_and_to_the_one_after() {
-    let test = "sessions_go_to_the_next_process";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    real.execute(&["CREATE DATABASE IF NOT EXISTS test"]);
-    let mut line = Line::start(real, "upgrade.toml", "backends_max = 8\ngroups = 2");
-    let mut all: Vec<Rich> = (0..40).map(|n| Rich::new(line.address(), n)).collect();
-    for round in 0..3 {
-        let said = line.upgrade();
-        assert!(said.contains("handed over: 4"), "{round}: {said}");
-        all.iter_mut().for_each(Rich::check);
-        // Whoever comes now has a number of its own.
-        let mut new = login(line.address(), &app());
-        let id = new.value("SELECT CONNECTION_ID()");
-        assert!(all.iter().all(|rich| rich.id != id), "{id}");
-        all.push(Rich::new(line.address(), all.len()));
-    }
-}
-
-#[test]
-fn sessions_of_mysql_go_too() {
-    let test = "sessions_of_mysql_go_too";
-    let Some(real) = mysql(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
-    real.execute(&[
-        "CREATE DATABASE IF NOT EXISTS closed",
-        "CREATE DATABASE IF NOT EXISTS test",
-    ]);
-    let mut line = Line::start(real, "upgrade-mysql.toml", "backends_max = 8\ngroups = 2");
-    let mut all: Vec<Rich> = (0..12).map(|n| Rich::new(line.address(), n)).collect();
-    for _ in 0..2 {
-        let said = line.upgrade();
-        assert!(said.contains("handed over: 12"), "{said}");
-        all.iter_mut().for_each(Rich::check);
+    for real in pooled_servers() {
+        real.execute(&["CREATE DATABASE IF NOT EXISTS test"]);
+        let name = format!("upgrade-{:?}.toml", real.flavour());
+        let mut line = Line::start(real, &name, "backends_max = 8\ngroups = 2");
+        let mut all: Vec<Rich> = (0..40).map(|n| Rich::new(line.address(), n)).collect();
+        for round in 0..3 {
+            let said = line.upgrade();
+            assert!(said.contains("handed over: 4"), "{round}: {said}");
+            all.iter_mut().for_each(Rich::check);
+            // Whoever comes now has a number of its own.
+            let mut new = login(line.address(), &app());
+            let id = new.value("SELECT CONNECTION_ID()");
+            assert!(all.iter().all(|rich| rich.id != id), "{id}");
+            all.push(Rich::new(line.address(), all.len()));
+        }
     }
 }
 
 #[test]
 fn what_a_statement_has_left_can_be_asked_for_at_the_next_process() {
-    let test = "what_a_statement_has_left_can_be_asked_for";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     real.execute(&[
         "CREATE OR REPLACE TABLE shop.left_by (a INT PRIMARY KEY, b INT)",
         "INSERT INTO shop.left_by VALUES (1, 1), (2, 1), (3, 1)",
@@ -274,11 +248,7 @@ fn sessions_that_began_under_other_values_go_together() {
 
 #[test]
 fn open_transactions_and_pins_go_with_their_backends() {
-    let test = "open_transactions_and_pins_go";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     real.execute(&[
         "CREATE OR REPLACE TABLE shop.upgraded (a INT PRIMARY KEY)",
         "CREATE OR REPLACE TABLE shop.counted_on (id INT AUTO_INCREMENT PRIMARY KEY, a INT)",
@@ -346,11 +316,7 @@ fn open_transactions_and_pins_go_with_their_backends() {
 /// The keys of TLS go along, with what is half sent, whatever lies over and under it.
 #[test]
 fn clients_under_tls_go_with_their_keys() {
-    let test = "clients_under_tls_go_with_their_keys";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     real.execute(&[
         "CREATE DATABASE IF NOT EXISTS test",
         "CREATE OR REPLACE TABLE shop.sealed (a INT, b INT)",
@@ -434,11 +400,7 @@ fn clients_under_tls_go_with_their_keys() {
 
 #[test]
 fn a_transaction_that_no_backend_knows_of_goes_too() {
-    let test = "a_transaction_that_no_backend_knows_of_goes_too";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     real.execute(&["CREATE OR REPLACE TABLE shop.begun (a INT PRIMARY KEY)"]);
     let extra = "backends_max = 4\ngroups = 1\ndrain_ms_max = 20000";
     let mut line = Line::start(real, "upgrade-begun.toml", extra);
@@ -455,11 +417,7 @@ fn a_transaction_that_no_backend_knows_of_goes_too() {
 
 #[test]
 fn transactions_of_mysql_go_too() {
-    let test = "transactions_of_mysql_go_too";
-    let Some(real) = mysql(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(mysql) else { return };
     real.execute(&[
         "CREATE DATABASE IF NOT EXISTS test",
         "DROP TABLE IF EXISTS test.upgraded",
@@ -493,11 +451,7 @@ fn transactions_of_mysql_go_too() {
 
 #[test]
 fn what_cannot_go_is_drained_last() {
-    let test = "what_cannot_go_is_drained_last";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let extra = "backends_max = 4\ngroups = 1\ndrain_ms_max = 300";
     let mut line = Line::start(real, "upgrade-drain.toml", extra);
     let mut reading = login(line.address(), &app());
@@ -506,10 +460,7 @@ fn what_cannot_go_is_drained_last() {
     let mut idle = login(line.address(), &app());
     let old = line.begin_upgrade();
     let (_, said) = old.wait();
-    assert!(
-        said.contains("1 clients are still here: holding 1"),
-        "{said}"
-    );
+    says(&said, "1 clients are still here: holding 1");
     assert!(reading.query("SELECT 1").is_err(), "its process has ended");
     assert_eq!(idle.value("SELECT 1"), "1");
 }
@@ -518,11 +469,7 @@ fn what_cannot_go_is_drained_last() {
 fn under_load_no_statement_fails_and_none_is_done_twice() {
     const CLIENTS: usize = 24;
     const UPGRADES: usize = 5;
-    let test = "under_load_no_statement_fails";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     real.execute(&[
         "CREATE OR REPLACE TABLE shop.counted (client INT PRIMARY KEY, n BIGINT NOT NULL)",
     ]);
@@ -582,11 +529,7 @@ fn under_load_no_statement_fails_and_none_is_done_twice() {
 fn clients_that_are_never_idle_go_between_two_statements() {
     const CLIENTS: usize = 20;
     const UPGRADES: usize = 3;
-    let test = "clients_that_are_never_idle_go";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     real.execute(&[
         "CREATE OR REPLACE TABLE shop.never_idle (id BIGINT AUTO_INCREMENT PRIMARY KEY, \
          client INT NOT NULL, n BIGINT NOT NULL, UNIQUE (client, n))",
@@ -788,38 +731,28 @@ impl Attended {
     }
 }
 
-/// The last that a successor does before it dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Last {
-    Connects,
-    SaysHello,
-    SaysThatItCannot,
-    IsReadyWithoutGroups,
-    IsOfferedTheRight,
-    IsReachedByGroup,
-    HasListeners,
-    AcknowledgesListeners,
-    HasClients,
-    AcknowledgesClientsInPart,
-    AcknowledgesTooFew,
+/// An enum of steps, each of which may be the last of its process, and all of them.
+macro_rules! steps {
+    ($(#[$doc:meta])* $name:ident $($step:ident)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum $name { $($step),* }
+
+        impl $name {
+            const ALL: &[$name] = &[$($name::$step),*];
+        }
+    };
+}
+
+steps! {
+    /// The last that a successor does before it dies.
+    Last
+    Connects SaysHello SaysThatItCannot IsReadyWithoutGroups IsOfferedTheRight IsReachedByGroup
+    HasListeners AcknowledgesListeners HasClients AcknowledgesClientsInPart AcknowledgesTooFew
 }
 
 impl Last {
-    const ALL: [Last; 11] = [
-        Last::Connects,
-        Last::SaysHello,
-        Last::SaysThatItCannot,
-        Last::IsReadyWithoutGroups,
-        Last::IsOfferedTheRight,
-        Last::IsReachedByGroup,
-        Last::HasListeners,
-        Last::AcknowledgesListeners,
-        Last::HasClients,
-        Last::AcknowledgesClientsInPart,
-        Last::AcknowledgesTooFew,
-    ];
-
-    /// Acts as a successor does up to here; then all of its sockets are closed.
+    /// What a successor does up to here; then all of its sockets are closed.
     fn play(self, pool: &Pool) {
         if self == Last::Connects {
             drop(Fake::connect(pool));
@@ -882,13 +815,9 @@ impl Last {
 
 #[test]
 fn a_successor_that_dies_or_lies_at_any_step_changes_nothing() {
-    let test = "a_successor_that_dies_at_any_step";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     real.execute(&["CREATE DATABASE IF NOT EXISTS test"]);
-    for last in Last::ALL {
+    for &last in Last::ALL {
         eprintln!("{last:?}");
         let attended = Attended::start(real, &format!("upgrade-{last:?}.toml"));
         last.play(&attended.line.pool);
@@ -907,11 +836,7 @@ fn a_successor_that_dies_or_lies_at_any_step_changes_nothing() {
 
 #[test]
 fn a_successor_that_hangs_is_given_up() {
-    let test = "a_successor_that_hangs";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let attended = Attended::start(real, "upgrade-hangs.toml");
     let pool = &attended.line.pool;
     let listener = listen_as_group();
@@ -961,11 +886,7 @@ fn lost_and_written(clients: &mut [Client], open: usize, step: &str) -> (usize, 
 fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
     const CLIENTS: usize = 300;
     const OPEN: usize = 5;
-    let test = "a_successor_that_is_killed";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     real.execute(&["CREATE OR REPLACE TABLE shop.kept_open (number INT, n INT)"]);
     let steps = [("has checked its settings", 0), ("takes over", 0)];
     let later = [2, 8, 30].map(|millis| ("takes over", millis));
@@ -1077,10 +998,7 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
     const CLIENTS: usize = 150;
     const OPEN: usize = 5;
     let test = "a_successor_that_is_killed_at_any_message";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let has_gdb = std::process::Command::new("gdb").arg("--version").output();
     if !has_gdb.is_ok_and(|output| output.status.success()) {
         return skipped(test, "gdb is not installed");
@@ -1132,38 +1050,15 @@ fn a_successor_that_is_killed_at_any_message_leaves_those_whom_it_has_not_taken(
     }
 }
 
-/// The last that a process does that is to be succeeded, before it dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LastOfOld {
-    Accepts,
-    SpeaksAnotherVersion,
-    Welcomes,
-    HearsThatItIsReady,
-    LeavesAnotherThatAccepts,
-    SaysThatItGoesOn,
-    OffersTheRight,
-    ReachesGroup,
-    GivesListeners,
-    GivesClientsInPart,
-    GivesNonsense,
+steps! {
+    /// The last that a process does that is to be succeeded, before it dies.
+    LastOfOld
+    Accepts SpeaksAnotherVersion Welcomes HearsThatItIsReady LeavesAnotherThatAccepts
+    SaysThatItGoesOn OffersTheRight ReachesGroup GivesListeners GivesClientsInPart GivesNonsense
 }
 
 impl LastOfOld {
-    const ALL: [LastOfOld; 11] = [
-        LastOfOld::Accepts,
-        LastOfOld::SpeaksAnotherVersion,
-        LastOfOld::Welcomes,
-        LastOfOld::HearsThatItIsReady,
-        LastOfOld::LeavesAnotherThatAccepts,
-        LastOfOld::SaysThatItGoesOn,
-        LastOfOld::OffersTheRight,
-        LastOfOld::ReachesGroup,
-        LastOfOld::GivesListeners,
-        LastOfOld::GivesClientsInPart,
-        LastOfOld::GivesNonsense,
-    ];
-
-    /// Words of the new process when it does not take over; `None`: it serves.
+    /// What the new process says when it does not take over; `None`: it serves.
     fn refusal(self) -> Option<&'static str> {
         match self {
             LastOfOld::Accepts => Some("it has closed the connection"),
@@ -1240,16 +1135,12 @@ impl LastOfOld {
 /// Before it is ready, the new process ends and says why; from then on it serves whoever comes.
 #[test]
 fn a_process_that_dies_while_it_hands_over_leaves_one_that_serves() {
-    let test = "a_process_that_dies_while_it_hands_over";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let text = config(&real.address(), "backends_max = 4\ngroups = 1");
     let file = config_file(real, "upgrade-predecessor.toml", &text);
     let arguments = ["--config", file.to_str().unwrap()];
     let own = std::process::id();
-    for last in LastOfOld::ALL {
+    for &last in LastOfOld::ALL {
         eprintln!("{last:?}");
         let address = testkit::onramp::loopback(testkit::onramp::free_port());
         let main = handover::listen_at(&format!("onramp-pool-{own}")).unwrap();
@@ -1415,11 +1306,9 @@ const LOGINS: usize = 16;
 /// The process in the middle has handed over all of its own by then.
 #[test]
 fn an_upgrade_that_takes_long_does_not_bring_back_settings_of_before() {
-    let test = "an_upgrade_that_takes_long";
-    let Some(real) = own_server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(own_server) else {
+        return;
+    };
     real.create_user("app", "app");
     real.execute(&["CREATE DATABASE shop"]);
     let mut chain = Chain::start(&real, "upgrade-late.toml");
@@ -1448,11 +1337,9 @@ fn an_upgrade_that_takes_long_does_not_bring_back_settings_of_before() {
 /// step of the last one. One of the others accepts then, and nobody else's client notices.
 #[test]
 fn of_five_upgrades_at_once_any_is_killed_and_one_process_accepts() {
-    let test = "of_five_upgrades_at_once";
-    let Some(real) = own_server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(own_server) else {
+        return;
+    };
     real.create_user("app", "app");
     real.execute(&["CREATE DATABASE shop"]);
     // Steps of the last process, and whether it is the one before that says so.
@@ -1503,11 +1390,9 @@ fn of_five_upgrades_at_once_any_is_killed_and_one_process_accepts() {
 /// A process that stands still has what it needs to accept, and accepts nobody.
 #[test]
 fn a_successor_that_stands_still_is_given_up_and_ends_when_it_goes_on() {
-    let test = "a_successor_that_stands_still";
-    let Some(real) = own_server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(own_server) else {
+        return;
+    };
     real.create_user("app", "app");
     real.execute(&["CREATE DATABASE shop"]);
     let mut chain = Chain::start(&real, "upgrade-still.toml");
@@ -1530,10 +1415,7 @@ fn a_successor_that_stands_still_is_given_up_and_ends_when_it_goes_on() {
     assert_eq!(chain.accepting(), [0].into());
     signal("-CONT");
     let said = second.wait_for("event=upgrade-failed").unwrap();
-    assert!(
-        said.contains("this one ends with its last client"),
-        "{said}"
-    );
+    says(&said, "this one ends with its last client");
     let (status, said) = chain.pools[1].take().unwrap().wait();
     assert!(status.success(), "{said}");
     chain.open_gate(None);
@@ -1641,11 +1523,7 @@ fn a_successor_that_cannot_begin_leaves_the_old_process_alone() {
 /// Groups without clients have ended by then, and have no listeners to hand over.
 #[test]
 fn a_process_that_drains_is_succeeded_too() {
-    let test = "a_process_that_drains_is_succeeded_too";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let mut line = Line::start(real, "upgrade-drain.toml", "backends_max = 4\ngroups = 4");
     let mut open = login(line.address(), &app());
     open.must(HOLD);
@@ -1669,11 +1547,7 @@ fn successor_of(pool: &Pool) -> i32 {
 
 #[test]
 fn a_signal_starts_the_program_that_is_there_now() {
-    let test = "a_signal_starts_the_program";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let line = Line::start(real, "upgrade-signal.toml", "backends_max = 4\ngroups = 1");
     let mut client = login(line.address(), &app());
     client.must("SET @a = 1");
@@ -1689,11 +1563,7 @@ fn a_signal_starts_the_program_that_is_there_now() {
 
 #[test]
 fn a_reload_that_needs_an_upgrade_begins_one_if_that_is_asked_for() {
-    let test = "a_reload_that_needs_an_upgrade";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return skipped(test, "it is about the pool");
-    }
+    let Some(real) = pooled(server) else { return };
     let name = "upgrade-reload.toml";
     let top = "backends_max = 4\ngroups = 1\nupgrade_on_reload = true";
     let line = Line::start(real, name, top);
@@ -1704,10 +1574,7 @@ fn a_reload_that_needs_an_upgrade_begins_one_if_that_is_asked_for() {
     write("backends_max = 3\ngroups = 2\nupgrade_on_reload = true");
     line.pool.hang_up().unwrap();
     let said = line.pool.wait_for("backends_max (4, now 3)").unwrap();
-    assert!(
-        said.contains("only after a restart: groups (1, now 2)"),
-        "{said}"
-    );
+    says(&said, "only after a restart: groups (1, now 2)");
     assert!(!said.contains("an upgrade begins"), "{said}");
     let console = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
                    admin_password = \"secret\"\n";

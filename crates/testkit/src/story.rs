@@ -38,8 +38,8 @@
 //! a is pinned named_lock               what the pool's report says; `a is not pinned`
 //! finish                               waits for the pool's own questions
 //! together ... end                     all send, then all receive
-//! a writes ... end                     in one write: `: SQL`, prepare p: SQL, ping, reset, init_db,
-//!                                      command; then all replies
+//! a writes ... end                     in one write: `: SQL`, prepare p: SQL, ping, reset,
+//!                                      init_db, command; then all replies
 //! if mysql ... end                     for this server only
 //! watch b, a: $probe                   repeated behind each following line, up to `watch nothing`
 //! for set, value:                      the lines up to `end`, with $set and $value of each item
