@@ -72,3 +72,43 @@ a waits: SELECT SLEEP(30), 'in a transaction'
 a goes on
 a: SELECT COUNT(*) FROM t ;; COMMIT
 b: SELECT COUNT(*) FROM t
+
+# The pool puts its client's number in place of CONNECTION_ID(), and counts in place of questions
+# about the statement before: columns as drivers and tools write them, of which none shows a number
+# of the server's. A client behind another one has a connection that is not its own.
+story a_column_is_named_after_its_clients_text
+a: CREATE TABLE t (id INT)
+for text:
+- SELECT $column FROM t WHERE 0
+- SELECT /* tool */ $column FROM t WHERE 0 ;
+- SELECT DISTINCT $column FROM t LIMIT 0
+- (SELECT $column FROM t) UNION ALL (SELECT $column FROM t) ORDER BY 1 LIMIT 0
+- SELECT * FROM (SELECT $column FROM t) d WHERE 0
+- WITH d AS (SELECT $column FROM t) SELECT * FROM d WHERE 0
+- SELECT $column FROM t WHERE CONNECTION_ID() = 0 ORDER BY id, CONNECTION_ID()
+- SELECT 1, $column, 2 FROM t WHERE 0
+  for column:
+  - CONNECTION_ID()
+  - connection_id ( )
+  - CONNECTION_ID() me
+  - CONNECTION_ID() AS `my id`
+  - CONNECTION_ID() 'my id'
+  - `connection_id`()
+  - @@pseudo_thread_id
+  - CONNECTION_ID() IS NULL AS known
+  - DATABASE(), CONNECTION_ID(), VERSION() /*!50038 , @@hostname*/
+    b: DO 1
+    a: $text
+    a prepare p: $text
+    a close p
+  end
+end
+for column:
+- ROW_COUNT()
+- row_count ( )
+- ROW_COUNT() n
+- ROW_COUNT() AS `n m`
+  a: CREATE TABLE IF NOT EXISTS t (id INT)
+  b: SELECT 1
+  a: SELECT $column, 1
+end

@@ -152,3 +152,197 @@ a: /*! SELECT CONNECTION_ID() */
 # A KILL is still found wherever it is one.
 a: SELECT 1; KILL 4294967295 => pool: error 1235
 a: DO 1; /*! KILL QUERY */ 4294967295 => pool: error 1235
+
+# A client that takes something keeps the only backend until it has given all of it back.
+story what_is_taken_keeps_its_client_until_it_is_given_back
+pool wait_ms_max = 1000
+let nobody = SELECT 1 => pool: error 9501
+a: CREATE TABLE t (v INT)
+for takes, gives:
+- LOCK TABLES t WRITE | UNLOCK TABLES
+- LOCK TABLES t READ | START TRANSACTION ;; COMMIT
+- FLUSH TABLES t WITH READ LOCK | UNLOCK TABLES
+- FLUSH TABLES WITH READ LOCK | UNLOCK TABLES
+- SELECT GET_LOCK('$schema', 0) | SELECT RELEASE_LOCK('$schema')
+- SELECT GET_LOCK(CONCAT('$schema', '_e'), 0) | SELECT RELEASE_ALL_LOCKS()
+- DO GET_LOCK('$schema', 0), GET_LOCK('${schema}_b', 0) | DO RELEASE_ALL_LOCKS()
+- CREATE TEMPORARY TABLE a (v INT) | DROP TEMPORARY TABLE a
+- CREATE TEMPORARY TABLE t (v INT) | INSERT INTO t VALUES (1) ;; DROP TABLE IF EXISTS t
+- HANDLER t OPEN AS h ;; HANDLER h READ FIRST | HANDLER h CLOSE
+- XA START '$schema' ;; INSERT INTO t VALUES (1) ;; XA END '$schema' | XA COMMIT '$schema' ONE PHASE
+- XA START '$schema' ;; XA END '$schema' ;; XA PREPARE '$schema' | XA ROLLBACK '$schema'
+  a: $takes
+  b: $nobody
+  a: $gives
+  b: SELECT 1 => 1
+  a is not pinned
+end
+if mysql
+  for takes, gives:
+  - FLUSH TABLES t FOR EXPORT | UNLOCK TABLES
+  - LOCK INSTANCE FOR BACKUP | UNLOCK INSTANCE
+    a: $takes
+    b: $nobody
+    a: $gives
+    b: SELECT 1 => 1
+    a is not pinned
+  end
+  watch b: $nobody
+  a: LOCK INSTANCE FOR BACKUP
+  a: FLUSH TABLES WITH READ LOCK
+  a: UNLOCK TABLES
+  watch nothing
+  a: UNLOCK INSTANCE
+  b: SELECT 1 => 1
+end
+if mariadb
+  for takes, gives:
+  - BACKUP STAGE START ;; BACKUP STAGE FLUSH | BACKUP STAGE END
+  - BACKUP LOCK t | BACKUP UNLOCK
+  - XA START x'0a',X'0b',3 ;; XA END x'0a',X'0b',3 | XA ROLLBACK x'0a',X'0b',3
+  - XA START 0x0c,0x0d,0x1 ;; XA END 0x0c,0x0d,0x1 | XA COMMIT 0x0c,0x0d,0x1 ONE PHASE
+    a: $takes
+    b: $nobody
+    a: $gives
+    b: SELECT 1 => 1
+    a is not pinned
+  end
+end
+# Several, of which each is enough.
+watch b: $nobody
+a: LOCK TABLES t READ
+a: SELECT GET_LOCK('$schema', 0)
+a: UNLOCK TABLES
+watch nothing
+a: SELECT RELEASE_LOCK('$schema')
+b: SELECT 1 => 1
+watch b: $nobody
+a: SELECT GET_LOCK('$schema', 0)
+a: SELECT GET_LOCK('$schema', 0)
+a: DO RELEASE_LOCK('$schema')
+watch nothing
+a: DO RELEASE_LOCK('$schema')
+b: SELECT 1 => 1
+watch b: $nobody
+a: DO GET_LOCK('$schema', 0), GET_LOCK('${schema}_b', 0)
+a: DO RELEASE_LOCK('${schema}_b')
+watch nothing
+a: DO RELEASE_LOCK('$schema')
+b: SELECT 1 => 1
+a is not pinned
+
+story temporary_tables_keep_their_client_under_whatever_name
+pool wait_ms_max = 1000
+let nobody = SELECT 1 => pool: error 9501
+a: CREATE TABLE t (v INT)
+watch b: $nobody
+a: CREATE TEMPORARY TABLE altered (x INT)
+a: ALTER TABLE altered ADD COLUMN y INT
+a: CREATE INDEX by_x ON altered (x)
+watch nothing
+a: DROP TABLE altered
+b: SELECT 1 => 1
+watch b: $nobody
+a: CREATE TEMPORARY TABLE a AS SELECT 1 AS v
+a: CREATE TEMPORARY TABLE IF NOT EXISTS `b` LIKE a
+watch nothing
+a: DROP TABLE a, $schema.b
+b: SELECT 1 => 1
+if mariadb
+  watch b: $nobody
+  a: CREATE TEMPORARY TABLE a (v INT)
+  a: ALTER TABLE a RENAME TO b, ADD w INT
+  a: ALTER TABLE missing RENAME x
+  a: RENAME TABLE b TO c
+  a: DROP TABLE IF EXISTS a, b
+  watch nothing
+  a: DROP TABLE c
+  b: SELECT 1 => 1
+  watch b: $nobody
+  a: CREATE TEMPORARY TABLE a (v INT)
+  a: CREATE TEMPORARY TABLE b (v INT)
+  a: RENAME TABLE a TO c, b TO a, c TO b
+  a: DROP TABLE a
+  watch nothing
+  a: DROP TABLE b
+  b: SELECT 1 => 1
+end
+# RENAME TABLE means the others' table of that name.
+if mysql
+  watch b: $nobody
+  a: CREATE TEMPORARY TABLE a (v INT)
+  a: RENAME TABLE t TO t2, t2 TO t
+  a: ALTER TABLE a RENAME t2
+  a: DROP TABLE IF EXISTS a
+  watch nothing
+  a: DROP TABLE t2
+  b: SELECT 1 => 1
+end
+a is not pinned
+
+# Somebody else's lock is not got, and nothing is held then.
+story what_gives_back_nothing_pins_nobody
+backends 2
+for sql:
+- SELECT RELEASE_LOCK('never_taken')
+- SELECT RELEASE_ALL_LOCKS()
+- DROP TEMPORARY TABLE IF EXISTS never_made
+- UNLOCK TABLES
+- XA RECOVER
+  a: $sql
+  b: SELECT 1
+  a is not pinned
+end
+if mariadb
+  a: BACKUP UNLOCK
+  a is not pinned
+end
+c: SELECT GET_LOCK('$schema', 0)
+a: SELECT GET_LOCK('$schema', 0) => 0
+b: SELECT IS_FREE_LOCK('$schema') => 0
+a is not pinned
+
+# A client whose connection ends in the middle of something leaves nothing of it to others. DDL waits
+# for whoever locks tables or the instance.
+story a_client_that_dies_frees_everything
+server: CREATE PROCEDURE $schema.takes() DO GET_LOCK('${schema}_b', 0)
+server: CREATE TABLE $schema.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB
+server: CREATE TABLE $schema.other (v INT)
+server: INSERT INTO $schema.t VALUES (1, 0)
+server: SET lock_wait_timeout = 20
+for does, then:
+- BEGIN ;; UPDATE t SET v = 9 | SELECT v FROM t FOR UPDATE => 0
+- SET autocommit = 0 ;; UPDATE t SET v = 8 | SELECT v FROM t FOR UPDATE => 0
+- BEGIN ;; SAVEPOINT s ;; DELETE FROM t | SELECT COUNT(*) FROM t FOR UPDATE => 1
+- LOCK TABLES t WRITE | SELECT COUNT(*) FROM t => 1
+- FLUSH TABLES WITH READ LOCK | SELECT v + 0 FROM t FOR UPDATE => 0
+- SELECT GET_LOCK('$schema', 0) | SELECT GET_LOCK('$schema', 5) ;; SELECT RELEASE_ALL_LOCKS() => 1
+- CREATE TEMPORARY TABLE other (x INT) ;; INSERT INTO other VALUES (1) | SELECT COUNT(*) FROM other => 0
+- HANDLER t OPEN ;; HANDLER t READ FIRST | SELECT COUNT(*) FROM t => 1
+- XA START '$schema' ;; UPDATE t SET v = 7 | SELECT v FROM t FOR UPDATE => 0
+- CALL takes() | SELECT GET_LOCK('${schema}_b', 5) ;; SELECT RELEASE_ALL_LOCKS() => 1
+- SET @@SESSION.timestamp = 5 | SELECT @@timestamp > 1000 => 1
+- $own | SELECT COUNT(*) FROM t => 1
+  if mariadb
+    let own = BACKUP STAGE START
+  end
+  if mysql
+    let own = LOCK INSTANCE FOR BACKUP
+  end
+  a joins
+  a: $does
+  a vanishes
+  b: $then
+  server: ALTER TABLE $schema.t COMMENT 'free'
+end
+
+# A client that waits for a lock and dies has its place no longer; the lock is not its either.
+story a_wait_for_a_lock_ends_with_its_client
+backends 2
+a: DO GET_LOCK('$schema', 0)
+b waits: SELECT GET_LOCK('$schema', 1000)
+  b vanishes
+b goes on
+c: SELECT 'a place'
+a: DO RELEASE_LOCK('$schema')
+c: SELECT GET_LOCK('$schema', 10) => 1
