@@ -82,7 +82,7 @@ impl Scene {
 
     fn is_over(&self, code: &u16, message: &str) {
         assert_eq!(*code, BREACH, "{message}");
-        says(&message, "the server broke the protocol: ");
+        says(message, "the server broke the protocol: ");
         let heard = self.hostile.heard_until_closed();
         assert!(heard.is_empty(), "it was sent {heard:x?}");
     }

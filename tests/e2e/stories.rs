@@ -16,7 +16,7 @@ use testkit::real::Real;
 use testkit::story::{Story, judge, parse, tell};
 
 /// Looks for clients of a story that has been told, until there are none.
-const LOOKS_MAX: usize = 1000;
+const LOOKS_MAX: usize = 1_000_000;
 
 /// Makes a test of each file on each server.
 macro_rules! stories {

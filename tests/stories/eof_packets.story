@@ -191,7 +191,8 @@ c execute p1 ('1')
 # libmariadb reads the results of a CALL one by one, and asks for the next as the flags say. It
 # waits for ever, or takes the next answer for this one's, where they say otherwise.
 story results_of_calls_are_read_one_by_one
-backends 2
+# A client keeps its backend where the pool has not read the procedure yet.
+backends 4
 let probe = CREATE PROCEDURE p(OUT text VARCHAR(19), IN v INT, INOUT w INT) BEGIN SET v = 300, \
     text = 'an OUT parameter', w = 200; SELECT w, v, SUBSTRING(text, 4); END
 let probe2 = CREATE PROCEDURE p() BEGIN SELECT 1, 2, 3; SELECT 'foo'; INSERT INTO t VALUES (2); END

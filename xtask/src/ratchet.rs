@@ -36,22 +36,22 @@ const BOUNDS: &[Bound] = &[
         32,
         Exactly,
     ),
-    ("functions with tuples of parameters", 99, Exactly),
+    ("functions with tuples of parameters", 100, Exactly),
     ("subjects in more than two folders", 1, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 387, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 4, Exactly),
+    ("doc comments that open with a question word", 14, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
-        1,
+        2,
         Exactly,
     ),
     ("words of docs", 43_759, Loosely),
     ("rows of limits.md", 59, Exactly),
     ("product lines", 121_013, Loosely),
     ("product lines of pool, session and sql", 66_971, Loosely),
-    ("lines of end-to-end tests", 34_994, Loosely),
+    ("lines of end-to-end tests", 30_580, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -4,7 +4,7 @@
 //! leaves them otherwise; FROM DUAL is none, the FROM of EXTRACT() is none, many forms of SHOW are
 //! queries of tables and others are not. The mechanism: the token behind each FROM of a query, and
 //! for the other statements the word that names what they are about. Every form here was told to
-//! MariaDB 10.11 (`tests/e2e/older_warnings.rs` tells them again).
+//! MariaDB 10.11 (`tests/stories/older_warnings.story` tells them again).
 //!
 //! Invariant: what is not known for certain is neither cleared nor kept.
 
