@@ -211,6 +211,7 @@ b joins without SESSION_TRACK
 c joins without DEPRECATE_EOF
 d joins with MULTI_STATEMENTS
 a, b, c, d: COMMIT ;; rollback ;;  Commit Work
+a: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)
 for who:
 - a
 - b
@@ -232,7 +233,7 @@ for who:
     - rollback | SHOW WARNINGS
     -  Commit Work | SELECT @@warning_count, @@error_count
     - COMMIT | GET DIAGNOSTICS @n = NUMBER
-      $who: DROP TABLE IF EXISTS t ;; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY) ;; $left
+      $who: DELETE FROM t ;; $left
       $between
       $who: $end ;; $asks
       $who ping
@@ -291,6 +292,7 @@ b joins without SESSION_TRACK
 c joins without DEPRECATE_EOF
 d joins with MULTI_STATEMENTS
 let add = INSERT INTO t VALUES (NULL)
+a: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB
 for who:
 - a
 - b
@@ -314,9 +316,7 @@ for who:
       - SHOW WARNINGS
       - SELECT @@warning_count, @@error_count
       - SELECT @@last_insert_id, @@identity
-        $who: DROP TABLE IF EXISTS t
-        $who: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB
-        $who: SELECT 1 ;; BEGIN ;; $work ;; $end
+        $who: DELETE FROM t ;; SELECT 1 ;; BEGIN ;; $work ;; $end
         $between
         $who: $asks ;; $add
         $who ping

@@ -157,6 +157,8 @@ a: DO 1; /*! KILL QUERY */ 4294967295 => pool: error 1235
 story what_is_taken_keeps_its_client_until_it_is_given_back
 pool wait_ms_max = 1000
 let nobody = SELECT 1 => pool: error 9501
+# A login may want a backend too.
+a, b joins
 a: CREATE TABLE t (v INT)
 for takes, gives:
 - LOCK TABLES t WRITE | UNLOCK TABLES
@@ -234,6 +236,8 @@ a is not pinned
 story temporary_tables_keep_their_client_under_whatever_name
 pool wait_ms_max = 1000
 let nobody = SELECT 1 => pool: error 9501
+# A login may want a backend too.
+a, b joins
 a: CREATE TABLE t (v INT)
 watch b: $nobody
 a: CREATE TEMPORARY TABLE altered (x INT)
