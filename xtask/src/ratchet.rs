@@ -51,7 +51,7 @@ const BOUNDS: &[Bound] = &[
     ("rows of limits.md", 59, Exactly),
     ("product lines", 121_013, Loosely),
     ("product lines of pool, session and sql", 66_971, Loosely),
-    ("lines of end-to-end tests", 30_580, Loosely),
+    ("lines of end-to-end tests", 30_582, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
