@@ -7,7 +7,7 @@
 use crate::guard::Guard;
 use crate::output::Output;
 use reactor::Address;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -460,6 +460,15 @@ pub fn terminate_process(pid: i32) {
 pub(crate) fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_child(child);
     kill_process(pid, signal).expect("a child that was not waited for can be signalled");
+}
+
+/// Waits until a signal has stopped a child: until none of its threads runs any more.
+///
+/// # Panics
+/// When it ends instead.
+pub(crate) fn await_stop(child: &Child) {
+    let state = waitpid(Some(Pid::from_child(child)), WaitOptions::UNTRACED).unwrap();
+    assert!(state.is_some_and(|(_, state)| state.stopped()), "{state:?}");
 }
 
 /// Waits for a child's end; one that takes longer is killed, and the test fails.

@@ -10,11 +10,11 @@
 
 use crate::client::Client;
 use crate::guard::Guard;
-use crate::onramp::{free_port, loopback, signal, wait_at_most};
+use crate::onramp::{await_stop, free_port, loopback, signal, wait_at_most};
 use crate::output::Output;
 use crate::talk::Account;
 use reactor::Address;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, geteuid, waitid};
+use rustix::process::{Signal, geteuid};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -317,12 +317,7 @@ impl Real {
     pub fn suspend(&self) {
         let child = self.child.as_ref().expect("the server runs");
         signal(child, Signal::STOP);
-        let status = waitid(
-            WaitId::Pid(Pid::from_child(child)),
-            WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
-        );
-        let stopped = status.ok().flatten().is_some_and(|status| status.stopped());
-        assert!(stopped, "the server did not stop: {status:?}");
+        await_stop(child);
     }
 
     /// Lets it go on after [`Real::suspend`].

@@ -4,9 +4,9 @@
 //! signals by itself: [`InTerminal::signal`] does.
 
 use crate::guard::Guard;
-use crate::onramp::{signal, wait_at_most};
+use crate::onramp::{await_stop, signal, wait_at_most};
 use crate::output::Output;
-use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use std::fs::File;
@@ -140,9 +140,7 @@ impl InTerminal {
     /// # Panics
     /// When it ends instead.
     pub fn wait_until_stopped(&self) {
-        let pid = Pid::from_child(&self.child);
-        let state = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
-        assert!(state.is_some_and(|(_, state)| state.stopped()), "{state:?}");
+        await_stop(&self.child);
     }
 
     /// Waits for its end.
