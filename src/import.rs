@@ -86,8 +86,10 @@ struct Made {
 fn make(file: &Path, hostgroup: Option<i64>) -> Result<Made, String> {
     let place = file.display();
     let foreign = |why: String| {
-        let text = libconfig::text_of(file, &mut libconfig::FILE_BYTES_MAX.clone());
-        let told = text.ok().and_then(|text| foreign::told(&text));
+        let mut left = libconfig::FILE_BYTES_MAX;
+        let told = libconfig::text_of(file, &mut left)
+            .ok()
+            .and_then(|text| foreign::told(&text));
         told.map_or(why, |told| format!("{place}: {told}"))
     };
     let read = libconfig::read(file).map_err(foreign)?;

@@ -54,15 +54,16 @@ enum Job {
 
 fn main() -> ExitCode {
     let words = command_line::read();
-    if let Some(args) = long_connections(&words) {
+    if words.get(1).is_none_or(|job| job != "pool") {
         ignore_signals_of_the_pool();
+    }
+    if let Some(args) = long_connections(&words) {
         return args.map_or_else(
             |error| without_passwords(error).exit(),
             |args| load::run_long(&args, &stop_flag()),
         );
     }
     if let Some(line) = script(&words) {
-        ignore_signals_of_the_pool();
         return line.map_or_else(
             |error| without_passwords(error).exit(),
             |line| load::run_script(&line, &stop_flag()),
@@ -70,9 +71,6 @@ fn main() -> ExitCode {
     }
     let started = pool::Started::with(words.clone());
     let cli = Cli::try_parse_from(words).unwrap_or_else(|error| without_passwords(error).exit());
-    if !matches!(cli.job, Job::Pool(_)) {
-        ignore_signals_of_the_pool();
-    }
     warn_of_files(&cli.job);
     match cli.job {
         Job::Pool(job) => {

@@ -513,17 +513,17 @@ impl Raw {
         let auth = mistakes.note(rows::account_source(&self.top));
         let from_server = auth == Some(AccountSource::Server);
         if self.users.is_empty() && auth == Some(AccountSource::File) {
-            mistakes.note::<()>(Err(
+            mistakes.add(
                 "user: expected at least one [[user]] with name and password, or auth = \
                         \"server\""
                     .into(),
-            ));
+            );
         }
         if from_server && matches!(server, Some((_, None))) {
-            mistakes.note::<()>(Err(self.top.placed(
+            mistakes.add(self.top.placed(
                 "auth: \"server\" expects monitor_user and monitor_password below [backend]: the \
                  account that reads the server's accounts (docs/pool/accounts.md)",
-            )));
+            ));
         }
         let mut users: Vec<User> = Vec::with_capacity(self.users.len());
         for keys in &self.users {
@@ -532,7 +532,7 @@ impl Raw {
             };
             if users.iter().any(|other| other.name == user.name) {
                 let why = keys.placed(keys.name_of("name: it is listed twice"));
-                mistakes.note::<()>(Err(why));
+                mistakes.add(why);
             }
             users.push(user);
         }
@@ -592,9 +592,7 @@ impl Raw {
         let otel = otel.and_then(|otel| {
             mistakes.note(check_otel(otel).map_err(|error| self.otel.placed(error)))
         });
-        Settings::note_mistakes(&self.top, None, &mut |why| {
-            mistakes.note::<()>(Err(why));
-        });
+        Settings::note_mistakes(&self.top, None, &mut |why| mistakes.add(why));
         let (address, monitor, backend_tls, proxy_protocol) = server?;
         let (tls, tls_auto) = tls?;
         let spool_folder_given = self.top.get("spool_folder").is_some();
@@ -616,10 +614,10 @@ impl Raw {
         );
         let mut settings = mistakes.note(settings)?;
         if settings.listen.iter().any(|at| settings.backend.is(at)) {
-            mistakes.note::<()>(Err(self.server.placed(format!(
+            mistakes.add(self.server.placed(format!(
                 "backend.address: {} is also in listen; the pool would be its own server",
                 settings.backend
-            ))));
+            )));
         }
         let mut note = |checked: Result<(), String>| {
             mistakes.note(checked.map_err(|error| self.top.placed(error)));

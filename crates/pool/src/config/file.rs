@@ -73,7 +73,7 @@ impl File<'_> {
                 }
                 let DeValue::Table(entries) = value.get_ref() else {
                     let why = format!("expected [{name}] and below it its settings");
-                    mistakes.note::<()>(Err(at.error(name, &why)));
+                    mistakes.add(at.error(name, &why));
                     continue;
                 };
                 *keys = self.keys(&format!("{name}."), table, entries, mistakes);
@@ -84,7 +84,7 @@ impl File<'_> {
                 ("user", DeValue::Array(users)) => {
                     for user in users {
                         let DeValue::Table(table) = user.get_ref() else {
-                            mistakes.note::<()>(Err(at.error("user", EXPECTED_USER)));
+                            mistakes.add(at.error("user", EXPECTED_USER));
                             break;
                         };
                         let mut keys = self.keys(&prefix_of(table), Table::User, table, mistakes);
@@ -93,7 +93,7 @@ impl File<'_> {
                     }
                 }
                 ("user", _) => {
-                    mistakes.note::<()>(Err(at.error("user", EXPECTED_USER)));
+                    mistakes.add(at.error("user", EXPECTED_USER));
                 }
                 _ => {
                     mistakes.note(self.entry(&mut raw.top, Table::Pool, (key, value)));

@@ -22,18 +22,21 @@ type NoteValues = fn(&Keys, Option<&Keys>, &mut dyn FnMut(String));
 type ReadSection<T> = fn(&Keys, Option<&Keys>) -> Result<T, String>;
 
 impl Mistakes {
-    /// The value, if it is there; what is wrong with it is noted, once.
-    pub(crate) fn note<T>(&mut self, value: Result<T, String>) -> Option<T> {
-        match value {
-            Ok(value) => return Some(value),
-            Err(why) if self.kept.contains(&why) => {}
-            Err(why) if self.kept.len() < MISTAKES_MAX => self.kept.push(why),
-            Err(_) => self.more += 1,
+    /// Adds a mistake, once.
+    pub(crate) fn add(&mut self, why: String) {
+        match self.kept.contains(&why) {
+            true => {}
+            false if self.kept.len() < MISTAKES_MAX => self.kept.push(why),
+            false => self.more += 1,
         }
-        None
     }
 
-    /// The values of a section, if all of them can be used.
+    /// The value, if it is there; what is wrong with it is added.
+    pub(crate) fn note<T>(&mut self, value: Result<T, String>) -> Option<T> {
+        value.map_err(|why| self.add(why)).ok()
+    }
+
+    /// The values of a section, if all of them can be used; what is wrong with any is added.
     pub(crate) fn section<T>(
         &mut self,
         note: NoteValues,
@@ -41,10 +44,11 @@ impl Mistakes {
         keys: &Keys,
         above: Option<&Keys>,
     ) -> Option<T> {
-        note(keys, above, &mut |why| {
-            self.note::<()>(Err(why));
-        });
-        read(keys, above).ok()
+        let values = read(keys, above);
+        if values.is_err() {
+            note(keys, above, &mut |why| self.add(why));
+        }
+        values.ok()
     }
 
     /// The value, or the first of the mistakes, whether or not there is a value.
@@ -76,7 +80,7 @@ mod tests {
         assert_eq!(Mistakes::default().result(Some(7)), Ok(7));
         for number in 0..MISTAKES_MAX + 2 {
             assert_eq!(mistakes.note::<()>(Err(number.to_string())), None);
-            assert_eq!(mistakes.note::<()>(Err("0".into())), None);
+            mistakes.add("0".into());
         }
         let lines = mistakes.lines();
         assert_eq!(lines.len(), MISTAKES_MAX + 1);
