@@ -19,7 +19,6 @@ use crate::Settings;
 use crate::admin::console::{self, Console};
 use crate::admin::live::{self, Live};
 use crate::admin::site;
-use crate::auth::credential::Credential;
 use crate::auth::own_certificate::{MakePem, own_tls};
 use crate::auth::password_workers::start_workers;
 use crate::backend::pools::PoolKey;
@@ -52,7 +51,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
-use wire::capabilities::{DEPRECATE_EOF, SSL};
+use wire::capabilities::SSL;
 
 /// A server that cannot be reached is asked again after this time.
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
@@ -389,15 +388,7 @@ fn ask_server(
     signals: &mut Signals,
 ) -> Result<Option<ServerFacts>, String> {
     let (user, password) = settings.first_account();
-    let key = PoolKey {
-        client_address: None,
-        capabilities: DEPRECATE_EOF,
-        extended: 0,
-        user,
-        credential: Credential::Password(password),
-        account: None,
-        privileges: 0,
-    };
+    let key = PoolKey::to_ask(user, password);
     let mut said = None;
     loop {
         match probe(upstream, &key, settings) {

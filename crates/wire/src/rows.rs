@@ -158,7 +158,7 @@ impl BinaryValues {
 pub struct Row {
     /// Values of a text row that are still to begin.
     values: u32,
-    /// Those of a binary row.
+    /// Values of a binary row that are still to come.
     binary: Option<BinaryValues>,
     /// Bytes of the present value that are still to come.
     rest: u64,

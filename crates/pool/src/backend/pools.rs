@@ -15,6 +15,7 @@
 use crate::auth::account::Counted;
 use crate::auth::accounts::Accounts;
 use crate::auth::credential::Credential;
+use crate::auth::secret::Secret;
 use crate::config::Settings;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::account_slots::AccountSlots;
@@ -62,17 +63,25 @@ pub(crate) struct PoolKey {
 }
 
 impl PoolKey {
+    /// Key of a connection that asks the server for the pool itself, with this account.
+    pub(crate) fn to_ask(user: String, password: Secret) -> PoolKey {
+        PoolKey {
+            client_address: None,
+            capabilities: DEPRECATE_EOF,
+            extended: 0,
+            user,
+            credential: Credential::Password(password),
+            account: None,
+            privileges: 0,
+        }
+    }
+
     /// Key of a user of the settings, with the password `secret` and nothing special.
     #[cfg(test)]
     pub(crate) fn of_user(user: &str) -> PoolKey {
         PoolKey {
-            client_address: None,
             capabilities: 0,
-            extended: 0,
-            user: user.into(),
-            credential: Credential::Password("secret".into()),
-            account: None,
-            privileges: 0,
+            ..PoolKey::to_ask(user.into(), "secret".into())
         }
     }
 
@@ -227,7 +236,7 @@ impl BackendPool {
 /// Backends of one account in a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AccountUse {
-    /// Those that its clients use.
+    /// Connections that its clients use.
     pub(crate) used: usize,
     /// All of them, dialling ones included.
     pub(crate) count: usize,

@@ -5,9 +5,8 @@
 //! comes ([`crate::backend::relay`]); replies to the pool's own commands (login, preparation,
 //! restoring) are collected and read. What follows a complete reply stands in `endings.rs`, what
 //! follows the loss of a backend in `losses.rs`.
-//! Who is read, and how much, says [`crate::backend::input`]. What goes to a backend goes out at
-//! the end of the turn, with whatever else is for it then, in one write
-//! ([`crate::backend::output`]).
+//! The backends to read, and how much of each, are chosen in [`crate::backend::input`]. Bytes for a
+//! backend go out at the end of the turn, all in one write ([`crate::backend::output`]).
 
 pub(crate) mod abandoned;
 pub(crate) mod losses;

@@ -7,7 +7,7 @@
 //! ([`Board::sample`]), and sends both in turn; where the log is exported, a second thread does the
 //! same with its records. A batch that could not be sent is tried again with longer and longer
 //! pauses, then dropped; metrics are not tried again, because the next ones hold the same counts.
-//! What the requests say is `otel/encode.rs`'s matter, how they go out `otel/request.rs`'s.
+//! Requests are encoded in `otel/encode.rs` and sent in `otel/request.rs`.
 //!
 //! Bounds: [`BATCH_MAX`] spans or records in a request, [`TRIES_MAX`] tries, [`PAUSE_MAX`] between
 //! two; the queues behind have their own.

@@ -4,7 +4,6 @@
 //! logs in once. What is said goes to the standard streams and not to a log, for people and for
 //! scripts that run it in front of a reload.
 
-use crate::auth::credential::Credential;
 use crate::backend::pools::PoolKey;
 use crate::config::options::{Checked, PoolArgs};
 use crate::config::{Origin, Settings};
@@ -15,7 +14,6 @@ use std::collections::HashSet;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
-use wire::capabilities::DEPRECATE_EOF;
 
 /// Accounts that log in at the server at most: more say nothing new of it, and take long.
 const ACCOUNTS_MAX: usize = 100;
@@ -72,15 +70,7 @@ fn asks(settings: &Settings) -> bool {
             names.remove(&user);
             break;
         }
-        let key = PoolKey {
-            client_address: None,
-            capabilities: DEPRECATE_EOF,
-            extended: 0,
-            user,
-            credential: Credential::Password(password),
-            account: None,
-            privileges: 0,
-        };
+        let key = PoolKey::to_ask(user, password);
         match probe(&upstream, &key, settings) {
             Ok(facts) => version = Some(facts.version_shown().to_string()),
             Err(error) => {

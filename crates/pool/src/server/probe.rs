@@ -4,7 +4,6 @@
 //! that its collation id means on this server, so the pool must know both before the first client.
 //! The probe is one plain blocking connection on the main thread; the groups' backends come later.
 
-use crate::auth::credential::Credential;
 use crate::auth::secret::Secret;
 use crate::backend::dial::{account_of, refusal};
 use crate::backend::pools::PoolKey;
@@ -27,7 +26,6 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::blocking::{self, Failure};
-use wire::capabilities::DEPRECATE_EOF;
 use wire::client_login::{Account, COLLATION};
 use wire::handshake::{Greeting, own_version};
 use wire::track::{Transactions, Wanted};
@@ -367,15 +365,7 @@ pub(crate) fn log_in_as(
     user: String,
     password: Secret,
 ) -> Result<Connection, ProbeError> {
-    let key = PoolKey {
-        client_address: None,
-        capabilities: DEPRECATE_EOF,
-        extended: 0,
-        user,
-        credential: Credential::Password(password),
-        account: None,
-        privileges: 0,
-    };
+    let key = PoolKey::to_ask(user, password);
     let mut connection = connect(&shared.upstream, &shared.settings())?;
     let logged_in = connection.log_in(&key, COLLATION);
     if let Err(error) = &logged_in {

@@ -1,6 +1,6 @@
 //! Stored code that a client's text runs, as a group knows it.
 //!
-//! What is known of code on the server is a catalogue that all groups share ([`CodeCatalogue`]). A
+//! Code on the server stands in a catalogue that all groups share ([`CodeCatalogue`]). A
 //! group keeps the names that it has seen last ([`Seen`]) and looks for later ones where it judges
 //! a text, which costs the load of one number. Here a text is judged: whether it reaches triggers,
 //! views or columns with code, what the routines that it calls come down to, what of the statement

@@ -369,7 +369,7 @@ impl<'a> Teller<'a> {
         self.reply(who, reply)
     }
 
-    /// What a client hears until its connection ends, and how that ends: in order, or by a reset.
+    /// Packets that a client gets until its connection ends, and the kind of end: orderly or reset.
     fn heard_out(&mut self, who: usize) -> Reply {
         let mut heard = String::new();
         while let Some(client) = self.client(who) {

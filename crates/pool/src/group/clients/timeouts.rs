@@ -1,6 +1,6 @@
 //! Clients and backends that have taken too long, closed in the sweep.
 //!
-//! Who that is says [`crate::limits::timeouts`]. An idle client is closed in the words of its
+//! They are found by [`crate::limits::timeouts`]. An idle client is closed in the words of its
 //! server; one whose statement or transaction is over its limit takes its backend along, because
 //! closing that is what rolls back, and what no server refuses.
 

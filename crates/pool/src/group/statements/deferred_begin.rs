@@ -1,7 +1,7 @@
 //! Texts that the pool answers by itself, and what becomes of a BEGIN that was answered so.
 //!
-//! Which texts those are, and for whom, says [`crate::statements::answered_locally`]. The BEGIN
-//! goes out later, in front of its client's next statement ([`crate::pair::restoring`]).
+//! Such texts are recognised by [`crate::statements::answered_locally`]. The BEGIN goes out later,
+//! in front of its client's next statement ([`crate::pair::restoring`]).
 
 use crate::client::{Handled, Pipelining};
 use crate::group::Group;

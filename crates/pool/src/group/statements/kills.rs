@@ -1,6 +1,6 @@
 //! KILL: how one is carried out.
 //!
-//! Whom it means is found by [`crate::statements::kill::meaning`]. The victim's group is in its id;
+//! Its victim is found by [`crate::statements::kill::meaning`]. The victim's group is in its id;
 //! another group is asked by a message and answers by a message. There, a statement that was not
 //! sent is answered by the pool; one that runs alone on its backend is ended by a KILL that another
 //! connection carries to the server (`connection.rs`); one that others ride with is answered

@@ -542,16 +542,7 @@ mod tests {
     impl Bench {
         fn new() -> Bench {
             let mut pools = BackendPools::default();
-            let key = PoolKey {
-                client_address: None,
-                capabilities: 0,
-                extended: 0,
-                user: "app".into(),
-                credential: crate::auth::credential::Credential::Password("secret".into()),
-                account: None,
-                privileges: 0,
-            };
-            pools.add(key, |_| true);
+            pools.add(PoolKey::of_user("app"), |_| true);
             Bench {
                 net: Scripted::default(),
                 shared: shared(""),

@@ -41,7 +41,7 @@ const FURTHER: [&[u8]; 4] = [b"ELSE", b"ELSEIF", b"ELSIF", b"WHEN"];
 const OPENS: [&[u8]; 7] = [
     b"BEGIN", b"IF", b"CASE", b"WHILE", b"FOR", b"LOOP", b"REPEAT",
 ];
-/// Those of them that may be left out whole; of IF an ELSE decides.
+/// Blocks of which nothing may run; that of an IF with an ELSE always runs in part.
 const MAY_BE_LEFT_OUT: [&[u8]; 3] = [b"IF", b"WHILE", b"FOR"];
 
 /// A block that is open.

@@ -1,6 +1,6 @@
 //! Stored code that a client's own text runs: the routines that it calls, and questions in it.
 //!
-//! What else the text does is [`crate::classify`]'s to say; what the routines do, is for who knows
+//! The rest of the text is judged by [`crate::classify`], and the routines by the caller, who knows
 //! them. Invariant: each call is given, whatever block it stands in.
 
 use super::{Call, Code};

@@ -1,6 +1,6 @@
 //! Prepared statements, and rows that other transactions hold.
 //!
-//! What holds, or the simulation ends with a panic: a connection has no more of them than its share
+//! Invariants, held by a panic of the simulation: a connection has no more of them than its share
 //! of the budget.
 
 use super::{Answer, Db, NO_TABLE, Seat, id_of};

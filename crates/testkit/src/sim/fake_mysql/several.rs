@@ -1,6 +1,6 @@
 //! Several statements in one text, as a pool joins restoring statements with its client's own.
 //!
-//! What holds, or the simulation ends with a panic: several statements come only where they are
+//! Invariants, held by a panic of the simulation: several statements come only where they are
 //! allowed; and, as on the servers, what stands behind one that failed does not run.
 
 use super::{Answer, Db, Form, Seat};
