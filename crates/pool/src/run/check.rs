@@ -4,6 +4,7 @@
 //! logs in once. What is said goes to the standard streams and not to a log, for people and for
 //! scripts that run it in front of a reload.
 
+use crate::auth::secret::Secret;
 use crate::backend::pools::PoolKey;
 use crate::config::options::{Checked, PoolArgs};
 use crate::config::{Origin, Settings};
@@ -45,6 +46,19 @@ fn complain(kind: &str, what: &str) {
     let _ = writeln!(std::io::stderr(), "onramp pool: {kind}: {what}");
 }
 
+/// Accounts of the pool on the server, each once: the monitor's and those of users. One above
+/// [`ACCOUNTS_MAX`] says that there are more.
+fn accounts(settings: &Settings) -> Vec<(String, Secret)> {
+    let of_settings = (settings.users.iter())
+        .filter(|user| user.origin == Origin::Settings)
+        .map(|user| (user.backend_user.clone(), user.backend_password.clone()));
+    let mut names = HashSet::new();
+    (settings.monitor.clone().into_iter().chain(of_settings))
+        .filter(|(name, _)| names.insert(name.clone()))
+        .take(ACCOUNTS_MAX + 1)
+        .collect()
+}
+
 /// Has each account log in at the server; true if all of them can.
 fn asks(settings: &Settings) -> bool {
     let upstream = Arc::new(Upstream::new(settings.backend.clone()));
@@ -52,24 +66,15 @@ fn asks(settings: &Settings) -> bool {
         complain("mistake", &why);
         return false;
     }
-    let of_settings = (settings.users.iter())
-        .filter(|user| user.origin == Origin::Settings)
-        .map(|user| (user.backend_user.clone(), user.backend_password.clone()));
-    let accounts = settings.monitor.clone().into_iter().chain(of_settings);
-    let mut names = HashSet::new();
+    let mut accounts = accounts(settings);
+    if accounts.len() > ACCOUNTS_MAX {
+        accounts.truncate(ACCOUNTS_MAX);
+        let asked = format!("only {ACCOUNTS_MAX} accounts were asked for");
+        complain("warning", &asked);
+    }
+    let number = accounts.len();
     let (mut version, mut all) = (None, true);
     for (user, password) in accounts {
-        if !names.insert(user.clone()) {
-            continue;
-        }
-        if names.len() > ACCOUNTS_MAX {
-            complain(
-                "warning",
-                &format!("only {ACCOUNTS_MAX} accounts were asked for"),
-            );
-            names.remove(&user);
-            break;
-        }
         let key = PoolKey::to_ask(user, password);
         match probe(&upstream, &key, settings) {
             Ok(facts) => version = Some(facts.version_shown().to_string()),
@@ -84,7 +89,7 @@ fn asks(settings: &Settings) -> bool {
         }
     }
     if let Some(version) = version.filter(|_| all) {
-        let (at, number) = (&settings.backend, names.len());
+        let at = &settings.backend;
         let accounts = if number == 1 { "account" } else { "accounts" };
         let _ = writeln!(
             std::io::stdout(),
@@ -92,4 +97,45 @@ fn asks(settings: &Settings) -> bool {
         );
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Raw;
+
+    fn names(users: impl Iterator<Item = String>) -> Vec<String> {
+        let listen = "listen = \"127.0.0.1:1\"\n[backend]\naddress = \"127.0.0.1:2\"\n\
+                      monitor_user = \"m\"\nmonitor_password = \"p\"\n";
+        let text = listen.to_owned() + &users.collect::<String>();
+        let settings = Raw::parse(&text).and_then(Raw::check).unwrap();
+        accounts(&settings).into_iter().map(|one| one.0).collect()
+    }
+
+    fn user(name: &str, on_server: &str) -> String {
+        format!(
+            "[[user]]\nname = \"{name}\"\npassword = \"p\"\nbackend_user = \"{on_server}\"\n\
+             backend_password = \"p\"\n"
+        )
+    }
+
+    #[test]
+    fn each_account_is_asked_for_once_and_their_number_is_bounded() {
+        let some = [
+            user("a", "x"),
+            user("b", "x"),
+            user("c", "m"),
+            user("d", "y"),
+        ];
+        assert_eq!(names(some.into_iter()), ["m", "x", "y"]);
+        // The monitor's is one of them.
+        for (users, expected) in [
+            (ACCOUNTS_MAX - 1, ACCOUNTS_MAX),
+            (ACCOUNTS_MAX, ACCOUNTS_MAX + 1),
+            (ACCOUNTS_MAX + 7, ACCOUNTS_MAX + 1),
+        ] {
+            let many = (0..users).map(|n| user(&format!("u{n}"), &format!("s{n}")));
+            assert_eq!(names(many).len(), expected);
+        }
+    }
 }
