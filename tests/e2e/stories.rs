@@ -13,7 +13,7 @@ use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::oracle::Reply;
 use testkit::real::Real;
-use testkit::story::{Story, judge, parse, tell, undisturbed};
+use testkit::story::{Story, judge, parse, tell};
 
 /// Looks for clients of a story that has been told, until there are none.
 const LOOKS_MAX: usize = 1_000_000;
@@ -78,13 +78,12 @@ fn told(file: &str, server: fn(&str) -> Option<&'static Real>) {
     // First all directly: no backend of a pool is in the schema yet.
     let directly: Vec<_> = stories
         .iter()
-        .map(|story| undisturbed(story, || told_directly(real, &schema, story)))
+        .map(|story| told_directly(real, &schema, story))
         .collect();
     let mut pools = Pools::new();
     let mut failures = String::new();
     for (story, replies) in stories.iter().zip(&directly) {
-        let tell = || told_to_pool(real, &schema, story, &mut pools);
-        let pooled = (!direct()).then(|| undisturbed(story, tell));
+        let pooled = (!direct()).then(|| told_to_pool(real, &schema, story, &mut pools));
         failures += &judge(&path, story, replies, pooled.as_deref());
     }
     let server = real.flavour();

@@ -49,9 +49,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 43_759, Loosely),
     ("rows of limits.md", 59, Exactly),
-    ("product lines", 120_999, Loosely),
-    ("product lines of pool, session and sql", 66_957, Loosely),
-    ("lines of end-to-end tests", 30_302, Loosely),
+    ("product lines", 121_005, Loosely),
+    ("product lines of pool, session and sql", 66_963, Loosely),
+    ("lines of end-to-end tests", 30_301, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

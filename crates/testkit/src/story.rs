@@ -64,9 +64,6 @@ use std::fmt::Write as _;
 /// Stands between the statements of one line.
 const AND_THEN: &str = " ;; ";
 
-/// Tellings of a story that deadlocks of the server's dictionary disturb.
-const TELLINGS_MAX: usize = 4;
-
 /// One story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
@@ -115,21 +112,6 @@ impl Story {
         let most = self.lines.iter().map(|line| line.step.who + 1).max();
         most.unwrap_or_default()
     }
-}
-
-/// Tells a story by `tell`, and again where MySQL's dictionary made a deadlock (1213) of its tables
-/// and of those of other tests. Stories of deadlocks are loose, and told once.
-#[must_use]
-pub fn undisturbed(story: &Story, mut tell: impl FnMut() -> Vec<Reply>) -> Vec<Reply> {
-    let is_deadlock = |reply: &Reply| reply.whole.contains("code: 1213,");
-    let mut replies = tell();
-    for _ in 1..TELLINGS_MAX {
-        if story.loose || !replies.iter().any(is_deadlock) {
-            break;
-        }
-        replies = tell();
-    }
-    replies
 }
 
 /// Tells a story to a server, or to a pool where there is one; `admin` is the administrator's

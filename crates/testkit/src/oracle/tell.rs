@@ -29,7 +29,7 @@ use wire::command::Command;
 /// Longer than any statement of a script takes, and than the pool lets one wait.
 const ANSWER_MAX: Duration = Duration::from_secs(40);
 
-/// Deadlocks after which the administrator's SQL is not tried again.
+/// Deadlocks after which the administrator's SQL, or a definition, is not tried again.
 const DEADLOCKS_MAX: usize = 100;
 
 /// A step that takes longer is named: it waits for a lock or a backend.
@@ -336,7 +336,16 @@ impl<'a> Teller<'a> {
                 let reply = client.query(sql);
                 return self.numbered(who, reply);
             }
-            Act::Sql(sql) => client.query(sql),
+            Act::Sql(sql) => {
+                let mut reply = client.query(sql);
+                for _ in 1..DEADLOCKS_MAX {
+                    if !is_disturbed(sql, &reply) {
+                        break;
+                    }
+                    reply = client.query(sql);
+                }
+                reply
+            }
             Act::Bytes(text) => client.run(Command::Query, text),
             Act::Attribute(value) => {
                 client.attributes(&[("n", value)]);
@@ -559,6 +568,15 @@ impl<'a> Teller<'a> {
     }
 }
 
+/// True if MySQL's dictionary made a deadlock of a definition and of those of other tests: servers
+/// have no other deadlock for one, so it is sent again.
+fn is_disturbed(sql: &str, reply: &Result<Vec<Outcome>, ClientError>) -> bool {
+    let verb = sql.split_whitespace().next().unwrap_or_default();
+    let defines = ["CREATE", "ALTER", "DROP", "RENAME"];
+    matches!(reply, Ok(all) if matches!(&all[..], [Outcome::Failed(why)] if why.code == 1213))
+        && defines.iter().any(|one| verb.eq_ignore_ascii_case(one))
+}
+
 /// True if a result may hold the number of a connection.
 fn asks_for_number(sql: &str) -> bool {
     Step::sql(0, sql).asks_for_number()
@@ -569,4 +587,34 @@ fn bytes(values: &[Option<String>]) -> Vec<Option<&[u8]>> {
         .iter()
         .map(|value| value.as_deref().map(str::as_bytes))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reply::Failure;
+
+    #[test]
+    fn only_a_definition_that_a_deadlock_ended_is_sent_again() {
+        let failed = |code| {
+            let failure = Failure {
+                code,
+                state: "40001".into(),
+                message: "Deadlock found".into(),
+            };
+            Ok(vec![Outcome::Failed(failure)])
+        };
+        for sql in [
+            "CREATE TABLE t (id INT)",
+            "drop trigger x",
+            " Alter table t ADD c INT",
+        ] {
+            assert!(is_disturbed(sql, &failed(1213)), "{sql}");
+            assert!(!is_disturbed(sql, &failed(1205)), "{sql}");
+            assert!(!is_disturbed(sql, &Ok(Vec::new())), "{sql}");
+        }
+        for sql in ["UPDATE t SET v = 1", "INSERT INTO t VALUES (1)", ""] {
+            assert!(!is_disturbed(sql, &failed(1213)), "{sql}");
+        }
+    }
 }

@@ -143,36 +143,3 @@ fn answers_are_judged_by_what_is_expected() {
         assert_eq!(said.is_empty(), is_right, "{expected}: {said}");
     }
 }
-
-#[test]
-fn a_story_that_a_deadlock_disturbed_is_told_again_a_few_times() {
-    let story = |loose| Story {
-        name: "one".into(),
-        backends: 1,
-        settings: String::new(),
-        loose,
-        lines: Vec::new(),
-    };
-    let reply = |whole: &str| Reply {
-        whole: whole.into(),
-        brief: String::new(),
-    };
-    let deadlock = "[Failed(Failure { code: 1213, state: \"40001\" })]";
-    for (loose, disturbed, told) in [
-        (false, 0, 1),
-        (false, 2, 3),
-        (false, 9, TELLINGS_MAX),
-        (true, 9, 1),
-    ] {
-        let mut tellings = 0;
-        let replies = undisturbed(&story(loose), || {
-            tellings += 1;
-            let disturbed = tellings <= disturbed;
-            vec![
-                reply("[Done]"),
-                reply(if disturbed { deadlock } else { "[Done]" }),
-            ]
-        });
-        assert_eq!((tellings, replies.len()), (told, 2), "{loose} {disturbed}");
-    }
-}
