@@ -59,9 +59,12 @@ pub(crate) struct Entry {
     /// Termination states of HAProxy, two characters each; `*` stands for any.
     #[serde(default)]
     pub(crate) termination: Vec<String>,
-    /// One of these must stand in the line, whatever else does.
+    /// One of these must stand in the line, whatever else does; without `says` they identify it.
     #[serde(default)]
     pub(crate) only_if: Vec<String>,
+    /// True for words around the line of another error, which counts first.
+    #[serde(default)]
+    pub(crate) wraps: bool,
     /// `says` and `symbol` in lower case, cut at `*`.
     #[serde(skip)]
     pub(crate) patterns: Vec<Pattern>,
@@ -144,7 +147,8 @@ pub(crate) fn entries() -> &'static [Entry] {
             entries.extend(file.entry);
         }
         for entry in &mut entries {
-            let words = entry.says.iter().chain(&entry.symbol);
+            let says = Some(&entry.says).filter(|says| !says.is_empty());
+            let words = says.unwrap_or(&entry.only_if).iter().chain(&entry.symbol);
             entry.patterns = words.map(|words| Pattern::of(words)).collect();
             entry.shared_patterns = entry
                 .says_also

@@ -45,6 +45,7 @@ const ERRNO_TEXTS: &[(&str, i32)] = &[
     ("no buffer space available", 105),
     ("connection timed out", 110),
     ("connect timed out", 110),
+    ("(timed out)", 110),
     ("operation timed out", 110),
     ("i/o timeout", 110),
     ("connection refused", 111),
@@ -175,6 +176,11 @@ impl Digits<'_> {
     fn is_errno(&self) -> Option<bool> {
         let value = i32::try_from(self.value).ok()?;
         errno::name(value)?;
+        // A resolver's -2 is no errno; a dash in a name (`my-000011`) is no minus.
+        let sign = self.before.strip_suffix('-').unwrap_or_default();
+        if sign.ends_with([' ', '(', '[']) {
+            return None;
+        }
         let front = trimmed(self.before);
         if ERRNO_WORDS.iter().any(|word| front.ends_with(word)) {
             return Some(true);
@@ -183,7 +189,8 @@ impl Digits<'_> {
             && (self.after.trim_end() == ")"
                 || self.after.starts_with(" \"")
                 || self.after.starts_with(" - "));
-        (in_brackets || ends_with_word(front, &["error", "err"])).then_some(false)
+        let is_named = !self.before.ends_with('(') && ends_with_word(front, &["error", "err"]);
+        (in_brackets || is_named).then_some(false)
     }
 }
 

@@ -211,7 +211,7 @@ fn is_of_state(entry: &Entry, state: [char; 2]) -> bool {
 fn number_of_words(said: &[(&Entry, Option<Place>)]) -> Option<u32> {
     let plain = said
         .iter()
-        .filter(|(entry, _)| entry.errno.is_empty() && entry.only_if.is_empty());
+        .filter(|(entry, _)| entry.errno.is_empty() && entry.only_if.is_empty() && !entry.wraps);
     let found = plain.filter_map(|(entry, words)| Some(((*words)?, entry.number.first().copied())));
     found.min_by_key(|(place, _)| *place)?.1
 }
@@ -233,9 +233,10 @@ fn rank(entry: &Entry, clues: &Clues, number: Option<u32>, words: Option<Place>)
         false => return None,
         true if wants_number && wants_errno && has_number && has_errno => 1,
         true if !wants_errno && has_number => 2,
-        true if words.is_some() => 3,
+        true if words.is_some() && !entry.wraps => 3,
         true if wants_errno && !wants_number && has_errno => 4,
         true if wants_errno && has_errno && number.is_none() => 5,
+        true if words.is_some() => 6,
         true => return None,
     };
     Some((kind, words.unwrap_or((usize::MAX, Reverse(0)))))
