@@ -272,6 +272,45 @@ fn clients_of_an_account_are_counted() {
     }
 }
 
+/// Limits of accounts that the settings know by patterns of their names, before and after a reload.
+#[test]
+fn limits_go_by_names() {
+    for real in own_servers(&[]) {
+        let create = |name: &str| {
+            let sql = format!("CREATE USER {name}@'%' IDENTIFIED {{NATIVE}} 'pw'");
+            in_words(real.flavour(), &sql)
+        };
+        let names = ["app_1", "app_2", "tool"];
+        real.execute(&[SERVICE, least(&real)]);
+        real.execute(&names.map(create).each_ref().map(|sql| &**sql));
+        let settings = |limit: &str| {
+            let like = format!("[[user]]\nname = 'app\\_%'\nauth = \"server\"\n{limit}\n");
+            text(&real, &like).replacen("groups = 2", "groups = 2\nwait_ms_max = 500", 1)
+        };
+        let pool = start_text(&real, "named.toml", &settings("account_backends_max = 1"));
+        let log_in =
+            |name: &str| Client::connect(&pool.address, &Account::new(name, "pw")).unwrap();
+        for name in names {
+            let (mut first, mut second) = (log_in(name), log_in(name));
+            first.must(HOLD);
+            match name {
+                "tool" => assert_eq!(second.value("SELECT 1"), "1"),
+                _ => assert_eq!(second.failure("SELECT 1").code, 9501, "{name}"),
+            }
+        }
+        let _first = log_in("app_1");
+        config_file(&real, "named.toml", &settings("clients_max = 1"));
+        pool.hang_up().unwrap();
+        let mut admin = real.admin();
+        let refused = (0..200).find_map(|_| {
+            admin.must("DO SLEEP(0.05)");
+            outcome(&pool.address, &Account::new("app_2", "pw")).err()
+        });
+        assert_eq!(refused.map(|(code, _)| code), Some(1203));
+        log_in("tool").must("SELECT 1");
+    }
+}
+
 #[test]
 fn a_server_that_forgets_passwords_is_told_them_again() {
     let Some(real) = pooled(own_mysql) else {

@@ -25,6 +25,7 @@ mod rows;
 
 use crate::auth::account::{Account, Method};
 use crate::auth::certificate::{ClientTls, ClientTlsKeys, TlsMode};
+use crate::auth::host_pattern::like;
 use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
@@ -298,11 +299,27 @@ impl Settings {
         }
     }
 
-    /// The place among the users of what stands for the server's accounts, if they may log in.
-    pub(crate) fn server_accounts(&self) -> Option<usize> {
-        self.users
-            .iter()
-            .position(|user| user.origin == Origin::Server)
+    /// True if accounts of the server may log in.
+    pub(crate) fn has_server_accounts(&self) -> bool {
+        self.users.iter().any(|user| user.origin == Origin::Server)
+    }
+
+    /// The place among the users of what stands for the server's account of this name: of those
+    /// whose names it is like the one with the most characters that are no wildcards.
+    pub(crate) fn server_account(&self, name: &str) -> Option<usize> {
+        let is_its = |user: &User| {
+            let is_like = || like(user.name.as_bytes(), name.as_bytes(), u8::eq);
+            user.origin == Origin::Server && (user.name == SERVER_ACCOUNTS || is_like())
+        };
+        let rank = |user: &User| {
+            let literal = user.name.bytes().filter(|byte| !b"%_\\".contains(byte));
+            (user.name != SERVER_ACCOUNTS, literal.count())
+        };
+        let all = self.users.iter().enumerate();
+        let its = all.filter(|(_, user)| is_its(user));
+        // Of equal ones the last name decides, wherever a reload has put it.
+        let best = its.max_by_key(|(_, user)| (rank(user), &*user.name));
+        best.map(|(place, _)| place)
     }
 
     /// Connections that the pool may open for an account of the server. Of several users with the
@@ -312,7 +329,7 @@ impl Settings {
         let mut listed = self.users.iter().filter(is_its).peekable();
         let of_server = match listed.peek() {
             Some(_) => None,
-            None => self.server_accounts().map(|place| &self.users[place]),
+            None => self.server_account(account).map(|place| &self.users[place]),
         };
         let limits = listed
             .chain(of_server)

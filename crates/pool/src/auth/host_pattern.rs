@@ -96,9 +96,9 @@ impl HostPattern {
                 _ => false,
             },
             HostPattern::Like(pattern) => {
-                let of_address = |address: IpAddr| like(pattern, address.to_string().as_bytes());
+                let of_address = |address: IpAddr| like_host(pattern, address.to_string().as_bytes());
                 pattern.is_empty()
-                    || host.is_localhost && like(pattern, b"localhost")
+                    || host.is_localhost && like_host(pattern, b"localhost")
                     || host.address.is_some_and(of_address)
             }
         }
@@ -144,9 +144,14 @@ impl HostPattern {
     }
 }
 
-/// True if a text is like a pattern, upper and lower case being the same. Takes at most the product
-/// of their lengths, which are short.
-fn like(pattern: &[u8], text: &[u8]) -> bool {
+/// True if a host is like a pattern, upper and lower case being the same.
+fn like_host(pattern: &[u8], host: &[u8]) -> bool {
+    like(pattern, host, u8::eq_ignore_ascii_case)
+}
+
+/// True if a text is like a pattern, where `is_same` says which bytes are the same. Takes at most
+/// the product of their lengths, which are short.
+pub(crate) fn like(pattern: &[u8], text: &[u8], is_same: fn(&u8, &u8) -> bool) -> bool {
     let (mut p, mut t) = (0, 0);
     // Where the last `%` stands, and how much of the text it takes.
     let mut many: Option<(usize, usize)> = None;
@@ -159,9 +164,9 @@ fn like(pattern: &[u8], text: &[u8]) -> bool {
             }
             Some(b'_') => Some(1),
             Some(b'\\') if p + 1 < pattern.len() => {
-                (pattern[p + 1].eq_ignore_ascii_case(&text[t])).then_some(2)
+                is_same(&pattern[p + 1], &text[t]).then_some(2)
             }
-            Some(byte) => byte.eq_ignore_ascii_case(&text[t]).then_some(1),
+            Some(byte) => is_same(byte, &text[t]).then_some(1),
             None => None,
         };
         match (step, &mut many) {
@@ -263,10 +268,10 @@ mod tests {
     #[test]
     fn a_pattern_takes_no_more_than_the_product_of_the_lengths() {
         let pattern = "%a".repeat(30) + "b";
-        assert!(!like(pattern.as_bytes(), &[b'a'; 255]));
-        assert!(like(b"%a%b%", b"xxaxxbxx"));
-        assert!(!like(b"a", b""));
-        assert!(like(b"%%", b""));
-        assert!(like(b"a\\", b"a\\"));
+        assert!(!like_host(pattern.as_bytes(), &[b'a'; 255]));
+        assert!(like_host(b"%a%b%", b"xxaxxbxx"));
+        assert!(!like_host(b"a", b""));
+        assert!(like_host(b"%%", b""));
+        assert!(like_host(b"a\\", b"a\\"));
     }
 }

@@ -71,16 +71,17 @@ pub(crate) struct ServerAccounts {
 }
 
 impl ServerAccounts {
-    /// The accounts that were read. `before` are those of the reading before; `user` has the limits
-    /// of all of them.
+    /// The accounts that were read. `before` are those of the reading before; `user` tells by a
+    /// name which user has the account's limits.
     pub(crate) fn new(
         read: Vec<Read>,
         before: &ServerAccounts,
-        user: usize,
+        user: impl Fn(&str) -> usize,
         rules: HostRules,
     ) -> ServerAccounts {
         let mut accounts = ServerAccounts::default();
         for one in read {
+            let user = user(&one.user);
             let entry = entry_of(one, before, user, rules);
             let account = &entry.account;
             let of_server = account.of_server.as_ref();
@@ -247,7 +248,7 @@ mod tests {
             native("", "%"),
             native("only", "10.%"),
         ];
-        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, HostRules::MariaDb);
+        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
         assert_eq!(accounts.len(), 6);
         let cases = [
             ("app", "10.1.2.3", Some("app@10.1.2.3")),
@@ -275,7 +276,7 @@ mod tests {
                 native("app", "127.0.0.1"),
                 native("app", "localhost"),
             ];
-            let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, rules);
+            let accounts = ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, rules);
             assert_eq!(found(&accounts, "app", "127.0.0.1"), Some(expected.into()));
         }
     }
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn what_was_learnt_ends_with_the_password_and_the_clients_are_counted_on() {
         let first = vec![native("app", "%"), native("other", "%")];
-        let first = ServerAccounts::new(first, &ServerAccounts::default(), 0, HostRules::MariaDb);
+        let first = ServerAccounts::new(first, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
         let host = ClientHost::of(None, true);
         let app = find(&first, b"app", &host).unwrap();
         let _ = app.learnt.native.set([1; 20]);
@@ -293,12 +294,12 @@ mod tests {
         );
         let mut locked = native("app", "%");
         locked.is_locked = true;
-        let second = ServerAccounts::new(vec![locked], &first, 0, HostRules::MariaDb);
+        let second = ServerAccounts::new(vec![locked], &first, |_| 0, HostRules::MariaDb);
         let now = find(&second, b"app", &host).unwrap();
         assert_eq!(now.learnt.native.get(), Some(&[1; 20]));
         assert!(find(&second, b"other", &host).is_none());
         let changed = read("app", "%", "mysql_native_password", OTHER);
-        let third = ServerAccounts::new(vec![changed], &second, 0, HostRules::MariaDb);
+        let third = ServerAccounts::new(vec![changed], &second, |_| 0, HostRules::MariaDb);
         let now = find(&third, b"app", &host).unwrap();
         assert_eq!(now.learnt.native.get(), None);
         let counted = |account: &Account| account.of_server.as_ref().unwrap().counted.clone();
@@ -313,7 +314,7 @@ mod tests {
             read("open", "%", "mysql_native_password", b""),
             native("app", "%"),
         ];
-        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, HostRules::MariaDb);
+        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
         let host = ClientHost::of(None, true);
         let of = |name: &str| find(&accounts, name.as_bytes(), &host).unwrap();
         let unusable = |name: &str| of(name).of_server.clone().unwrap().unusable;
@@ -340,7 +341,7 @@ mod tests {
             sha2("mysqlapp", user),
             native("mariadb.sys", "localhost"),
         ];
-        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, HostRules::MySql);
+        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MySql);
         let work = |account: &Account| account.verifier.work().unwrap();
         let host = ClientHost::of(None, true);
         let of = |name: &[u8]| work(&find(&accounts, name, &host).unwrap());

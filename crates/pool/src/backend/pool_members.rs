@@ -24,7 +24,7 @@ use crate::auth::host_pattern::ClientHost;
 use crate::backend::pools::{BackendPool, BackendPools, CLIENT_ADDRESSES_MAX, PoolKey};
 use crate::client::clients::Clients;
 use crate::client::{Client, Proof};
-use crate::config::{Origin, Settings};
+use crate::config::Settings;
 use crate::errors::reasons::Refusal;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
@@ -153,10 +153,10 @@ impl<S> Client<S> {
         pools: &'a BackendPools,
     ) -> Option<&'a str> {
         let user = settings.users.get(self.user as usize)?;
-        let account = pools.pools.get(self.pool as usize);
-        Some(match (user.origin, account) {
-            (Origin::Server, Some(account)) => &account.key.user,
-            _ => &user.name,
+        let pool = pools.pools.get(self.pool as usize);
+        Some(match pool.filter(|pool| pool.key.account.is_some()) {
+            Some(pool) => &pool.key.user,
+            None => &user.name,
         })
     }
 }

@@ -13,8 +13,11 @@ use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
 use crate::config::mistakes::Mistakes;
-use crate::config::row::Keys;
-use crate::config::rows::{ConsoleKeys, Limits, OtelKeys, Require, ServerKeys, Settings, UserKeys};
+use crate::config::row::{Keys, Row};
+use crate::config::rows::{
+    ConsoleKeys, Limits, OtelKeys, Require, ServerKeys, Settings, USER_ROWS, UserAuth, UserKeys,
+    account_source,
+};
 use crate::config::secret::Typed;
 use crate::config::{
     AccountSource, ConsoleAccount, ConsoleSettings, Origin, OtelSettings, SERVER_ACCOUNTS, User,
@@ -302,20 +305,27 @@ fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<Ve
     Ok(passwords)
 }
 
-/// Entry that stands for the server's accounts: the limits that all of them have.
+/// Entry that stands for the server's accounts without one of their own: the limits that all of
+/// them have.
 pub(super) fn server_accounts(top: &Keys) -> Result<User, String> {
-    Ok(User {
+    let limits = Limits::from_keys(&Keys::default(), Some(top))?;
+    Ok(accounts_like(SERVER_ACCOUNTS.into(), limits))
+}
+
+/// Entry that stands for accounts of the server: of what it has only the limits count.
+fn accounts_like(name: String, limits: Limits) -> User {
+    User {
         origin: Origin::Server,
-        name: SERVER_ACCOUNTS.into(),
+        name,
         verifier: Verifier::of_nobody(),
         second: None,
         method: None,
         require: Requirement::default(),
         backend_user: String::new(),
         backend_password: Secret::default(),
-        limits: Limits::from_keys(&Keys::default(), Some(top))?,
+        limits,
         usage: Arc::default(),
-    })
+    }
 }
 
 pub(super) fn check_user(
@@ -326,8 +336,29 @@ pub(super) fn check_user(
 ) -> Option<User> {
     let limits = mistakes.section(Limits::note_mistakes, Limits::from_keys, keys, Some(top));
     let typed = mistakes.section(UserKeys::note_mistakes, UserKeys::from_keys, keys, None);
-    let user = checked_user(typed?, limits?, warnings);
+    let (typed, limits) = (typed?, limits?);
+    let user = match typed.auth {
+        Some(UserAuth::Server) => checked_pattern(typed, limits, (keys, top)),
+        _ => checked_user(typed, limits, warnings),
+    };
     mistakes.note(user.map_err(|error| keys.placed(keys.name_of(&error))))
+}
+
+/// Entry for accounts of the server with names like this one's, which has limits and nothing else.
+fn checked_pattern(
+    typed: UserKeys,
+    limits: Limits,
+    (keys, top): (&Keys, &Keys),
+) -> Result<User, String> {
+    let says = |row: &Row| !["name", "auth"].contains(&row.key) && keys.get(row.key).is_some();
+    if account_source(top) == Ok(AccountSource::File) {
+        return Err("auth: \"server\" is expected above the first line in brackets too".into());
+    }
+    if USER_ROWS.iter().any(says) {
+        let why = "auth: \"server\" expects name and limits alone: all else is as on the server";
+        return Err(why.into());
+    }
+    Ok(accounts_like(typed.name, limits))
 }
 
 /// A user of these keys. Errors say what was expected, without whose it is.
@@ -361,7 +392,11 @@ fn checked_user(
         }
     };
     let require = requirement(&mut typed);
-    if typed.auth == Some(Method::ClearPassword) && !require.tls {
+    let method = match typed.auth {
+        Some(UserAuth::Method(method)) => Some(method),
+        _ => None,
+    };
+    if method == Some(Method::ClearPassword) && !require.tls {
         return Err(
             "auth: expected require = \"ssl\" or \"x509\" beside \"mysql_clear_password\": \
              clients send the password in clear text, which only TLS hides"
@@ -385,7 +420,7 @@ fn checked_user(
         name,
         verifier,
         second,
-        method: typed.auth,
+        method,
         require,
         backend_user,
         backend_password,

@@ -755,10 +755,12 @@ table! {
 
             /// plugin that clients must use: `mysql_native_password`, `caching_sha2_password`, or
             /// `mysql_clear_password` ([clear text](logins.md#cleartext-passwords); needs `require
-            /// = "ssl"`)
-            auth: Option<Method> {
+            /// = "ssl"`); or `server`: [limits of the server's
+            /// accounts](accounts.md#limits-of-accounts) with names like `name`
+            auth: Option<UserAuth> {
                 .of(Kind::OneOf(&[
                     "mysql_native_password", "caching_sha2_password", CLEAR_PASSWORD,
+                    "server",
                 ]))
                 .or_nothing("either")
             }
@@ -1131,8 +1133,20 @@ impl FromValue for Priority {
     }
 }
 
-impl FromValue for Method {
+/// Proof of a user's name, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UserAuth {
+    /// The user's password, by this method.
+    Method(Method),
+    /// The server's, for all of its accounts whose names are like the user's.
+    Server,
+}
+
+impl FromValue for UserAuth {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
-        named(row, value, Method::from_name)
+        named(row, value, |name| match name {
+            "server" => Some(UserAuth::Server),
+            name => Method::from_name(name).map(UserAuth::Method),
+        })
     }
 }

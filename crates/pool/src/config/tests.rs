@@ -612,6 +612,34 @@ fn what_a_user_does_not_set_is_as_for_all() {
 }
 
 #[test]
+fn limits_of_the_servers_accounts_go_by_the_name_that_says_most() {
+    let like = |name: &str, rest: &str| {
+        format!("[[user]]\nname = '{name}'\nauth = \"server\"\n{rest}\n")
+    };
+    let monitor = "[backend]\nmonitor_user = \"m\"\nmonitor_password = \"m\"";
+    let users = like("%", "account_backends_max = 1")
+        + &like("app\\_%", "account_backends_max = 2\nidle_s_max = 3")
+        + &like("app%", "account_backends_max = 4");
+    let good = format!("{}\n{users}", GOOD.replacen("[backend]", monitor, 1));
+    let text = format!("auth = \"server\"\naccount_backends_max = 9\n{good}");
+    let settings = check(&text).unwrap();
+    let max = |account: &str| settings.account_backends_max(account);
+    assert_eq!(max("app_1"), Some(2));
+    assert_eq!(max("app1"), Some(4));
+    assert_eq!(max("App_1"), Some(1), "names are as they are written");
+    assert_eq!(max("app"), Some(9), "a user of the settings");
+    let place = settings.server_account("app_x").unwrap();
+    let limits = &settings.users[place].limits;
+    assert_eq!(limits.idle_max, Some(Duration::from_secs(3)));
+    let all = check(&text.replace(&users, "")).unwrap();
+    assert_eq!(all.account_backends_max("app_1"), Some(9));
+    let why = check(&good).unwrap_err();
+    assert!(why.contains("above the first line in brackets"), "{why}");
+    let why = check(&format!("{text}{}", like("b", "password = \"x\""))).unwrap_err();
+    assert!(why.contains("name and limits alone"), "{why}");
+}
+
+#[test]
 fn one_address_may_stand_for_a_list_and_zero_for_no_limit() {
     let text = GOOD.replace(
         "[\"127.0.0.1:6033\", \"/run/onramp.sock\"]",

@@ -25,6 +25,7 @@
 
 use crate::auth::host_pattern::HostRules;
 use crate::auth::server_accounts::ServerAccounts;
+use crate::config::Settings;
 use crate::group::session_state::globals::find_names;
 use crate::group::session_state::triggers_and_views::look_once;
 use crate::group::shared::Shared;
@@ -73,6 +74,8 @@ pub(crate) struct Watcher {
     accounts: Counted,
     /// The server's accounts, as they were read last, and when the next of them expires.
     server_accounts: Option<(Facts, Option<u64>)>,
+    /// The settings of that time, which have the limits of the accounts.
+    limits: Arc<Settings>,
     /// They could not be read the last time.
     accounts_failed: bool,
     /// A look is due.
@@ -101,6 +104,7 @@ impl Watcher {
             counters: None,
             accounts: Counted::default(),
             server_accounts: None,
+            limits: shared.settings(),
             accounts_failed: false,
             due: true,
             look: None,
@@ -119,7 +123,7 @@ impl Watcher {
             Err(error) if watcher.connection.is_none() => Err(no_accounts(shared, error)),
             _ => watcher.follow_accounts(shared),
         };
-        if shared.settings().server_accounts().is_some() {
+        if shared.settings().has_server_accounts() {
             match &followed {
                 Err(error) if matches!(error.fault, Fault::Lasting | Fault::Failed(_)) => {
                     return Err(error.why.clone());
@@ -195,15 +199,22 @@ impl Watcher {
         asked.told
     }
 
-    /// Reads the server's accounts if they have changed, where they may log in.
+    /// Reads the server's accounts if they, or the settings with their limits, have changed, where
+    /// they may log in.
     fn follow_accounts(&mut self, shared: &Shared) -> Result<(), ProbeError> {
-        let Some(user) = shared.settings().server_accounts() else {
+        let settings = shared.settings();
+        if !settings.has_server_accounts() {
             return Ok(());
-        };
+        }
+        let is_limited_alike = Arc::ptr_eq(&settings, &self.limits);
+        let known = self.server_accounts.as_ref().filter(|_| is_limited_alike);
         let followed = match &mut self.connection {
-            Some(connection) => read_accounts(shared, connection, user, &self.server_accounts),
+            Some(connection) => read_accounts(shared, connection, &settings, known),
             None => Err(ProbeError::passing("there is no connection")),
         };
+        if followed.is_ok() {
+            self.limits = settings;
+        }
         match followed {
             Ok(None) => Ok(()),
             Ok(read) => {
@@ -230,7 +241,7 @@ impl Watcher {
     /// Doubts the accounts while it is not known if the server's have changed: the server has to
     /// judge those who log in from now on, and they get no backend from before.
     fn doubt_accounts(&self, shared: &Shared, asked: &Result<(), ProbeError>) {
-        let may_log_in = shared.settings().server_accounts().is_some();
+        let may_log_in = shared.settings().has_server_accounts();
         if may_log_in && (asked.is_err() || self.accounts_failed) {
             shared.privileges.count_up();
         }
@@ -418,13 +429,13 @@ fn look_at_code(shared: &Shared, connection: &mut Connection) -> Result<Duration
 fn read_accounts(
     shared: &Shared,
     connection: &mut Connection,
-    user: usize,
-    before: &Option<(Facts, Option<u64>)>,
+    settings: &Settings,
+    before: Option<&(Facts, Option<u64>)>,
 ) -> Result<Option<(Facts, Option<u64>)>, ProbeError> {
     let question = Question::of(shared.server.flavour);
     let facts = Facts::read(&connection.query(question.checksum)?)
         .ok_or_else(|| ProbeError::passing("the server did not tell a checksum of its accounts"))?;
-    let is_known = before.as_ref().is_some_and(|(before, expires)| {
+    let is_known = before.is_some_and(|(before, expires)| {
         before.is_of_same(&facts) && expires.is_none_or(|expires| facts.now < expires)
     });
     if is_known {
@@ -438,8 +449,9 @@ fn read_accounts(
         false => HostRules::MariaDb,
     };
     let old = shared.accounts.of_server();
+    let user = |name: &str| settings.server_account(name).unwrap_or_default();
     let new = ServerAccounts::new(accounts, &old, user, rules);
-    if before.is_none() {
+    if old.len() == 0 {
         note(
             Event::Accounts,
             format_args!("{} accounts of the server may log in", new.len()),
