@@ -66,12 +66,44 @@ fn clients_that_keep_backends_leave_the_reserve_to_other_accounts() {
     }
 }
 
+/// More keepers than there are backends, dealt out to two groups by chance: in each of them clients
+/// of another account get on.
+#[test]
+fn clients_that_keep_backends_leave_a_reserve_in_every_group() {
+    for real in pooled_servers() {
+        let settings = "groups = 2\nbackends_max = 16\nwait_ms_max = 10000\nstall_ms_max = 10";
+        let pool = start_pool(real, &name(real, "fair_groups"), settings);
+        real.execute(&["CREATE TABLE IF NOT EXISTS shop.fair_load (v INT)"]);
+        let keepers = keepers(&pool, "fair_groups", 40);
+        // Some of them are in one group, and some in the other; what both have is in use.
+        pool.wait_for_census(" waiting: 2").unwrap();
+        let mut others: Vec<Client> = (0..6).map(|_| login(&pool.address, &other())).collect();
+        for round in 0..5 {
+            for (number, client) in others.iter_mut().enumerate() {
+                let text = format!("SELECT {round} + 1 AS n_{number}_{round}");
+                client.send(&[(Command::Query, text.as_bytes())]).unwrap();
+            }
+            for client in &mut others {
+                let rows = client.receive().unwrap().pop().unwrap().rows().rows.len();
+                assert_eq!(rows, 1);
+            }
+            for client in &mut others {
+                client.must("BEGIN");
+                client.must("DO 1");
+                client.must("COMMIT");
+            }
+        }
+        drop(keepers);
+    }
+}
+
 /// One account runs long statements, more than there are backends; another gets those that become
 /// free until it has half of them.
 #[test]
 fn backends_that_become_free_go_to_the_account_that_has_fewer() {
     for real in pooled_servers() {
-        let settings = "groups = 1\nbackends_max = 4\noversubscribe = 1000";
+        // Those that ride wait for no backend.
+        let settings = "groups = 1\nbackends_max = 4\noversubscribe = 1000\nride_max = 1";
         let pool = start_pool(real, &name(real, "fair_part"), settings);
         let mut many: Vec<Client> = (0..12).map(|_| login(&pool.address, &app())).collect();
         for client in &mut many {

@@ -29,14 +29,14 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 212, Exactly),
+    ("methods of a type", 215, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
         32,
         Exactly,
     ),
-    ("functions with tuples of parameters", 100, Exactly),
+    ("functions with tuples of parameters", 101, Exactly),
     ("subjects in more than two folders", 1, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 387, Exactly),
@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         2,
         Exactly,
     ),
-    ("words of docs", 43_759, Loosely),
+    ("words of docs", 43_876, Loosely),
     ("rows of limits.md", 59, Exactly),
-    ("product lines", 121_017, Loosely),
-    ("product lines of pool, session and sql", 66_963, Loosely),
-    ("lines of end-to-end tests", 30_301, Loosely),
+    ("product lines", 121_148, Loosely),
+    ("product lines of pool, session and sql", 67_094, Loosely),
+    ("lines of end-to-end tests", 30_372, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -101,6 +101,8 @@ pub struct Group<N: Net> {
     pub(crate) clients: Clients<N::Sock>,
     pub(crate) backends: Slots<Backend<N::Sock>, BackendId>,
     pub(crate) backend_pools: BackendPools,
+    /// It has a slot of the budget for a backend that takes the place of another.
+    has_slot: bool,
     pub(crate) sessions: Interner,
     /// Bytes that are kept for clients.
     pub(crate) kept: Kept,
@@ -195,6 +197,7 @@ impl<N: Net> Group<N> {
             clients: Clients::default(),
             backends: Slots::default(),
             backend_pools: BackendPools::default(),
+            has_slot: false,
             sessions: Interner::default(),
             kept: Kept::default(),
             memory_told: MemoryTold::default(),

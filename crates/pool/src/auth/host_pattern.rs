@@ -96,7 +96,8 @@ impl HostPattern {
                 _ => false,
             },
             HostPattern::Like(pattern) => {
-                let of_address = |address: IpAddr| like_host(pattern, address.to_string().as_bytes());
+                let of_address =
+                    |address: IpAddr| like_host(pattern, address.to_string().as_bytes());
                 pattern.is_empty()
                     || host.is_localhost && like_host(pattern, b"localhost")
                     || host.address.is_some_and(of_address)
@@ -163,9 +164,7 @@ pub(crate) fn like(pattern: &[u8], text: &[u8], is_same: fn(&u8, &u8) -> bool) -
                 continue;
             }
             Some(b'_') => Some(1),
-            Some(b'\\') if p + 1 < pattern.len() => {
-                is_same(&pattern[p + 1], &text[t]).then_some(2)
-            }
+            Some(b'\\') if p + 1 < pattern.len() => is_same(&pattern[p + 1], &text[t]).then_some(2),
             Some(byte) => is_same(byte, &text[t]).then_some(1),
             None => None,
         };

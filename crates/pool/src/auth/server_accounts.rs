@@ -248,7 +248,8 @@ mod tests {
             native("", "%"),
             native("only", "10.%"),
         ];
-        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
+        let accounts =
+            ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
         assert_eq!(accounts.len(), 6);
         let cases = [
             ("app", "10.1.2.3", Some("app@10.1.2.3")),
@@ -284,7 +285,8 @@ mod tests {
     #[test]
     fn what_was_learnt_ends_with_the_password_and_the_clients_are_counted_on() {
         let first = vec![native("app", "%"), native("other", "%")];
-        let first = ServerAccounts::new(first, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
+        let first =
+            ServerAccounts::new(first, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
         let host = ClientHost::of(None, true);
         let app = find(&first, b"app", &host).unwrap();
         let _ = app.learnt.native.set([1; 20]);
@@ -314,7 +316,8 @@ mod tests {
             read("open", "%", "mysql_native_password", b""),
             native("app", "%"),
         ];
-        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
+        let accounts =
+            ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MariaDb);
         let host = ClientHost::of(None, true);
         let of = |name: &str| find(&accounts, name.as_bytes(), &host).unwrap();
         let unusable = |name: &str| of(name).of_server.clone().unwrap().unusable;
@@ -341,7 +344,8 @@ mod tests {
             sha2("mysqlapp", user),
             native("mariadb.sys", "localhost"),
         ];
-        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MySql);
+        let accounts =
+            ServerAccounts::new(all, &ServerAccounts::default(), |_| 0, HostRules::MySql);
         let work = |account: &Account| account.verifier.work().unwrap();
         let host = ClientHost::of(None, true);
         let of = |name: &[u8]| work(&find(&accounts, name, &host).unwrap());

@@ -369,6 +369,14 @@ impl BackendPools {
         idle + self.dialling
     }
 
+    /// Tells the other groups where this one does not have all of its reserve.
+    pub(crate) fn note_unused(&self, budget: &Budget, group: usize) {
+        let unused = self.unused();
+        if unused < budget.reserved(group) {
+            budget.note_idle(group, unused);
+        }
+    }
+
     /// True if this group may have another slot of the budget, as of what it uses at this moment.
     pub(crate) fn has_room(&self, budget: &Budget, group: usize) -> bool {
         budget.note_idle(group, self.unused());

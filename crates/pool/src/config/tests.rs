@@ -613,9 +613,8 @@ fn what_a_user_does_not_set_is_as_for_all() {
 
 #[test]
 fn limits_of_the_servers_accounts_go_by_the_name_that_says_most() {
-    let like = |name: &str, rest: &str| {
-        format!("[[user]]\nname = '{name}'\nauth = \"server\"\n{rest}\n")
-    };
+    let like =
+        |name: &str, rest: &str| format!("[[user]]\nname = '{name}'\nauth = \"server\"\n{rest}\n");
     let monitor = "[backend]\nmonitor_user = \"m\"\nmonitor_password = \"m\"";
     let users = like("%", "account_backends_max = 1")
         + &like("app\\_%", "account_backends_max = 2\nidle_s_max = 3")

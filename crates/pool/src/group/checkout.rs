@@ -78,6 +78,9 @@ impl<N: Net> Group<N> {
         self.backend_pools.pools[backend.pool]
             .idle
             .retain(|&idle| idle != backend_id);
+        // A free slot that stands in for the reserve is to be seen as such.
+        self.backend_pools
+            .note_unused(&self.shared.budget, self.index);
         backend.served = false;
         if is_long {
             self.slow_readers.start_long(backend_id, key);
@@ -176,16 +179,10 @@ impl<N: Net> Group<N> {
         let front = matching.front_of(pool);
         let since = front.map(|waiting| waiting.since);
         if !matching.line.is_empty()
-            && let Some(starved) = matching.starved_pool(pool, since)
+            && let Some(needy) =
+                (matching.starved_pool(pool, since)).or_else(|| matching.poorer_pool(pool))
         {
-            self.let_go(backend_id);
-            return self.dial(starved);
-        }
-        if !matching.line.is_empty()
-            && let Some(poorer) = matching.poorer_pool(pool)
-        {
-            self.let_go(backend_id);
-            return self.dial(poorer);
+            return self.replace(backend_id, needy);
         }
         if self
             .backend_pools
@@ -375,14 +372,30 @@ impl<N: Net> Group<N> {
             }
             if !(self.backend_pools).has_room(&self.shared.budget, self.index) {
                 if serves && let Some(victim) = self.matching().least_needed() {
-                    self.let_go(victim);
+                    self.replace(victim, pool);
+                    continue;
                 }
-                // Another group may have a better right to the slot.
-                if !serves || !(self.backend_pools).has_room(&self.shared.budget, self.index) {
-                    return self.backend_pools.count < self.shared.budget.most();
-                }
+                return self.backend_pools.count < self.shared.budget.most();
             }
             self.dial(pool);
+        }
+    }
+
+    /// Closes a free backend to open one of another pool. Another group may have a better right to
+    /// its slot, but not to that of the reserve.
+    fn replace(&mut self, backend_id: BackendId, pool: usize) {
+        if self.ask_last_backend(backend_id) {
+            return;
+        }
+        self.close_backend(backend_id);
+        let unused = self.backend_pools.unused();
+        self.has_slot = self.shared.budget.keeps_slot(self.index, unused);
+        if !self.has_slot {
+            self.give_slot_back();
+        }
+        self.dial(pool);
+        if std::mem::take(&mut self.has_slot) {
+            self.give_slot_back();
         }
     }
 
@@ -408,8 +421,10 @@ impl<N: Net> Group<N> {
         if !slots.take() {
             return;
         }
-        let has_room = (self.backend_pools).has_room(&self.shared.budget, self.index);
-        if !has_room || !self.shared.budget.take(self.index) {
+        let budget = &self.shared.budget;
+        let takes_slot =
+            || self.backend_pools.has_room(budget, self.index) && budget.take(self.index);
+        if !std::mem::take(&mut self.has_slot) && !takes_slot() {
             return slots.count(-1, -1);
         }
         self.counts.dialled += 1;
@@ -422,7 +437,7 @@ impl<N: Net> Group<N> {
                 let why = format!("cannot connect to {words}: {error}");
                 self.shared.upstream.failed(&address, now, &why);
                 self.backend_pools.pools[pool].dial_failed(now, why, DialEnd::Unreached);
-                return (self.turn_output).give_slot_back(&self.shared.budget, self.index);
+                return self.give_slot_back();
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
@@ -451,8 +466,23 @@ impl<N: Net> Group<N> {
 
     /// Closes a backend that is of no more use.
     pub(crate) fn retire(&mut self, backend_id: BackendId) {
+        if self.close_backend(backend_id) {
+            self.give_slot_back();
+        }
+    }
+
+    /// Gives back the slot of a backend that is closed. Others see that it is not unused any more
+    /// before they see the slot.
+    fn give_slot_back(&mut self) {
+        self.backend_pools
+            .note_unused(&self.shared.budget, self.index);
+        (self.turn_output).give_slot_back(&self.shared.budget, self.index);
+    }
+
+    /// Closes a backend, whose slot the group still has; `false` where it is gone already.
+    fn close_backend(&mut self, backend_id: BackendId) -> bool {
         let Some(mut backend) = self.backends.remove(backend_id) else {
-            return;
+            return false;
         };
         if matches!(
             backend.state(),
@@ -474,8 +504,8 @@ impl<N: Net> Group<N> {
         let waiting = self.backend_pools.pools[backend.pool].slots.wanting();
         self.turn_output.wake(waiting.into_iter());
         drop(backend);
-        (self.turn_output).give_slot_back(&self.shared.budget, self.index);
         self.lazy_readback_lost(asked);
+        true
     }
 
     /// A client has gone (or reset its session) and left its backend behind.

@@ -252,6 +252,12 @@ impl Budget {
         reserved >= unused && reserved >= unused + self.by_right(index)
     }
 
+    /// True if the slot of a backend that is closed for another account stays with group `index`,
+    /// which has `unused` others: it is the reserve's.
+    pub(crate) fn keeps_slot(&self, index: usize, unused: usize) -> bool {
+        unused < self.reserved(index) && self.free.load(SeqCst) >= 0
+    }
+
     /// True if the next backend that becomes free in group `index`, which has `count` and does not
     /// use `unused` others, is owed to another group.
     pub(crate) fn owes_next(

@@ -112,6 +112,26 @@ fn a_borrower_keeps_its_reserve_and_has_it_back_before_others_have_more() {
 }
 
 #[test]
+fn a_reserve_that_another_account_gets_stays_with_its_group() {
+    let budget = Budget::new(16, 2, 1);
+    assert!((0..5).all(|_| budget.take(1)) && take_all(&budget, 0) == 11);
+    // The other's reserve is in use.
+    for group in [0, 1] {
+        budget.note_idle(group, 0);
+    }
+    assert!(budget.keeps_slot(0, 0) && !budget.keeps_slot(0, 1));
+    budget.give(0, 1);
+    assert!(
+        !budget.has_room(0) && budget.has_room(1),
+        "not if it is given"
+    );
+    assert!(
+        budget.set_total(8) && !budget.keeps_slot(0, 0),
+        "it is owed"
+    );
+}
+
+#[test]
 fn of_groups_without_their_reserves_the_one_with_the_fewest_backends_is_first() {
     let budget = Budget::new(24, 3, 1);
     assert_eq!(take_all(&budget, 2), 20);

@@ -3,8 +3,8 @@
 //! The problem: the backends of an account are pools of their own, and whoever has a pool's
 //! backends keeps them while its clients ask for more. Clients of one account that run long
 //! statements, or keep their backends, leave another account with one backend, or none. The
-//! mechanism: an account's *fair part* is an even one of the group's share, among the accounts that
-//! have or want backends there.
+//! mechanism: an account's *fair part* is an even one of the group's share, as far as that is not
+//! lent, among the accounts that have or want backends there.
 //! - A backend that becomes free goes to an account below its fair part that waits, if its own
 //!   account has more than that ([`Matching::poorer_pool`]).
 //! - The backends that are reserved are for accounts below their fair part as well
@@ -28,7 +28,8 @@ impl<S> Matching<'_, S> {
         }
         let pools = &mut *self.pools;
         let accounts = *(self.accounts).get_or_insert_with(|| pools.count_accounts());
-        let share = self.shared.budget.share(self.index);
+        // What others have borrowed is nobody's part here.
+        let share = self.shared.budget.share(self.index).min(pools.count);
         (accounts > 1).then(|| share.div_ceil(accounts))
     }
 
@@ -163,6 +164,18 @@ mod tests {
         let front = bench.matching().front_to_serve(1).unwrap();
         assert_eq!(front.client, other);
         assert_eq!(bench.matching().front_to_serve(0), None, "it is above");
+    }
+
+    #[test]
+    fn of_a_share_that_is_lent_an_account_has_its_part_of_what_is_left() {
+        let mut bench = Bench::among("backends_max = 16", 2);
+        assert!((0..13).all(|_| bench.shared.budget.take(1)));
+        uses(&mut bench, 0, 2);
+        bench.idle(0, None);
+        waits(&mut bench, 0);
+        let other = waits(&mut bench, 1);
+        assert_eq!(bench.matching().front_to_serve(0), None, "two of three");
+        assert_eq!(bench.matching().front_to_serve(1).unwrap().client, other);
     }
 
     #[test]
