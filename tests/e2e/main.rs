@@ -54,7 +54,6 @@ mod mariadb_capabilities;
 mod memory;
 mod metrics;
 mod mysql;
-mod named;
 mod oracle;
 mod otel;
 mod own_tls;

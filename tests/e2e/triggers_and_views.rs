@@ -4,15 +4,12 @@
 //! In every story one client runs such code and another one asks for what it left, with one backend
 //! for both where the other is to be shut out, and with two where it is to be served elsewhere.
 
-use crate::compare::{same_on, same_on_both};
 use crate::world::{HOLD, app, config, config_file, direct, found, fresh_schema, login};
 use crate::world::{binary, start_pool};
 use std::sync::OnceLock;
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
-use testkit::talk::Account;
-use wire::command::Command;
 
 const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 500";
 const TWO: &str = "groups = 1\nbackends_max = 2";
@@ -438,95 +435,4 @@ fn what_the_account_may_not_see_is_said() {
         pool.wait_for("pinned now: {}").unwrap();
         assert!(!pool.said().contains("is not shown"), "{}", pool.said());
     }
-}
-
-/// MySQL reports the default schema again behind code of another schema, with the same word that
-/// something has changed which it has for a user variable.
-#[test]
-fn code_of_another_schema_leaves_nothing_to_others() {
-    let test = "code_elsewhere";
-    for real in servers(test) {
-        same_on(real, test, 2, |story| {
-            let root = story.join_as(&app().schema(&story.schema));
-            story.all(
-                root,
-                &[
-                    "CREATE DATABASE elsewhere",
-                    "CREATE TABLE elsewhere.t (n INT)",
-                    "CREATE TRIGGER elsewhere.t BEFORE INSERT ON elsewhere.t FOR EACH ROW \
-                     SET @seen = 1",
-                    "CREATE FUNCTION elsewhere.f() RETURNS INT NO SQL \
-                     BEGIN SET @seen = 2; RETURN 7; END",
-                    "CREATE VIEW v AS SELECT elsewhere.f() AS n",
-                    "CREATE VIEW w AS SELECT * FROM elsewhere.t",
-                ],
-            );
-            story.command(root, Command::Quit, b"");
-            let schema = story.schema.clone();
-            let nowhere = Account {
-                schema: None,
-                ..app()
-            };
-            for account in [app().schema(&schema), app().schema("elsewhere"), nowhere] {
-                let [a, b] = [0; 2].map(|_| story.join_as(&account));
-                for runs in [
-                    "INSERT INTO elsewhere.t VALUES (1)",
-                    "SELECT elsewhere.f()",
-                    &format!("SELECT * FROM {schema}.v"),
-                    &format!("INSERT INTO {schema}.w VALUES (1)"),
-                ] {
-                    story.all(a, &[runs, "SELECT @seen"]);
-                    story.sql(b, "SELECT @seen");
-                    story.command(a, Command::ResetConnection, b"");
-                    for who in [a, b] {
-                        story.sql(who, "SELECT @seen");
-                    }
-                }
-                for who in [a, b] {
-                    story.command(who, Command::Quit, b"");
-                }
-            }
-            // A view whose function is gone would be said in the logs of other tests' pools.
-            let root = story.join_as(&app().schema(&story.schema));
-            story.all(root, &["DROP VIEW v, w", "DROP DATABASE elsewhere"]);
-        });
-    }
-}
-
-/// Values that SET STATEMENT and NOWAIT report hold for the statement alone; what a trigger or a
-/// function of it sets lasts.
-#[test]
-fn what_code_sets_lasts_behind_settings_of_one_statement() {
-    same_on_both("passing_code", 3, |story| {
-        let (a, b, c) = (story.join(), story.join(), story.join());
-        story.all(
-            a,
-            &[
-                "CREATE TABLE t (id INT)",
-                "INSERT INTO t VALUES (1)",
-                "CREATE TABLE tt (x INT)",
-                "CREATE TRIGGER tr BEFORE INSERT ON tt FOR EACH ROW SET time_zone = '+03:00'",
-                "CREATE FUNCTION f() RETURNS INT DETERMINISTIC BEGIN SET time_zone = '+04:00'; \
-                 RETURN 1; END",
-                "CREATE VIEW v AS SELECT f() AS x FROM t",
-            ],
-        );
-        for sql in [
-            "INSERT INTO tt SELECT id FROM t FOR UPDATE NOWAIT",
-            "SELECT f() FROM t FOR UPDATE NOWAIT",
-            "SELECT x FROM v FOR UPDATE NOWAIT",
-            "SET STATEMENT max_statement_time = 9 FOR INSERT INTO tt VALUES (1)",
-            "SET STATEMENT max_statement_time = 9 FOR SELECT f()",
-            "SET STATEMENT max_statement_time = 9 FOR SELECT x FROM v",
-        ] {
-            for who in [a, b, c] {
-                story.sql(who, "SELECT @@time_zone, @@lock_wait_timeout");
-            }
-            story.sql(a, sql);
-            for who in [b, c, a, b, c, a] {
-                story.sql(who, "SELECT @@time_zone, @@lock_wait_timeout");
-            }
-            story.command(a, Command::ResetConnection, b"");
-        }
-    });
 }

@@ -34,7 +34,11 @@ pub(crate) fn server(test: &str) -> Option<&'static Real> {
 /// The shared MySQL; `None`, said on stderr, where there is none.
 pub(crate) fn mysql(test: &str) -> Option<&'static Real> {
     static SERVER: OnceLock<Result<Real, String>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| Ok(with_accounts(Real::start_mysql(&[])?)));
+    let server = SERVER.get_or_init(|| {
+        let real = with_accounts(Real::start_mysql(&[])?);
+        real.execute(&["INSTALL COMPONENT 'file://component_query_attributes'"]);
+        Ok(real)
+    });
     found(server.as_ref(), test)
 }
 
