@@ -1,8 +1,8 @@
 //! Calls of stored code: what is known to leave nothing that nobody follows pins nobody, and what
 //! is not known does.
 //!
-//! Harmless calls are told in `tests/stories/calls.story`. What is harmful has two backends here, and
-//! its code is there before the pool, or made past it.
+//! Harmless calls are told in `tests/stories/calls.story`. What is harmful has two backends here,
+//! and its code is there before the pool, or made past it.
 
 use crate::compare::{Story, same_on};
 use crate::triggers_and_views::{join, servers};

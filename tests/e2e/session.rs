@@ -1,6 +1,5 @@
 //! Two clients with different session states share one backend, and neither can tell.
 
-use crate::compare::{Story, same, same_on_both};
 use crate::metrics::{figures, place_of, until};
 use crate::world::{app, both_servers, direct, fresh_schema, login, server, start_pool, through};
 use testkit::reply::Outcome;
@@ -43,54 +42,6 @@ fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong(
         other.must("SELECT 2");
         assert_eq!(one.value(question), answer, "{question}");
     }
-}
-
-impl Story {}
-
-#[test]
-fn user_variables_that_are_set_while_others_are_read_back_are_kept() {
-    same("pipelined_variables", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        let commands: [(Command, &[u8]); 5] = [
-            (Command::Query, b"SET @a = 1, @b = 'x'"),
-            (Command::Query, b"SELECT 2 INTO @c"),
-            (Command::Query, b"SET @a = 3"),
-            (Command::Query, b"SELECT 4 INTO @b"),
-            (Command::Query, b"SELECT @a, @b, @c"),
-        ];
-        for who in [a, b, a] {
-            story.client(who).send(&commands).unwrap();
-            for step in 0..commands.len() {
-                let reply = story.client(who).receive();
-                story.note(&format!("pipelined {step}"), reply);
-            }
-            story.sql(b, "SELECT @a, @b, @c");
-        }
-    });
-}
-
-/// A statement that sets no user variable, but something else that is read back, goes out behind
-/// the question for those that the statement before has set.
-#[test]
-fn user_variables_are_kept_when_something_else_is_set_behind_them() {
-    same_on_both("variables_and_clock", 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        let clock: [&[u8]; 2] = [b"SET timestamp = 1000000000", b"SET timestamp = DEFAULT"];
-        for set in clock {
-            let commands: [(Command, &[u8]); 2] = [
-                (Command::Query, b"SET @a = 'of a', @b = 1"),
-                (Command::Query, set),
-            ];
-            story.client(a).send(&commands).unwrap();
-            for step in 0..commands.len() {
-                let reply = story.client(a).receive();
-                story.note(&format!("pipelined {step}"), reply);
-            }
-            story.sql(b, "SET @a = 'of b'");
-            story.sql(a, "SELECT @a, @b");
-            story.sql(b, "SELECT @a, @b");
-        }
-    });
 }
 
 /// A change that the server has taken before goes out in front of the statement, and so does a

@@ -1,20 +1,10 @@
-//! User variables that a client has never set, on a backend that has had them of another: columns'
-//! types and lengths are compared too.
+//! User variables that a client has never set, on a backend that has had them of another: what is
+//! undone for that, and what it must not do to cascades.
 
-use crate::compare::{Story, same_on_both};
 use crate::world::{app, login, mysql_with_gtids, server, start_pool};
 use testkit::client::Client;
 use testkit::real::Real;
-use testkit::reply::Outcome;
 use wire::command::Command;
-
-/// Tells a story on both servers, each on one backend.
-fn on_both(test: &str, story: impl Fn(&mut Story)) {
-    same_on_both(test, 1, |told| {
-        told.columns = true;
-        story(told);
-    });
-}
 
 /// Nothing is undone that need not be: a value that is only set, a variable that its client has,
 /// and statements that name none.
@@ -65,74 +55,6 @@ fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
     assert_eq!(resets(&mut b, &["SET @c = (SELECT 1)"]), 4);
     assert_eq!(resets(&mut a, &["SELECT @a, @n, @c"]), 4);
     assert_eq!(resets(&mut b, &["SET @c = (SELECT 2)"]), 4);
-}
-
-/// True if a SET that fails makes the variables that it names depends on where it fails. Whatever
-/// another client has had on the backend, it does so as on a connection of one's own.
-#[test]
-fn a_set_that_fails_makes_what_it_makes_on_a_connection_of_its_own() {
-    on_both("sets_that_fail", |story| {
-        let (a, b) = (story.join(), story.join());
-        let counts = "SELECT @k := IFNULL(@k, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t";
-        let too_long = format!("SET @k = 1, @l = 2, @{} = 3", "x".repeat(65));
-        let digits = format!("SET @k = {}, @l = -{0}.9", "9".repeat(100));
-        let sets = [
-            "SET @k = 1, nosuch = 1",
-            "SET time_zone = 'bad', @k = 1",
-            "SET @k = 1, time_zone = 'bad'",
-            "SET NAMES nosuch, @k = 1",
-            "SET @k = 1, NAMES nosuch",
-            "SET @k = (SELECT nosuch)",
-            "SET @k = @@nosuch",
-            "SET @l = 1, @k = (SELECT 1 UNION SELECT 2)",
-            "SET @k = 1, @l = (SELECT 1 UNION SELECT 2)",
-            "SET @k = (SELECT 1 UNION SELECT 2), @l = 1",
-            "SET @k = = 1",
-            "SET @k = 1, @l",
-            "SET @k = 1 @l = 2",
-            "SET @k = 1e400",
-            "SET @k = 'x', @l = 0x1g",
-            &digits,
-        ];
-        // The pool keeps who sends one of these.
-        let kept = [
-            "SET @k = nosuch()",
-            "SET @k = 'open",
-            "SET @k = 'open\\'",
-            "SET @k = 1, @`` = 2",
-            "SET @k = 1, @ = 2",
-            &too_long,
-        ];
-        let all = (sets.iter().map(|set| (set, true))).chain(kept.iter().map(|set| (set, false)));
-        for (at, (set, leaves)) in all.enumerate() {
-            for by_id in [false, true] {
-                story.sql(b, &format!("SET @k = 'other{at}', @l = {at}"));
-                match by_id {
-                    true => {
-                        // Without its number: servers count on for another connection.
-                        let reply = story.client(a).run(Command::StmtPrepare, set.as_bytes());
-                        let failed = |one: &Outcome| matches!(one, Outcome::Failed(_));
-                        let failed = reply.unwrap().iter().any(failed);
-                        story.say(&format!("{set} fails: {failed}"));
-                    }
-                    false => {
-                        story.sql(a, set);
-                    }
-                }
-                if leaves {
-                    story.sql(b, "SELECT @k, @l");
-                }
-                story.all(a, &["SELECT @k, IFNULL(@k, 1.5), @l", counts, "SELECT @k"]);
-                story.command(a, Command::ResetConnection, b"");
-            }
-        }
-        // What it has set before it keeps, and what it sets behind it.
-        story.all(a, &["SET @k = 7", "SET @k = 8, nosuch = 1"]);
-        story.sql(b, "SELECT @k");
-        story.all(a, &["SELECT @k", "SET @m = 1, nosuch = 1", "SET @m = NULL"]);
-        story.sql(b, "SET @m = 'other'");
-        story.sql(a, "SELECT @m, IFNULL(@m, 1.5)");
-    });
 }
 
 /// Tables with cascades, and a trigger on the child.

@@ -292,3 +292,33 @@ a: INSERT INTO t VALUES (1), (2), (3)
 a: SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1
 b: SELECT 1
 a, b: SELECT FOUND_ROWS()
+
+story user_variables_that_are_set_while_others_are_read_back_are_kept
+backends 2
+for who:
+- a
+- b
+- a
+  $who writes
+  : SET @a = 1, @b = 'x'
+  : SELECT 2 INTO @c
+  : SET @a = 3
+  : SELECT 4 INTO @b
+  : SELECT @a, @b, @c
+  end
+  b: SELECT @a, @b, @c
+end
+
+# A statement that sets no user variable, but something else that is read back, goes out behind the
+# question for those that the statement before has set.
+story user_variables_are_kept_when_something_else_is_set_behind_them
+for clock:
+- 1000000000
+- DEFAULT
+  a writes
+  : SET @a = 'of a', @b = 1
+  : SET timestamp = $clock
+  end
+  b: SET @a = 'of b'
+  a, b: SELECT @a, @b
+end

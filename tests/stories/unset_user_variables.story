@@ -296,3 +296,49 @@ for what, what2:
   b: SELECT @k
   b reset
 end
+
+# Where a SET fails decides about the variables that it names. Whatever another client has had on the
+# backend, it does so as on a connection of one's own. The pool keeps a client that sends one of the
+# last six.
+story a_set_that_fails_makes_what_it_makes_on_a_connection_of_its_own
+let counts = SELECT @k := IFNULL(@k, 0) + 1 FROM (SELECT 1 UNION SELECT 2) t
+let digits = 9999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999
+for leaves, set:
+- b: SELECT @k, @l | SET @k = 1, nosuch = 1
+- b: SELECT @k, @l | SET time_zone = 'bad', @k = 1
+- b: SELECT @k, @l | SET @k = 1, time_zone = 'bad'
+- b: SELECT @k, @l | SET NAMES nosuch, @k = 1
+- b: SELECT @k, @l | SET @k = 1, NAMES nosuch
+- b: SELECT @k, @l | SET @k = (SELECT nosuch)
+- b: SELECT @k, @l | SET @k = @@nosuch
+- b: SELECT @k, @l | SET @l = 1, @k = (SELECT 1 UNION SELECT 2)
+- b: SELECT @k, @l | SET @k = 1, @l = (SELECT 1 UNION SELECT 2)
+- b: SELECT @k, @l | SET @k = (SELECT 1 UNION SELECT 2), @l = 1
+- b: SELECT @k, @l | SET @k = = 1
+- b: SELECT @k, @l | SET @k = 1, @l
+- b: SELECT @k, @l | SET @k = 1 @l = 2
+- b: SELECT @k, @l | SET @k = 1e400
+- b: SELECT @k, @l | SET @k = 'x', @l = 0x1g
+- b: SELECT @k, @l | SET @k = $digits, @l = -$digits.9
+- watch nothing | SET @k = nosuch()
+- watch nothing | SET @k = 'open
+- watch nothing | SET @k = 'open\'
+- watch nothing | SET @k = 1, @`` = 2
+- watch nothing | SET @k = 1, @ = 2
+- watch nothing | SET @k = 1, @l = 2, @xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx = 3
+  for sends:
+  - a: $set
+  - a prepare p: $set
+    b: SET @k = 'other', @l = 'of it'
+    $sends
+    $leaves
+    a: SELECT @k, IFNULL(@k, 1.5), @l ;; $counts ;; SELECT @k
+    a reset
+  end
+end
+# What it has set before it keeps, and what it sets behind it.
+a: SET @k = 7 ;; SET @k = 8, nosuch = 1
+b: SELECT @k
+a: SELECT @k ;; SET @m = 1, nosuch = 1 ;; SET @m = NULL
+b: SET @m = 'other'
+a: SELECT @m, IFNULL(@m, 1.5)
