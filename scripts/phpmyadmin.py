@@ -7,7 +7,7 @@ What: fetches Debian's phpMyAdmin and PHP, and starts a fresh MariaDB, and a MyS
   server and through `onramp pool` with four backends. The pages are compared by their words, without
   those that are of the connection or the moment. The statements and the refusals (error 1235) are
   those that the pool has counted.
-Why: docs/decisions/0010-deferred-questions.md says which programs meet error 1235.
+Why: docs/decisions/0032-questions-about-the-statement-before.md says which programs meet error 1235.
 Changes on the machine: writes target/suites; servers and pools run on free ports of the loopback.
 Restores: ends all that it started.
 

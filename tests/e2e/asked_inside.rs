@@ -5,7 +5,7 @@
 //! its session so that the other gets a backend again.
 
 use crate::compare::{Story, same_on_both};
-use crate::world::{HOLD, app, both_servers, fresh_schema, login, mysql, server, start_pool};
+use crate::world::{HOLD, app, both_servers, fresh_schema, login, start_pool};
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -637,71 +637,4 @@ fn who_has_started_over_asks_about_nothing_that_was_before() {
             }
         }
     });
-}
-
-/// MySQL takes a text for a question as soon as it begins with GET DIAGNOSTICS, and puts the syntax
-/// error behind the conditions of before, which may be on another backend.
-#[test]
-fn a_text_of_several_that_asks_is_refused_behind_the_conditions_of_before() {
-    same_on_both("asks_one", 1, |story| {
-        let (a, b) = (story.join(), story.join());
-        story.all(a, &["SELECT 1", "CREATE TABLE t (id INT)"]);
-        for before in [
-            "SELECT no_such_column",
-            "SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED)",
-            "CREATE TABLE IF NOT EXISTS t (id INT)",
-            "SELECT 1",
-        ] {
-            for asks in [
-                "GET DIAGNOSTICS @n = NUMBER",
-                "SHOW WARNINGS",
-                "SHOW ERRORS",
-                "SHOW COUNT(*) WARNINGS",
-            ] {
-                let text = format!("{asks}; SELECT 1");
-                for other in ["SELECT CAST('other' AS SIGNED)", "DO 1"] {
-                    for late in [false, true] {
-                        story.sql(a, before);
-                        if late {
-                            story.let_pool_finish();
-                        }
-                        story.sql(b, other);
-                        story.sql(a, &text);
-                        if late {
-                            story.let_pool_finish();
-                        }
-                        story.sql(b, other);
-                        story.command(a, Command::Ping, b"");
-                        story.sql(a, "SHOW WARNINGS");
-                        story.sql(a, before);
-                        story.all(a, &[&text, "SELECT @@warning_count, @@error_count"]);
-                    }
-                }
-            }
-        }
-    });
-}
-
-#[test]
-fn a_text_of_several_that_asks_is_refused_to_who_may_send_one() {
-    let test = "a_text_of_several_that_asks_is_refused_to_who_may_send_one";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
-        if crate::world::direct() {
-            return;
-        }
-        let pool = start_pool(real, "asks-one.toml", "backends_max = 1\ngroups = 1");
-        let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
-        for asks in ["GET DIAGNOSTICS @n = NUMBER", "SHOW WARNINGS"] {
-            let text = format!("{asks}; SELECT 1");
-            a.must("SELECT 1");
-            assert_eq!(a.failure(&text).code, 1064, "{text}");
-            a.must("SELECT 1");
-            a.failure("SELECT no_such_column");
-            b.must("SELECT 2");
-            assert_eq!(a.failure(&text).code, 1064, "{text}");
-        }
-        // What asks for nothing is the server's business.
-        a.failure("SELECT no_such_column");
-        assert_eq!(a.failure("SHOW DATABASES; SELECT 1").code, 1064);
-    }
 }

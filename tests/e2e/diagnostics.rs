@@ -142,7 +142,6 @@ fn conditions_have_their_states_and_words() {
             "SELECT * FROM `m\u{e4}rz`",
             "INSERT IGNORE INTO t VALUES (1, 'word')",
             "UPDATE t SET v = 'word' WHERE id = 1",
-            "SIGNAL SQLSTATE '45001' SET MESSAGE_TEXT = 'on purpose', MYSQL_ERRNO = 3333",
         ] {
             story.sql(0, before);
             other(story);
@@ -168,7 +167,6 @@ fn rows_that_were_found_are_known_or_asked_for() {
             &["SELECT v FROM t", "SET @x = 1"],
             &["SELECT v FROM t", "BEGIN", "ROLLBACK"],
             &["SELECT v FROM t", "SHOW WARNINGS"],
-            &["SELECT v FROM t", "SELECT * FROM missing"],
             &["SHOW COUNT(*) WARNINGS"],
         ] {
             story.all(0, before);
@@ -239,133 +237,6 @@ fn commands_that_are_no_statements_count_and_leave_what_was_before() {
                     story.sql(0, "SHOW WARNINGS");
                 }
             }
-        }
-    });
-}
-
-/// Statements that leave conditions, or none, before they are asked for.
-const LEAVES: [&str; 10] = [
-    "SELECT 1 / 0",
-    "SELECT 1",
-    "SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED) FROM t",
-    "SELECT * FROM missing",
-    "SELEC",
-    "INSERT INTO t VALUES (9, 9), (1, 1)",
-    "INSERT IGNORE INTO t VALUES (1, 1), (2, 'word')",
-    "SIGNAL SQLSTATE '45001' SET MESSAGE_TEXT = 'on purpose', MYSQL_ERRNO = 3333, \
-     CLASS_ORIGIN = 'mine', TABLE_NAME = 'a table', CURSOR_NAME = 'c'",
-    "SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = 'warned', COLUMN_NAME = 'a column'",
-    "SIGNAL SQLSTATE '45000'",
-];
-
-const TEXTS: &str = "@a = CLASS_ORIGIN, @b = SUBCLASS_ORIGIN, @c = CONSTRAINT_CATALOG, \
-     @d = CONSTRAINT_SCHEMA, @e = CONSTRAINT_NAME, @f = CATALOG_NAME, @g = SCHEMA_NAME, \
-     @h = TABLE_NAME, @i = COLUMN_NAME, @j = CURSOR_NAME, @k = MESSAGE_TEXT, @l = MYSQL_ERRNO, \
-     @m = RETURNED_SQLSTATE";
-
-#[test]
-fn every_item_of_a_condition_is_told() {
-    same_on_both("reads_items", 1, |story| {
-        begin(story);
-        for before in LEAVES {
-            for condition in 1..=2 {
-                for between in [false, true] {
-                    story.sql(0, before);
-                    if between {
-                        other(story);
-                    }
-                    story.sql(0, &format!("GET DIAGNOSTICS CONDITION {condition} {TEXTS}"));
-                    other(story);
-                    story.sql(0, "SHOW WARNINGS");
-                    other(story);
-                    story.sql(
-                        0,
-                        "SELECT @a, @b, @c, @d, @e, @f, @g, @h, @i, @j, @k, @l, @m",
-                    );
-                }
-            }
-        }
-    });
-    let Some(real) = server("every_item_of_a_condition_is_told") else {
-        return;
-    };
-    same_on(real, "reads_rows", 1, |story| {
-        begin(story);
-        for before in LEAVES {
-            story.sql(0, before);
-            other(story);
-            story.sql(0, "GET DIAGNOSTICS CONDITION 1 @row = ROW_NUMBER");
-            other(story);
-            story.sql(0, "SELECT @row, @row + 1");
-        }
-    });
-}
-
-#[test]
-fn words_in_another_character_set_are_told() {
-    same_on_both("reads_latin", 1, |story| {
-        begin(story);
-        story.sql(0, "SET NAMES latin1");
-        for between in [false, true] {
-            story.sql(0, "SELECT * FROM `m\u{e4}rz`");
-            if between {
-                other(story);
-            }
-            story.sql(0, "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT");
-            other(story);
-            story.sql(0, "SELECT HEX(@m)");
-        }
-    });
-}
-
-/// Questions that raise a condition themselves, behind those that are there.
-#[test]
-fn a_condition_that_is_not_there_and_a_handler_that_is_none_are_errors() {
-    same_on_both("asks_in_vain", 1, |story| {
-        begin(story);
-        for before in LEAVES {
-            for question in [
-                "GET DIAGNOSTICS CONDITION 5 @x = MYSQL_ERRNO",
-                "GET DIAGNOSTICS CONDITION 0 @x = CLASS_ORIGIN",
-                "GET DIAGNOSTICS CONDITION @unset @x = CLASS_ORIGIN",
-                "RESIGNAL",
-                "RESIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'x'",
-                "GET STACKED DIAGNOSTICS @x = NUMBER",
-            ] {
-                story.sql(0, before);
-                other(story);
-                story.sql(0, question);
-                other(story);
-                story.sql(0, "SHOW WARNINGS");
-                other(story);
-                story.sql(0, "SELECT ROW_COUNT(), @@warning_count");
-                story.sql(0, before);
-                other(story);
-                story.all(0, &[question, question]);
-                other(story);
-                story.sql(0, "SHOW COUNT(*) WARNINGS");
-                story.sql(0, "SET max_error_count = DEFAULT");
-            }
-        }
-    });
-}
-
-#[test]
-fn a_variable_may_say_which_condition() {
-    same_on_both("variable_asks", 1, |story| {
-        begin(story);
-        for set in [
-            "SET @n = 2",
-            "SET @n = CAST(1 AS UNSIGNED)",
-            "SET @n = NULL",
-            "SET @n = -1",
-        ] {
-            story.sql(0, set);
-            story.sql(0, "SELECT 1 / 0, CAST('x' AS SIGNED)");
-            other(story);
-            story.sql(0, "GET DIAGNOSTICS CONDITION @n @e = MYSQL_ERRNO");
-            other(story);
-            story.all(0, &["SHOW WARNINGS", "SELECT @e"]);
         }
     });
 }
@@ -479,9 +350,6 @@ fn nobody_reads_the_conditions_of_another_client() {
                         !text.contains("bsecret"),
                         "{question} behind {leave}: {text}"
                     );
-                    if before == "DO 1" {
-                        story.note(question, reply);
-                    }
                     let shown = story.client(c).query("SHOW WARNINGS");
                     assert!(!format!("{shown:?}").contains("bsecret"), "{shown:?}");
                     let quit = [(Command::Quit, &b""[..])];
@@ -571,44 +439,6 @@ fn counts_are_told_in_binary_too() {
 }
 
 #[test]
-fn conditions_that_are_absent_are_told_of() {
-    told_on_both(
-        "absent_conditions",
-        1,
-        &[
-            "SELECT 1 FROM t",
-            "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT",
-            "SHOW WARNINGS",
-            "SELECT v FROM t",
-            "GET DIAGNOSTICS CONDITION 3 @m = MESSAGE_TEXT",
-            "SELECT @@warning_count, @@error_count",
-            "SELECT 1 FROM t",
-            "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT",
-            "SHOW ERRORS",
-        ],
-    );
-}
-
-/// On MySQL the error of an unknown statement stands behind the conditions before it.
-#[test]
-fn an_unknown_statement_leaves_its_error_in_a_transaction_too() {
-    same_on_both("unknown_in_transaction", 2, |story| {
-        let (a, b) = (story.join(), story.join());
-        for begin in ["DO 1", "BEGIN", "START TRANSACTION READ ONLY"] {
-            for before in ["SELECT 1 / 0", "SELECT 1", "SELECT * FROM no_such_table"] {
-                story.all(a, &[begin, before]);
-                story.execute(a, 77, &[]);
-                story.sql(b, "SELECT 1 / 0, 2 / 0");
-                story.all(a, &["SHOW WARNINGS", "SELECT 1 / 0"]);
-                story.execute(a, 77, &[]);
-                story.execute(a, 78, &[]);
-                story.all(a, &["SHOW WARNINGS", "ROLLBACK", "SHOW WARNINGS"]);
-            }
-        }
-    });
-}
-
-#[test]
 fn user_variables_are_flushed() {
     told_on_both(
         "flush_user_variables",
@@ -661,9 +491,10 @@ fn a_schema_that_is_not_there_comes_behind_the_conditions_of_before() {
             story.sql(a, before);
             story.sql(b, "SELECT CAST('another' AS SIGNED)");
             story.command(a, Command::InitDb, b"no_such_schema");
-            story.all(a, &["SHOW WARNINGS LIMIT 1, 2", "SHOW WARNINGS"]);
-            story.sql(b, "SHOW WARNINGS");
-            story.all(a, &["SHOW COUNT(*) ERRORS", "SELECT @@warning_count"]);
+            for asks in ["SHOW WARNINGS LIMIT 1, 2", "SHOW COUNT(*) ERRORS"] {
+                story.may_be_gone(a, asks);
+                story.sql(b, "SHOW WARNINGS");
+            }
         }
     });
 }
@@ -763,7 +594,7 @@ fn what_a_schema_that_is_not_there_leaves_is_known_on_a_new_backend() {
                 if late {
                     story.let_pool_finish();
                 }
-                story.sql(a, asks);
+                story.may_be_gone(a, asks);
             }
         }
     });
@@ -873,32 +704,6 @@ fn a_text_that_ends_with_get_diagnostics_counts_as_before_it() {
     });
 }
 
-/// Only MariaDB prepares such a text.
-#[test]
-fn warnings_are_shown_by_a_prepared_statement_on_any_backend() {
-    let Some(real) = server("warned_binary") else {
-        return;
-    };
-    same_on(real, "warned_binary", 1, |story| {
-        for without in [0, cap::DEPRECATE_EOF] {
-            let account = app().schema(&story.schema).without(without);
-            let (a, b) = (story.join_as(&account), story.join_as(&account));
-            for asks in ["SHOW WARNINGS", "SHOW WARNINGS LIMIT 1, 2", "SHOW ERRORS"] {
-                let id = story.prepare(a, asks).id;
-                for before in [
-                    "SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED), 1 / 0",
-                    "SELECT no_such_column",
-                ] {
-                    story.sql(a, before);
-                    story.sql(b, "SELECT CAST('other' AS SIGNED)");
-                    story.execute(a, id, &[]);
-                    story.sql(a, "SELECT ROW_COUNT(), FOUND_ROWS()");
-                }
-            }
-        }
-    });
-}
-
 /// MySQL says some errors twice, and counts both in its answer to COM_SET_OPTION.
 #[test]
 fn a_pinned_clients_conditions_are_counted() {
@@ -961,79 +766,12 @@ fn what_restores_a_session_leaves_nothing_to_a_text_that_asks() {
                     if let Some(schema) = schema {
                         story.sql(b, &format!("USE {schema}"));
                     }
-                    story.sql(a, asks);
+                    story.may_be_gone(a, asks);
                     story.command(a, Command::ResetConnection, b"");
                 }
             });
         }
     }
-}
-
-/// The error of a command that names no statement is raised on a backend, where it stands without
-/// those of the statement before; counts are asked for all the same.
-#[test]
-fn an_error_that_is_raised_leaves_its_counts() {
-    same_on_both("raised_counts", 1, |story| {
-        let account = app().schema(&story.schema);
-        let (a, b) = (story.join_as(&account), story.join_as(&account));
-        story.sql(a, "CREATE TABLE t (v INT)");
-        for asks in [
-            "SELECT ROW_COUNT()",
-            "SELECT FOUND_ROWS()",
-            "SELECT ROW_COUNT(), FOUND_ROWS()",
-            "SELECT @@error_count",
-            "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT",
-            "SHOW WARNINGS",
-        ] {
-            for before in ["INSERT INTO t VALUES (1), (2)", "SELECT 1 UNION SELECT 2"] {
-                for late in [false, true] {
-                    story.sql(a, before);
-                    story.sql(b, "SET sql_mode = ''");
-                    story.command(a, Command::StmtFetch, &[255, 255, 0, 0, 1, 0, 0, 0]);
-                    if late {
-                        story.let_pool_finish();
-                    }
-                    story.all(a, &[asks, "SELECT @n, @r"]);
-                }
-            }
-        }
-    });
-}
-
-/// A text that begins as a question and cannot be parsed is the server's to refuse, wherever the
-/// statement before ran.
-#[test]
-fn a_question_that_cannot_be_parsed_is_a_syntax_error() {
-    same_on_both("asks_brokenly", 1, |story| {
-        begin(story);
-        for question in [
-            "GET",
-            "GET CURRENT",
-            "GET x",
-            "GET DIAGNOSTICS",
-            "GET DIAGNOSTICS @n =",
-            "GET DIAGNOSTICS CONDITION 1",
-            "SHOW WARNINGS LIMIT",
-            "SHOW ERRORS x",
-            "SHOW COUNT(*)",
-            "SHOW COUNT(1) WARNINGS",
-        ] {
-            for before in ["SELECT * FROM missing", "SELECT 1 / 0", "SELECT 1"] {
-                story.sql(0, before);
-                story.sql(1, "SELECT * FROM nothing");
-                story.sql(0, question);
-                other(story);
-                story.all(
-                    0,
-                    &[
-                        "SHOW WARNINGS",
-                        "SELECT @@error_count",
-                        "SELECT ROW_COUNT()",
-                    ],
-                );
-            }
-        }
-    });
 }
 
 /// Conditions of the statement before an error of the pool's own are not shown behind that.
@@ -1069,44 +807,56 @@ fn nothing_old_is_shown_behind_an_error_of_the_pool() {
     }
 }
 
-/// MariaDB leaves conditions behind SET NAMES, and shows them in the new character set.
+/// Forms that hardly anybody sends are answered by the backend of the statement before, or refused.
 #[test]
-fn conditions_are_shown_behind_another_character_set() {
-    same_on_both("shown_behind_names", 1, |story| {
-        story.columns = true;
-        let (a, b) = (story.join(), story.join());
-        for set in [
-            "SET NAMES latin1",
-            "SET NAMES utf8mb4",
-            "SET NAMES utf8mb3 COLLATE utf8mb3_bin",
-            "SET character_set_results = ascii",
-            "SET CHARACTER SET latin1",
+fn rare_questions_go_to_the_last_backend_or_are_refused() {
+    const TEXTS: &str = "@a = CLASS_ORIGIN, @b = TABLE_NAME, @c = MESSAGE_TEXT, @d = MYSQL_ERRNO";
+    let signal = "SIGNAL SQLSTATE '45001' SET MESSAGE_TEXT = 'on purpose', TABLE_NAME = 'mine'";
+    same_on_both("rare_questions", 1, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.sql(a, "CREATE TABLE one (x INT)");
+        for asks in [
+            &format!("GET DIAGNOSTICS CONDITION 1 {TEXTS}")[..],
+            "GET DIAGNOSTICS CONDITION 5 @d = MYSQL_ERRNO",
+            "GET DIAGNOSTICS CONDITION @one @d = MYSQL_ERRNO",
+            "RESIGNAL",
+            "GET STACKED DIAGNOSTICS @d = NUMBER",
+            "SHOW WARNINGS LIMIT",
+            "SHOW COUNT(1) WARNINGS",
+            "SELECT 1 + @@warning_count + 1",
+            "SHOW WARNINGS; SELECT 1",
+            "SELECT FOUND_ROWS(); SELECT 1",
         ] {
-            for before in [
-                "SELECT CAST('x' AS SIGNED), 1 / 0",
-                "SELECT * FROM nothing",
-                "DO 1",
-            ] {
-                story.sql(a, "SET NAMES latin2");
+            for before in ["SELECT 1 / 0", "SELECT * FROM missing", signal] {
+                story.all(a, &["SET @a = 1, @b = 1, @c = 1, @d = 1, @one = 1", before]);
+                story.may_be_gone(a, asks);
+                story.may_be_gone(a, "SHOW WARNINGS");
                 story.sql(a, before);
                 story.sql(b, "SELECT CAST('other' AS SIGNED)");
-                story.sql(a, set);
-                story.sql(b, "SELECT * FROM missing");
-                for asks in [
-                    "SHOW WARNINGS",
-                    "SHOW ERRORS LIMIT 1",
-                    "SHOW COUNT(*) WARNINGS",
-                ] {
-                    story.sql(a, asks);
-                    story.sql(b, "DO 1");
-                }
+                story.may_be_gone(a, asks);
+                story.sql(a, "SELECT COUNT(*) FROM one");
+                story.sql(a, "SHOW WARNINGS");
             }
         }
-        // Other bytes, of which nobody knows what the server would make of them.
-        story.all(a, &["SET NAMES utf8mb4", "SELECT * FROM `m\u{e4}rz`"]);
-        story.sql(b, "DO 1");
-        story.sql(a, "SET NAMES latin1");
-        story.sql(b, "DO 1");
-        story.may_be_gone(a, "SHOW WARNINGS");
+    });
+}
+
+/// Errors of commands that no server has seen are told, and nothing older is shown behind them.
+#[test]
+fn errors_that_the_pool_finds_itself_are_the_clients_last() {
+    same_on_both("found_by_pool", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        for begin in ["DO 1", "BEGIN"] {
+            for before in ["SELECT 1 / 0", "SELECT 1", "SELECT * FROM no_such_table"] {
+                story.all(a, &[begin, before]);
+                story.execute(a, 77, &[]);
+                story.sql(b, "SELECT 1 / 0, 2 / 0");
+                story.may_be_gone(a, "SHOW WARNINGS");
+                story.command(a, Command::StmtFetch, &[255, 255, 0, 0, 1, 0, 0, 0]);
+                story.sql(a, "SELECT ROW_COUNT()");
+                story.all(a, &["SELECT 1 / 0", "SHOW WARNINGS", "ROLLBACK"]);
+            }
+        }
     });
 }

@@ -531,51 +531,6 @@ fn the_answer_to_a_read_back() {
     read_back("stages::the_answer_to_a_read_back", "stage_read_answer", at);
 }
 
-/// Values that a client's last statement left are asked for when another client gets the backend:
-/// who comes is served or hears that it is not, and who has left it hears no wrong value.
-fn deferred(test: &str, schema: &'static str, at: At) {
-    on_both(test, schema, 1, |stage| {
-        for wrong in [Silent, Closed] {
-            let mut owes = stage.client();
-            let mut comes = stage.client();
-            comes.must("SELECT 1");
-            owes.must("(SELECT 1) UNION (SELECT 2) LIMIT 1");
-            let point = (at, Passes::Nothing, wrong);
-            let heard = stage.goes_wrong(point, &mut comes, query(INSERT));
-            if let Heard::Failed(failure) = &heard {
-                assert!(EITHER.contains(&failure.code), "{failure}");
-            }
-            let reply = owes.query("SELECT FOUND_ROWS()");
-            if let Ok(outcomes) = &reply
-                && let Outcome::Rows(rows) = &outcomes[0]
-            {
-                panic!(
-                    "{}",
-                    stage.say(&format!("{} for what is lost", rows.only()))
-                );
-            }
-            // An error, or the end of its connection.
-            Heard::of(reply);
-        }
-    });
-}
-
-#[test]
-fn a_deferred_question() {
-    let at = At::Said(b"FOUND_ROWS()");
-    deferred("stages::a_deferred_question", "stage_deferred", at);
-}
-
-#[test]
-fn the_answer_to_a_deferred_question() {
-    let at = At::Answered(b"FOUND_ROWS()");
-    deferred(
-        "stages::the_answer_to_a_deferred_question",
-        "stage_deferred_answer",
-        at,
-    );
-}
-
 const RESET: &[u8] = b"\x01\0\0\0\x1f";
 
 /// A client that holds a lock gives its session up, and its backend does not answer: the lock is

@@ -188,7 +188,7 @@ for id:
   b command 0x17: $id\x00\x01\x00\x00\x00
   b command 0x1a: $id
   b command 0x1c: $id\x01\x00\x00\x00
-  b: SHOW WARNINGS
+  b: SHOW WARNINGS => or error 1235
 end
 for round:
 - 1

@@ -109,37 +109,6 @@ a: COMMIT
 a: SELECT ROW_COUNT(), FOUND_ROWS()
 a: ROLLBACK
 
-# GET DIAGNOSTICS of a condition that is not there leaves an error behind those of before.
-story a_condition_that_is_absent_is_told_of_behind_a_begin
-backends 2
-let probe = GET DIAGNOSTICS CONDITION 9 @absent = MESSAGE_TEXT
-for what:
-- 1 / 0
-- 1
-- * FROM no_such_table
-  a: SELECT $what
-  a: BEGIN
-  a: $probe
-  a: SHOW WARNINGS
-  a: SELECT @@warning_count
-  a ping
-  a: $probe
-  a: SHOW ERRORS
-  a: ROLLBACK
-  a: SHOW WARNINGS
-  a: SELECT $what
-  a: BEGIN
-  b: SELECT 1 / 0, 2 / 0
-  a: $probe
-  a: SHOW WARNINGS
-  a: SELECT @@warning_count
-  a ping
-  a: $probe
-  a: SHOW ERRORS
-  a: ROLLBACK
-  a: SHOW WARNINGS
-end
-
 # One backend for all: a client that only begins must not keep it.
 story a_transaction_is_told_as_the_server_tells_it
 a joins

@@ -47,7 +47,7 @@ for who:
     $who: INSERT INTO no_such_table VALUES (1) ;; SET $set
     $who ping
     $who: SHOW WARNINGS ;; SET $set ;; SELECT @@$shown
-    $who: SELECT 1 UNION SELECT 2 ;; SET $set ;; SELECT FOUND_ROWS(), LAST_INSERT_ID()
+    $who: SHOW CHARACTER SET LIKE 'utf8mb%' ;; SET $set ;; SELECT FOUND_ROWS(), LAST_INSERT_ID()
   end
 end
 

@@ -48,7 +48,7 @@ a: SELECT CAST('x' AS SIGNED)
 b: SHOW WARNINGS
 b: SELECT 1 FROM t
 c: SHOW ERRORS
-c: SELECT 1 UNION SELECT 2
+c: SELECT SQL_CALC_FOUND_ROWS 1
 a: SELECT CAST('x' AS SIGNED)
 c: SELECT FOUND_ROWS()
 
@@ -76,10 +76,21 @@ for who, sql:
     a: SELECT CAST('x' AS SIGNED)
     $who: $sql
     $who: SELECT ROW_COUNT()
+  end
+  a: SELECT v FROM t
+end
+for who, sql:
+- o | INSERT INTO t VALUES (1), (2)
+- p | SELECT v, ROW_COUNT() FROM t LIMIT 1
+  $who joins with NO_SCHEMA
+  # Before it, MariaDB has the count of the thread's last session.
+  $who: SELECT 1
+  for round:
+  - 1
+  - 2
     a: SELECT CAST('x' AS SIGNED)
     $who: $sql
     $who: SELECT FOUND_ROWS()
   end
-  a: SELECT v FROM t
 end
 a: DROP TABLE t

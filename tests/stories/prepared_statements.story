@@ -295,9 +295,7 @@ for who, what, who2:
   b: COMMIT
 end
 
-# A statement without a cursor is told so in the server's words, and they stand among the
-# conditions, on whichever backend.
-# Servers cannot read an SQLSTATE there, so the pool does not have it raise the error.
+# A fetch from a statement without a cursor is an error in the server's words, in any character set.
 story a_fetch_without_a_cursor_is_refused_where_literals_are_wide
 backends 2
 a: SET character_set_connection = utf32
@@ -318,18 +316,18 @@ a prepare p0: SELECT 1
 a prepare p1: SELECT 2
 a execute p0 ()
 a fetch p0 1
-a: SHOW WARNINGS
+a: SHOW WARNINGS => or error 1235
 a execute p0 ()
 a fetch p1 1
-a: SHOW WARNINGS
+a: SHOW WARNINGS => or error 1235
 a execute p1 ()
 b: SELECT 1
 a fetch p0 1
-a: SHOW WARNINGS
+a: SHOW WARNINGS => or error 1235
 a execute p0 ()
 b: SELECT 1
 a fetch p1 1
-a: SHOW WARNINGS
+a: SHOW WARNINGS => or error 1235
 a execute p1 ()
 
 # What a server tells from a preparation alone, and the change that it does not notice. Each

@@ -281,11 +281,11 @@ for sql, sql2:
   a: $sql
   b: $sql2
   a statistics
-  a: SELECT ROW_COUNT(); DO 1
+  a: SELECT ROW_COUNT() AS n
   a: $sql
   a statistics
   b: $sql2
-  a: SELECT ROW_COUNT(); DO 1
+  a: SELECT ROW_COUNT() AS n
 end
 
 story a_procedure_returns_all_its_result_sets
@@ -359,7 +359,7 @@ for before:
         a command $command
         $then
         a ping
-        a: $asks
+        a: $asks => or error 1235
       end
     end
   end
@@ -371,7 +371,7 @@ for before:
   a: $before
   a command 0x1b: \x00
   a ping
-  a: SHOW WARNINGS
+  a: SHOW WARNINGS => or error 1235
 end
 
 # A CALL in the binary protocol: its result sets, then one of its OUT parameters. Without

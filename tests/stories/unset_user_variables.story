@@ -165,7 +165,7 @@ story a_question_about_the_statement_before_is_answered_beside_an_unset_variable
 a: CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB
 a: INSERT INTO t VALUES (1), (2), (3)
 a: SET @i = 5, @u = CAST(7 AS UNSIGNED), @d = 1.50, @f = 1e2, @t = 'text', @b = x'00ff', @z = NULL
-b: (SELECT id FROM t LIMIT 2) UNION SELECT 7 LIMIT 1
+b: SELECT id FROM t LIMIT 2
 b: SELECT FOUND_ROWS(), @i
 a: SELECT 1
 b: SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1

@@ -29,17 +29,17 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 215, Exactly),
+    ("methods of a type", 204, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
-        32,
+        30,
         Exactly,
     ),
     ("functions with tuples of parameters", 101, Exactly),
-    ("subjects in more than two folders", 1, Exactly),
+    ("subjects in more than two folders", 2, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 387, Exactly),
+    ("look-ups of clients and backends", 366, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 13, Exactly),
     (
@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         2,
         Exactly,
     ),
-    ("words of docs", 43_876, Loosely),
-    ("rows of limits.md", 59, Exactly),
-    ("product lines", 121_148, Loosely),
-    ("product lines of pool, session and sql", 67_094, Loosely),
-    ("lines of end-to-end tests", 29_391, Loosely),
+    ("words of docs", 43_729, Loosely),
+    ("rows of limits.md", 58, Exactly),
+    ("product lines", 119_785, Loosely),
+    ("product lines of pool, session and sql", 65_731, Loosely),
+    ("lines of end-to-end tests", 28_974, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

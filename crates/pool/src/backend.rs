@@ -13,7 +13,7 @@ pub(crate) mod binding;
 pub(crate) mod dial;
 pub(crate) mod handshake;
 pub(crate) mod input;
-pub(crate) mod lazy_readback;
+pub(crate) mod last_client;
 pub(crate) mod openings;
 pub(crate) mod output;
 pub(crate) mod overdue;
@@ -27,7 +27,7 @@ pub(crate) mod rollback;
 
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
-use crate::backend::lazy_readback::{LastClient, LazyReadback};
+use crate::backend::last_client::LastClient;
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
 use crate::backend::riders::Riders;
@@ -167,9 +167,6 @@ pub(crate) enum Purpose {
     Retold,
     /// Has the server report what an EOF packet had no room for; `true` for the last command.
     Reports(bool),
-    /// Asks what the client before has left, see [`crate::group::session_state::lazy_readback`];
-    /// `true` for the last question.
-    LazyReadback(bool),
     /// COM_RESET_CONNECTION: the client's session starts over, and what it holds is given back.
     GiveBack,
     /// Ends the transaction of a client that has left ([`crate::backend::rollback`]).
@@ -194,7 +191,6 @@ impl Purpose {
             | Purpose::Ahead
             | Purpose::Warnings
             | Purpose::ReadBack(_)
-            | Purpose::LazyReadback(_)
             | Purpose::ResetSession(_) => true,
             Purpose::Restore(_)
             | Purpose::Joined(_)
@@ -315,10 +311,6 @@ pub(crate) struct Backend<S> {
     pub(crate) schema: SchemaThere,
     /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
     pub insert_id: Option<u64>,
-    /// Its FOUND_ROWS(), if it is known.
-    pub(crate) found: Option<u64>,
-    /// Its FOUND_ROWS() before, and its client's, until it has been asked which of them counts.
-    pub(crate) unsettled: Option<(u64, u64)>,
     /// The client that it served last, until another gets it.
     pub(crate) last_client: Option<LastClient>,
     /// User variables may be there that its session, as a value, does not have: NULL, since no
@@ -328,8 +320,6 @@ pub(crate) struct Backend<S> {
     pub(crate) was_reset: bool,
     /// The client whose conditions (warnings, errors) it may still hold.
     pub(crate) conditions_of: Option<ClientId>,
-    /// Read-back for that client that is under way.
-    pub(crate) asked: Option<LazyReadback>,
     /// State of its transaction.
     pub(crate) transaction: Transaction,
     /// Statements that are prepared on it.
@@ -423,13 +413,10 @@ impl<S> Backend<S> {
             reuse: Reuse::default(),
             schema: SchemaThere::Clients,
             insert_id: Some(0),
-            found: None,
-            unsettled: None,
             last_client: None,
             leftovers: false,
             was_reset: false,
             conditions_of: None,
-            asked: None,
             transaction: Transaction::default(),
             prepared: OnBackend::default(),
             cursor: None,

@@ -4,21 +4,16 @@
 //! decides on MariaDB. [`Area`] says what is known of a text
 //! ([`area_of`](crate::beforehand::area_of)).
 
-use crate::conditions::{Items, has_rows, read_items};
-use crate::text::Text;
-use sql::asked::{Condition, Get, TEXTS, origins};
+use sql::asked::{Condition, Get};
 use sql::lex::Server;
 use sql::sqlstate::state_of;
 use wire::command::ReplyShape;
-use wire::errors::{
-    MALFORMED_PACKET, NO_OPEN_CURSOR, UNKNOWN_COM, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED,
-};
-use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_lenenc_bytes, put_short};
+use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_short};
 use wire::reply::{END, OkPacket, Reply, Step};
 use wire::status;
 
-/// Conditions whose items are asked for at most; each is a question of its own.
-const ASKED_MAX: usize = 64;
+/// Conditions that a session keeps unless `max_error_count` says otherwise.
+const CONDITIONS_MAX: u32 = 64;
 
 /// Fate of the warnings of the statement before when this one goes well without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,30 +26,6 @@ pub enum Area {
     Unsure,
     /// They stay, and a warning that the reply does not count comes behind them.
     Warns,
-}
-
-/// Character sets in which each character of ASCII is its byte.
-const LIKE_ASCII: [&[u8]; 7] = [
-    b"utf8mb4", b"utf8mb3", b"utf8", b"latin1", b"latin2", b"ascii", b"cp1251",
-];
-
-/// True if an error of this number is the pool's SIGNAL, where a statement that asks for earlier
-/// conditions has failed with it.
-pub fn is_raised(code: u16) -> bool {
-    let raised = [
-        UNKNOWN_STATEMENT,
-        NO_OPEN_CURSOR,
-        UNSUPPORTED_PREPARED,
-        UNKNOWN_COM,
-        MALFORMED_PACKET,
-    ];
-    raised.iter().any(|error| error.code == code)
-}
-
-/// True if MySQL's COM_PING counts such an error alone, though it stands behind the conditions of
-/// the statement before.
-pub fn is_counted_alone(code: u16) -> bool {
-    is_raised(code) && code != UNKNOWN_COM.code && code != MALFORMED_PACKET.code
 }
 
 /// Warnings of a statement, or its error, retained for its client.
@@ -70,8 +41,6 @@ pub struct Diagnostics {
     pub state: Option<[u8; 5]>,
     /// SIGNAL may have raised any of them, with items of its own.
     pub signals: bool,
-    /// Items that were asked for, condition by condition.
-    pub items: Option<Vec<Items>>,
 }
 
 /// Warnings as the end of a statement counts them.
@@ -83,10 +52,6 @@ pub struct Told {
     pub state: Option<[u8; 5]>,
     /// SIGNAL may have raised any of them.
     pub signals: bool,
-    /// There is one more condition behind those that were kept, on a backend with others.
-    pub follows: bool,
-    /// An empty answer is asked for, whose packets those that are kept are to stand in.
-    pub frame: bool,
 }
 
 /// One row of SHOW WARNINGS.
@@ -131,26 +96,6 @@ fn packets_of(bytes: &[u8]) -> Vec<(Step<'_>, &[u8])> {
         rest = &rest[total..];
     }
     found
-}
-
-/// The reply to SHOW WARNINGS as a prepared statement's: its rows in the binary protocol.
-pub fn in_binary(shown: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(shown.len());
-    for (step, packet) in packets_of(shown) {
-        let row = row_of(&packet[HEADER_LEN..]).filter(|_| step == Step::Row);
-        let errno = |row: &Row<'_>| std::str::from_utf8(row.errno).ok()?.parse().ok();
-        match row.and_then(|row| Some((errno(&row)?, row))) {
-            Some((errno, Row { level, message, .. })) => put_short(&mut out, packet[3], |out| {
-                // No column is NULL.
-                out.extend_from_slice(&[0, 0]);
-                put_lenenc_bytes(out, level);
-                out.extend_from_slice(&u32::to_le_bytes(errno));
-                put_lenenc_bytes(out, message);
-            }),
-            None => out.extend_from_slice(packet),
-        }
-    }
-    out
 }
 
 impl Diagnostics {
@@ -214,34 +159,21 @@ impl Diagnostics {
         u32::try_from(errors).ok().filter(|_| all)
     }
 
-    /// The SET that GET DIAGNOSTICS stands for, about the condition of this number.
+    /// The SET that GET DIAGNOSTICS stands for; `None` where its answer is not known.
     pub fn assignments(
         &self,
         get: &Get,
-        condition: Option<u32>,
         row_count: Option<i64>,
         server: Server,
     ) -> Option<Vec<u8>> {
         let rows = self.rows();
         let number = u32::try_from(rows.len()).ok()?;
-        let Some(condition) = condition else {
+        let Some(condition) = get.condition else {
             return get.assignments(number, row_count, None);
         };
         let at = usize::try_from(condition.checked_sub(1)?).ok()?;
         let row = rows.get(at)?;
         let errno: u32 = std::str::from_utf8(row.errno).ok()?.parse().ok()?;
-        let items = self.items.as_ref().and_then(|items| items.get(at));
-        let row_number = items.and_then(|items| items.row);
-        if let Some(others) = items.and_then(|items| items.others.as_deref()) {
-            let condition = Condition {
-                errno,
-                state: &others.state,
-                message: &others.message,
-                texts: std::array::from_fn(|at| &others.texts[at][..]),
-                row: row_number,
-            };
-            return get.assignments(number, row_count, Some(condition));
-        }
         if !self.is_plain() {
             return None;
         }
@@ -251,14 +183,10 @@ impl Diagnostics {
             Some(state) => state,
             None => state_of(u16::try_from(errno).ok()?, server),
         };
-        let mut texts: [&[u8]; TEXTS.len()] = [b""; TEXTS.len()];
-        [texts[0], texts[1]] = origins(&state, server);
         let condition = Condition {
             errno,
             state: &state,
             message: row.message,
-            texts,
-            row: row_number,
         };
         get.assignments(number, row_count, Some(condition))
     }
@@ -275,70 +203,9 @@ impl Diagnostics {
         let odd = |row: &Row<'_>| signalled(row) || !(utf8 || row.message.iter().all(plain));
         !self.signals && !self.rows().iter().any(odd)
     }
+}
 
-    /// Conditions of which items are to be asked for, and whether all items are.
-    pub fn unread_items(&self, server: Server) -> (usize, bool) {
-        if self.items.is_some() {
-            return (0, false);
-        }
-        let (rows, all) = (self.rows().len(), !self.is_plain());
-        let wanted = all || has_rows(server);
-        (if wanted && rows <= ASKED_MAX { rows } else { 0 }, all)
-    }
-
-    /// Items have come back, of one condition after the other.
-    pub fn take_items(&mut self, row: &[Text], all: bool, server: Server) {
-        let items = read_items(row, all, server);
-        self.items = items.filter(|items| items.len() == self.rows().len());
-    }
-
-    /// True if they were read in another character set than this, and read alike in both.
-    pub fn can_be_shown_in(&self, charset: Option<&[u8]>) -> bool {
-        let plain = |byte: &u8| (b' '..=b'~').contains(byte);
-        let like_ascii = |name: Option<&[u8]>| name.is_some_and(|name| LIKE_ASCII.contains(&name));
-        let before = self.charset.as_deref();
-        before != charset
-            && like_ascii(before)
-            && like_ascii(charset)
-            && self.rows().iter().all(|row| row.message.iter().all(plain))
-    }
-
-    /// Shows them as `empty` would: an answer without rows in this character set.
-    pub fn show_as(&mut self, empty: &Diagnostics) {
-        self.reply = self.rows_within(empty, b"");
-        self.charset.clone_from(&empty.charset);
-    }
-
-    /// The packets of another answer with these rows, and one more, in place of its own.
-    fn rows_within(&self, shown: &Diagnostics, more: &[u8]) -> Vec<u8> {
-        let mut reply = Vec::new();
-        for (step, packet) in shown.packets() {
-            if matches!(step, Step::Ok(_) | Step::End(_)) {
-                for (_, row) in self.packets().iter().filter(|(step, _)| *step == Step::Row) {
-                    reply.extend_from_slice(row);
-                }
-                reply.extend_from_slice(more);
-            }
-            if step != Step::Row {
-                reply.extend_from_slice(packet);
-            }
-        }
-        reply
-    }
-
-    /// These conditions with one more behind them, which `shown` ends with; that has the conditions
-    /// of somebody else in front of it.
-    pub fn followed_by(mut self, shown: &Diagnostics) -> Diagnostics {
-        let last = shown
-            .packets()
-            .into_iter()
-            .rfind(|(step, _)| *step == Step::Row);
-        self.reply = self.rows_within(shown, last.map_or(b"", |(_, row)| row));
-        self.total = self.total.map(|total| total + 1);
-        self.charset.clone_from(&shown.charset);
-        if let Some(items) = &mut self.items {
-            items.push(Items::default());
-        }
-        self
-    }
+/// Conditions that a session keeps, as the server said when it was asked for its default.
+pub fn conditions_max(said: &str) -> u32 {
+    said.parse().unwrap_or(CONDITIONS_MAX)
 }

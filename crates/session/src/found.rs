@@ -8,14 +8,12 @@
 pub enum Found {
     /// It is the number of rows of the reply.
     Rows,
-    /// It counts, and queries stand inside of it.
-    Nested,
     /// It stays.
     Keeps,
     /// It is new; which it is, the backend knows.
     Counts,
-    /// It is the number of rows that matched; if that is 0, it may have stayed.
-    Matched,
+    /// It is new, and its client is about to ask for it (SQL_CALC_FOUND_ROWS): it is read back.
+    Calculated,
     /// Nobody can tell from the text.
     Unsure,
 }
@@ -27,24 +25,12 @@ pub struct FoundRows(u64);
 impl FoundRows {
     /// More than any query finds.
     const UNKNOWN: u64 = u64::MAX;
-    /// It is that of its backend, or the one before.
-    const UNSETTLED: u64 = u64::MAX - 1;
     /// FOUND_ROWS() of a session that has asked nothing yet.
     pub const NONE_YET: FoundRows = FoundRows(0);
 
     /// The number, if it is known.
     pub fn get(self) -> Option<u64> {
-        (self.0 < Self::UNSETTLED).then_some(self.0)
-    }
-
-    /// Nobody can tell whether its last statement has counted before its backend is asked.
-    pub fn unsettle(&mut self) {
-        self.0 = Self::UNSETTLED;
-    }
-
-    /// True if its backend is to be asked, and what that had before decides.
-    pub fn is_unsettled(self) -> bool {
-        self.0 == Self::UNSETTLED
+        (self.0 < Self::UNKNOWN).then_some(self.0)
     }
 
     /// It is this number; `None`: not known.

@@ -11,14 +11,13 @@
 
 mod recorded;
 
-use crate::diagnostics::{Area, Diagnostics, Told, is_counted_alone, is_raised};
+use crate::diagnostics::{Area, Diagnostics, Told};
 use crate::found::{Found, FoundRows};
 use crate::meter::{Charged, Meter};
 use crate::read_back::{Ended, Properties, changed_by};
 use crate::reply_summary::ReplySummary;
 use crate::statement::{Conditions, Explanation, Statement};
 use sql::classify::Reads;
-use sql::lex::Server;
 
 /// Counts of a statement.
 pub const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);
@@ -28,10 +27,6 @@ pub const LEFT_BY_STATEMENT: Reads = COUNTS.union(Reads::FOUND_ROWS).union(Reads
 pub const KEPT_MAX: usize = 64 << 20;
 /// RESIGNAL when handler not active
 const NO_HANDLER: u16 = 1645;
-/// A text that cannot be read.
-const UNPARSED: u16 = 1064;
-/// GET DIAGNOSTICS of a condition that is not there: it leaves this error, and does not fail.
-const NO_CONDITION: u16 = 1758;
 /// GET STACKED DIAGNOSTICS when handler not active
 const NO_HANDLER_STACKED: u16 = 3004;
 /// Errors that MariaDB finds before it runs a SHOW that looks up: no such schema, no such table, a
@@ -55,8 +50,7 @@ pub struct Owed {
     pub failed: bool,
     /// It failed, and this is what its text says of the changes that the next report tells of.
     pub explanation: Explanation,
-    /// These may have changed. FOUND_ROWS() is among them where only the backend knows which of
-    /// two it is ([`crate::found`]).
+    /// These may have changed.
     pub changed: Properties,
 }
 
@@ -68,31 +62,8 @@ enum ReadBack {
     Wanted,
     /// The client's own; the number that COM_PING counts of them is known already.
     Uncounted,
-    /// The pool has answered a command since: what comes is of the statement before that.
+    /// Nobody: the pool has answered a command since, or somebody else's stand in front of them.
     Outdated,
-}
-
-/// Questions to a client's last backend before it forgets the answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Questions {
-    /// FOUND_ROWS()
-    pub found: bool,
-    /// Items of so many conditions.
-    pub conditions: usize,
-    /// All items of each; otherwise those that differ from one server to the next.
-    pub all: bool,
-}
-
-impl Questions {
-    /// True if nothing is to be asked.
-    pub fn is_none(self) -> bool {
-        !self.found && self.conditions == 0
-    }
-
-    /// True if a SELECT would take what is asked for away.
-    pub fn has_conditions(self) -> bool {
-        self.conditions > 0
-    }
 }
 
 /// ROW_COUNT(), if it is known; 8 bytes of an idle client instead of 16.
@@ -127,8 +98,6 @@ pub struct LastStatement {
     /// Number of conditions that it has by itself, as MySQL counts them in the OK of COM_PING.
     pub conditions: u16,
     read_back: ReadBack,
-    /// It is being asked about on a backend that is another client's by now.
-    asked_elsewhere: bool,
     /// Facts that are still valid on the backend: nothing else has run there since.
     native: Reads,
     /// Conditions as the end of the last statement with some has counted them.
@@ -151,7 +120,6 @@ impl Default for LastStatement {
             number: 0,
             conditions: 0,
             read_back: ReadBack::default(),
-            asked_elsewhere: false,
             native: Reads::default(),
             told: Told::default(),
             kept: None,
@@ -176,16 +144,6 @@ impl LastStatement {
     /// Its client's backend has no more of this, or it is not to be asked there.
     pub fn disown(&mut self, what: Reads) {
         self.native = self.native.without(what);
-        if what.intersects(Reads::FOUND_ROWS) {
-            self.forget_unsettled();
-        }
-    }
-
-    /// A FOUND_ROWS() of which nobody could tell whether it is new will not be told any more.
-    fn forget_unsettled(&mut self) {
-        if self.found_rows.is_unsettled() {
-            self.found_rows.set(None);
-        }
     }
 
     /// Its client's backend has this as its own connection would have it.
@@ -193,55 +151,14 @@ impl LastStatement {
         self.native = self.native.union(what);
     }
 
-    /// Its client has got another backend, whose FOUND_ROWS() is this, if that is known.
-    pub fn moved(&mut self, found: Option<u64>) {
-        self.native = match found.is_some() && found == self.found_rows.get() {
-            true => Reads::FOUND_ROWS,
-            false => Reads::default(),
-        };
-        self.forget_unsettled();
+    /// Its client has got another backend.
+    pub fn moved(&mut self) {
+        self.native = Reads::default();
     }
 
     /// True if its client's backend, and nobody else, knows FOUND_ROWS().
     pub fn counts_unread(&self) -> bool {
-        let native = self.is_native(Reads::FOUND_ROWS);
-        self.found_rows.is_unsettled() || self.found_rows.get().is_none() && native
-    }
-
-    /// True if its last statement, of which nothing of others stands behind (`alone`), has counted,
-    /// or has left what its backend had of others.
-    pub fn is_found_unsure(&self, alone: bool) -> bool {
-        alone && self.found_rows.get().is_none() && !self.is_native(Reads::FOUND_ROWS)
-    }
-
-    /// Facts that its last backend alone knows.
-    #[must_use]
-    pub fn questions(&self, server: Server) -> Questions {
-        let kept = self.kept().filter(|_| self.is_native(Reads::DIAGNOSTICS));
-        let (conditions, all) = kept.map_or((0, false), |kept| kept.unread_items(server));
-        Questions {
-            found: self.counts_unread(),
-            conditions,
-            all,
-        }
-    }
-
-    /// They are asked, on a backend that may be another client's by now. `stays` is what the
-    /// questions leave on its client's own.
-    pub fn ask_elsewhere(&mut self, stays: Reads) {
-        self.asked_elsewhere = true;
-        self.native = self.native.of(stays);
-        self.forget_unsettled();
-    }
-
-    /// They were answered, or their backend is lost.
-    pub fn asked_elsewhere(&mut self) {
-        self.asked_elsewhere = false;
-    }
-
-    /// True if they are being asked, so that no command of its client goes on.
-    pub fn is_asked_elsewhere(&self) -> bool {
-        self.asked_elsewhere
+        self.found_rows.get().is_none() && self.is_native(Reads::FOUND_ROWS)
     }
 }
 
@@ -251,11 +168,6 @@ impl LastStatement {
     #[must_use]
     pub fn kept(&self) -> Option<&Diagnostics> {
         self.kept.as_deref().map(|kept| &kept.value)
-    }
-
-    /// The retained conditions, to be changed by answers to [`LastStatement::questions`].
-    pub fn kept_mut(&mut self) -> Option<&mut Diagnostics> {
-        self.kept.as_deref_mut().map(|kept| &mut kept.value)
     }
 
     /// True if it has left any, known or not.
@@ -309,11 +221,9 @@ impl LastStatement {
         stored_max: u32,
         meter: &Meter,
     ) {
-        let frame = std::mem::take(&mut self.told.frame);
         if self.read_back == ReadBack::Outdated {
             return;
         }
-        let follows = std::mem::take(&mut self.told.follows);
         let Some(reply) = answer.ok().filter(|reply| has_room(meter, reply.len())) else {
             // Who asks for them elsewhere hears that they are not there any more.
             return self.lose_conditions();
@@ -324,34 +234,8 @@ impl LastStatement {
             total: None,
             state: self.told.state,
             signals: self.told.signals,
-            items: None,
         };
-        if frame {
-            let shown = self.kept().cloned().map(|mut all| {
-                all.show_as(&kept);
-                charged(all, meter)
-            });
-            return self.keep(shown);
-        }
-        let rows = kept.rows();
-        if follows {
-            let none = Diagnostics {
-                total: Some(0),
-                ..Diagnostics::default()
-            };
-            // An error that the pool had raised is the only one of its statement, and so is that of
-            // a condition which is not there.
-            let last = rows.last().map_or(&b""[..], |row| row.errno);
-            let code = std::str::from_utf8(last)
-                .ok()
-                .and_then(|code| code.parse().ok());
-            let alone = code.is_some_and(|code| is_counted_alone(code) || code == NO_CONDITION);
-            let all = self.kept().unwrap_or(&none).clone().followed_by(&kept);
-            let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
-            self.count_conditions(if alone { 1 } else { all_count });
-            return self.keep(Some(charged(all, meter)));
-        }
-        let stored = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        let stored = u32::try_from(kept.rows().len()).unwrap_or(u32::MAX);
         kept.total = match self.told.warnings {
             Some(u16::MAX) => None,
             Some(warnings) => Some(u32::from(warnings)),
@@ -362,17 +246,6 @@ impl LastStatement {
         }
         let some = stored > 0 || kept.total != Some(0);
         self.keep(some.then(|| charged(kept, meter)));
-    }
-
-    /// True if those that are kept can be shown in this character set once an answer in it is read.
-    pub fn wants_frame(&self, charset: Option<&[u8]>) -> bool {
-        self.kept()
-            .is_some_and(|kept| kept.can_be_shown_in(charset))
-    }
-
-    /// That answer is asked for.
-    pub fn asks_for_frame(&mut self) {
-        self.told.frame = true;
     }
 
     /// So many have been read back.
@@ -481,8 +354,8 @@ impl LastStatement {
         };
     }
 
-    /// A statement has ended; returns whether FOUND_ROWS() stays for certain.
-    pub fn ended(&mut self, ended: &Ended<'_>) -> bool {
+    /// A statement has ended.
+    pub fn ended(&mut self, ended: &Ended<'_>) {
         let Ended {
             statement,
             summary,
@@ -511,12 +384,11 @@ impl LastStatement {
         } else {
             self.note_clean(statement.area, alone);
         }
-        let kept = self.count_found(ended);
+        self.count_found(ended);
         // A backend that knows nothing of the statement before does not learn it by this one.
         let own = self.is_native(Reads::ROW_COUNT);
         let counts = alone && (own || after == Counts::New);
         self.set_native(COUNTS, counts);
-        kept
     }
 
     fn set_native(&mut self, what: Reads, native: bool) {
@@ -557,18 +429,14 @@ impl LastStatement {
             }
             return;
         }
-        let raised = summary.error.as_ref();
-        let raised = raised.is_some_and(|error| is_raised(error.0));
         // MySQL's COM_INIT_DB clears none: its error comes behind them.
         let behind = failed && statement.counts_before;
-        if behind && summary.is_error(UNPARSED) {
-            // Of what has not been read COM_PING counts its error alone.
-            self.read_back = ReadBack::Uncounted;
-        }
-        let follows = behind || asks && (!failed || summary.is_error(NO_HANDLER) || raised);
+        let follows = behind || asks && (!failed || summary.is_error(NO_HANDLER));
         self.owed.warnings = true;
         if follows && !self.is_native(Reads::DIAGNOSTICS) {
-            self.told.follows = true;
+            // Its backend has them behind the conditions of another statement.
+            self.lose_conditions();
+            self.read_back = ReadBack::Outdated;
             return;
         }
         self.none_kept();
@@ -580,8 +448,6 @@ impl LastStatement {
                 statement.conditions,
                 Conditions::Raises | Conditions::RaisesOrAsks
             ),
-            follows: false,
-            frame: false,
         };
     }
 
@@ -607,46 +473,22 @@ impl LastStatement {
         }
     }
 
-    /// Notes what a finished statement did to FOUND_ROWS(); returns whether it stays for certain.
-    fn count_found(&mut self, ended: &Ended<'_>) -> bool {
-        let Ended {
-            statement,
-            summary,
-            rows,
-            alone,
-            mysql,
-            ..
-        } = *ended;
-        let found = match summary.error {
-            Some((code, _)) => found_after_error(statement, code, summary, mysql),
-            None => statement.found,
+    /// Notes what a finished statement did to FOUND_ROWS().
+    fn count_found(&mut self, ended: &Ended<'_>) {
+        let found = match (ended.statement.found, &ended.summary.error) {
+            // On MariaDB one that fails has counted the rows that it had sent, and queries inside.
+            (found, Some(_)) if found != Found::Keeps => Found::Unsure,
+            (found, _) => found,
         };
         let native = self.is_native(Reads::FOUND_ROWS);
-        let mut replaced = matches!(found, Found::Rows | Found::Nested | Found::Counts);
-        match found {
-            Found::Keeps => {}
-            Found::Rows | Found::Nested => {
-                let rows = summary.affected.is_none().then_some(rows);
-                self.found_rows.set(rows);
-            }
-            Found::Matched => match summary.counted {
-                Some(matched) if matched > 0 => {
-                    self.found_rows.set(Some(matched));
-                    replaced = true;
-                }
-                // Whichever of the two it is.
-                _ if self.found_rows.get() == Some(0) => {}
-                _ => {
-                    let two = alone && !native && self.found_rows.get().is_some();
-                    self.owed.changed = (self.owed.changed.without(Properties::FOUND_ROWS))
-                        .union(Properties::FOUND_ROWS.when(two));
-                    self.found_rows.set(None);
-                }
-            },
-            Found::Counts | Found::Unsure => self.found_rows.set(None),
-        }
-        self.set_native(Reads::FOUND_ROWS, alone && (native || replaced));
-        found == Found::Keeps
+        let (known, new) = match found {
+            Found::Keeps => (self.found_rows.get(), false),
+            Found::Rows => (ended.summary.affected.is_none().then_some(ended.rows), true),
+            Found::Counts | Found::Calculated => (None, true),
+            Found::Unsure => (None, false),
+        };
+        self.found_rows.set(known);
+        self.set_native(Reads::FOUND_ROWS, ended.alone && (native || new));
     }
 }
 
@@ -662,35 +504,6 @@ fn counts_after(statement: &Statement, summary: &ReplySummary) -> Counts {
         (Conditions::MayCount, Some(_)) => Counts::MayStay,
         (conditions, None) if conditions.keep_counts() => Counts::Stay,
         _ => Counts::New,
-    }
-}
-
-/// Effect of an error on FOUND_ROWS(). On MySQL a statement other than UPDATE counts when it has
-/// succeeded; on MariaDB also the rows that it had sent before, and the rows of queries inside of
-/// it.
-fn found_after_error(
-    statement: &Statement,
-    code: u16,
-    summary: &ReplySummary,
-    mysql: bool,
-) -> Found {
-    // Found before anything was executed: no such table, no such column, no statement at all.
-    const BEFORE: [u16; 4] = [1064, 1146, 1054, 1065];
-    if statement.found == Found::Keeps {
-        return Found::Keeps;
-    }
-    // An UPDATE of MySQL has counted the rows that matched before the one that it failed on.
-    let matched = mysql && statement.found == Found::Matched && !BEFORE.contains(&code);
-    if statement.is_several() || statement.may_count() || matched {
-        return Found::Unsure;
-    }
-    if mysql || BEFORE.contains(&code) {
-        return Found::Keeps;
-    }
-    match statement.found {
-        Found::Rows if summary.columns.is_some() => Found::Rows,
-        Found::Rows => Found::Keeps,
-        _ => Found::Unsure,
     }
 }
 

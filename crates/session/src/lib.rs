@@ -15,7 +15,6 @@
 pub mod aside;
 pub mod beforehand;
 pub mod begun;
-pub mod conditions;
 pub mod diagnostics;
 pub mod found;
 pub mod holds;

@@ -16,6 +16,7 @@
 //! Invariants: columns stand in the order of the table; user variables are the last of it, so that
 //! an answer about them can be left out when it has become outdated on its way.
 
+use crate::found::Found;
 use crate::reply_summary::ReplySummary;
 use crate::roles::argument_of;
 use crate::shapes::Ride;
@@ -120,7 +121,9 @@ const fn by_owner(_: &Ended<'_>) -> bool {
 const TABLE: [Row; 10] = [
     Row {
         property: Properties::FOUND_ROWS,
-        changed_by: by_owner,
+        changed_by: |ended| {
+            ended.statement.found == Found::Calculated && ended.summary.error.is_none()
+        },
         columns: Columns::Are(&["FOUND_ROWS()"]),
         taken_by: TakenBy::Owner,
     },

@@ -38,8 +38,6 @@ pub struct ReplySummary {
     pub prepared: Option<Prepared>,
     /// Columns of the first result.
     pub columns: Option<u16>,
-    /// The first number in the words of the last OK, such as that of the rows that matched.
-    pub counted: Option<u64>,
     /// Bytes sent to the client.
     pub len: usize,
     /// Session changes of all OKs that say something, one behind the other.
@@ -89,7 +87,6 @@ impl ReplySummary {
                 self.eof = eof.then_some(ok.status);
                 self.status = Some(ok.status);
                 self.affected = (!ends_rows).then_some(ok.affected_rows);
-                self.counted = number_in(ok.info);
                 self.warnings = ok.warnings;
                 self.warned |= ok.warnings > 0;
                 if ok.insert_id != 0 {
@@ -128,28 +125,12 @@ impl ReplySummary {
     }
 }
 
-fn number_in(info: &[u8]) -> Option<u64> {
-    let digits = info.iter().skip_while(|byte| !byte.is_ascii_digit());
-    let digits = digits.take_while(|byte| byte.is_ascii_digit());
-    digits.fold(None, |number, digit| {
-        let ten = number.unwrap_or(0u64).checked_mul(10)?;
-        ten.checked_add(u64::from(digit - b'0'))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::statement::Extent;
     use wire::command::ReplyShape;
     use wire::reply::{ErrPacket, OkPacket};
-
-    #[test]
-    fn rows_that_matched_are_counted_in_words() {
-        assert_eq!(number_in(b""), None);
-        assert_eq!(number_in(b"Rows matched: 40  Changed: 3"), Some(40));
-        assert_eq!(number_in(b"Rows matched: 0  Changed: 0"), Some(0));
-    }
 
     #[test]
     fn the_last_result_counts_and_changes_add_up() {

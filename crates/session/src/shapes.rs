@@ -41,7 +41,7 @@ pub fn text_rides(sql: &[u8], class: &Statement, found: Found) -> bool {
 /// True if a statement is of the kind that may ride: a plain SELECT that reads nothing and leaves
 /// nothing for which its backend would have to be asked.
 pub fn rides(found: &Statement, left: Found) -> bool {
-    matches!(left, Found::Rows | Found::Nested)
+    left == Found::Rows
         && found.verb == Verb::Select
         && found.pin.is_none()
         && found.reads == Reads::NONE

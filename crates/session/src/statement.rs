@@ -240,17 +240,6 @@ impl Untracked {
     }
 }
 
-impl Statement {
-    /// True if it may make something else of FOUND_ROWS() or not, even where it fails.
-    pub fn may_count(&self) -> bool {
-        match self.code {
-            Code::None => false,
-            Code::Known => self.found == Found::Unsure,
-            Code::Unread => self.found != Found::Keeps,
-        }
-    }
-}
-
 /// Knowledge of the stored code that a statement runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {

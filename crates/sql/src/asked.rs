@@ -8,7 +8,7 @@
 //!
 //! Invariant: a text that is not understood to its end is no question.
 
-use crate::lex::{Kind, LexMode, Lexer, Server, Token};
+use crate::lex::{Kind, LexMode, Lexer, Token};
 use std::fmt::Write;
 
 /// Question of a text.
@@ -30,43 +30,13 @@ pub enum Question {
     },
     /// GET DIAGNOSTICS
     Get(Get),
-    /// RESIGNAL, or GET STACKED DIAGNOSTICS: an error of the server's, where nothing handles one.
-    Handler,
-    /// A text that begins so and that no server can parse.
-    Invalid,
 }
-
-/// Condition that GET DIAGNOSTICS is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// None: about the statement as a whole.
-    Statement,
-    /// The one of this number, from 1 on; there may be none.
-    Number(u32),
-    /// The one whose number this user variable holds; with its `@`.
-    Variable(Vec<u8>),
-}
-
-/// Items of a condition that are texts, but for its state and its words, in the order of
-/// [`Condition::texts`].
-pub const TEXTS: [&str; 10] = [
-    "CLASS_ORIGIN",
-    "SUBCLASS_ORIGIN",
-    "CONSTRAINT_CATALOG",
-    "CONSTRAINT_SCHEMA",
-    "CONSTRAINT_NAME",
-    "CATALOG_NAME",
-    "SCHEMA_NAME",
-    "TABLE_NAME",
-    "COLUMN_NAME",
-    "CURSOR_NAME",
-];
 
 /// GET DIAGNOSTICS, into user variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Get {
-    /// Condition that it is about.
-    pub which: Which,
+    /// Number of the condition that it is about, from 1 on; `None`: the statement as a whole.
+    pub condition: Option<u32>,
     /// Variables, with their `@`, as they were typed, and what they get.
     items: Vec<(Vec<u8>, Item)>,
 }
@@ -78,8 +48,6 @@ enum Item {
     State,
     Message,
     Errno,
-    Text(usize),
-    Row,
 }
 
 /// One condition of the statement before.
@@ -91,29 +59,6 @@ pub struct Condition<'a> {
     pub state: &'a [u8],
     /// Its words, in UTF-8.
     pub message: &'a [u8],
-    /// Its other texts, in the order of [`TEXTS`].
-    pub texts: [&'a [u8]; TEXTS.len()],
-    /// MariaDB's ROW_NUMBER, if it is known.
-    pub row: Option<u64>,
-}
-
-/// CLASS_ORIGIN and SUBCLASS_ORIGIN of a condition of the server's own with this state; SIGNAL may
-/// give others (`set_class_origins` in MySQL's `sql_error.cc`; MariaDB leaves them empty).
-#[must_use]
-pub fn origins(state: &[u8], server: Server) -> [&'static [u8]; 2] {
-    let &[first, second, ref subclass @ ..] = state else {
-        return [b""; 2];
-    };
-    if !server.is_mysql() {
-        return [b""; 2];
-    }
-    let standard = matches!(first, b'0'..=b'4' | b'A'..=b'H')
-        && (second.is_ascii_digit() || second.is_ascii_uppercase());
-    match standard {
-        true => [b"ISO 9075"; 2],
-        false if subclass == b"000" => [b"MySQL", b"ISO 9075"],
-        false => [b"MySQL"; 2],
-    }
 }
 
 /// The question that a text is, if it is one.
@@ -131,16 +76,10 @@ pub fn question(sql: &[u8], mode: LexMode) -> Option<Question> {
         tokens.pop();
     }
     let mut reader = Tokens { sql, rest: &tokens };
-    if reader.word("RESIGNAL") {
-        return Some(Question::Handler);
-    }
-    let found = match reader.word("GET") {
-        true => reader.get(mode.server),
+    match reader.word("GET") {
+        true => reader.get(),
         false => reader.word("SHOW").then(|| reader.show())?,
-    };
-    // Where it ends too early, the server says so in its own words.
-    let ends_early = found.is_none() && reader.rest.is_empty();
-    found.or(ends_early.then_some(Question::Invalid))
+    }
 }
 
 struct Tokens<'a> {
@@ -203,15 +142,10 @@ impl<'a> Tokens<'a> {
         if self.word("COUNT") {
             let all = self.punct(b'(') && self.punct(b'*') && self.punct(b')');
             let errors = self.level().filter(|_| all);
-            return Some(match (errors, self.rest) {
-                (Some(errors), []) => Question::Count { errors },
-                _ => Question::Invalid,
-            });
+            let errors = errors.filter(|_| self.rest.is_empty());
+            return errors.map(|errors| Question::Count { errors });
         }
         let errors = self.level()?;
-        if self.goes_on_without("LIMIT") {
-            return Some(Question::Invalid);
-        }
         let (mut offset, mut rows) = (0, u64::MAX);
         if self.word("LIMIT") {
             rows = self.number()?;
@@ -229,39 +163,25 @@ impl<'a> Tokens<'a> {
         self.rest.is_empty().then_some(show)
     }
 
-    /// True if another token of the same statement comes next than this word.
-    fn goes_on_without(&self, word: &str) -> bool {
-        self.rest.first().is_some_and(|token| {
-            let text = &self.sql[token.start..token.end];
-            token.kind != Kind::Semicolon && !text.eq_ignore_ascii_case(word.as_bytes())
-        })
-    }
-
-    fn get(&mut self, server: Server) -> Option<Question> {
-        let stacked = self.word("STACKED");
-        if !stacked {
-            self.word("CURRENT");
-        }
+    fn get(&mut self) -> Option<Question> {
+        self.word("CURRENT");
         if !self.word("DIAGNOSTICS") {
-            return Some(Question::Invalid);
+            return None;
         }
-        if stacked {
-            return Some(Question::Handler);
-        }
-        let mut which = Which::Statement;
-        if self.word("CONDITION") {
-            which = self.which()?;
-        }
+        let condition = match self.word("CONDITION") {
+            true => Some(u32::try_from(self.number()?).unwrap_or(u32::MAX)),
+            false => None,
+        };
         let mut items = Vec::new();
         loop {
             let name = self.user_variable()?;
             if !self.punct(b'=') {
                 return None;
             }
-            let item = self.item(which != Which::Statement, server)?;
+            let item = self.item(condition.is_some())?;
             items.push((name.to_vec(), item));
             if self.rest.is_empty() {
-                return Some(Question::Get(Get { which, items }));
+                return Some(Question::Get(Get { condition, items }));
             }
             if !self.punct(b',') {
                 return None;
@@ -269,15 +189,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn which(&mut self) -> Option<Which> {
-        if let Some(name) = self.user_variable() {
-            return Some(Which::Variable(name.to_vec()));
-        }
-        let number = u32::try_from(self.number()?).unwrap_or(u32::MAX);
-        Some(Which::Number(number))
-    }
-
-    fn item(&mut self, of_condition: bool, server: Server) -> Option<Item> {
+    fn item(&mut self, of_condition: bool) -> Option<Item> {
         const OF_STATEMENT: [(&str, Item); 2] =
             [("NUMBER", Item::Number), ("ROW_COUNT", Item::RowCount)];
         const OF_CONDITION: [(&str, Item); 3] = [
@@ -290,19 +202,8 @@ impl<'a> Tokens<'a> {
         } else {
             &OF_STATEMENT[..]
         };
-        if let Some((_, item)) = items.iter().find(|(name, _)| self.word(name)) {
-            return Some(*item);
-        }
-        if !of_condition {
-            return None;
-        }
-        if !server.is_mysql() && self.word("ROW_NUMBER") {
-            return Some(Item::Row);
-        }
-        TEXTS
-            .iter()
-            .position(|name| self.word(name))
-            .map(Item::Text)
+        let found = items.iter().find(|(name, _)| self.word(name));
+        found.map(|(_, item)| *item)
     }
 }
 
@@ -329,8 +230,6 @@ impl Get {
                 Item::Errno => format!("CAST({} AS UNSIGNED)", condition?.errno),
                 Item::State => text(condition?.state)?,
                 Item::Message => text(condition?.message)?,
-                Item::Text(at) => text(condition?.texts[*at])?,
-                Item::Row => format!("CAST({} AS UNSIGNED)", condition?.row?),
             };
             sql.extend_from_slice(value.as_bytes());
         }
@@ -393,46 +292,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_cannot_be_parsed_is_left_to_the_server() {
-        for sql in [
-            "GET",
-            "GET CURRENT",
-            "GET x",
-            "GET DIAGNOSTICS",
-            "GET STACKED",
-            "GET DIAGNOSTICS @n",
-            "GET DIAGNOSTICS @n =",
-            "GET DIAGNOSTICS @n = NUMBER,",
-            "GET DIAGNOSTICS CONDITION",
-            "GET DIAGNOSTICS CONDITION 1",
-            "GET DIAGNOSTICS CONDITION 1 @n",
-            "SHOW WARNINGS LIMIT",
-            "SHOW WARNINGS LIMIT 1,",
-            "SHOW WARNINGS LIMIT 1 OFFSET",
-            "SHOW ERRORS x",
-            "SHOW COUNT(",
-            "SHOW COUNT(*)",
-            "SHOW COUNT(1) WARNINGS",
-            "SHOW COUNT(*) WARNINGS x",
-        ] {
-            assert_eq!(asked(sql), Some(Question::Invalid), "{sql}");
-        }
-        // Some server may understand these, or have read the question before the error.
-        for sql in [
-            "GET DIAGNOSTICS CONDITION 'x' @n = MYSQL_ERRNO",
-            "GET DIAGNOSTICS @n = NUMBER x",
-            "GET DIAGNOSTICS @n = x",
-            "GET DIAGNOSTICS x = NUMBER",
-            "SHOW WARNINGS LIMIT 1 ROWS EXAMINED 1",
-            "SHOW WARNINGS LIMIT x",
-            "SHOW x",
-            "",
-        ] {
-            assert_eq!(asked(sql), None, "{sql}");
-        }
-    }
-
     fn set(sql: &str, condition: Option<Condition<'_>>) -> Option<String> {
         let Some(Question::Get(get)) = asked(sql) else {
             panic!("{sql}");
@@ -455,8 +314,6 @@ mod tests {
             errno: 1365,
             state: b"22012",
             message: "\u{e4}".as_bytes(),
-            texts: [b""; TEXTS.len()],
-            row: Some(2),
         };
         let sql = "GET DIAGNOSTICS CONDITION 1 @s=RETURNED_SQLSTATE,@m=MESSAGE_TEXT,@e=MYSQL_ERRNO";
         assert_eq!(
@@ -467,15 +324,6 @@ mod tests {
             )
         );
         assert_eq!(set(sql, None), None);
-        let sql = "GET DIAGNOSTICS CONDITION 1 @t=TABLE_NAME, @r=ROW_NUMBER";
-        let named = Condition {
-            texts: [b"", b"", b"", b"", b"", b"", b"", b"t", b"", b""],
-            ..condition
-        };
-        assert_eq!(
-            set(sql, Some(named)).as_deref(),
-            Some("SET @t=CONCAT(LEFT(VERSION(),0),_utf8mb4 x'74'),@r=CAST(2 AS UNSIGNED)")
-        );
         let sql = "GET DIAGNOSTICS CONDITION 1 @m=MESSAGE_TEXT";
         let long = "\u{1F600}".as_bytes();
         let message = Condition {
@@ -490,40 +338,16 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_has_the_origins_of_its_state() {
-        let mysql = Server::MySql(90_700);
-        assert_eq!(origins(b"22012", mysql), [b"ISO 9075"; 2]);
-        assert_eq!(origins(b"HY000", mysql), [b"ISO 9075"; 2]);
-        assert_eq!(origins(b"XA106", mysql), [b"MySQL"; 2]);
-        let own: [&[u8]; 2] = [b"MySQL", b"ISO 9075"];
-        assert_eq!(origins(b"70000", mysql), own);
-        assert_eq!(origins(b"22012", Server::MariaDb(101_100)), [b""; 2]);
-    }
-
-    #[test]
-    fn the_number_of_a_condition_may_be_a_variables() {
-        let which = |sql: &str| match asked(sql) {
-            Some(Question::Get(get)) => get.which,
-            other => panic!("{sql}: {other:?}"),
-        };
-        let sql = "GET DIAGNOSTICS CONDITION @i @n = MYSQL_ERRNO";
-        assert_eq!(which(sql), Which::Variable(b"@i".to_vec()));
-        let sql = "GET DIAGNOSTICS CONDITION 7 @n = MYSQL_ERRNO";
-        assert_eq!(which(sql), Which::Number(7));
-        for sql in [
-            "RESIGNAL",
-            "RESIGNAL SET MESSAGE_TEXT = 'x'",
-            "GET STACKED DIAGNOSTICS @n = NUMBER",
-        ] {
-            assert_eq!(asked(sql), Some(Question::Handler), "{sql}");
-        }
-    }
-
-    #[test]
     fn what_nobody_else_can_answer_is_no_question() {
         for sql in [
             "GET DIAGNOSTICS CONDITION 'x' @n = MYSQL_ERRNO",
-            "GET DIAGNOSTICS CONDITION 1 @n = CLASS",
+            "GET DIAGNOSTICS CONDITION @i @n = MYSQL_ERRNO",
+            "GET DIAGNOSTICS CONDITION 1 @n = TABLE_NAME",
+            "GET DIAGNOSTICS CONDITION 1",
+            "GET STACKED DIAGNOSTICS @n = NUMBER",
+            "RESIGNAL",
+            "SHOW WARNINGS LIMIT",
+            "SHOW COUNT(1) WARNINGS",
             "GET DIAGNOSTICS CONDITION 1 @n = NUMBER",
             "GET DIAGNOSTICS @n = MYSQL_ERRNO",
             "GET DIAGNOSTICS n = NUMBER",

@@ -394,6 +394,8 @@ impl Marks {
     pub const SETS_SEVERAL: Self = Self(8192);
     /// LOAD DATA LOCAL or LOAD XML LOCAL: its answer asks the client for a file.
     pub const LOCAL_FILE: Self = Self(16384);
+    /// SQL_CALC_FOUND_ROWS, with [`Marks::CUTS`].
+    pub const CALCULATED: Self = Self(32768);
 }
 
 /// Result of [`classify`] for a text.

@@ -42,8 +42,6 @@ pub(crate) struct BackendRecord {
     login_role: Option<Text>,
     thread: u32,
     insert_id: Option<u64>,
-    found: Option<u64>,
-    unsettled: Option<(u64, u64)>,
     leftovers: bool,
     has_conditions: bool,
     transaction: Transaction,
@@ -62,7 +60,6 @@ impl<S> Backend<S> {
             && !self.dirty
             && self.middle == Middle::default()
             && self.prepared.preparing.is_none()
-            && self.asked.is_none()
             && self.load == Load::None;
         let is_known = self.reports == Reports::Complete
             && !self.reuse.is_frozen()
@@ -97,12 +94,9 @@ impl<S> Backend<S> {
             reuse: _,
             schema: _,
             insert_id,
-            found,
-            unsettled,
             last_client: _,
             leftovers,
             conditions_of,
-            asked: _,
             transaction,
             prepared,
             cursor: _,
@@ -134,11 +128,6 @@ impl<S> Backend<S> {
         put_option(out, login_role.as_deref(), put_lenenc_bytes);
         put_lenenc(out, u64::from(*thread));
         put_option(out, *insert_id, put_lenenc);
-        put_option(out, *found, put_lenenc);
-        put_option(out, *unsettled, |out, (of_backend, of_client)| {
-            put_lenenc(out, of_backend);
-            put_lenenc(out, of_client);
-        });
         put_bool(out, *leftovers);
         put_bool(out, conditions_of.is_some());
         transaction.put_record(out);
@@ -168,10 +157,6 @@ impl BackendRecord {
             login_role: read_option(reader, "a role", |reader| read_text(reader, "a role"))?,
             thread: read_number(reader, "the server's number of a backend")?,
             insert_id: read_option(reader, "LAST_INSERT_ID()", number)?,
-            found: read_option(reader, "FOUND_ROWS()", number)?,
-            unsettled: read_option(reader, "FOUND_ROWS()", |reader| {
-                Ok((number(reader)?, number(reader)?))
-            })?,
             leftovers: read_bool(reader, "whether variables are left over")?,
             has_conditions: read_bool(reader, "whether it has conditions")?,
             transaction: Transaction::read_record(reader)?,
@@ -208,8 +193,6 @@ impl<S> Backend<S> {
             // It serves its client, and nobody after it.
             reuse: Reuse::ItsClient,
             insert_id: record.insert_id,
-            found: record.found,
-            unsettled: record.unsettled,
             leftovers: record.leftovers,
             conditions_of: record.has_conditions.then_some(of),
             transaction: record.transaction,

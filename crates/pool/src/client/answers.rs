@@ -72,6 +72,19 @@ impl<N: Net> Answers<'_, N> {
         *self.lent = out;
     }
 
+    /// An error of a command that the server does not know, or cannot read. MySQL counts it behind
+    /// the conditions of the statement before.
+    pub(crate) fn error_unread(&mut self, key: ClientId, code: ErrorCode, text: &str) {
+        let mysql = self.to.shared.server.flavour.is_mysql();
+        let before = self.to.clients.get(key).map(|c| c.last.conditions);
+        self.error(key, code, text);
+        if let (true, Some(before)) = (mysql, before)
+            && let Some(client) = self.to.clients.get_mut(key)
+        {
+            client.last.conditions = before.saturating_add(1);
+        }
+    }
+
     /// An error, as the answer to the client's command.
     pub(crate) fn error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
         let mut logging = Logging {

@@ -62,8 +62,7 @@ impl<S> Client<S> {
     /// True if anything of it goes with its backend, between two statements: what holds it there,
     /// what is still to be read back, or a transaction, if it is `in_transaction`.
     pub(crate) fn loses_with_backend(&self, in_transaction: bool) -> bool {
-        let two = self.last.owed.changed.intersects(Properties::FOUND_ROWS);
-        let owed = self.last.owed.failed || self.last.owed.warnings || two;
+        let owed = self.last.owed.failed || self.last.owed.warnings;
         in_transaction || self.is_held() || owed || self.is_left_there()
     }
 

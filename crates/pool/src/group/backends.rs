@@ -388,9 +388,6 @@ impl<N: Net> Group<N> {
             }
             Purpose::Statement => self.statement_done(backend_id, &command, &summary),
             Purpose::Clearing => {}
-            Purpose::LazyReadback(last) => {
-                self.lazy_readback_answered(backend_id, last, &summary, &collected)
-            }
             Purpose::GiveBack => self.given_back(backend_id, command.owner),
             Purpose::RollBack => {
                 let backend = self.backends.get_mut(backend_id);

@@ -16,7 +16,7 @@ pub(crate) mod queueing;
 pub(crate) mod sharing;
 pub(crate) mod waiting;
 
-use crate::backend::lazy_readback::LastClient;
+use crate::backend::last_client::LastClient;
 use crate::backend::pools::DialEnd;
 use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
 use crate::client::{ClientState, Handled};
@@ -94,21 +94,19 @@ impl<N: Net> Group<N> {
         if last == Some(own) {
             return true;
         }
-        // It goes to somebody else: what its last client has left there is asked for.
-        if let Some(last) = last
-            && (self.clients.get(last.client)).is_some_and(|c| c.last.number == last.sent)
-        {
-            self.ask_for(last.client, backend_id);
-        }
-        let server = self.shared.server.flavour;
-        let found = self.backends.get_mut(backend_id).and_then(|backend| {
-            backend.unsettled = None;
-            backend.found_ahead(server)
-        });
         if let Some(client) = self.clients.get_mut(key) {
-            client.last.moved(found);
+            client.last.moved();
         }
         true
+    }
+
+    /// The checkout of a client that has not used its backend after all ends.
+    pub(crate) fn leave_last_backend(&mut self, key: ClientId) {
+        let client = self.clients.get(key);
+        let idle = client.filter(|client| client.state() == ClientState::Idle);
+        if let Some(backend_id) = idle.and_then(|client| client.backend()) {
+            self.settle(backend_id);
+        }
     }
 
     /// A client logs in with a schema that no backend has accepted yet.
@@ -158,11 +156,7 @@ impl<N: Net> Group<N> {
                     sent: client.last.number,
                 });
             }
-            // Who is being asked for goes on when that is answered.
-            if client.state() == ClientState::Waiting
-                && !client.place.is_in_lane()
-                && !client.last.is_asked_elsewhere()
-            {
+            if client.state() == ClientState::Waiting && !client.place.is_in_lane() {
                 self.line_up(owner);
             }
         }
@@ -189,13 +183,13 @@ impl<N: Net> Group<N> {
             .owes_next(&self.shared.budget, self.index)
         {
             self.counts.lent += 1;
-            return self.let_go(backend_id);
+            return self.retire(backend_id);
         }
         let place = (self.index, pool);
         let owed_at = self.backend_pools.pools[pool].slots.owed_at(place, since);
         if owed_at.is_some_and(|at| at <= self.net.now()) {
             self.counts.lent += 1;
-            return self.let_go(backend_id);
+            return self.retire(backend_id);
         }
         if front.is_none() && self.draining.is_some() {
             return self.retire(backend_id);
@@ -358,7 +352,7 @@ impl<N: Net> Group<N> {
             if may_dial && !self.matching().account_has_room(pool) {
                 // One that no command can bring into the state of who waits makes room.
                 if serves && let Some(unfit) = self.backend_pools.pools[pool].idle.first() {
-                    self.let_go(*unfit);
+                    self.retire(*unfit);
                 }
                 return false;
             }
@@ -384,9 +378,6 @@ impl<N: Net> Group<N> {
     /// Closes a free backend to open one of another pool. Another group may have a better right to
     /// its slot, but not to that of the reserve.
     fn replace(&mut self, backend_id: BackendId, pool: usize) {
-        if self.ask_last_backend(backend_id) {
-            return;
-        }
         self.close_backend(backend_id);
         let unused = self.backend_pools.unused();
         self.has_slot = self.shared.budget.keeps_slot(self.index, unused);
@@ -500,11 +491,9 @@ impl<N: Net> Group<N> {
             let _ = backend.transport.write(&mut self.net, &quit);
         }
         backend.transport.end(&mut self.net);
-        let asked = backend.asked;
         let waiting = self.backend_pools.pools[backend.pool].slots.wanting();
         self.turn_output.wake(waiting.into_iter());
         drop(backend);
-        self.lazy_readback_lost(asked);
         true
     }
 
@@ -519,12 +508,8 @@ impl<N: Net> Group<N> {
             return self.backend_writer().ask(backend_id, &out);
         }
         let clean = !pinned && !backend.in_transaction() && backend.reports == Reports::Complete;
-        let only_statements = backend.flight().iter().all(|command| {
-            matches!(
-                command.purpose,
-                Purpose::Statement | Purpose::LazyReadback(_)
-            )
-        });
+        let mut flight = backend.flight().iter();
+        let only_statements = flight.all(|command| command.purpose == Purpose::Statement);
         if !clean || !only_statements {
             self.part_riders(backend_id, Some(key));
             return self.retire(backend_id);

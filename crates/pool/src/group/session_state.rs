@@ -5,6 +5,5 @@
 //! property: the questions that it sends to a backend, and what it does with the answers.
 
 pub(crate) mod globals;
-pub(crate) mod lazy_readback;
 pub(crate) mod redefinition;
 pub(crate) mod triggers_and_views;

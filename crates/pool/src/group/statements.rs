@@ -70,9 +70,6 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         client.begin_command();
-        if client.last.is_asked_elsewhere() {
-            return self.waiters().wait_outside(key);
-        }
         let awaits_answers = client.touched.as_ref().is_some_and(|t| t.is_awaited());
         let joined = self.current_input.joined(message);
         let payload = match &joined {
@@ -81,10 +78,15 @@ impl<N: Net> Group<N> {
         };
         let byte = payload.first().copied().unwrap_or(0);
         let Some(command) = Command::from_byte(byte) else {
+            if self.awaits_conditions(key, is_uncounted) {
+                return self.waiters().wait_outside(key);
+            }
             self.counts.refused += 1;
             let refusal = Refusal::Command { byte };
             *self.counts.refusals.entry(refusal.name()).or_default() += 1;
-            return self.raise(key, refusal.code(), &refusal.to_string());
+            self.answers()
+                .error_unread(key, refusal.code(), &refusal.to_string());
+            return Handled::Used;
         };
         if awaits_answers && command != Command::Quit {
             return self.waiters().wait_outside(key);
@@ -117,7 +119,7 @@ impl<N: Net> Group<N> {
                 let (server, client) = (self.shared.server.flavour, self.clients.get_mut(key));
                 match client.map(|c| c.set_option(arguments, server, &mut self.sessions)) {
                     Some(Ok(())) => self.answers().ok(key, &OwnOk::WARNED_END),
-                    Some(Err((error, words))) => return self.raise(key, error, words),
+                    Some(Err((error, words))) => self.answers().error_unread(key, error, words),
                     None => {}
                 }
             }
@@ -172,7 +174,7 @@ impl<N: Net> Group<N> {
             return true;
         }
         match command {
-            _ if starts_over => self.asks_before_leaving(key),
+            _ if starts_over => (self.client_view(key)).is_some_and(|view| view.is_counting()),
             // Behind an error the server's answer tells the status, which these tell. MySQL's OK of
             // COM_INIT_DB counts the conditions before it.
             Command::InitDb if self.shared.server.flavour.is_mysql() => {

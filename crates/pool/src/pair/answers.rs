@@ -93,9 +93,7 @@ impl<S> Pair<'_, S> {
         let client = &mut *self.client;
         // Conditions of an earlier statement were shown in the collation of before.
         let anew = client.session.results_collation != described_before;
-        let charset = client.session.variable(b"character_set_results");
-        let lasts = client.last.conditions > 0 || client.last.wants_frame(charset);
-        if anew && client.last.kept().is_some() && !lasts {
+        if anew && client.last.kept().is_some() && client.last.conditions == 0 {
             client.last.lose_conditions();
         }
     }

@@ -81,7 +81,6 @@ impl<S> Pair<'_, S> {
             | Purpose::Schema
             | Purpose::Clearing
             | Purpose::Statement
-            | Purpose::LazyReadback(_)
             | Purpose::GiveBack
             | Purpose::RollBack
             | Purpose::ResetSession(_) => After::Nothing,

@@ -13,22 +13,14 @@
 //!
 //! FOUND_ROWS() is what the session's last query found, and the backend that ran it may have served
 //! others since. Most texts tell: the rows of the reply count, or the number stays
-//! ([`session::found::Found`]). Where a query counts otherwise than it sends (UNION, OFFSET, INTO,
-//! SQL_CALC_FOUND_ROWS), its backend is asked before it serves anybody else; no client pins for
-//! that (`lazy_readback.rs`). Where the text does not even tell whether it counts at all (CALL,
-//! EXPLAIN, an UPDATE of several tables), the backend knows it if it had the client's number
-//! before. Else it is asked as late as for the others, and what it had before tells whether the
-//! statement has counted; where that is the same number, a question is refused.
-//!
-//! A plain UPDATE leaves the number on MariaDB; on MySQL it is that of the rows that matched, as
-//! the OK tells, but where the condition can never be true it stays: behind one that matched
-//! nothing the backend is asked, and what it had before tells which it was.
+//! ([`session::found::Found`]). Behind SQL_CALC_FOUND_ROWS, whose client asks next, it is read
+//! back. What a query counts otherwise than it sends (UNION, OFFSET, INTO), or perhaps (CALL,
+//! EXPLAIN), its backend knows until it serves somebody else; then a question is refused.
 //!
 //! What is said here of a text was compared with MariaDB 10.11 and MySQL 9.7.
 //!
-//! Invariants: a FOUND_ROWS() that is noted of a backend is what its server would tell there; a
-//! client's number is known, or its backend has it, or it is neither and a question is refused; no
-//! client's statement runs where another client's conditions stand.
+//! Invariants: a client's number is known, or its backend has it, or it is neither and a question
+//! is refused; no client's statement runs where another client's conditions stand.
 
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::{Client, Pipelining};
@@ -110,9 +102,8 @@ impl<S> Pair<'_, S> {
 
     /// Notes what the statement has left of conditions and counts.
     fn note_counts(&mut self, command: &InFlight, summary: &ReplySummary, alone: bool) {
-        let (client, backend) = (&mut *self.client, &mut *self.backend);
-        let found_before = client.last.found_rows.get();
-        let kept = client.last.ended(&Ended {
+        let client = &mut *self.client;
+        client.last.ended(&Ended {
             statement: &client.statement,
             summary,
             rows: command.reply.reply().rows(),
@@ -120,18 +111,6 @@ impl<S> Pair<'_, S> {
             alone,
             mysql: self.context.server.flavour.is_mysql(),
         });
-        if !kept {
-            let unsure = client.last.is_found_unsure(alone);
-            backend.unsettled = backend.found.zip(found_before).filter(|_| unsure);
-            let asked = client.last.owed.changed.intersects(Properties::FOUND_ROWS);
-            if backend.unsettled.is_some() && !asked {
-                client.last.found_rows.unsettle();
-            }
-        }
-        backend.found = match client.last.is_native(Reads::FOUND_ROWS) {
-            true => client.last.found_rows.get(),
-            false => backend.found.filter(|_| kept),
-        };
     }
 }
 
@@ -141,13 +120,7 @@ impl<S> Pair<'_, S> {
         let Some(found) = answer.number(Properties::FOUND_ROWS) else {
             return;
         };
-        let last = &mut self.client.last;
-        let matched = last.owed.changed.intersects(Properties::FOUND_ROWS);
-        last.found_rows.set(match self.backend.unsettled.take() {
-            // What matched nothing and had another number before has left it.
-            Some((before, kept)) if matched && before == found && before > 0 => Some(kept),
-            unsettled => counted(found, unsettled),
-        });
+        self.client.last.found_rows.set(Some(found));
     }
 }
 
@@ -234,7 +207,6 @@ impl<S> Pair<'_, S> {
             Server::MariaDb(_) if client.capabilities & NO_SCHEMA != 0 => CLEARS_WITHOUT_SCHEMA,
             Server::MariaDb(_) => CLEARS_MARIADB,
             _ => {
-                backend.found = None;
                 client.last.disown(Reads::FOUND_ROWS);
                 CLEARS_MYSQL
             }
@@ -245,14 +217,6 @@ impl<S> Pair<'_, S> {
         backend.expect(command);
         put_query(out, backend.form, clears.as_bytes());
     }
-}
-
-/// FOUND_ROWS() of a client behind its statement, whose backend has this; `unsettled` is what that
-/// had before, where the statement may have left it.
-pub(crate) fn counted(found: u64, unsettled: Option<(u64, u64)>) -> Option<u64> {
-    unsettled
-        .is_none_or(|(before, _)| before != found)
-        .then_some(found)
 }
 
 #[cfg(test)]
@@ -354,9 +318,9 @@ mod tests {
         let mut parts = Parts::bound();
         parts.client.statement.found = Found::Rows;
         ends(&mut parts, &ReplySummary::default(), true);
-        assert_eq!(parts.backend.found, Some(0));
+        assert!(parts.client.last.is_native(Reads::FOUND_ROWS));
         ends(&mut parts, &ReplySummary::default(), false);
-        assert_eq!(parts.backend.found, None);
+        assert!(!parts.client.last.is_native(Reads::FOUND_ROWS));
         assert_eq!(
             parts.client.last.found_rows.get(),
             Some(0),

@@ -33,8 +33,6 @@ pub(crate) enum Next {
     Keep,
     /// The backend answers this first.
     Ask(Vec<u8>),
-    /// The backend answers first what it alone knows of the client's last statement.
-    AskLast,
     /// There was nothing to ask: what has waited for an answer goes on, and the rest follows.
     GoOn,
     /// The client holds nothing there: the backend serves the next.
@@ -56,9 +54,12 @@ impl<S> Client<S> {
         let touched = self.touched.as_ref();
         let variables = touched.is_some_and(|touched| touched.fresh);
         let clock = touched.is_some_and(|touched| touched.asks_clock());
+        // What has replaced it since is known, or is not to be known.
+        let found = Properties::FOUND_ROWS.when(!self.last.counts_unread());
         self.last
             .owed
             .changed
+            .without(found)
             .union(Properties::HOLDINGS.when(self.pins.asks()))
             .union(Properties::CLOCK.when(clock))
             .union(Properties::USER_VARIABLES.when(variables))
@@ -93,10 +94,6 @@ impl<S> Pair<'_, S> {
         let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
         let asks = client.may_have_ended();
         let owed = client.last.owed;
-        let found = Properties::FOUND_ROWS;
-        if owed.changed.intersects(found) && !backend.transaction.is_announced() {
-            return self.read_back(found);
-        }
         let fetches = stay == Stay::Leaves && reports;
         // Its backend has the last of its conditions alone where the others were read back before.
         let partly = owed.warnings && !client.last.is_native(Reads::DIAGNOSTICS);
@@ -115,23 +112,15 @@ impl<S> Pair<'_, S> {
         if in_transaction && !reports {
             return Next::Keep;
         }
-        // Any other question has rows of its own, and clears conditions on MySQL.
         let changed = client.changed_properties();
-        let asks = asks || reports || client.touched.is_some() || !changed.is_empty();
-        if asks && client.last.questions(server).has_conditions() {
-            return Next::AskLast;
-        }
-        if reports && client.last.counts_unread() {
-            return self.read_back(found);
+        if reports && changed.intersects(Properties::FOUND_ROWS) {
+            return self.read_back(Properties::FOUND_ROWS);
         }
         if reports {
             return Next::Ask(self.ask_for_report());
         }
         if !changed.is_empty() {
             return self.read_back(changed);
-        }
-        if (client.last).wants_frame(client.session.variable(b"character_set_results")) {
-            return Next::Ask(self.ask_for_frame());
         }
         self.client.touched = None;
         self.client.last.owed = Owed::default();
@@ -308,13 +297,28 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_only_the_backend_knows_is_asked_before_anything_takes_it_away() {
+    fn a_count_that_its_client_is_about_to_ask_for_is_read_back_with_the_rest() {
+        let calculated = |parts: &mut Parts| {
+            parts.client.last.found_rows.set(None);
+            parts.client.last.own(Reads::FOUND_ROWS);
+            parts.client.last.owed.changed = Properties::FOUND_ROWS;
+        };
         let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
-        parts.client.last.owed.changed = Properties::FOUND_ROWS;
+        calculated(&mut parts);
+        assert_eq!(parts.pair().next(), Next::Keep, "its backend tells it");
+        let mut parts = Parts::bound();
+        calculated(&mut parts);
+        parts.client.last.owed.warnings = true;
+        assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
+        answer(&mut parts);
         let question = asked(&mut parts);
         assert!(question.contains("FOUND_ROWS()"), "{question}");
-        assert_eq!(parts.purposes().len(), 1);
+        answer(&mut parts);
+        let mut parts = Parts::bound();
+        calculated(&mut parts);
+        parts.client.last.disown(Reads::FOUND_ROWS);
+        assert_eq!(parts.pair().next(), Next::Free, "the backend knows another");
     }
 
     #[test]

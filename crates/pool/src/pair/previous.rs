@@ -19,68 +19,15 @@ use crate::client::Client;
 use crate::pair::view::ClientView;
 use crate::server::facts::ServerFacts;
 use session::beforehand::area_of;
-use session::conditions::{absent_condition, number_in};
-use session::diagnostics::{Area, Diagnostics, in_binary};
+use session::diagnostics::{Area, Diagnostics};
 use session::last_gtid::LastGtid;
-use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::Definition;
-use session::state::Session;
-use sql::asked::{Question, Which, question};
+use sql::asked::{Question, question};
 use sql::classify::{self, Marks, PinCause, Reads, Verb};
-use sql::lex::{Kind, LexMode, Lexer, Server};
+use sql::lex::{LexMode, Server};
 use sql::own_id::{Values, with_values};
 
-/// From this version on a SHOW WARNINGS that MySQL refuses clears them as others do; earlier ones
-/// were not tried.
-const MYSQL_SHOWS_ALONE: u32 = 90_700;
-
-/// True if a server refuses a text of several statements before it runs any of them, so that
-/// nothing in it asks: its client may send one statement only.
-pub(crate) fn is_refused_whole(found: &classify::Statement, session: &Session) -> bool {
-    let one = matches!(found.verb, Verb::Select | Verb::Show | Verb::Diagnostics);
-    found.multi && one && !session.multi_statements
-}
-
 impl<S> Client<S> {
-    /// True if a text that begins with a question about conditions cannot have it answered from
-    /// what was kept, because of code that it runs behind, and there are some, elsewhere.
-    pub(crate) fn lacks_conditions(&self, found: &classify::Statement) -> bool {
-        let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
-        asks && !is_refused_whole(found, &self.session)
-            && self.last.has_conditions()
-            && found
-                .reads
-                .of(self.reads_lost())
-                .intersects(Reads::DIAGNOSTICS)
-    }
-
-    /// True if the syntax error of a text that its server refuses whole comes behind the conditions
-    /// of before: to MySQL a text is a question about them as soon as GET DIAGNOSTICS stands there.
-    pub(crate) fn stacks_conditions(&self, found: &classify::Statement, server: Server) -> bool {
-        found.verb == Verb::Diagnostics && self.is_refused_behind_conditions(found, server)
-    }
-
-    /// True if it may list conditions twice, SHOW WARNINGS and the like included, which some
-    /// versions are known to do.
-    pub(crate) fn may_stack_conditions(&self, found: &classify::Statement, server: Server) -> bool {
-        let shows = found.verb == Verb::Show && found.reads.intersects(Reads::DIAGNOSTICS);
-        let seen = matches!(server, Server::MySql(MYSQL_SHOWS_ALONE..));
-        shows && !seen && self.is_refused_behind_conditions(found, server)
-    }
-
-    fn is_refused_behind_conditions(&self, found: &classify::Statement, server: Server) -> bool {
-        server.is_mysql() && is_refused_whole(found, &self.session) && self.last.has_conditions()
-    }
-
-    /// True if a text shows conditions where there are none: none stand on its backend either, once
-    /// it is cleared of others'. On MySQL the pool's own question for FOUND_ROWS() leaves a
-    /// warning.
-    pub(crate) fn shows_none(&self, found: &classify::Statement, server: Server) -> bool {
-        let asked = found.reads.of(self.reads_lost());
-        let shows = found.verb == Verb::Show && asked == Reads::DIAGNOSTICS;
-        shows && !self.last.has_conditions() && self.last.conditions == 0 && !server.is_mysql()
-    }
-
     /// True if its last statement's warnings are not all kept, or not as the session would have
     /// them shown now.
     fn lacks_warnings(&self) -> bool {
@@ -127,32 +74,18 @@ impl<'a, S> Before<'a, S> {
         found: &classify::Statement,
     ) -> Previous {
         let client = self.view.client;
-        let lost = client.lacks_warnings();
-        let refused = is_refused_whole(found, &client.session);
-        let asked = found.reads.of(client.reads_lost());
-        let none = client.shows_none(found, mode.server);
-        if refused || none || found.multi && asked.is_empty() {
-            return Previous::Same;
-        }
-        let sets = found.causes.contains(PinCause::SessionTracking);
-        let runs = client.session.multi_statements;
-        let trackers = found.reads.of(client.reads_elsewhere()) == Reads::TRACKERS;
-        if found.multi && runs && trackers && !sets {
-            // No statement of the text has a part in these, so each may ask.
-            let text = with_values(sql, mode, self.values(found));
-            return text.map_or(Previous::Gone, Previous::Text);
-        }
         if found.multi {
-            return self.previous_in_first(sql, mode);
+            return self.previous_of_several(sql, mode, found);
         }
         let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
-        let question = question(sql, mode).filter(|_| asks);
-        if question == Some(Question::Invalid) {
-            return Previous::Same;
+        if !asks {
+            let text = with_values(sql, mode, self.values(found));
+            // Galera's functions are asked where they stand.
+            let lost = found.reads.intersects(client.reads_lost());
+            let otherwise = if lost { Previous::Gone } else { Previous::Same };
+            return text.map_or(otherwise, Previous::Text);
         }
-        if asks && (lost || question.is_none()) {
-            return Previous::Gone;
-        }
+        let question = question(sql, mode).filter(|_| !client.lacks_warnings());
         match question {
             Some(Question::Show {
                 errors,
@@ -160,71 +93,43 @@ impl<'a, S> Before<'a, S> {
                 rows,
             }) => self.show(errors, offset, rows),
             Some(Question::Count { errors }) => {
-                let values = self.values(found);
                 let name = if errors {
                     "error_count"
                 } else {
                     "warning_count"
                 };
                 let sql = format!("SELECT @@session.{name}");
-                let text = with_values(sql.as_bytes(), mode, values);
+                let text = with_values(sql.as_bytes(), mode, self.values(found));
                 text.map_or(Previous::Gone, Previous::Text)
             }
             Some(Question::Get(get)) => {
-                let server = self.server.flavour;
                 let none = Diagnostics::default();
                 let kept = client.last.kept().unwrap_or(&none);
-                let condition = match &get.which {
-                    Which::Statement => None,
-                    Which::Number(number) => Some(*number),
-                    Which::Variable(name) => match number_in(&client.session, name, mode) {
-                        Some(number) => Some(number),
-                        None => return Previous::Gone,
-                    },
-                };
-                if condition.is_some_and(|at| at == 0 || at > u32::from(kept.conditions())) {
-                    let text = absent_condition(sql, mode);
-                    return text.map_or(Previous::Gone, Previous::Text);
-                }
-                let text = kept.assignments(&get, condition, client.last.row_count.get(), server);
+                let rows = client.last.row_count.get();
+                let text = kept.assignments(&get, rows, self.server.flavour);
                 text.map_or(Previous::Gone, Previous::Text)
             }
-            Some(Question::Handler | Question::Invalid) => Previous::Same,
-            None => {
-                let text = with_values(sql, mode, self.values(found));
-                // Galera's functions are asked where they stand.
-                let lost = found.reads.intersects(client.reads_lost());
-                let otherwise = if lost { Previous::Gone } else { Previous::Same };
-                text.map_or(otherwise, Previous::Text)
-            }
+            None => Previous::Gone,
         }
     }
 
-    /// Answer for a text of several statements, of which only the first may ask.
-    fn previous_in_first(&self, sql: &[u8], mode: LexMode) -> Previous {
-        let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
-        let Some(end) = semicolon.map(|token| token.start) else {
-            return Previous::Gone;
-        };
-        let (first, rest) = (&sql[..end], &sql[end..]);
-        let (one, others) = (
-            classify::classify(first, mode),
-            classify::classify(&rest[1..], mode),
-        );
-        let open = others.reads.without(one.replaces);
-        // A reply that is kept is sent by itself, and nothing behind it.
-        let shows = one.verb == Verb::Show && one.reads.intersects(Reads::DIAGNOSTICS);
-        let lost = LEFT_BY_STATEMENT.union(Reads::TRACKERS);
-        if open.intersects(lost) || one.pin.or(others.pin).is_some() || shows {
-            return Previous::Gone;
+    /// Answer for a text of several statements: only trackers, in which none of them has a part,
+    /// can be told in each.
+    fn previous_of_several(
+        &self,
+        sql: &[u8],
+        mode: LexMode,
+        found: &classify::Statement,
+    ) -> Previous {
+        let client = self.view.client;
+        if found.reads.of(client.reads_lost()).is_empty() {
+            return Previous::Same;
         }
-        let mut text = match self.previous(first, mode, &one) {
-            Previous::Text(text) => text,
-            _ => return Previous::Gone,
-        };
-        let rewritten = self.view.client.with_own_id(rest, mode);
-        text.extend_from_slice(rewritten.as_deref().unwrap_or(rest));
-        Previous::Text(text)
+        let sets = found.causes.contains(PinCause::SessionTracking);
+        let trackers = found.reads.of(client.reads_elsewhere()) == Reads::TRACKERS;
+        let tells = client.session.multi_statements && trackers && !sets;
+        let text = tells.then(|| with_values(sql, mode, self.values(found)));
+        text.flatten().map_or(Previous::Gone, Previous::Text)
     }
 
     /// Values of the statement before, for the questions that its backend cannot answer.
@@ -259,34 +164,12 @@ impl<'a, S> Before<'a, S> {
     }
 
     /// Answers an execution of a text that reads what the statement before left, where its client's
-    /// backend does not know: by a text of its own with the counts that are kept. `cursor`: it asks
-    /// for one, which rows that are kept cannot have.
-    pub(crate) fn execution(&self, definition: &Definition, cursor: bool) -> Previous {
-        let (client, class) = (self.view.client, &definition.class);
-        let mode = client.lex_mode(self.server);
+    /// backend does not know: the text of its own to execute, with the counts that are kept.
+    pub(crate) fn execution(&self, definition: &Definition) -> Option<Vec<u8>> {
+        let class = &definition.class;
+        let mode = self.view.client.lex_mode(self.server);
         let text = with_values(&definition.sql, mode, self.values(class));
-        if let Some(text) = text.filter(|_| !class.multi) {
-            return Previous::Text(text);
-        }
-        let shown = (!cursor).then(|| self.shown_in_binary(&definition.sql, mode));
-        shown.flatten().map_or(Previous::Gone, Previous::Rows)
-    }
-
-    /// The rows of a SHOW WARNINGS or SHOW ERRORS that is executed, from what was kept; `None`
-    /// where it is none, or nothing was kept.
-    fn shown_in_binary(&self, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
-        let Some(Question::Show {
-            errors,
-            offset,
-            rows,
-        }) = question(sql, mode)
-        else {
-            return None;
-        };
-        let client = self.view.client;
-        let kept = client.last.kept().filter(|_| !client.lacks_warnings())?;
-        let status = self.view.status(self.server.flavour);
-        Some(in_binary(&kept.shown(errors, offset, rows, status)))
+        text.filter(|_| !class.multi)
     }
 
     fn show(&self, errors: bool, offset: u64, rows: u64) -> Previous {
@@ -370,15 +253,6 @@ mod tests {
             previous(&client, "GET DIAGNOSTICS CONDITION 1 @a = MYSQL_ERRNO"),
             Previous::Gone
         ));
-    }
-
-    #[test]
-    fn what_cannot_be_parsed_is_the_servers_to_refuse() {
-        let mut client = client();
-        client.last.lose_conditions();
-        for sql in ["GET", "GET CURRENT", "SHOW WARNINGS LIMIT"] {
-            assert!(matches!(previous(&client, sql), Previous::Same), "{sql}");
-        }
     }
 
     #[test]

@@ -13,8 +13,6 @@ use wire::attributes::put_query;
 use wire::command::ReplyShape;
 
 const WARNINGS: &[u8] = b"SHOW WARNINGS";
-/// Its answer has no rows, and columns in the session's character set.
-const NO_WARNINGS: &[u8] = b"SHOW WARNINGS LIMIT 0";
 
 impl<S> Pair<'_, S> {
     /// Writes a question, and notes what it takes away.
@@ -29,11 +27,6 @@ impl<S> Pair<'_, S> {
             _ if mariadb => COUNTS.union(Reads::FOUND_ROWS),
             _ => LEFT_BY_STATEMENT,
         });
-        match purpose {
-            Purpose::Warnings | Purpose::Retold => {}
-            Purpose::ReadBack(_) => self.backend.found = Some(1),
-            _ => self.backend.found = None,
-        }
         let command = InFlight::own(Some(self.owner), purpose, ReplyShape::Results);
         self.backend.expect(command);
         put_query(out, self.backend.form, sql);
@@ -45,15 +38,6 @@ impl<S> Pair<'_, S> {
         self.client.last.owed.failed = false;
         let mut out = Vec::with_capacity(WARNINGS.len() + 8);
         self.put_question(&mut out, Purpose::Warnings, WARNINGS);
-        out
-    }
-
-    /// Has the backend show no conditions, in the character set in which those that are kept of its
-    /// client are shown from now on.
-    pub(crate) fn ask_for_frame(&mut self) -> Vec<u8> {
-        self.client.last.asks_for_frame();
-        let mut out = Vec::with_capacity(NO_WARNINGS.len() + 8);
-        self.put_question(&mut out, Purpose::Warnings, NO_WARNINGS);
         out
     }
 
@@ -82,20 +66,19 @@ mod tests {
 
     const ALL: Reads = LEFT_BY_STATEMENT;
 
-    /// Values that the client's backend still has of its last statement behind a question for this,
-    /// and its FOUND_ROWS() there, if that is known; before it has all, and it is 7.
-    fn left(purpose: Purpose, server: Server, row_count: RowCount) -> (Reads, Option<u64>) {
+    /// Values of its client's last statement that the backend, which has all, still has behind a
+    /// question for this.
+    fn left(purpose: Purpose, server: Server, row_count: RowCount) -> Reads {
         let mut parts = Parts::bound();
         parts.server.flavour = server;
         parts.client.last.own(ALL);
         parts.client.last.row_count = row_count;
-        parts.backend.found = Some(7);
         let mut out = Vec::new();
         parts.pair().put_question(&mut out, purpose, b"SELECT 1");
         assert!(out.ends_with(b"\x03SELECT 1"), "{out:?}");
         assert_eq!(parts.purposes(), [purpose]);
         assert_eq!(parts.backend.flight()[0].owner, Some(owner()));
-        (ALL.without(parts.client.last.lost()), parts.backend.found)
+        ALL.without(parts.client.last.lost())
     }
 
     fn read_back() -> Purpose {
@@ -114,35 +97,19 @@ mod tests {
     }
 
     #[test]
-    fn showing_conditions_leaves_them_and_takes_the_counts_of_what_has_counted() {
+    fn a_question_takes_away_what_its_server_says_anew() {
+        let counts = COUNTS.union(Reads::FOUND_ROWS);
         for server in SERVERS {
-            let (kept, found) = left(Purpose::Warnings, server, counted());
-            assert_eq!((kept, found), (ALL.without(COUNTS), Some(7)));
+            let shown = left(Purpose::Warnings, server, counted());
+            assert_eq!(shown, ALL.without(COUNTS));
             // What has rows, or has failed, leaves -1, and so does the question.
-            let (kept, _) = left(Purpose::Warnings, server, RowCount::NONE);
-            assert_eq!(kept, ALL);
+            assert_eq!(left(Purpose::Warnings, server, RowCount::NONE), ALL);
+            let told_again = left(Purpose::Retold, server, RowCount::NONE);
+            assert_eq!(told_again, ALL.without(COUNTS));
         }
-    }
-
-    #[test]
-    fn a_set_that_is_told_again_takes_the_counts_alone() {
-        for server in SERVERS {
-            let (kept, found) = left(Purpose::Retold, server, RowCount::NONE);
-            assert_eq!((kept, found), (ALL.without(COUNTS), Some(7)));
-        }
-    }
-
-    #[test]
-    fn a_query_takes_all_but_conditions_on_mariadb() {
         let [mariadb, mysql] = SERVERS;
-        let (kept, found) = left(read_back(), mariadb, counted());
-        let gone = COUNTS.union(Reads::FOUND_ROWS);
-        assert_eq!(kept, ALL.without(gone));
-        assert_eq!(found, Some(1), "it has one row");
-        let (kept, found) = left(read_back(), mysql, counted());
-        assert_eq!((kept, found), (Reads::NONE, Some(1)));
-        let (_, found) = left(Purpose::LazyReadback(true), mysql, counted());
-        assert_eq!(found, None, "who asks so knows how many rows it has");
+        assert_eq!(left(read_back(), mariadb, counted()), ALL.without(counts));
+        assert_eq!(left(read_back(), mysql, counted()), Reads::NONE);
     }
 
     #[test]

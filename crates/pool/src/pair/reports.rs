@@ -98,7 +98,6 @@ impl<S> Pair<'_, S> {
     pub(crate) fn ask_for_report(&mut self) -> Vec<u8> {
         self.client.last.disown(LEFT_BY_STATEMENT);
         let (owner, backend) = (self.owner, &mut *self.backend);
-        backend.found = None;
         backend.riding = Riding::Closed;
         let mut out = Vec::new();
         let own = |last| InFlight::own(Some(owner), Purpose::Reports(last), ReplyShape::Status);

@@ -52,9 +52,13 @@ impl<S> ClientView<'_, S> {
         self.has_in_flight(|command| command.reads(property))
     }
 
-    /// True if its FOUND_ROWS() is being read back: it outlives the session.
+    /// True if its FOUND_ROWS() is being read back, or is to be behind what is: it outlives the
+    /// session.
     pub(crate) fn is_counting(&self) -> bool {
-        self.client.last.found_rows.get().is_none() && self.is_reading(Properties::FOUND_ROWS)
+        let last = &self.client.last;
+        let owed = last.counts_unread() && last.owed.changed.intersects(Properties::FOUND_ROWS);
+        last.found_rows.get().is_none()
+            && (self.is_reading(Properties::FOUND_ROWS) || owed && self.has_in_flight(|_| true))
     }
 
     /// True if a text asks for what is being read back at this moment: FOUND_ROWS(), or the
@@ -65,15 +69,6 @@ impl<S> ClientView<'_, S> {
         let shown_by = || self.is_reading(Properties::COLLATION);
         conditions && (self.is_being_asked(Purpose::Warnings) || shown_by())
             || reads.intersects(Reads::FOUND_ROWS) && self.is_counting()
-    }
-
-    /// True if its backend has to tell a text that reads this whether its last statement has
-    /// counted, and can.
-    pub(crate) fn tells_count(&self, reads: Reads) -> bool {
-        let asks =
-            reads.intersects(Reads::FOUND_ROWS) && self.client.last.found_rows.is_unsettled();
-        let backend = self.backend.filter(|_| asks);
-        backend.is_some_and(|backend| !backend.transaction.is_announced())
     }
 
     /// True if such a command of its own is in flight on its backend.
@@ -90,7 +85,7 @@ impl<S> ClientView<'_, S> {
         }
         match self.backend {
             Some(backend) => !backend.in_transaction() && !backend.flight().is_empty(),
-            None => client.last.is_asked_elsewhere(),
+            None => false,
         }
     }
 

@@ -211,7 +211,7 @@ pub(crate) fn probe(
         max_allowed_packet: text(0).parse().unwrap_or(16 << 20),
         sql_mode: text(1),
         names_hosts: !matches!(text(8).as_str(), "1" | "ON"),
-        conditions_max: session::conditions::conditions_max(&text(13)),
+        conditions_max: session::diagnostics::conditions_max(&text(13)),
         trackers: Tracked {
             variables: row[2].clone(),
             wanted: trackers,

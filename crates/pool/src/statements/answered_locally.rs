@@ -141,11 +141,8 @@ pub(crate) struct Alone<'a, S> {
 
 impl<S> Alone<'_, S> {
     /// True if a client stands so that a text that needs no server may be answered here.
-    pub(crate) fn may_answer(&self, mode: LexMode) -> bool {
-        let client = self.view.client;
-        // What clears its conditions on MySQL would count there, where its count is to be asked.
-        let uncounted = mode.server.is_mysql() && client.last.counts_unread();
-        !uncounted && client.may_begin_alone()
+    pub(crate) fn may_answer(&self) -> bool {
+        self.view.client.may_begin_alone()
     }
 
     /// The backend that is asked for LAST_INSERT_ID() in the same write as the COMMIT or ROLLBACK

@@ -33,7 +33,6 @@ use session::record::{
     read_list, read_number, read_one_of, read_option, read_text,
 };
 use session::state::Session;
-use sql::lex::Server;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use wire::compressed::Algorithm;
@@ -91,7 +90,7 @@ impl Stays {
 impl<S> Client<S> {
     /// Why it does not go to another process now; `None`: it may. `goes_along`: so can the backend
     /// that it has ([`crate::backend::Backend::goes_with`]).
-    pub(crate) fn stays(&self, server: Server, goes_along: bool) -> Option<Stays> {
+    pub(crate) fn stays(&self, goes_along: bool) -> Option<Stays> {
         match self.state() {
             ClientState::Moving => return Some(Stays::Moving),
             _ if self.is_logging_in() || !self.is_known() => return Some(Stays::LoggingIn),
@@ -125,9 +124,7 @@ impl<S> Client<S> {
         }
         match has_backend {
             true if !self.last.goes_with_backend() => return Some(Stays::Holding),
-            false if !self.last.is_settled() || !self.last.questions(server).is_none() => {
-                return Some(Stays::Asks);
-            }
+            false if !self.last.is_settled() => return Some(Stays::Asks),
             _ => {}
         }
         let compression = self.transport.compression();

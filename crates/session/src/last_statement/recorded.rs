@@ -1,22 +1,19 @@
 //! State that a client's last statement has left, as bytes: see [`crate::record`].
 //!
-//! Where the backend that ran it stays behind, what that alone knew is not there any more: it has
-//! to be asked for before (`questions`), and nothing may still have to be read back. Where it goes
-//! along, what it knows and what is to be read back there stand beside
-//! ([`LastStatement::put_beside`]).
+//! Where the backend that ran it stays behind, what that alone knew is not there any more, and
+//! nothing may still have to be read back. Where it goes along, what it knows and what is to be
+//! read back there stand beside ([`LastStatement::put_beside`]).
 
 use super::{LastStatement, Owed, ReadBack, charged};
-use crate::conditions::{Items, Others};
 use crate::diagnostics::{Diagnostics, Told};
 use crate::found::FoundRows;
 use crate::meter::Meter;
 use crate::read_back::Properties;
 use crate::record::{
-    Read, put_bool, put_list, put_one_of, put_option, read_bool, read_list, read_number,
-    read_one_of, read_option, read_text,
+    Read, put_bool, put_one_of, put_option, read_bool, read_number, read_one_of, read_option,
+    read_text,
 };
 use crate::statement::Explanation;
-use sql::asked::TEXTS;
 use sql::classify::Reads;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
@@ -24,10 +21,10 @@ use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 const READ_BACKS: [ReadBack; 3] = [ReadBack::Wanted, ReadBack::Uncounted, ReadBack::Outdated];
 
 impl LastStatement {
-    /// True if nothing of it is still to be read back or being asked about.
+    /// True if nothing of it is still to be read back.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.owed == Owed::default() && !self.asked_elsewhere
+        self.owed == Owed::default()
     }
 
     /// True if it may go to another process together with its backend: what is still to be read
@@ -40,7 +37,7 @@ impl LastStatement {
             explanation,
             changed: _,
         } = self.owed;
-        !failed && explanation == Explanation::None && !self.asked_elsewhere
+        !failed && explanation == Explanation::None
     }
 
     /// Appends what its backend has of it, where that goes along: beside [`Self::put_record`].
@@ -53,14 +50,10 @@ impl LastStatement {
             warnings,
             state,
             signals,
-            follows,
-            // An answer is waited for before a client goes.
-            frame: _,
         } = self.told;
         put_option(out, warnings.map(u64::from), put_lenenc);
         put_option(out, state, |out, state| out.extend_from_slice(&state));
         put_bool(out, signals);
-        put_bool(out, follows);
     }
 
     /// Reads that.
@@ -78,8 +71,6 @@ impl LastStatement {
             })?,
             state: read_option(reader, "a SQL state", read_state)?,
             signals: read_bool(reader, "whether SIGNAL may have raised it")?,
-            follows: read_bool(reader, "whether a condition follows")?,
-            frame: false,
         };
         Ok(())
     }
@@ -95,7 +86,6 @@ impl LastStatement {
             number,
             conditions,
             read_back: _,
-            asked_elsewhere: _,
             native: _,
             told: _,
             kept,
@@ -132,7 +122,6 @@ impl LastStatement {
             number,
             conditions,
             read_back: ReadBack::default(),
-            asked_elsewhere: false,
             native: Reads::default(),
             told: Told::default(),
             kept: kept.map(|kept| charged(kept, meter)),
@@ -148,7 +137,6 @@ fn put_kept(out: &mut Vec<u8>, kept: &Diagnostics) {
         total,
         state,
         signals,
-        items,
     } = kept;
     put_lenenc_bytes(out, reply);
     put_option(out, charset.as_deref(), put_lenenc_bytes);
@@ -157,9 +145,6 @@ fn put_kept(out: &mut Vec<u8>, kept: &Diagnostics) {
         out.extend_from_slice(state);
     });
     put_bool(out, *signals);
-    put_option(out, items.as_ref(), |out, items| {
-        put_list(out, items.iter(), put_items);
-    });
 }
 
 fn read_kept(reader: &mut Reader<'_>) -> Read<Diagnostics> {
@@ -173,9 +158,6 @@ fn read_kept(reader: &mut Reader<'_>) -> Read<Diagnostics> {
         })?,
         state: read_option(reader, "a SQL state", read_state)?,
         signals: read_bool(reader, "whether SIGNAL may have raised it")?,
-        items: read_option(reader, "items of conditions", |r| {
-            read_list(r, "items of conditions", read_items)
-        })?,
     })
 }
 
@@ -183,40 +165,6 @@ fn read_state(reader: &mut Reader<'_>) -> Read<[u8; 5]> {
     let mut state = [0; 5];
     state.copy_from_slice(reader.bytes(5, "a SQL state")?);
     Ok(state)
-}
-
-fn put_items(out: &mut Vec<u8>, items: &Items) {
-    let Items { row, others } = items;
-    put_option(out, *row, put_lenenc);
-    put_option(out, others.as_deref(), |out, others| {
-        let Others {
-            texts,
-            state,
-            message,
-        } = others;
-        texts.iter().for_each(|text| put_lenenc_bytes(out, text));
-        put_lenenc_bytes(out, state);
-        put_lenenc_bytes(out, message);
-    });
-}
-
-fn read_items(reader: &mut Reader<'_>) -> Read<Items> {
-    let row = read_option(reader, "ROW_NUMBER", |r| Ok(r.lenenc("ROW_NUMBER")?))?;
-    let others = read_option(reader, "items", |reader| {
-        let mut texts: [Vec<u8>; TEXTS.len()] = Default::default();
-        for text in &mut texts {
-            *text = reader.lenenc_bytes("an item")?.to_vec();
-        }
-        Ok(Others {
-            texts,
-            state: reader.lenenc_bytes("RETURNED_SQLSTATE")?.to_vec(),
-            message: reader.lenenc_bytes("MESSAGE_TEXT")?.to_vec(),
-        })
-    })?;
-    Ok(Items {
-        row,
-        others: others.map(Box::new),
-    })
 }
 
 #[cfg(test)]
@@ -235,22 +183,12 @@ mod tests {
             native: Reads::ROW_COUNT,
             ..LastStatement::default()
         };
-        let mut others = Others {
-            state: b"45000".to_vec(),
-            message: b"mine".to_vec(),
-            ..Others::default()
-        };
-        others.texts[3] = b"t".to_vec();
         let kept = Diagnostics {
             reply: vec![1; 700],
             charset: Some(b"utf8mb4"[..].into()),
             total: Some(1),
             state: Some(*b"45000"),
             signals: true,
-            items: Some(vec![Items {
-                row: Some(3),
-                others: Some(Box::new(others)),
-            }]),
         };
         for (found, kept) in [(None, Some(kept)), (Some(0), None), (Some(9), None)] {
             last.found_rows.set(found);
@@ -285,8 +223,6 @@ mod tests {
                 warnings: Some(3),
                 state: Some(*b"42S02"),
                 signals: true,
-                follows: true,
-                frame: false,
             },
             ..LastStatement::default()
         };
@@ -335,10 +271,9 @@ mod tests {
     #[test]
     fn it_goes_with_its_backend_unless_more_is_owed_than_can_be_said() {
         assert!(beside().goes_with_backend() && LastStatement::default().goes_with_backend());
-        let changes: [fn(&mut LastStatement); 3] = [
+        let changes: [fn(&mut LastStatement); 2] = [
             |last| last.owed.failed = true,
             |last| last.owed.explanation = Explanation::Passing,
-            |last| last.ask_elsewhere(Reads::NONE),
         ];
         for (at, change) in changes.iter().enumerate() {
             let mut last = beside();
@@ -356,7 +291,6 @@ mod tests {
         let mut last = beside();
         let kept = Diagnostics {
             reply: vec![1; 20],
-            items: Some(vec![Items::default(); 2]),
             ..Diagnostics::default()
         };
         last.kept = Some(charged(kept, &meter));

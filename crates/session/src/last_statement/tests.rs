@@ -164,7 +164,7 @@ fn what_is_looked_up_and_is_not_there_leaves_the_count_of_before() {
         (Conditions::Leaves, 1146, Some(-1), true),
     ] {
         let mut last = after(insert(), &changed(7));
-        last.moved(None);
+        last.moved();
         last.ended(&finished(
             &of(conditions),
             &failed(code),
@@ -185,7 +185,7 @@ fn a_question_that_keeps_the_counts_does_not_make_them_native() {
         ..insert()
     };
     let mut last = after(insert(), &changed(7));
-    last.moved(None);
+    last.moved();
     last.ended(&finished(&asks, &changed(0), 0, (true, MARIADB)));
     assert_eq!(last.row_count.get(), Some(7), "it stays");
     assert!(!last.is_native(COUNTS), "and this backend does not know it");
@@ -232,87 +232,55 @@ fn an_uncounted_command_and_an_absent_condition_leave_minus_one() {
 }
 
 #[test]
-fn found_rows_go_with_a_client_to_a_backend_that_has_the_same() {
+fn what_only_the_backend_counted_is_unknown_once_that_is_anothers() {
+    for found in [Found::Counts, Found::Calculated] {
+        let mut last = after(statement(Area::Clears, found), &rows());
+        assert!(last.counts_unread() && last.alone_knows());
+        let asks = last.owed.changed.intersects(Properties::FOUND_ROWS);
+        assert_eq!(asks, found == Found::Calculated, "its client asks next");
+        last.moved();
+        assert!(!last.counts_unread());
+        assert_eq!(last.found_rows.get(), None);
+    }
+    // A statement that may count tells nothing on a backend that another client has used.
     let mut last = after(select(), &rows());
-    last.moved(Some(3));
-    assert!(last.is_native(Reads::FOUND_ROWS));
-    assert!(!last.is_native(COUNTS));
-    last.moved(Some(4));
-    assert!(!last.is_native(Reads::FOUND_ROWS));
-    last.moved(None);
-    assert_eq!(last.lost(), LEFT_BY_STATEMENT);
+    last.moved();
+    let unsure = statement(Area::Clears, Found::Unsure);
+    last.ended(&finished(&unsure, &changed(0), 0, (true, MARIADB)));
+    assert!(!last.counts_unread() && last.found_rows.get().is_none());
+    let mut last = after(select(), &rows());
+    last.ended(&finished(&unsure, &changed(0), 0, (true, MARIADB)));
+    assert!(last.counts_unread(), "its own backend knows");
 }
 
 #[test]
-fn what_only_the_backend_counted_is_a_question_until_it_has_gone() {
-    let mut last = after(statement(Area::Clears, Found::Counts), &rows());
-    assert!(last.counts_unread());
-    assert!(last.alone_knows());
-    assert!(last.questions(Server::MariaDb(101_100)).found);
-    last.moved(None);
-    assert!(!last.counts_unread(), "it is unknown now");
-    assert_eq!(last.found_rows.get(), None);
-    assert!(last.questions(Server::MariaDb(101_100)).is_none());
-}
-
-#[test]
-fn an_update_that_matched_nothing_owes_a_question() {
-    let update = statement(Area::Clears, Found::Matched);
-    let matched = |count| ReplySummary {
-        counted: Some(count),
-        ..changed(0)
-    };
-    let mut last = after(select(), &rows());
-    last.ended(&finished(&update, &matched(2), 0, (true, MYSQL)));
-    assert_eq!(last.found_rows.get(), Some(2));
-    last.moved(None);
-    last.ended(&finished(&update, &matched(0), 0, (true, MYSQL)));
-    assert!(
-        last.owed.changed.intersects(Properties::FOUND_ROWS),
-        "2 or 0, of which the backend knows one"
-    );
-    let mut last = after(select(), &rows());
-    last.ended(&finished(&update, &matched(0), 0, (true, MYSQL)));
-    assert!(
-        !last.owed.changed.intersects(Properties::FOUND_ROWS),
-        "its own backend knows which"
-    );
-    assert!(last.counts_unread());
-}
-
-#[test]
-fn an_update_that_fails_may_have_matched_rows_on_mysql() {
-    let update = statement(Area::Clears, Found::Matched);
-    for (code, stays) in [(1062, false), (1054, true)] {
+fn an_error_leaves_a_count_that_only_the_backend_knows() {
+    for mysql in [MARIADB, MYSQL] {
         let mut last = after(select(), &rows());
-        let before = last.found_rows.get();
-        last.ended(&finished(&update, &failed(code), 0, (true, MYSQL)));
-        assert_eq!(last.found_rows.get(), before.filter(|_| stays), "{code}");
+        last.ended(&finished(&select(), &failed(1146), 0, (true, mysql)));
+        assert!(last.counts_unread());
+        let mut last = after(select(), &rows());
+        last.ended(&finished(&insert(), &failed(1062), 0, (true, mysql)));
+        assert_eq!(last.found_rows.get(), Some(3));
     }
 }
 
 #[test]
-fn an_error_counts_what_was_sent_before_it_on_mariadb_alone() {
-    let sent = ReplySummary {
-        columns: Some(1),
-        ..failed(1242)
+fn an_error_behind_the_conditions_of_another_statement_is_not_shown_as_its_own() {
+    let meter = Meter::default();
+    let asks = Statement {
+        conditions: Conditions::Asks,
+        ..statement(Area::Keeps, Found::Keeps)
     };
-    let mut last = LastStatement::default();
-    assert!(!last.ended(&finished(&select(), &sent, 2, (true, MARIADB))));
-    assert_eq!(last.found_rows.get(), Some(2));
-    let mut last = LastStatement::default();
-    assert!(last.ended(&finished(&select(), &sent, 2, (true, MYSQL))));
-    assert_eq!(last.found_rows.get(), Some(0));
-    let nested = statement(Area::Clears, Found::Nested);
-    let mut last = LastStatement::default();
-    last.ended(&finished(&nested, &failed(1242), 0, (true, MARIADB)));
-    assert_eq!(
-        last.found_rows.get(),
-        None,
-        "queries inside may have counted"
-    );
-    let mut last = LastStatement::default();
-    assert!(last.ended(&finished(&nested, &failed(1146), 0, (true, MARIADB))));
+    let mut last = after(insert(), &warned(1));
+    last.owed.warnings = false;
+    keep(&mut last, Ok(shown(b"1265", 1)), &meter);
+    last.moved();
+    last.sent();
+    last.ended(&finished(&asks, &warned(1), 0, (true, MARIADB)));
+    assert!(last.owed.warnings, "the answer tells the status");
+    keep(&mut last, Ok(shown(b"1758", 2)), &meter);
+    assert!(last.kept().is_none() && last.has_unknown_conditions());
 }
 
 #[test]
@@ -416,7 +384,7 @@ fn a_text_that_may_clear_is_asked_about_where_that_can_be() {
         last.owed.warnings = false;
         keep(&mut last, Ok(shown(b"1265", 1)), &meter);
         if elsewhere {
-            last.moved(None);
+            last.moved();
         }
         last.ended(&finished(&unsure, &changed(0), 0, (true, MARIADB)));
         assert_eq!(last.owed.warnings, owed, "elsewhere: {elsewhere}");
@@ -429,56 +397,6 @@ fn a_text_that_may_clear_is_asked_about_where_that_can_be() {
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     last.ended(&finished(&keeps, &changed(0), 0, (true, MARIADB)));
     assert!(last.kept().is_some());
-}
-
-#[test]
-fn a_condition_behind_those_that_are_kept_is_put_behind_them() {
-    let meter = Meter::default();
-    let asks = Statement {
-        conditions: Conditions::Asks,
-        ..statement(Area::Keeps, Found::Keeps)
-    };
-    let mut last = after(insert(), &warned(1));
-    last.owed.warnings = false;
-    keep(&mut last, Ok(shown(b"1265", 1)), &meter);
-    last.moved(None);
-    last.ended(&finished(&asks, &warned(1), 0, (true, MARIADB)));
-    assert!(last.owed.warnings);
-    keep(&mut last, Ok(shown(b"1758", 1)), &meter);
-    assert_eq!(last.kept().map(Diagnostics::conditions), Some(2));
-    // Commands behind it count its own.
-    assert_eq!(last.conditions, 1);
-}
-
-/// MariaDB keeps them behind SET NAMES, and shows them in the new character set.
-#[test]
-fn kept_conditions_take_the_columns_of_another_character_set() {
-    let meter = Meter::default();
-    let mut last = after(select(), &warned(2));
-    keep(&mut last, Ok(shown(b"1292", 2)), &meter);
-    assert!(!last.wants_frame(Some(b"utf8mb4")), "they are in it");
-    for other in [None, Some(&b"sjis"[..]), Some(b"utf16")] {
-        assert!(!last.wants_frame(other), "their bytes are others there");
-    }
-    let latin1 = Some(&b"latin1"[..]);
-    assert!(last.wants_frame(latin1));
-    last.asks_for_frame();
-    let mut empty = shown(b"", 0);
-    let collations = (0..empty.len()).filter(|&at| empty[at..].starts_with(&[12, 45, 0]));
-    let collations: Vec<usize> = collations.collect();
-    collations.iter().for_each(|&at| empty[at + 1] = 8);
-    last.keep_conditions(Ok(empty), latin1, 64, &meter);
-    let kept = last.kept().unwrap();
-    assert_eq!((kept.rows().len(), kept.total), (2, Some(2)));
-    assert_eq!(kept.rows()[1].errno, b"1292");
-    let of = |collation| [12, collation, 0];
-    let has = |collation: u8| kept.reply.windows(3).any(|part| part == of(collation));
-    assert!(has(8) && !has(45), "{:?}", kept.reply);
-    assert!(!last.wants_frame(latin1), "it is not asked for twice");
-    // Where it cannot be had, nobody knows them any more.
-    last.asks_for_frame();
-    last.keep_conditions(Err(()), latin1, 64, &meter);
-    assert!(last.has_unknown_conditions());
 }
 
 #[test]
@@ -566,16 +484,6 @@ fn a_failed_preparation_is_the_statements_error_on_its_backend() {
     assert!(last.is_native(COUNTS.union(Reads::DIAGNOSTICS)));
     keep(&mut last, Ok(shown(b"1146", 1)), &meter);
     assert_eq!(last.kept().and_then(|kept| kept.state), Some(*b"42S02"));
-}
-
-#[test]
-fn while_it_is_asked_about_elsewhere_nothing_is_native() {
-    let mut last = after(select(), &rows());
-    last.ask_elsewhere(Reads::NONE);
-    assert!(last.is_asked_elsewhere());
-    assert_eq!(last.lost(), LEFT_BY_STATEMENT);
-    last.asked_elsewhere();
-    assert!(!last.is_asked_elsewhere());
 }
 
 #[test]

@@ -451,7 +451,7 @@ impl<'a> Scan<'a> {
                 return self.pin(PinCause::Unknown);
             }
             13 if self.is(token, b"STRAIGHT_JOIN") => Marks::TABLES,
-            19 if self.is(token, b"SQL_CALC_FOUND_ROWS") => Marks::CUTS,
+            19 if self.is(token, b"SQL_CALC_FOUND_ROWS") => Marks::CUTS.union(Marks::CALCULATED),
             _ => return,
         };
         self.marked(mark);

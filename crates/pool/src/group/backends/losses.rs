@@ -127,7 +127,7 @@ impl<N: Net> Group<N> {
                 Some(Overdue::Unread) => self.abandon(key, None),
                 Some(Overdue::Idle) => {
                     self.counts.trimmed += 1;
-                    self.let_go(key);
+                    self.retire(key);
                 }
             }
         }

@@ -67,9 +67,6 @@ impl<N: Net> Group<N> {
             return Some(self.waiters().wait_outside(key));
         }
         let may_be_reset = client.may_be_reset_for(&self.begun, &self.shared.server);
-        if self.ask_for(key, backend_id) {
-            return Some(self.waiters().wait_outside(key));
-        }
         if has_schema || !may_be_reset {
             self.clients.unbind(key, &mut self.backends);
             self.retire(backend_id);
@@ -113,7 +110,7 @@ impl<N: Net> Group<N> {
         backend.conditions_of = None;
         backend.prepared = OnBackend::default();
         backend.typed = None;
-        (backend.insert_id, backend.found, backend.unsettled) = (Some(0), None, None);
+        backend.insert_id = Some(0);
         let shapes = [ReplyShape::Status, ReplyShape::Results, ReplyShape::Results];
         for (i, shape) in shapes.into_iter().enumerate() {
             let purpose = Purpose::ResetSession(i + 1 == shapes.len());

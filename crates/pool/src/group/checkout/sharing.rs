@@ -20,7 +20,7 @@ impl<N: Net> Group<N> {
             && at <= self.net.now()
         {
             self.counts.lent += 1;
-            self.let_go(key);
+            self.retire(key);
         }
     }
 }

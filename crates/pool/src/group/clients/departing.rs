@@ -125,10 +125,8 @@ impl<N: Net> Group<N> {
         None
     }
 
-    /// True if a client may go now. One whose last backend knows something of it that nobody else
-    /// does has that asked first.
+    /// True if a client may go now.
     pub(crate) fn goes(&mut self, key: ClientId) -> Going {
-        let server = self.shared.server.flavour;
         let Some(client) = self.clients.get(key) else {
             return Going::Not(Stays::Busy);
         };
@@ -140,14 +138,7 @@ impl<N: Net> Group<N> {
             .backend()
             .and_then(|backend_id| self.backends.get(backend_id));
         let goes_along = backend.is_some_and(|backend| backend.goes_with(key));
-        let stays = client.stays(server, goes_along);
-        let settled = client.last.is_settled();
-        let stays = stays.filter(|why| {
-            let asks = *why == Stays::Asks && settled;
-            let last = asks.then(|| self.matching().last_backend_of(key)).flatten();
-            // Where nobody knows it any more, here or there, it may go.
-            !asks || last.is_some_and(|backend_id| self.ask_last_backend(backend_id))
-        });
+        let stays = client.stays(goes_along);
         let is_read_back = |group: &Self| {
             let view = group.client_view(key);
             view.is_some_and(|view| view.is_read_back())
@@ -183,7 +174,7 @@ impl<N: Net> Group<N> {
         let next = self
             .pair(key, backend_id)
             .map(|mut pair| pair.next_before_leaving());
-        let Some(next @ (Next::Ask(_) | Next::AskLast)) = next else {
+        let Some(next @ Next::Ask(_)) = next else {
             return false;
         };
         self.follow(key, backend_id, next);
@@ -194,14 +185,12 @@ impl<N: Net> Group<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::lazy_readback::LastClient;
     use crate::backend::{InFlight, Purpose, Reports};
     use crate::errors::reasons::PinReason;
     use crate::group::scripted::Scripted;
     use crate::group::tests::{self, NOW, backend, client};
     use crate::group::tokens::BackendId;
     use session::statement::Explanation;
-    use sql::classify::Reads;
     use wire::command::ReplyShape;
 
     /// A group that hands over.
@@ -285,26 +274,6 @@ mod tests {
         assert_eq!(group.goes(key), Going::Not(Stays::Busy));
         group.clients.remove(key);
         assert_eq!(group.goes(key), Going::Not(Stays::Busy));
-    }
-
-    #[test]
-    fn what_its_last_backend_alone_knows_is_asked_first() {
-        let mut group = group();
-        let key = client(&mut group);
-        let last = &mut group.clients.get_mut(key).unwrap().last;
-        last.found_rows.set(None);
-        last.own(Reads::FOUND_ROWS);
-        assert_eq!(group.goes(key), Going::Now, "nobody knows it any more");
-        let backend_id = backend(&mut group);
-        group.backends.get_mut(backend_id).unwrap().last_client = Some(LastClient {
-            client: key,
-            sent: 0,
-        });
-        assert_eq!(group.goes(key), Going::Soon(Stays::Asks));
-        assert_eq!(group.clients.get(key).unwrap().backend(), Some(backend_id));
-        let flight = group.backends.get(backend_id).unwrap().flight();
-        let purposes: Vec<_> = flight.iter().map(|command| command.purpose).collect();
-        assert_eq!(purposes, [Purpose::LazyReadback(true)]);
     }
 
     #[test]

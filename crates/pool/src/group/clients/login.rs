@@ -214,7 +214,7 @@ impl<N: Net> Group<N> {
             Err(refusal) => return self.refuse_proven(key, front, &refusal),
         };
         for backend in place.idle {
-            self.let_go(backend);
+            self.retire(backend);
         }
         let pool = self.members().pool_of(capabilities, onward, place.told);
         self.members().put_in_pool(key, pool);

@@ -2,15 +2,15 @@
 //!
 //! What becomes of a command follows from the client's list of statements
 //! ([`crate::statements::binary_prepare`]). Executions are classified by their text, as COM_QUERY
-//! is; errors come from the server (see `raised`).
+//! is; an error of the pool is an error packet.
 
 use crate::backend::BackendState;
 use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
+use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::tokens::ClientId;
 use crate::pair::prepared::put_closes;
-use crate::pair::previous::Previous;
 use crate::server::watched::code_catalogue::Seen;
 use crate::statements::binary_prepare::{Chosen, CommandOutcome};
 use crate::statements::kill::meaning::command_of;
@@ -135,7 +135,7 @@ impl<N: Net> Group<N> {
             }
             CommandOutcome::Done => {}
             CommandOutcome::Malformed => self.answers().malformed(key),
-            CommandOutcome::Raised(error, words) => return self.raise(key, error, &words),
+            CommandOutcome::Raised(error, words) => self.answers().error(key, error, &words),
             CommandOutcome::Full => return self.answers().refuse_to_prepare(key),
             CommandOutcome::Refused(refusal) => {
                 return self.answers().refuse_counted(key, &refusal);
@@ -192,48 +192,34 @@ impl<N: Net> Group<N> {
         let class = class_with(&definition.class, known);
         let told = !hides_reads(&class);
         let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
-        let server = self.shared.server.flavour;
-        let client = self.clients.get(key);
-        let none = client.is_some_and(|client| client.shows_none(&class, server));
         let asks = elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere));
-        if told && asks && !none {
-            if self.reads_back_first(key, class.reads) {
+        if told && asks {
+            if (self.client_view(key)).is_some_and(|view| view.is_read_back_now(class.reads)) {
                 return self.waiters().wait_outside(key);
             }
-            let cursor = wants_cursor(&payload_of(message));
-            let before = self.survey().before(key);
             // Each execution of a bulk asks anew, so that no text has all the answers.
+            let before = self.survey().before(key);
             let before = before.filter(|_| command == Command::StmtExecute);
-            match before.map_or(Previous::Gone, |b| b.execution(&definition, cursor)) {
-                Previous::Text(sql) => {
-                    let client = self.clients.get(key);
-                    let session = client.map(|client| client.session.clone());
-                    let mut class = definition.class;
-                    class.reads = Reads::NONE;
-                    let instead = Definition::new(sql.into(), session.unwrap_or_default(), class);
-                    let instead = self.definitions.share(instead);
-                    let execution = Execution {
-                        command: Command::StmtExecute,
-                        id,
-                        definition: instead,
-                    };
-                    return self.execute(key, execution, known, message);
-                }
-                Previous::Rows(rows) => {
-                    self.kept.drop_long_data(self.clients.get_mut(key), id);
-                    self.answers().show(key, &rows);
-                    return Handled::Used;
-                }
-                Previous::Gone | Previous::Same => {
-                    self.kept.drop_long_data(self.clients.get_mut(key), id);
-                    return self.previous_gone(key);
-                }
-            }
+            let Some(sql) = before.and_then(|before| before.execution(&definition)) else {
+                self.kept.drop_long_data(self.clients.get_mut(key), id);
+                return self.answers().refuse_counted(key, &Refusal::PreviousGone);
+            };
+            let client = self.clients.get(key);
+            let session = client.map(|client| client.session.clone());
+            let mut class = definition.class;
+            class.reads = Reads::NONE;
+            let instead = Definition::new(sql.into(), session.unwrap_or_default(), class);
+            let execution = Execution {
+                command: Command::StmtExecute,
+                id,
+                definition: self.definitions.share(instead),
+            };
+            return self.execute(key, execution, known, message);
         }
         let text = self.schema_text(key, &definition, &class);
         if text.is_some_and(|text| self.asks_for_lost(key, text)) {
             self.kept.drop_long_data(self.clients.get_mut(key), id);
-            return self.previous_gone(key);
+            return self.answers().refuse_counted(key, &Refusal::PreviousGone);
         }
         let execution = Execution {
             command,
@@ -322,7 +308,7 @@ impl<N: Net> Group<N> {
             }
             // The rest are names, whose end has a reply.
             if backend.prepared.count() > share {
-                self.let_go(backend_id);
+                self.retire(backend_id);
             } else {
                 self.backend_writer().send(backend_id, &out);
             }

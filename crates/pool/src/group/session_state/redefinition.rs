@@ -43,7 +43,7 @@ impl<N: Net> Group<N> {
                 BackendState::Idle => {
                     // Its last client may have to be asked for first.
                     backend.reuse.end_with_client();
-                    self.let_go(key);
+                    self.retire(key);
                 }
                 BackendState::Dialling | BackendState::Preparing => self.retire(key),
             }

@@ -10,6 +10,7 @@ use crate::statements::answered_locally::{Alone, Edge, edge_of};
 use crate::statements::own_ok::OwnOk;
 use reactor::Net;
 use session::read_back::Properties;
+use sql::classify::Reads;
 use sql::text::Text;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ impl<N: Net> Group<N> {
         if alone.is_about_to_leave() {
             return Some(self.waiters().wait_outside(key));
         }
-        if !alone.may_answer(mode) {
+        if !alone.may_answer() {
             return None;
         }
         let client = self.clients.get_mut(key)?;
@@ -58,7 +59,13 @@ impl<N: Net> Group<N> {
             None => counts.sets_spared += 1,
         }
         match mode.server.is_mysql() {
-            true => client.last.answered_clean(0),
+            true => {
+                client.last.answered_clean(0);
+                // What clears its conditions there counts.
+                if client.last.counts_unread() {
+                    client.last.disown(Reads::FOUND_ROWS);
+                }
+            }
             false => client.last.answered_uncounted(0),
         }
         let digests = &mut self.figures.digests;

@@ -274,9 +274,6 @@ impl<N: Net> Group<N> {
             Next::Wait => {}
             Next::Keep => self.resume(backend),
             Next::Ask(out) => self.backend_writer().ask(backend, &out),
-            Next::AskLast => {
-                self.ask_for(owner, backend);
-            }
             Next::GoOn => {
                 // What was read back for the sake of its execution is there.
                 let client = self.clients.get_mut(owner);

@@ -20,9 +20,8 @@
 use crate::client::Handled;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::group::statements::is_uncounted;
 use crate::group::tokens::ClientId;
-use crate::pair::previous::{Previous, is_refused_whole};
+use crate::pair::previous::Previous;
 use crate::scheduler::priority::{Asked, asked};
 use crate::statements::own_ok::OwnOk;
 use crate::statements::stored_code::SchemaText;
@@ -186,21 +185,8 @@ impl<N: Net> Group<N> {
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !hides_reads(found);
-        let Some(client) = self.clients.get(key) else {
-            return Asks::Not(Handled::Used);
-        };
-        let lacks = !told && client.lacks_conditions(words)
-            || client.may_stack_conditions(words, mode.server);
-        let is_refused = is_refused_whole(words, &client.session);
-        if client.stacks_conditions(words, mode.server) {
-            if self.awaits_conditions(key, is_uncounted) {
-                return Asks::Not(self.waiters().wait_outside(key));
-            }
-            statement.counts_before = true;
-        }
-        let lost = !is_refused && self.asks_for_lost(key, text);
-        if lacks || lost {
-            return Asks::Not(self.previous_gone(key));
+        if self.asks_for_lost(key, text) {
+            return Asks::Not(self.answers().refuse_counted(key, &Refusal::PreviousGone));
         }
         let Some(client) = self.clients.get(key) else {
             return Asks::Not(Handled::Used);
@@ -217,7 +203,7 @@ impl<N: Net> Group<N> {
         if client.retracking.is_some() || !found.reads.intersects(client.reads_elsewhere()) {
             return Asks::There;
         }
-        if self.reads_back_first(key, found.reads) {
+        if (self.client_view(key)).is_some_and(|view| view.is_read_back_now(found.reads)) {
             return Asks::Not(self.waiters().wait_outside(key));
         }
         let before = self.survey().before(key);
@@ -231,7 +217,7 @@ impl<N: Net> Group<N> {
                 self.answers().show(key, &rows);
                 Asks::Not(Handled::Used)
             }
-            Previous::Gone => Asks::Not(self.previous_gone(key)),
+            Previous::Gone => Asks::Not(self.answers().refuse_counted(key, &Refusal::PreviousGone)),
         }
     }
 }

@@ -62,7 +62,7 @@ impl<N: Net> Survey<'_, N> {
                 (!lane_has()).then_some("it waits in a lane that does not have it")
             }
             ClientState::Waiting => {
-                let waits = client.backend().is_some() || client.last.is_asked_elsewhere();
+                let waits = client.backend().is_some();
                 (!waits).then_some("it waits for nothing")
             }
             ClientState::Running | ClientState::Restoring => {

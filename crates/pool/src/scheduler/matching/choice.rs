@@ -6,17 +6,15 @@
 //! is most of them, for the next statements of their clients wait: also of these, one that stands
 //! in the client's session comes first.
 
-use crate::backend::lazy_readback::LastClient;
-use crate::backend::{Backend, BackendState};
-use crate::client::{Client, ClientState};
+use crate::backend::Backend;
+use crate::backend::last_client::LastClient;
+use crate::client::Client;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::matching::Matching;
 use session::beforehand::area_of;
 use session::diagnostics::Area;
-use session::found::Found;
 use session::state::can_restore;
 use sql::classify::{self, Reads};
-use sql::lex::Server;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -47,15 +45,6 @@ impl<S> Client<S> {
             false if self.last.may_be_asked_for() => Affinity::Counts,
             false => Affinity::None,
         }
-    }
-}
-
-impl<S> Backend<S> {
-    /// FOUND_ROWS() as its next client's statement finds it, if that is known: what
-    /// clears the conditions of others goes out in front, and counts on MySQL.
-    pub(crate) fn found_ahead(&self, server: Server) -> Option<u64> {
-        let counted = server.is_mysql() && self.conditions_of.is_some();
-        self.found.filter(|_| !counted)
     }
 }
 
@@ -107,10 +96,6 @@ impl<S> Matching<'_, S> {
         if let Some((last, _)) = looked_at.find(|(_, b)| b.last_client == own && can_run(b)) {
             return Some(last);
         }
-        // What may count or not leaves a number that is known only where it was so before.
-        let number = client.last.found_rows.get();
-        let may_count = matches!(client.statement.found, Found::Unsure | Found::Matched);
-        let alike = |b: &Backend<S>| b.found_ahead(self.shared.server.flavour) == number;
         let same = |b: &Backend<S>| Rc::ptr_eq(&b.session, session);
         let clean = |b: &Backend<S>| client.is_clean_on(b);
         let free = |b: &Backend<S>| self.affinity(b) == Affinity::None;
@@ -119,11 +104,8 @@ impl<S> Matching<'_, S> {
             fits.min_by_key(|(_, b)| (self.affinity(b), !same(b), b.since))
         };
         let fits = |b: &Backend<S>| clean(b) && free(b) && can_run(b);
-        let counted_alike = (may_count && number.is_some())
-            .then(|| last_used().find(|(_, b)| alike(b) && fits(b)))
-            .flatten();
-        counted_alike
-            .or_else(|| last_used().find(|(_, b)| same(b) && fits(b)))
+        last_used()
+            .find(|(_, b)| same(b) && fits(b))
             .or_else(|| last_used().find(|(_, b)| has_schema(b) && fits(b)))
             .or_else(|| last_used().find(|(_, b)| fits(b)))
             .or_else(asked_least)
@@ -153,28 +135,6 @@ impl<S> Matching<'_, S> {
     pub(crate) fn lives_on(&self, backend: &Backend<S>) -> bool {
         let capabilities = self.pools.pools[backend.pool].key.capabilities;
         backend.lives_on(capabilities, &self.shared.server.timeouts, self.now)
-    }
-
-    /// The backend of a client's last statement, if it is idle and nobody's since.
-    pub(crate) fn last_backend_of(&self, key: ClientId) -> Option<BackendId> {
-        self.last_backends_of(key)
-            .next()
-            .map(|(backend, _)| backend)
-    }
-
-    /// The client that an idle backend served last, if the backend alone knows something of it, and
-    /// the two can be bound to have that asked.
-    pub(crate) fn client_to_ask_about(&self, backend_id: BackendId) -> Option<ClientId> {
-        let backend = self.backends.get(backend_id);
-        let idle = backend.filter(|backend| backend.state() == BackendState::Idle);
-        let last = idle?.last_client?;
-        let client = self.clients.get(last.client)?;
-        // Its next statement may wait already, behind one that the backend cannot serve.
-        let waits = client.state() == ClientState::Waiting || !client.place.is_in_lane();
-        let free = client.backend().is_none() && waits && !client.is_closing();
-        let knows = client.last.number == last.sent
-            && !client.last.questions(self.shared.server.flavour).is_none();
-        (free && knows).then_some(last.client)
     }
 
     /// The backend to which a client without one goes back for a text that reads what its last

@@ -2,7 +2,7 @@
 
 use super::choice::Affinity;
 use super::*;
-use crate::backend::lazy_readback::LastClient;
+use crate::backend::last_client::LastClient;
 use crate::backend::pools::{DialEnd, PoolKey};
 use crate::backend::reuse::Reuse;
 use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
@@ -185,11 +185,9 @@ fn a_clients_own_last_backend_comes_first_then_one_in_its_session() {
     let same = bench.idle(0, Some("d"));
     let latest = bench.idle(0, Some("other"));
     assert_eq!(bench.matching().pick_idle(0, client), Some(same));
-    assert_eq!(bench.matching().last_backend_of(client), None);
     let mut last = LastClient { client, sent: 0 };
     bench.backends.get_mut(own).unwrap().last_client = Some(last);
     assert_eq!(bench.matching().pick_idle(0, client), Some(own));
-    assert_eq!(bench.matching().last_backend_of(client), Some(own));
     assert_eq!(bench.matching().last_backend_to_use(client), Some(own));
     // Another statement of its has run elsewhere since.
     last.sent = 7;

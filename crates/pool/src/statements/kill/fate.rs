@@ -8,8 +8,8 @@
 //! Invariants: nothing is changed here: the group does what a [`Fate`] says; nobody's client is
 //! killed by another account, nor one whose name is not proven.
 
+use crate::backend::Backend;
 use crate::backend::pools::BackendPools;
-use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::ClientState;
 use crate::client::clients::Clients;
 use crate::group::tokens::{BackendId, ClientId};
@@ -44,12 +44,10 @@ pub(crate) enum Fate {
 }
 
 impl<S> Backend<S> {
-    /// A KILL for what runs here, if nothing is in flight but the victim's, and questions of the
-    /// pool's own about others.
+    /// A KILL for what runs here, if nothing is in flight but the victim's.
     fn kill_job(&self, ask: &KillAsk, victim: ClientId, aim: Option<Aim>) -> Option<Job> {
-        let asked = |c: &InFlight| matches!(c.purpose, Purpose::LazyReadback(_));
         let mut flight = self.flight().iter();
-        let alone = flight.all(|c| c.owner == Some(victim) || asked(c));
+        let alone = flight.all(|c| c.owner == Some(victim));
         alone.then(|| Job {
             asker: ask.asker,
             at: self.at.clone(),
@@ -140,6 +138,7 @@ impl KillAsk {
 mod tests {
     use super::*;
     use crate::backend::pools::PoolKey;
+    use crate::backend::{InFlight, Purpose};
     use crate::client::{Client, Proof};
     use crate::errors::reasons::PinReason;
     use reactor::Time;

@@ -18,8 +18,6 @@ use wire::command::ReplyShape;
 use wire::compressed::{Body, FrameHeader};
 use wire::track::Bound;
 
-const SERVER: Server = Server::MariaDb(101_100);
-
 fn idle() -> Client<()> {
     let mut client = Client::moving(Transport::plain((), false), Time(1), Rc::default());
     assert!(client.change_state(ClientState::Idle, Time(2)));
@@ -85,7 +83,7 @@ fn tls_goes_along_and_nobody_loses_it_on_the_way() {
     let tls = Tls::read_record(&tls_record(1)).unwrap();
     client.transport.set_tls(tls);
     assert!(client.transport.is_readable(), "what has come with it");
-    assert_eq!(client.stays(SERVER, false), None);
+    assert_eq!(client.stays(false), None);
     let out = put_it(&client);
     let arrived = read_it(&out).unwrap().tls.unwrap();
     let mut again = Vec::new();
@@ -111,7 +109,7 @@ fn tls_goes_along_and_nobody_loses_it_on_the_way() {
     .with_no_client_auth()
     .with_cert_resolver(Arc::new(rustls::server::ResolvesServerCertUsingSni::new()));
     client.transport.set_tls(Tls::server(&config).unwrap());
-    assert_eq!(client.stays(SERVER, false), Some(Stays::Tls));
+    assert_eq!(client.stays(false), Some(Stays::Tls));
     assert!(read_it(&put_it(&client)).is_err());
 }
 
@@ -213,8 +211,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     let mut client = full();
     client.binding.bind(&mut backend.binding, (of, backend_id));
     backend.thread = 77;
-    (backend.insert_id, backend.found) = (None, Some(3));
-    backend.unsettled = Some((1, 2));
+    backend.insert_id = None;
     backend.transaction.note_status(wire::status::IN_TRANS);
     backend.transaction_seen = Some((backend.transaction.number(), Time(150)));
     backend.leftovers = true;
@@ -264,8 +261,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         Rc::default(),
     );
     assert_eq!((again.thread, again.pool), (77, 3));
-    assert_eq!((again.insert_id, again.found), (None, Some(3)));
-    assert_eq!(again.unsettled, Some((1, 2)));
+    assert_eq!(again.insert_id, None);
     assert_eq!(again.transaction, backend.transaction);
     assert_eq!(again.transaction_seen, Some((0, Time(950))));
     assert!(again.leftovers);
@@ -315,14 +311,11 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
 
 #[test]
 fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
-    assert_eq!(
-        full().stays(SERVER, false),
-        Some(Stays::Unsent).filter(|_| false)
-    );
+    assert_eq!(full().stays(false), Some(Stays::Unsent).filter(|_| false));
     let stays = |change: &dyn Fn(&mut Client<()>)| {
         let mut client = full();
         change(&mut client);
-        client.stays(SERVER, false)
+        client.stays(false)
     };
     let state = |to| move |client: &mut Client<()>| assert!(client.change_state(to, Time(3)));
     assert_eq!(stays(&state(ClientState::Running)), Some(Stays::Busy));
@@ -344,7 +337,7 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
         let mut client = full();
         backend(&mut client);
         change(&mut client);
-        client.stays(SERVER, true)
+        client.stays(true)
     };
     assert_eq!(along(&|_| {}), None);
     assert_eq!(along(&pin), None);
