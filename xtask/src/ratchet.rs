@@ -39,7 +39,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 101, Exactly),
     ("subjects in more than two folders", 2, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 366, Exactly),
+    ("look-ups of clients and backends", 369, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 13, Exactly),
     (
@@ -47,10 +47,10 @@ const BOUNDS: &[Bound] = &[
         2,
         Exactly,
     ),
-    ("words of docs", 43_729, Loosely),
+    ("words of docs", 43_753, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 119_785, Loosely),
-    ("product lines of pool, session and sql", 65_731, Loosely),
+    ("product lines", 119_892, Loosely),
+    ("product lines of pool, session and sql", 65_773, Loosely),
     ("lines of end-to-end tests", 28_974, Loosely),
 ];
 

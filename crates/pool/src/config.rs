@@ -261,6 +261,10 @@ pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
     listed.map(account).collect()
 }
 
+/// Parts of `client_silence_s_max`: one may pass before a client is asked for a sign of life, one
+/// until that is its turn, and one for the kernel to repeat the question.
+pub(crate) const SILENCE_PARTS: u32 = 3;
+
 impl Settings {
     /// Keepalive of backends: they are few, so early and often.
     pub(crate) fn backend_keepalive(&self) -> Option<Keepalive> {
@@ -268,10 +272,11 @@ impl Settings {
         Some(Keepalive::within(silence, silence / 3))
     }
 
-    /// Keepalive of clients: late, so that a hundred thousand cost few packets.
+    /// Keepalive of a client that is asked for a sign of life.
     pub(crate) fn client_keepalive(&self) -> Option<Keepalive> {
-        let silence = self.client_silence_max?;
-        Some(Keepalive::within(silence, silence * 2 / 3))
+        Some(Keepalive::in_turns(
+            self.client_silence_max? / SILENCE_PARTS,
+        ))
     }
 
     /// Limits of one address, and one network.

@@ -141,11 +141,18 @@ pub trait Net {
     /// Fills `bytes` with random ones, fit for nonces.
     fn random(&mut self, bytes: &mut [u8]);
 
-    /// For how long nothing has come from the peer's host, where it has something to acknowledge;
-    /// `None` where it has not.
+    /// For how long nothing has come from the peer's host, where it leaves unacknowledged what was
+    /// sent again and again; `None` where it does not.
     fn unanswered(&self, _sock: &Self::Sock) -> Option<std::time::Duration> {
         None
     }
+
+    /// Asks the host of an idle peer for a sign of life, in a second, and closes the connection if
+    /// none comes.
+    fn start_probing(&mut self, _sock: &Self::Sock) {}
+
+    /// Asks no more where a sign of life has come.
+    fn stop_probing(&mut self, _sock: &Self::Sock) {}
 
     /// Has the peer hear a reset when this connection is closed, in place of an end in order; what
     /// it has not been sent by then is dropped.

@@ -77,8 +77,8 @@ impl RealNet {
         })
     }
 
-    /// Has the kernel find peers whose host is gone: those accepted at listeners that are opened
-    /// from now on, and those dialled.
+    /// Has the kernel find peers whose host is gone: those accepted when they are probed
+    /// ([`Net::start_probing`]), and those dialled.
     pub fn keep_alive(&mut self, accepted: Option<Keepalive>, dialled: Option<Keepalive>) {
         self.keepalive = (accepted, dialled);
     }
@@ -98,9 +98,6 @@ impl RealNet {
     /// # Errors
     /// The system's error.
     pub fn take_listener(&mut self, listener: OwnedFd, token: Token) -> io::Result<()> {
-        if let Some(keepalive) = &self.keepalive.0 {
-            keepalive.set(&listener)?;
-        }
         self.push(Listener::Own(listener), token)
     }
 
@@ -286,6 +283,16 @@ impl Net for RealNet {
 
     fn unanswered(&self, sock: &OwnedFd) -> Option<std::time::Duration> {
         socket::unanswered(sock)
+    }
+
+    fn start_probing(&mut self, sock: &OwnedFd) {
+        if let Some(keepalive) = &self.keepalive.0 {
+            socket::start_probing(sock, keepalive);
+        }
+    }
+
+    fn stop_probing(&mut self, sock: &OwnedFd) {
+        socket::stop_probing(sock);
     }
 
     fn reset_on_close(&mut self, sock: &OwnedFd) {

@@ -192,7 +192,15 @@ impl<T, K: SlotKey> Slots<T, K> {
 
     /// All objects with their keys, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
-        self.slots.iter().enumerate().filter_map(|(index, slot)| {
+        self.every(0, 1)
+    }
+
+    /// The objects whose turn it is of `rounds` turns, in which each has one; those of the others
+    /// are not looked at.
+    pub fn every(&self, turn: u32, rounds: u32) -> impl Iterator<Item = (K, &T)> {
+        let (first, step) = ((turn % rounds) as usize, rounds as usize);
+        let slots = self.slots.iter().enumerate().skip(first).step_by(step);
+        slots.filter_map(|(index, slot)| {
             let key = Key {
                 index: u32::try_from(index).ok()?,
                 generation: slot.generation,
@@ -252,6 +260,17 @@ mod tests {
         assert_eq!(slots.keys_of(|number| number % 2 == 0), [keys[0]]);
         assert_eq!(slots.keys_of(|_| true).len(), 3);
         assert_eq!(slots.keys_of(|_| false), []);
+    }
+
+    #[test]
+    fn each_object_has_one_turn_of_all() {
+        let mut slots: Slots<_> = Slots::default();
+        let keys: Vec<Key> = (0..10).map(|number| slots.insert(number)).collect();
+        slots.remove(keys[4]);
+        let of = |turn| slots.every(turn, 4).map(|(_, n)| *n).collect::<Vec<_>>();
+        assert_eq!([of(0), of(1)], [vec![0, 8], vec![1, 5, 9]]);
+        assert_eq!([of(6), of(7)], [vec![2, 6], vec![3, 7]], "turns go on");
+        assert_eq!(slots.every(20, 64).count(), 0);
     }
 
     #[test]

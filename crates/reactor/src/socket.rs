@@ -3,9 +3,13 @@
 //! - Listeners of groups share an address by SO_REUSEPORT; the kernel deals connections by hash.
 //! - TCP_NODELAY everywhere: commands and replies are small and wait for each other.
 //! - Keepalive ([`Keepalive`]) finds a peer whose host is gone while nothing is on its way to it;
-//!   [`unanswered`] tells of one that is gone while something is. TCP_USER_TIMEOUT would do both,
-//!   but it also ends the connection of a living peer that does not read (its window is closed),
-//!   although that peer's kernel answers each probe.
+//!   [`unanswered`] tells of one that is gone while something is. Many connections are not left to
+//!   the kernel's timers, which run together the later they are set: 16 s of them at once where 200
+//!   s were asked for (250 ticks a second). Of a million probes in one moment nearly all are
+//!   dropped (`net.core.netdev_max_backlog`), each time again, until living peers are given up.
+//!   They are probed in turns ([`Keepalive::in_turns`], [`start_probing`], [`stop_probing`]).
+//!   TCP_USER_TIMEOUT would do both, but it also ends the connection of a living peer that does not
+//!   read (its window is closed), although that peer's kernel answers each probe.
 //! - A source address without a port (IP_BIND_ADDRESS_NO_PORT) lets the kernel choose the port at
 //!   connect time, when it knows the destination, so that each source address has the whole port
 //!   range for each destination.
@@ -164,6 +168,12 @@ pub fn dial(to: &Address, source: Option<IpAddr>) -> io::Result<OwnedFd> {
     }
 }
 
+/// Times that the kernel has sent again what a peer leaves unacknowledged, before that says
+/// anything: what has just been sent is unacknowledged as well.
+const RETRANSMITS_MIN: u8 = 2;
+/// A peer that was heard of in this time has answered the probe before.
+const HEARD_MAX: Duration = Duration::from_secs(3);
+
 /// Probes that go unanswered before a connection is given up.
 const PROBES_MAX: u32 = 5;
 
@@ -195,6 +205,14 @@ impl Keepalive {
         }
     }
 
+    /// Times of a probe that is asked for now: it is sent in a second and repeated for `patience`,
+    /// 1 s at least; then the connection is given up.
+    #[must_use]
+    pub fn in_turns(patience: Duration) -> Keepalive {
+        let idle = Duration::from_secs(1);
+        Keepalive::within(patience.max(idle * 2) + idle, idle)
+    }
+
     /// Sets it; an accepted socket has what its listener has.
     ///
     /// # Errors
@@ -207,10 +225,8 @@ impl Keepalive {
     }
 }
 
-/// For how long nothing has come from the peer, where it has something to acknowledge; `None`
-/// where it has not, or where that cannot be told (a Unix socket).
-#[must_use]
-pub fn unanswered(socket: impl AsFd) -> Option<Duration> {
+/// The kernel's figures about a connection; `None` of a Unix socket.
+fn tcp_info(socket: impl AsFd) -> Option<libc::tcp_info> {
     // SAFETY: a tcp_info is integers only, for which zeros are values.
     // JUSTIFICATION: rustix has no call for this option.
     #[expect(unsafe_code)]
@@ -228,8 +244,35 @@ pub fn unanswered(socket: impl AsFd) -> Option<Duration> {
             &raw mut len,
         )
     };
+    (result == 0).then_some(info)
+}
+
+/// For how long nothing has come from the peer.
+fn silence(info: &libc::tcp_info) -> Duration {
     let millis = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
-    (result == 0 && info.tcpi_unacked > 0).then(|| Duration::from_millis(millis.into()))
+    Duration::from_millis(millis.into())
+}
+
+/// For how long nothing has come from the peer, where it has not acknowledged what was sent again
+/// and again; `None` where it has, or where that cannot be told (a Unix socket).
+#[must_use]
+pub fn unanswered(socket: impl AsFd) -> Option<Duration> {
+    let info = tcp_info(socket)?;
+    let repeated = info.tcpi_unacked > 0 && info.tcpi_retransmits >= RETRANSMITS_MIN;
+    repeated.then(|| silence(&info))
+}
+
+/// Has the kernel probe the peer of an idle connection, and go on as `keepalive` says.
+pub fn start_probing(socket: impl AsFd, keepalive: &Keepalive) {
+    // A Unix socket has no such options, and no host to lose.
+    let _ = keepalive.set(socket);
+}
+
+/// Ends the probing of a peer that has answered; one that has not is left to the kernel.
+pub fn stop_probing(socket: impl AsFd) {
+    if tcp_info(&socket).is_some_and(|info| silence(&info) < HEARD_MAX) {
+        let _ = sockopt::set_socket_keepalive(&socket, false);
+    }
 }
 
 fn bind_without_port(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
@@ -291,24 +334,36 @@ mod tests {
         let (held, address) = reserve(&"127.0.0.1:0".parse().unwrap()).unwrap();
         let listener = listen_tcp(&address, 8).unwrap();
         drop(held);
-        let keepalive = Keepalive::within(Duration::from_secs(15), Duration::from_secs(5));
-        keepalive.set(&listener).unwrap();
         let client = dial(&Address::Tcp(address), None).unwrap();
         let server = loop {
             if let Some(server) = accept(&listener).unwrap() {
                 break server;
             }
         };
-        assert!(
-            sockopt::socket_keepalive(&server).unwrap(),
-            "as its listener"
+        let keepalive = Keepalive::in_turns(Duration::from_secs(100));
+        start_probing(&server, &keepalive);
+        assert!(sockopt::socket_keepalive(&server).unwrap());
+        assert_eq!(
+            sockopt::tcp_keepidle(&server).unwrap(),
+            Duration::from_secs(1)
         );
-        assert_eq!(sockopt::tcp_keepidle(&server).unwrap(), keepalive.idle);
+        let repeats = (
+            sockopt::tcp_keepintvl(&server),
+            sockopt::tcp_keepcnt(&server),
+        );
+        assert_eq!(repeats, (Ok(Duration::from_secs(20)), Ok(PROBES_MAX)));
+        stop_probing(&server);
+        assert!(
+            !sockopt::socket_keepalive(&server).unwrap(),
+            "it was just heard of"
+        );
         rustix::net::send(&client, b"hello", rustix::net::SendFlags::NOSIGNAL).unwrap();
         // Loopback acknowledges at once.
         assert_eq!(unanswered(&client), None);
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert_eq!(unanswered(&one), None);
         assert!(keepalive.set(&one).is_err());
+        start_probing(&one, &keepalive);
+        stop_probing(&one);
     }
 }

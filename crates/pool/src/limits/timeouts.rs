@@ -26,11 +26,13 @@
 //! finds out; and what is on its way is repeated for a quarter of an hour. On the other side, a
 //! client that is gone keeps its transaction, and so its locks.
 //!
-//! The mechanism: the kernel asks every idle connection for a sign of life (keepalive), which a
-//! host answers whatever its processes do, so a server that computes for an hour is left alone.
-//! While something is unacknowledged the kernel does not ask; then the sweep looks for how long
-//! nothing has come ([`Net::unanswered`]). A connection on which nothing has come for
-//! `backend_silence_s_max` (`client_silence_s_max`) is closed, and those who wait for it hear why.
+//! The mechanism: the kernel asks idle connections for a sign of life (keepalive), which a host
+//! answers whatever its processes do, so a server that computes for an hour is left alone. Clients
+//! are asked in turns, a few in each sweep ([`TimeLimits::probes`]): probes to all at once are
+//! dropped on the way, and living clients would be given up. While something is unacknowledged the
+//! kernel does not ask; then the sweep looks for how long nothing has come ([`Net::unanswered`]). A
+//! connection on which nothing has come for `backend_silence_s_max` (`client_silence_s_max`) is
+//! closed, and those who wait for it hear why.
 //!
 //! A host may answer while its server stands still, and a server its watch while it answers no
 //! statement (a full disk, a lock on everything). Then `statement_ms_max` bounds clients'
@@ -52,7 +54,7 @@ use crate::buffers::outgoing::FED_MAX;
 use crate::buffers::room::Inputs;
 use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
-use crate::config::Settings;
+use crate::config::{SILENCE_PARTS, Settings};
 use crate::errors::reasons::Refusal;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::server::facts::ServerFacts;
@@ -65,9 +67,11 @@ use std::time::Duration;
 pub(crate) const DISK_MAX: Duration = Duration::from_secs(60);
 /// Time before the pool's sweep at which the server may find that a connection's time is over.
 const SWEEP_SLACK: Duration = Duration::from_secs(2);
-/// Clients without a backend are looked at once in so many sweeps: there may be very many, and they
-/// keep nothing from others.
-const SWEEPS_BETWEEN: u32 = 16;
+/// Clients of a group that are asked in one sweep; among more each turn comes later. All groups'
+/// probes of one moment fit the kernel's queue of 1,000 packets (`net.core.netdev_max_backlog`).
+const PROBES_MAX: u32 = 256;
+/// Sweeps after which the answer to a probe is looked at: the kernel sends it in a second.
+const PROBED_SWEEPS: u32 = 2;
 
 /// Why a client must go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,17 +216,43 @@ impl<N: Net> TimeLimits<'_, N> {
             .collect()
     }
 
-    /// Clients that acknowledge nothing; `sweep`: how many sweeps there have been.
+    /// Clients that acknowledge nothing; `sweep`: how many sweeps there have been. Those without a
+    /// backend are looked at in turns: there may be very many, and they keep nothing from others.
     pub(crate) fn silent_clients(&self, sweep: u32) -> Vec<ClientId> {
         let Some(max) = self.limits.settings.client_silence_max else {
             return Vec::new();
         };
-        let turn = sweep % SWEEPS_BETWEEN;
-        let silent = self.clients.iter().filter(|(key, client)| {
-            (client.backend().is_some() || key.parts().0 % SWEEPS_BETWEEN == turn)
-                && (self.net.unanswered(client.transport.sock())).is_some_and(|d| d >= max)
+        let holders = self.backends.iter().filter_map(|(_, b)| b.client());
+        let holders = holders.filter_map(|key| Some((key, self.clients.get(key)?)));
+        let others = self.clients.every(sweep, self.rounds(max));
+        let others = others.filter(|(_, client)| client.backend().is_none());
+        let silent = holders.chain(others).filter(|(_, client)| {
+            (self.net.unanswered(client.transport.sock())).is_some_and(|d| d >= max)
         });
         silent.map(|(key, _)| key).collect()
+    }
+
+    /// Sweeps, one a second, in which each client has its turn.
+    fn rounds(&self, silence_max: Duration) -> u32 {
+        let seconds = (silence_max / SILENCE_PARTS).as_secs();
+        let wished = u32::try_from(seconds).unwrap_or(u32::MAX);
+        let clients = u32::try_from(self.clients.len()).unwrap_or(u32::MAX);
+        wished.max(clients / PROBES_MAX).max(PROBED_SWEEPS + 1)
+    }
+
+    /// Clients to ask for a sign of life in this sweep, and those that were asked some sweeps ago.
+    pub(crate) fn probes(&self, sweep: u32) -> (Vec<ClientId>, Vec<ClientId>) {
+        let Some(max) = self.limits.settings.client_silence_max else {
+            return Default::default();
+        };
+        let now = self.net.now();
+        let quiet = |client: &Client<_>| now.since(client.since) >= max / SILENCE_PARTS;
+        let due = self.clients.every(sweep, self.rounds(max));
+        let asked = (self.clients).every(sweep.wrapping_sub(PROBED_SWEEPS), self.rounds(max));
+        (
+            due.filter(|(_, c)| quiet(c)).map(|(key, _)| key).collect(),
+            asked.map(|(key, _)| key).collect(),
+        )
     }
 
     /// Client whose time on this backend is over.
@@ -420,6 +450,41 @@ mod tests {
         let client = bench.clients.get(key).unwrap();
         assert!(!client.has_idled(NOW + 9 * SECOND - SWEEP_SLACK, limits));
         assert!(client.has_idled(NOW + 9 * SECOND - SWEEP_SLACK + MOMENT, limits));
+    }
+
+    #[test]
+    fn idle_clients_are_asked_for_a_sign_of_life_in_turns() {
+        const CLIENTS: usize = 100;
+        let mut bench = Bench::new("client_silence_s_max = 30", "");
+        let keys: Vec<_> = (0..CLIENTS)
+            .map(|_| bench.client(&[ClientState::Idle]))
+            .collect();
+        let mut started = Vec::new();
+        for sweep in 0..10 {
+            bench.net.now = NOW + 9 * SECOND + 999 * MOMENT;
+            assert_eq!(
+                bench.limits().probes(sweep).0,
+                [],
+                "they have said something"
+            );
+            bench.net.now = NOW + 10 * SECOND;
+            let due = bench.limits().probes(sweep).0;
+            assert_eq!(due.len(), CLIENTS / 10);
+            assert_eq!(bench.limits().probes(sweep + PROBED_SWEEPS).1, due);
+            started.extend(due);
+        }
+        started.sort_unstable();
+        assert_eq!(started, keys, "each once");
+        for _ in CLIENTS..11 * PROBES_MAX as usize {
+            bench.client(&[ClientState::Idle]);
+        }
+        bench.net.now = NOW + 10 * SECOND;
+        let mut asked = |sweep| bench.limits().probes(sweep).0.len();
+        assert_eq!([0, 10].map(&mut asked), [PROBES_MAX as usize; 2]);
+        let mut off = Bench::new("client_silence_s_max = 0", "");
+        off.client(&[ClientState::Idle]);
+        off.net.now = NOW + 9_999 * SECOND;
+        assert_eq!(off.limits().probes(0), Default::default());
     }
 
     #[test]

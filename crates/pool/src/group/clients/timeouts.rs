@@ -76,6 +76,13 @@ impl<N: Net> Group<N> {
     /// longer than their user's may.
     pub(crate) fn keep_time_limits(&mut self) {
         let sweep = self.sweeps;
+        let (due, asked) = self.time_limits().probes(sweep);
+        for client in due.into_iter().filter_map(|key| self.clients.get(key)) {
+            self.net.start_probing(client.transport.sock());
+        }
+        for client in asked.into_iter().filter_map(|key| self.clients.get(key)) {
+            self.net.stop_probing(client.transport.sock());
+        }
         for key in self.time_limits().silent_clients(sweep) {
             self.counts.too_slow += 1;
             self.clients.close_later(key);
