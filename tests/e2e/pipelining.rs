@@ -70,6 +70,24 @@ fn clients_of_two_sessions_ride_apart() {
     assert!(!census.contains(" ridden: 0,"), "{census}");
 }
 
+/// The first client's text waits for a lock of the client that is returned, and the second's is
+/// trusted to ride: each has run so often that one run in 32 may have been late, on a busy machine.
+fn stuck(real: &Real, table: &str, [late, rider]: [&mut Client; 2]) -> Client {
+    let text = text_of(table);
+    for _ in 0..64 {
+        assert_eq!(late.value(&text), "short");
+        assert_eq!(rider.value(TEXT), "3");
+    }
+    let mut locks = login(&real.address(), &app());
+    locks.must(&format!("LOCK TABLES shop.{table} WRITE"));
+    send(late, &text);
+    let running = "SELECT COUNT(*) FROM information_schema.processlist WHERE info = ";
+    let running = format!("{running}'{text}'");
+    let mut admin = real.admin();
+    while admin.value(&running) != "1" {}
+    locks
+}
+
 /// A pool with one backend and so many clients, who have asked once, so that the texts have shown
 /// that they leave nothing: the first for the long text of a table, the second for a sum.
 fn riding<const N: usize>(real: &Real, table: &str, settings: &str) -> (Pool, [Client; N]) {
@@ -156,10 +174,7 @@ fn who_rides_behind_a_statement_that_takes_too_long_is_answered() {
     for real in pooled_servers() {
         let (pool, clients) = riding(real, "riding_late", "statement_ms_max = 2000");
         let [mut late, mut rider] = clients;
-        let mut locks = login(&real.address(), &app());
-        locks.must("LOCK TABLES shop.riding_late WRITE");
-        send(&mut late, &text_of("riding_late"));
-        pool.wait_for_census(" statements: 2,").unwrap();
+        let mut locks = stuck(real, "riding_late", [&mut late, &mut rider]);
         send(&mut rider, TEXT);
         assert_eq!(rows(&mut rider), 1);
         let reply = format!("{:?}", late.receive().unwrap());
@@ -177,18 +192,7 @@ fn who_rides_behind_a_statement_of_nobody_is_answered() {
     for real in pooled_servers() {
         let table = "riding_left_late";
         let (pool, [mut late, mut rider]) = riding(real, table, "statement_ms_max = 2000");
-        // A shape is trusted though one run of it in 32 was late, on a machine that is busy.
-        for _ in 0..64 {
-            assert_eq!(late.value(&text_of(table)), "short");
-            assert_eq!(rider.value(TEXT), "3");
-        }
-        let mut locks = login(&real.address(), &app());
-        locks.must(&format!("LOCK TABLES shop.{table} WRITE"));
-        send(&mut late, &text_of(table));
-        let running = "SELECT COUNT(*) FROM information_schema.processlist WHERE info = ";
-        let running = format!("{running}'{}'", text_of(table));
-        let mut admin = real.admin();
-        while admin.value(&running) != "1" {}
+        let mut locks = stuck(real, table, [&mut late, &mut rider]);
         send(&mut rider, TEXT);
         pool.wait_for_census(" ridden: 1,").unwrap();
         drop(late);

@@ -51,7 +51,7 @@ const BOUNDS: &[Bound] = &[
     ("rows of limits.md", 58, Exactly),
     ("product lines", 119_892, Loosely),
     ("product lines of pool, session and sql", 65_773, Loosely),
-    ("lines of end-to-end tests", 28_974, Loosely),
+    ("lines of end-to-end tests", 28_978, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
