@@ -188,3 +188,22 @@ fn a_backend_that_is_kept_idle_for_too_long_is_taken_back() {
         assert_eq!(idle.value("SELECT 2"), "2");
     }
 }
+
+/// Of empty texts one behind the other the server runs the first, however many are sent at once.
+#[test]
+fn the_server_sees_one_of_many_empty_texts() {
+    for real in pooled_servers() {
+        let pool = start_pool(
+            real,
+            &name(real, "fair_empty"),
+            "groups = 1\nbackends_max = 1",
+        );
+        let mut client = login(&pool.address, &app());
+        client.send(&vec![(Command::Query, &b""[..]); 100]).unwrap();
+        for _ in 0..100 {
+            assert_eq!(client.receive().unwrap()[0].failure().code, 1065);
+        }
+        pool.wait_for_census(" statements: 1,").unwrap();
+        assert_eq!(client.value("SELECT ROW_COUNT()"), "-1");
+    }
+}

@@ -432,3 +432,68 @@ for who:
     : COMMIT
   end
 end
+
+# The pool answers an empty text behind another one by itself. It leaves what the server's error
+# leaves, whatever else the pool has answered in between, in any language and character set.
+story empty_texts
+backends 2
+a: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)
+for ask:
+- SELECT ROW_COUNT()
+- SELECT FOUND_ROWS()
+- SELECT LAST_INSERT_ID()
+- SELECT @@warning_count, @@error_count
+- SHOW WARNINGS
+- SHOW COUNT(*) ERRORS
+- GET DIAGNOSTICS CONDITION 1 @c = MYSQL_ERRNO, @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT
+  a: INSERT INTO t VALUES (NULL)
+  a: SELECT 1 UNION SELECT 2
+  a:
+  finish
+  a:
+  a:
+  a: $ask
+  a:
+  finish
+  a ping
+  a:
+  a: $ask
+end
+a: SELECT @c, @s, @m
+a:
+finish
+a: BEGIN
+a:
+a: INSERT INTO t VALUES (NULL)
+a:
+finish
+a:
+a: COMMIT
+a:
+finish
+a: SET autocommit = 1
+a:
+a: SHOW WARNINGS
+a:
+finish
+a reset
+a: SHOW WARNINGS
+a:
+finish
+a: SET lc_messages = 'de_DE'
+a:
+finish
+a:
+a: SHOW WARNINGS
+a: SET lc_messages = 'en_US', character_set_results = 'ucs2'
+a:
+finish
+a:
+a: SHOW WARNINGS
+a: SET NAMES utf8mb4
+a: SET max_error_count = 0
+a:
+finish
+a:
+a: SHOW WARNINGS
+a: SELECT @@error_count

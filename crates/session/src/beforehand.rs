@@ -85,6 +85,7 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
             Conditions::RaisesOrAsks
         }
         _ if found.multi || hides => Conditions::Raises,
+        Verb::Empty => Conditions::Empty,
         Verb::Diagnostics if found.reads.intersects(Reads::DIAGNOSTICS) => Conditions::Asks,
         Verb::Diagnostics => Conditions::Raises,
         Verb::Show if found.marks.contains(Marks::NO_QUERY) => Conditions::Leaves,

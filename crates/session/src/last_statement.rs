@@ -327,6 +327,21 @@ impl LastStatement {
         self.row_count = RowCount::NONE;
     }
 
+    /// True if its statement has failed with these words alone, and nothing else of it is to be
+    /// read: were it sent again, the server's answer and what it leaves would be the same.
+    pub fn fails_again(&self, words: &str) -> bool {
+        let kept = self.kept().filter(|_| self.owed == Owed::default());
+        kept.is_some_and(
+            |kept| matches!(&kept.rows()[..], [row] if row.message == words.as_bytes()),
+        )
+    }
+
+    /// The pool has answered the same statement, sent again, with the same error.
+    pub fn failed_again(&mut self) {
+        self.row_count = RowCount::NONE;
+        self.conditions = 1;
+    }
+
     /// Its session starts over; FOUND_ROWS() stays, as on the servers.
     pub fn start_over(&mut self) {
         self.answered_clean(0);

@@ -21,6 +21,8 @@ pub const NOT_JUDGED: u16 = 0;
 pub enum Conditions {
     /// Nothing.
     Leaves,
+    /// Nothing: its text is empty, and fails for that.
+    Empty,
     /// Nothing; and if it succeeds, ROW_COUNT() stays.
     Counts,
     /// Nothing; and ROW_COUNT() stays where it names what is not there: MariaDB finds that before

@@ -35,6 +35,9 @@ use wire::reply::put_err;
 use wire::status;
 use wire::track::Bound;
 
+/// Both servers' words for an empty text, in English.
+pub(crate) const EMPTY_QUERY: &str = "Query was empty";
+
 /// Parts that answers are made of, and the clients that they go to.
 pub(crate) struct Answers<'a, N: Net> {
     pub(crate) to: ToClient<'a, N>,
@@ -85,8 +88,23 @@ impl<N: Net> Answers<'_, N> {
         }
     }
 
-    /// An error, as the answer to the client's command.
+    /// An error of the pool's own, as the answer to the client's command.
     pub(crate) fn error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
+        if let Some(client) = self.to.clients.get_mut(key) {
+            client.last.failed_by_pool();
+        }
+        self.put_error(key, code, text);
+    }
+
+    /// The server's error for an empty text, which it has given for the one before.
+    pub(crate) fn empty_again(&mut self, key: ClientId) {
+        if let Some(client) = self.to.clients.get_mut(key) {
+            client.last.failed_again();
+        }
+        self.put_error(key, errors::EMPTY_QUERY, EMPTY_QUERY);
+    }
+
+    fn put_error(&mut self, key: ClientId, code: ErrorCode, text: &str) {
         let mut logging = Logging {
             net: &*self.to.net,
             shared: self.to.shared,
@@ -104,7 +122,6 @@ impl<N: Net> Answers<'_, N> {
         let mut out = std::mem::take(self.lent);
         out.clear();
         put_err(&mut out, client.seq, code, text);
-        client.last.failed_by_pool();
         self.to.send(key, &out);
         *self.lent = out;
     }

@@ -1,5 +1,5 @@
-//! Texts that no server has to see: the edges of a transaction of which no backend knows, and SETs
-//! that change nothing.
+//! Texts that no server has to see: the edges of a transaction of which no backend knows, SETs that
+//! change nothing, and empty texts one behind the other.
 //!
 //! # Edges
 //!
@@ -24,6 +24,12 @@
 //! ([`crate::pair::restoring`]), and none of it shares a backend in flight
 //! ([`Client::shape`]).
 //!
+//! # Empty texts
+//!
+//! A server answers an empty text with an error, whose condition is read back. An empty text behind
+//! another one, with nothing sent in between, is answered here with the same error once that is
+//! read: nothing else comes of it, and the condition stays.
+//!
 //! # SETs
 //!
 //! The problem: frameworks and drivers set `autocommit`, `sql_mode` or the isolation level with
@@ -41,12 +47,14 @@
 
 use crate::backend::Reports;
 use crate::client::Client;
+use crate::client::answers::EMPTY_QUERY;
 use crate::pair::restoring::BEGIN;
 use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
 use crate::server::facts::ServerFacts;
 use session::read_back::Properties;
 use session::state::{CHARSET_VARIABLES, LEVEL_NAMES};
+use session::statement::Conditions;
 use sql::lex::LexMode;
 use sql::plain_set::{Assignment, assignments};
 use wire::attributes::{Form, header_len};
@@ -216,7 +224,24 @@ impl<S> Alone<'_, S> {
         let mode = client.lex_mode(self.server);
         let needs_none = |edge| self.reports_of_edge(edge).is_some();
         byte == Command::Query.byte()
-            && (edge_of(sql).is_some_and(needs_none) || self.sets_nothing(sql, mode))
+            && (edge_of(sql).is_some_and(needs_none)
+                || self.sets_nothing(sql, mode)
+                || sql.is_empty() && self.repeats_empty())
+    }
+
+    /// True if the last statement that a client has sent to a server was an empty text.
+    pub(crate) fn follows_empty(&self) -> bool {
+        self.is_on && self.view.client.statement.conditions == Conditions::Empty
+    }
+
+    /// True if an empty text leaves all as it is: the server's error for the one before, and what
+    /// that has left, are known.
+    pub(crate) fn repeats_empty(&self) -> bool {
+        let client = self.view.client;
+        self.follows_empty()
+            && !client.is_begin_deferred()
+            && client.last.fails_again(EMPTY_QUERY)
+            && self.may_answer()
     }
 
     /// True if a text is a SET that leaves a client's session as it is, and of which the client is

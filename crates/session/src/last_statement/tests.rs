@@ -487,6 +487,27 @@ fn a_failed_preparation_is_the_statements_error_on_its_backend() {
 }
 
 #[test]
+fn an_error_is_known_to_come_again_once_its_words_are_read() {
+    let meter = Meter::default();
+    let fails = |count| {
+        let mut last = after(insert(), &failed(1065));
+        assert!(!last.fails_again("words"), "they are not read");
+        last.owed = Owed::default();
+        keep(&mut last, Ok(shown(b"1065", count)), &meter);
+        last
+    };
+    assert!(!fails(2).fails_again("words"));
+    let mut last = fails(1);
+    assert!(last.fails_again("words") && !last.fails_again("others"));
+    last.answered_uncounted(0);
+    last.failed_again();
+    assert_eq!((last.row_count.get(), last.conditions), (Some(-1), 1));
+    assert!(last.fails_again("words"));
+    last.answered_clean(0);
+    assert!(!last.fails_again("words"));
+}
+
+#[test]
 fn conditions_of_all_clients_are_bounded_and_leave_with_them() {
     let meter = Meter::default();
     let len = KEPT_MAX / 4;

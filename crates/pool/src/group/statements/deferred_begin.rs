@@ -68,15 +68,33 @@ impl<N: Net> Group<N> {
             }
             false => client.last.answered_uncounted(0),
         }
-        let digests = &mut self.figures.digests;
-        let digest = digests.of_text(text, self.net.now());
-        digests.sent(digest, Duration::ZERO);
-        digests.answered(digest, Duration::ZERO, false, 0);
+        self.count_text_alone(text, false);
         let ok = OwnOk {
             reports: &reports,
             ..OwnOk::PLAIN
         };
         self.answers().ok(key, &ok);
         Some(Handled::Used)
+    }
+
+    /// Answers an empty text behind another one. `None` where a backend has to run it.
+    pub(crate) fn on_empty_text(&mut self, key: ClientId, text: &Text<'_>) -> Option<Handled> {
+        let alone = self.alone(key).filter(Alone::follows_empty)?;
+        if alone.is_about_to_leave() {
+            return Some(self.waiters().wait_outside(key));
+        }
+        if !alone.repeats_empty() {
+            return None;
+        }
+        self.count_text_alone(text, true);
+        self.answers().empty_again(key);
+        Some(Handled::Used)
+    }
+
+    fn count_text_alone(&mut self, text: &Text<'_>, failed: bool) {
+        let digests = &mut self.figures.digests;
+        let digest = digests.of_text(text, self.net.now());
+        digests.sent(digest, Duration::ZERO);
+        digests.answered(digest, Duration::ZERO, failed, 0);
     }
 }

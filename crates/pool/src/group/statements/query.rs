@@ -65,6 +65,7 @@ impl<N: Net> Group<N> {
         let answered = match class.verb {
             Verb::Begin | Verb::Commit | Verb::Rollback => self.on_text_alone(key, &text),
             Verb::Set => (self.on_text_alone(key, &text)).or_else(|| self.on_priority(key, &text)),
+            _ if sql.is_empty() => self.on_empty_text(key, &text),
             Verb::Kill if !class.multi => Some(self.on_kill(key, message, Kill::read(sql, mode))),
             _ => None,
         };
