@@ -18,18 +18,18 @@ const CONSOLE: &str = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin
                        reader_password = \"other\"\n";
 
 /// A pool with a console, and where that is.
-fn start(real: &Real, name: &str, extra: &str) -> (Pool, Address) {
+pub(crate) fn start(real: &Real, name: &str, extra: &str) -> (Pool, Address) {
     let pool = start_pool(real, name, &format!("{extra}\n{CONSOLE}"));
     let place = console_of(&pool);
     (pool, place)
 }
 
-fn admin(place: &Address) -> Client {
+pub(crate) fn admin(place: &Address) -> Client {
     login(place, &Account::new("admin", "secret"))
 }
 
 /// The rows of an answer, as texts.
-fn rows(client: &mut Client, text: &str) -> Vec<Vec<String>> {
+pub(crate) fn rows(client: &mut Client, text: &str) -> Vec<Vec<String>> {
     let reply = client.rows(text);
     let shown = |value: &Option<Vec<u8>>| match value {
         Some(value) => String::from_utf8(value.clone()).unwrap(),

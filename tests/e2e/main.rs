@@ -54,6 +54,7 @@ mod mariadb_capabilities;
 mod memory;
 mod metrics;
 mod mysql;
+mod on_call;
 mod oracle;
 mod otel;
 mod own_tls;

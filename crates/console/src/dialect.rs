@@ -6,7 +6,7 @@
 //! nothing, because clients begin with it; everything else is left to the engine.
 
 use crate::answer::Wrong;
-use crate::{DEFAULT_SCHEMA, Table};
+use crate::{Column, DEFAULT_SCHEMA, Table, Type};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::fmt;
 use wire::errors;
@@ -42,6 +42,47 @@ const SET_WORDS: [&str; 7] = [
     "role",
     "statement",
     "transaction",
+];
+
+/// Characters that stand in place of the rest of a text that SHOW cuts.
+const CUT: &str = "..";
+
+/// The commands, and what each does, for HELP.
+pub(crate) const COMMANDS: &[(&str, &str)] = &[
+    ("HELP", "this list"),
+    (
+        "SHOW NAME [LIKE|WHERE|ORDER BY|LIMIT]",
+        "a table, as wide as a terminal",
+    ),
+    ("SHOW FULL NAME", "all of its columns, texts in full"),
+    ("SELECT", "a query over the tables, in SQLite's SQL"),
+    (
+        "DESCRIBE NAME",
+        "the columns of a table, and what they mean",
+    ),
+    (
+        "KILL [CONNECTION] ID",
+        "closes a client and ends its statement",
+    ),
+    ("KILL QUERY ID", "ends the statement of a client"),
+    (
+        "PAUSE, RESUME",
+        "statements of clients without a backend wait, and go on",
+    ),
+    (
+        "RECONNECT",
+        "replaces the connections to the server as they become free",
+    ),
+    ("RELOAD", "reads settings and certificates again"),
+    (
+        "SET NAME = VALUE|DEFAULT",
+        "changes a setting until the next reload",
+    ),
+    (
+        "DRAIN",
+        "no new clients; ends when the running work has ended",
+    ),
+    ("SHUTDOWN", "ends the pool at once"),
 ];
 
 /// In place of a value: what the file of the settings says, or the default.
@@ -208,6 +249,7 @@ impl<'a> Reader<'a> {
                 words: "Query was empty".into(),
             }),
             "SHOW" => self.show(),
+            "HELP" => self.ends(1).and_then(|()| self.show_table("help", 1, true)),
             "DESCRIBE" | "DESC" => self.describe(1),
             "EXPLAIN" if self.tokens.len() == 2 || self.is(2, ".") => self.describe(1),
             "USE" => self.ends(2).and_then(|()| {
@@ -377,6 +419,7 @@ impl<'a> Reader<'a> {
     }
 
     fn show(&self) -> Result<Asked, Wrong> {
+        let is_full = self.is(1, "FULL");
         let at = 1 + usize::from(self.any(1, &["GLOBAL", "SESSION", "LOCAL", "FULL", "EXTENDED"]));
         let pairs = |table: &str| {
             format!(
@@ -412,26 +455,43 @@ impl<'a> Reader<'a> {
                 let base = "SELECT '' AS \"Level\", 0 AS \"Code\", '' AS \"Message\" WHERE 0";
                 (base.to_owned(), "Level", self.tokens.len())
             }
-            _ => {
-                let name = self.text_of(at);
-                // SHOW PROCESSLIST is the one that servers have too.
-                let schema = match name.eq_ignore_ascii_case("processlist") {
-                    true => "information_schema",
-                    false => DEFAULT_SCHEMA,
-                };
-                let known = self.names.tables.iter();
-                let mut known = known.filter(|table| table.schema == schema);
-                let Some(table) = known.find(|table| table.name.eq_ignore_ascii_case(name)) else {
-                    return Err(self.unknown(name));
-                };
-                if at + 1 >= self.tokens.len() {
-                    return Ok(Asked::All(*table));
-                }
-                let first = table.columns.first().map_or("", |column| column.name);
-                let base = format!("SELECT * FROM {schema}.{}", table.name);
-                (base, first, at + 1)
+            _ => return self.show_table(self.text_of(at), at + 1, is_full),
+        };
+        let rest = self.filter(first, next)?;
+        Ok(Asked::Rows(format!("SELECT * FROM ({base}) {rest}")))
+    }
+
+    /// Rows of a table that is named, with what stands behind the name.
+    fn show_table(&self, name: &str, next: usize, is_full: bool) -> Result<Asked, Wrong> {
+        // SHOW PROCESSLIST is the one that servers have too.
+        let schema = match name.eq_ignore_ascii_case("processlist") {
+            true => "information_schema",
+            false => DEFAULT_SCHEMA,
+        };
+        let known = self.names.tables.iter();
+        let mut known = known.filter(|table| table.schema == schema);
+        let Some(table) = known.find(|table| table.name.eq_ignore_ascii_case(name)) else {
+            return Err(self.unknown(name));
+        };
+        let is_all = is_full || !table.is_wide();
+        if is_all && next >= self.tokens.len() {
+            return Ok(Asked::All(*table));
+        }
+        let columns = match is_all {
+            true => "*".to_owned(),
+            false => {
+                let columns = table.columns.iter().filter_map(shown_narrow);
+                columns.collect::<Vec<String>>().join(", ")
             }
         };
+        let first = table.columns.first().map_or("", |column| column.name);
+        let rest = self.filter(first, next)?;
+        let from = format!("{schema}.\"{}\"", table.name);
+        Ok(Asked::Rows(format!("SELECT {columns} FROM {from} {rest}")))
+    }
+
+    /// LIKE, WHERE, ORDER BY and LIMIT from this token on, for a table with this first column.
+    fn filter(&self, first: &str, next: usize) -> Result<String, Wrong> {
         let rest = if self.is(next, "LIKE") {
             let pattern = self.pattern(next + 1)?;
             let rest = self.rest(next + 2)?;
@@ -444,7 +504,7 @@ impl<'a> Reader<'a> {
                 self.text_of(next)
             )));
         };
-        Ok(Asked::Rows(format!("SELECT * FROM ({base}) {rest}")))
+        Ok(rest)
     }
 
     /// The tokens from this one on, for SQLite.
@@ -485,6 +545,19 @@ impl<'a> Reader<'a> {
             }),
         }
     }
+}
+
+/// A column as SHOW has it: not at all, or cut to its width.
+fn shown_narrow(column: &Column) -> Option<String> {
+    let (name, width) = (column.name, column.width?);
+    let cut = width.saturating_sub(CUT.len());
+    Some(match column.of {
+        Type::Text => format!(
+            "CASE WHEN length(\"{name}\") > {width} THEN substr(\"{name}\", 1, {cut}) || '{CUT}' \
+             ELSE \"{name}\" END AS \"{name}\""
+        ),
+        Type::Integer | Type::Real => format!("\"{name}\""),
+    })
 }
 
 /// A text as a string of SQLite's.

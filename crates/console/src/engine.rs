@@ -11,6 +11,7 @@
 //! the memory of all engines together ([`HEAP_MAX`]).
 
 use crate::answer::{Answer, Wrong};
+use crate::dialect::COMMANDS;
 use crate::{DEFAULT_SCHEMA, ROWS_MAX, Row, STATEMENT_MAX, Source, Table, Type, Value};
 use reactor::Time;
 use rusqlite::functions::FunctionFlags;
@@ -97,11 +98,18 @@ pub static OWN: &[Table] = &[
         help: "A variable for @@NAME.",
         columns: &[text("name", "its name"), text("value", "its value")],
     },
+    Table {
+        schema: DEFAULT_SCHEMA,
+        name: "help",
+        help: "A command of the console.",
+        columns: &[text("command", "the command"), text("effect", "its effect")],
+    },
 ];
 
 const fn text(name: &'static str, help: &'static str) -> crate::Column {
     crate::Column {
         name,
+        width: None,
         of: Type::Text,
         help,
     }
@@ -110,6 +118,7 @@ const fn text(name: &'static str, help: &'static str) -> crate::Column {
 const fn integer(name: &'static str, help: &'static str) -> crate::Column {
     crate::Column {
         name,
+        width: None,
         of: Type::Integer,
         help,
     }
@@ -410,6 +419,16 @@ fn own_rows(table: &Table, source: &dyn Source) -> Option<Vec<Row>> {
                 })
             })
             .collect(),
+        "help" => {
+            let shown = all().filter(|table| table.schema == DEFAULT_SCHEMA);
+            let shows = shown.map(|table| {
+                let show = format!("SHOW {}", table.name.to_ascii_uppercase());
+                vec![Value::Text(show.into()), named(table.help)]
+            });
+            let commands = COMMANDS.iter();
+            let commands = commands.map(|(text, effect)| vec![named(text), named(effect)]);
+            commands.chain(shows).collect()
+        }
         _ => source
             .variables()
             .into_iter()

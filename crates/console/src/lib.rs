@@ -82,6 +82,9 @@ pub struct Column {
     pub name: &'static str,
     /// Its type.
     pub of: Type,
+    /// Characters that SHOW gives its texts, the rest being cut; `None`: only SHOW FULL has it, or
+    /// no column of its table has a width, and SHOW has all.
+    pub width: Option<usize>,
     /// Description in one line.
     pub help: &'static str,
 }
@@ -97,6 +100,13 @@ pub struct Table {
     pub help: &'static str,
     /// Its columns, the one that LIKE compares first.
     pub columns: &'static [Column],
+}
+
+impl Table {
+    /// True if SHOW leaves some of it to SHOW FULL.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.columns.iter().any(|column| column.width.is_some())
+    }
 }
 
 /// The schema of the program's own tables, in which a connection begins.

@@ -27,16 +27,19 @@ static TABLES: &[Table] = &[
             Column {
                 name: "id",
                 of: Type::Integer,
+                width: None,
                 help: "its number",
             },
             Column {
                 name: "user",
                 of: Type::Text,
+                width: None,
                 help: "its user",
             },
             Column {
                 name: "waited",
                 of: Type::Real,
+                width: None,
                 help: "seconds",
             },
         ],
@@ -48,6 +51,7 @@ static TABLES: &[Table] = &[
         columns: &[Column {
             name: "GROUP_ID",
             of: Type::Integer,
+            width: None,
             help: "its number",
         }],
     },
@@ -58,6 +62,7 @@ static TABLES: &[Table] = &[
         columns: &[Column {
             name: "id",
             of: Type::Integer,
+            width: None,
             help: "its number",
         }],
     },
@@ -167,12 +172,12 @@ fn texts_become_statements_of_the_engine() {
     );
     assert_eq!(
         rows("SHOW CLIENTS ORDER BY id"),
-        "SELECT * FROM (SELECT * FROM onramp.clients) ORDER BY id"
+        "SELECT * FROM onramp.\"clients\" ORDER BY id"
     );
     assert_eq!(dialect("SHOW CLIENTS;"), Ok(Asked::All(TABLES[0])));
     assert_eq!(
         rows("show clients where user = \"app\" order by id desc limit 2"),
-        "SELECT * FROM (SELECT * FROM onramp.clients) where user = 'app' order by id desc limit 2"
+        "SELECT * FROM onramp.\"clients\" where user = 'app' order by id desc limit 2"
     );
     assert_eq!(
         rows(r"SHOW GLOBAL VARIABLES LIKE 'a\_%'"),
@@ -340,7 +345,7 @@ fn schemas_are_those_of_the_source_and_no_other() {
     let mut reader = log_in(at, "reader", b"secret").unwrap();
     let mut ask = |text: &str| values(&mut reader, text);
     let names = |answer: Vec<String>| -> Vec<String> { answer.into_iter().step_by(2).collect() };
-    let own = ["clients", "many", "tables", "columns", "variables"];
+    let own = ["clients", "many", "tables", "columns", "variables", "help"];
     let group = ["THREAD_POOL_GROUPS"];
     let schemas = ask("SHOW DATABASES").unwrap();
     assert_eq!(schemas, ["onramp", "information_schema"]);

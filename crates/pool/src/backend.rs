@@ -206,6 +206,17 @@ impl Purpose {
     }
 }
 
+/// A transaction that was seen to be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpenTransaction {
+    /// Its number ([`Transaction::number`]).
+    pub(crate) number: u32,
+    /// Since when it is open, as far as was noticed.
+    pub(crate) since: Time,
+    /// Statements that were answered in it, with the one that began it.
+    pub(crate) statements: u32,
+}
+
 /// When the owner of a reply left, and how much of the reply it had got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
@@ -292,9 +303,8 @@ pub(crate) struct Backend<S> {
     pub since: Time,
     /// When it was dialled.
     pub(crate) born: Time,
-    /// The transaction that was open when its time was last looked at, by its number
-    /// ([`Transaction::number`]), and since when it is, as far as was noticed.
-    pub(crate) transaction_seen: Option<(u32, Time)>,
+    /// The transaction that was open when it was last looked at.
+    pub(crate) transaction_seen: Option<OpenTransaction>,
     /// The login, while it lasts.
     pub dial: Option<Box<Dial>>,
     /// The server session's state.
@@ -582,6 +592,19 @@ impl<S> Backend<S> {
     /// begun by a savepoint.
     pub(crate) fn in_transaction(&self) -> bool {
         self.transaction.is_open()
+    }
+
+    /// Notes that a transaction is open, if one is: since this moment, unless it was seen before.
+    pub(crate) fn see_transaction(&mut self, since: Time) -> Option<&mut OpenTransaction> {
+        let number = self.transaction.number();
+        let fresh = OpenTransaction {
+            number,
+            since,
+            statements: 0,
+        };
+        let seen = self.transaction_seen.filter(|seen| seen.number == number);
+        self.transaction_seen = self.in_transaction().then_some(seen.unwrap_or(fresh));
+        self.transaction_seen.as_mut()
     }
 
     /// True if others may ride behind what is in flight. Behind the last client of a backend nobody

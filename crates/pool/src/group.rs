@@ -465,7 +465,7 @@ impl<N: Net> Group<N> {
     /// Answers a question of the console.
     fn on_question(&mut self, question: Question) {
         let said = match question.what {
-            Wanted::Clients { from } => self.survey().client_lines(from),
+            Wanted::Clients { from, busy } => self.survey().client_lines(from, busy),
             Wanted::Backends => self.survey().backend_lines(),
             Wanted::Kill { id, query } => {
                 let ask = KillAsk {

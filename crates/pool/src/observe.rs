@@ -3,7 +3,7 @@
 //! [`figures`] is what a group counts and measures, [`metrics`] all that is published of it;
 //! [`log`] and [`statement_logs`] are lines, [`limited_log`] as many as a log can bear;
 //! [`telemetry`] and [`otel`] go to an OpenTelemetry collector; [`survey`] and [`listing`] show a
-//! group's clients and backends.
+//! group's clients and backends, with their [`programs`].
 //!
 //! Nothing here changes what a client gets, and no group waits for a reader.
 
@@ -13,6 +13,7 @@ pub(crate) mod listing;
 pub(crate) mod log;
 pub(crate) mod metrics;
 pub(crate) mod otel;
+pub(crate) mod programs;
 pub(crate) mod statement_logs;
 pub(crate) mod survey;
 pub(crate) mod telemetry;

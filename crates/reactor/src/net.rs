@@ -158,6 +158,12 @@ pub trait Net {
     /// it has not been sent by then is dropped.
     fn reset_on_close(&mut self, _sock: &Self::Sock) {}
 
+    /// Bytes that the peer has sent and that it has been sent, as the kernel counts them; `None`
+    /// for a Unix socket.
+    fn bytes(&self, _sock: &Self::Sock) -> Option<(u64, u64)> {
+        None
+    }
+
     /// The peer's address; `None` for a Unix socket and where there is none.
     fn peer(&self, _sock: &Self::Sock) -> Option<std::net::SocketAddr> {
         None

@@ -295,6 +295,10 @@ impl Net for RealNet {
         socket::stop_probing(sock);
     }
 
+    fn bytes(&self, sock: &OwnedFd) -> Option<(u64, u64)> {
+        socket::bytes(sock)
+    }
+
     fn reset_on_close(&mut self, sock: &OwnedFd) {
         let _ = rustix::net::sockopt::set_socket_linger(sock, Some(std::time::Duration::ZERO));
     }

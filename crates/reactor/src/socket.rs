@@ -262,6 +262,13 @@ pub fn unanswered(socket: impl AsFd) -> Option<Duration> {
     repeated.then(|| silence(&info))
 }
 
+/// Bytes that the peer has sent, and those that it has acknowledged; `None` for a Unix socket.
+#[must_use]
+pub fn bytes(socket: impl AsFd) -> Option<(u64, u64)> {
+    let info = tcp_info(socket)?;
+    Some((info.tcpi_bytes_received, info.tcpi_bytes_acked))
+}
+
 /// Has the kernel probe the peer of an idle connection, and go on as `keepalive` says.
 pub fn start_probing(socket: impl AsFd, keepalive: &Keepalive) {
     // A Unix socket has no such options, and no host to lose.

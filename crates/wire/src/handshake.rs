@@ -240,6 +240,36 @@ impl<'a> Login<'a> {
     }
 }
 
+/// The name of the program that logs in, as its connection attributes have it. Looked for in the
+/// login's packet by itself: nothing else needs them.
+#[must_use]
+pub fn program_name(payload: &[u8]) -> Option<&[u8]> {
+    let login = Login::read(payload).ok()?;
+    if login.capabilities & cap::CONNECT_ATTRS == 0 {
+        return None;
+    }
+    // They are the last field but for a level of compression.
+    let mut reader = Reader::new(payload);
+    reader.bytes(32, "what stands in front of the name").ok()?;
+    reader.nul_bytes("a user name").ok()?;
+    read_answer(&mut reader, login.capabilities).ok()?;
+    if login.capabilities & cap::CONNECT_WITH_DB != 0 {
+        reader.nul_bytes("a schema name").ok()?;
+    }
+    if login.capabilities & cap::PLUGIN_AUTH != 0 {
+        read_plugin_name(&mut reader);
+    }
+    let mut pairs = Reader::new(reader.lenenc_bytes("connection attributes").ok()?);
+    while !pairs.is_empty() {
+        let name = pairs.lenenc_bytes("an attribute's name").ok()?;
+        let value = pairs.lenenc_bytes("an attribute's value").ok()?;
+        if name == b"program_name" {
+            return Some(value);
+        }
+    }
+    None
+}
+
 /// The proof's length takes one of three forms, by what was agreed.
 fn read_answer<'a>(reader: &mut Reader<'a>, capabilities: u32) -> Result<&'a [u8], Malformed> {
     if capabilities & cap::PLUGIN_AUTH_LENENC_DATA != 0 {
@@ -441,6 +471,9 @@ mod tests {
         login.put(&mut out, 1);
         assert_eq!(out[3], 1);
         assert_eq!(Login::read(&out[4..]).unwrap(), login);
+        assert_eq!(program_name(&out[4..]), Some(&b"onramp"[..]));
+        assert_eq!(program_name(LOGIN), None);
+        assert_eq!(program_name(&out[4..out.len() - 1]), None, "cut off");
         for cut in 4..4 + 32 + 4 + 6 {
             assert!(Login::read(&out[4..cut]).is_err(), "cut at {cut}");
         }

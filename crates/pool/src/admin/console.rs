@@ -13,6 +13,7 @@ use crate::group::shared::{Order, Shared};
 use crate::observe::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
 use crate::observe::log::{Event, note};
 use crate::observe::metrics::{Board, Sample};
+use crate::server::watched::lock_waits::LockWaits;
 use crate::statements::kill::jobs::KillEnd;
 use console::{Access, Account, Action, Listener, Refused, Row, Source, Table, Value};
 use reactor::address::listen_failure;
@@ -32,7 +33,7 @@ use std::time::Duration;
 /// Tables in the order of the documentation.
 macro_rules! tables {
     ($tables:ident $schema:expr; $(
-        $name:literal $help:literal $rows:expr => { $($column:literal $of:ident $says:literal,)* }
+        $name:literal $help:literal $rows:expr => { $($column:literal $of:ident $(($width:literal))? $says:literal,)* }
     )*) => {
         pub(crate) static $tables: &[Shown] = &[$(Shown {
             table: Table {
@@ -42,6 +43,7 @@ macro_rules! tables {
                 columns: &[$(Column {
                     name: $column,
                     of: Type::$of,
+                    width: super::width_of(&[$($width)?]),
                     help: $says,
                 },)*],
             },
@@ -50,13 +52,24 @@ macro_rules! tables {
     };
 }
 
+/// Width of a column that has one.
+const fn width_of(width: &[usize]) -> Option<usize> {
+    match width {
+        [width, ..] => Some(*width),
+        [] => None,
+    }
+}
+
 #[cfg(test)]
 mod page;
+mod running;
 mod servers;
 mod tables;
 
 /// A group that has not answered after this time is stuck.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// A server that has not said who waits for locks after this time is not waited for.
+const SERVER_ANSWER_MAX: Duration = Duration::from_secs(5);
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 32;
 
@@ -70,7 +83,8 @@ struct Shown {
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| shown().map(|shown| shown.table).collect());
 
 fn shown() -> impl Iterator<Item = &'static Shown> {
-    let own = tables::TABLES.iter().chain(servers::STATUS);
+    let own = running::TABLES.iter().chain(tables::TABLES);
+    let own = own.chain(servers::STATUS);
     own.chain(servers::TABLES).chain(servers::PERFORMANCE)
 }
 
@@ -218,15 +232,20 @@ impl Console {
         })
     }
 
-    /// All clients, group by group. The groups make their pages at the same time.
+    /// All clients, group by group.
     pub(crate) fn clients(&self) -> Result<Vec<ClientLine>, String> {
+        self.list(false)
+    }
+
+    /// All clients, or those that are busy. The groups make their pages at the same time.
+    fn list(&self, busy: bool) -> Result<Vec<ClientLine>, String> {
         let mut lists: Vec<Vec<ClientLine>> = vec![Vec::new(); self.groups.len()];
         let mut unread: Vec<usize> = (0..lists.len()).collect();
         let mut count = 0;
         while !unread.is_empty() && count <= console::ROWS_MAX {
             let page = |group: &usize| {
                 let from = lists[*group].len();
-                self.begin(*group, Wanted::Clients { from })
+                self.begin(*group, Wanted::Clients { from, busy })
             };
             let pages: Vec<Awaited<'_>> = unread.iter().map(page).collect::<Result<_, _>>()?;
             unread.clear();
@@ -240,6 +259,17 @@ impl Console {
             }
         }
         Ok(lists.into_iter().flatten().collect())
+    }
+
+    /// Waits for row locks, which the server is asked for.
+    fn lock_waits(&self) -> LockWaits {
+        let answer = self.shared.lock_questions.ask();
+        self.shared.watch_trigger.fire();
+        let answer = answer.recv_timeout(SERVER_ANSWER_MAX);
+        answer.unwrap_or_else(|_| {
+            let seconds = SERVER_ANSWER_MAX.as_secs();
+            Err(format!("the server has not answered within {seconds} s"))
+        })
     }
 
     fn backends(&self) -> Result<Vec<BackendLine>, String> {
@@ -387,6 +417,14 @@ fn number(number: impl TryInto<i64>) -> Value {
 /// True if something is so.
 fn flag(on: bool) -> Value {
     number(i64::from(on))
+}
+
+/// A digest.
+fn digest(digest: u64) -> Value {
+    match digest {
+        0 => Value::Null,
+        _ => text(format!("{digest:016x}")),
+    }
 }
 
 /// Seconds, rounded to microseconds.

@@ -38,7 +38,16 @@ const LISTED_MAX: usize = 20_000;
 /// Lines of a list.
 const LINES_MAX: usize = 20;
 /// Tables of the console that the page shows as they are.
-const TABLES: [&str; 6] = ["groups", "users", "lanes", "errors", "memory", STATEMENTS];
+const TABLES: [&str; 8] = [
+    "groups",
+    "users",
+    "lanes",
+    "errors",
+    "memory",
+    "running",
+    "transactions",
+    STATEMENTS,
+];
 /// The first of them are those that take most of the server's time.
 const STATEMENTS: &str = "statements";
 /// Lines of a table on the page.
@@ -318,7 +327,7 @@ impl Maker {
         let table = tables.find(|table| table.name == name)?;
         let mut rows = self.source.rows_of(table, sample).ok()?;
         rows.truncate(match name {
-            STATEMENTS => LINES_MAX,
+            STATEMENTS | "running" | "transactions" => LINES_MAX,
             _ => ROWS_MAX,
         });
         Some(as_json(table, rows))
@@ -414,11 +423,18 @@ mod tests {
             schema: None,
             thread: None,
             in_transaction: false,
+            transaction: None,
             pins: pin.into_iter().collect(),
             pinned_seconds: pin.map(|_| 2.5),
             pinned_by: pin.map(|_| "SET @x".into()),
             unsent_bytes: 0,
             is_tls: false,
+            program: None,
+            connected_seconds: 0.0,
+            digest: 0,
+            statement: None,
+            statements: 0,
+            bytes: None,
         }
     }
 

@@ -11,7 +11,7 @@
 //! Invariants: what is not carried is what it is on every backend at rest; a record that cannot be
 //! read whole makes no backend.
 
-use super::{Backend, BackendState, Endpoint, Load, Reports, SchemaThere};
+use super::{Backend, BackendState, Endpoint, Load, OpenTransaction, Reports, SchemaThere};
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
 use crate::group::tokens::ClientId;
@@ -121,8 +121,8 @@ impl<S> Backend<S> {
         } = self;
         put_lenenc_bytes(out, at.to_string().as_bytes());
         put_age(out, now.since(*born));
-        put_option(out, *transaction_seen, |out, (_, since)| {
-            put_age(out, now.since(since));
+        put_option(out, *transaction_seen, |out, seen| {
+            put_age(out, now.since(seen.since));
         });
         session.put_record(out);
         put_option(out, login_role.as_deref(), put_lenenc_bytes);
@@ -184,9 +184,11 @@ impl<S> Backend<S> {
         Backend {
             state: BackendState::CheckedOut,
             born: now.ago(record.age),
-            transaction_seen: record
-                .transaction_age
-                .map(|age| (record.transaction.number(), now.ago(age))),
+            transaction_seen: record.transaction_age.map(|age| OpenTransaction {
+                number: record.transaction.number(),
+                since: now.ago(age),
+                statements: 0,
+            }),
             dial: None,
             login_role: record.login_role.clone(),
             thread: record.thread,

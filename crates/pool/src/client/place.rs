@@ -1,4 +1,5 @@
-//! A client's place in line: since when its command waits, in which lane, and with what claim.
+//! A client's place in line: since when its command waits, in which lane, and with what claim; and
+//! when and as what the client has come ([`Arrival`]), for which a place has room.
 //!
 //! The place is named by the moment at which the command came, which no other command has. A
 //! command keeps it when it leaves the lane and comes back (its backend was lost, something is
@@ -6,9 +7,11 @@
 //!
 //! Invariant: what stands in a lane has a place.
 
+use crate::observe::programs::Program;
 use crate::scheduler::lane::LaneName;
 use crate::scheduler::priority::Priority;
 use reactor::Time;
+use std::time::Duration;
 
 /// State of a command's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,30 @@ enum Held {
     InLane,
 }
 
+/// Arrival of a client: since when it is connected, and the program that it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Seconds of [`Time`], as bytes: those that a [`Place`] has left.
+    seconds: [u8; 4],
+    pub(crate) program: Program,
+}
+
+impl Arrival {
+    /// Of a client that connects now.
+    pub(crate) fn at(now: Time) -> Arrival {
+        let seconds = u32::try_from(now.since(Time(0)).as_secs()).unwrap_or(u32::MAX);
+        Arrival {
+            seconds: seconds.to_ne_bytes(),
+            program: Program::default(),
+        }
+    }
+
+    /// When it has connected, to the second.
+    pub(crate) fn time(self) -> Time {
+        Time(0) + Duration::from_secs(u32::from_ne_bytes(self.seconds).into())
+    }
+}
+
 /// A client's place in line.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -30,6 +57,7 @@ pub(crate) struct Place {
     bytes: u32,
     held: Held,
     lane: LaneName,
+    pub(crate) arrival: Arrival,
     /// Queue of its statements, if its session has named one.
     pub(crate) priority: Option<Priority>,
 }
@@ -39,6 +67,7 @@ impl Place {
     pub(crate) fn none(now: Time) -> Place {
         Place {
             since: now,
+            arrival: Arrival::at(now),
             tickets: 0,
             bytes: 0,
             held: Held::No,

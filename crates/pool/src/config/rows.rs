@@ -193,6 +193,14 @@ table! {
                 .option("HOW")
             }
 
+            /// Show what clients run in the console and on the page: off, masked (texts without
+            /// their values) or literal (with them, up to 4 KiB, for everybody who reads either).
+            ///
+            /// See [What runs](console.md#clients). Needs `digests_max`.
+            statement_text: StatementLog {
+                .of(Kind::OneOf(&["off", "masked", "literal"])).or(Absent::Text("masked"))
+            }
+
             /// Users whose statements are logged, by login name; up to 64.
             statement_log_users: Vec<String> {
                 .of(Kind::List("names of users")).or_nothing("all")
@@ -1054,7 +1062,9 @@ impl FromValue for Vec<String> {
 impl Settings {
     /// True if something of statements is kept for a log.
     pub(crate) fn logs_statements(&self) -> bool {
-        self.slow_statement.is_some() || self.statement_log != StatementLog::Off
+        self.slow_statement.is_some()
+            || self.statement_log != StatementLog::Off
+            || self.statement_text == StatementLog::Literal
     }
 }
 

@@ -367,6 +367,7 @@ impl<N: Net> Group<N> {
             gtids: &self.gtids,
             counts: &self.counts,
             figures: &self.figures,
+            statement_logs: &self.statement_logs,
             bulk: &self.bulk,
         }
     }

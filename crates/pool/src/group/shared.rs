@@ -22,6 +22,7 @@ use crate::limits::spool::{BLOCK, OfAll, SpoolUse};
 use crate::limits::spool_jobs::{SpoolDone, SpoolJobs};
 use crate::observe::listing::Question;
 use crate::observe::log::{self, note};
+use crate::observe::programs::Programs;
 use crate::observe::telemetry::Telemetry;
 use crate::scheduler::account_slots::AllAccountSlots;
 use crate::scheduler::budget::Budget;
@@ -32,6 +33,7 @@ use crate::server::facts::ServerFacts;
 use crate::server::upstream::Upstream;
 use crate::server::watched::code_catalogue::CodeCatalogue;
 use crate::server::watched::global_values::Watch;
+use crate::server::watched::lock_waits::LockQuestions;
 use crate::server::watched::privileges::Privileges;
 use crate::server::watched::schemas_defined::SchemasDefined;
 use crate::server::watched::trigger::WatchTrigger;
@@ -132,8 +134,12 @@ pub struct Shared {
     backends_taken: AtomicUsize,
     /// Prepared statements that the server takes of all its clients.
     pub(crate) prepared_taken: AtomicUsize,
+    /// Those who want to know who waits for row locks.
+    pub(crate) lock_questions: LockQuestions,
     /// Something that is watched may have changed.
     pub(crate) watch_trigger: WatchTrigger,
+    /// Names of clients' programs.
+    pub(crate) programs: Programs,
     /// Errors of the server, by number.
     pub(crate) errors: ErrorCounts,
     /// No statement begins for a client without a backend.
@@ -190,6 +196,8 @@ impl Shared {
             extended,
             code_catalogue: CodeCatalogue::new(&settings),
             schemas_defined: SchemasDefined::default(),
+            programs: Programs::default(),
+            lock_questions: LockQuestions::default(),
             accounts: Accounts::new(accounts_of(&settings.users)),
             checks: PasswordChecks::default(),
             texts: TextJobs::default(),

@@ -259,11 +259,7 @@ impl<N: Net> TimeLimits<'_, N> {
     pub(crate) fn overdue(&mut self, backend_id: BackendId) -> Option<OverTime> {
         let now = self.net.now();
         let backend = self.backends.get_mut(backend_id)?;
-        let number = backend.transaction.number();
-        let is_same = |&(seen, _): &(u32, Time)| seen == number;
-        let open = backend.transaction_seen.filter(is_same);
-        backend.transaction_seen =
-            (backend.in_transaction()).then_some(open.unwrap_or((number, now)));
+        let open_since = backend.see_transaction(now).map(|open| open.since);
         let flight = backend.flight();
         let running = flight.front().filter(|c| c.purpose.may_wait_for_locks());
         let limits_of = |key| {
@@ -284,7 +280,7 @@ impl<N: Net> TimeLimits<'_, N> {
         {
             return Some(OverTime::Clients(owner, Refusal::StatementTime { max }));
         }
-        if let Some((max, (_, since))) = limits.transaction_max.zip(backend.transaction_seen)
+        if let Some((max, since)) = limits.transaction_max.zip(open_since)
             && now.since(since) > max
         {
             return Some(OverTime::Clients(owner, Refusal::TransactionTime { max }));

@@ -7,6 +7,7 @@
 use crate::observe::log::Peer;
 use crate::statements::kill::jobs::KillEnd;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,8 +25,9 @@ pub struct Question {
 /// Kinds of questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// A page of clients, of which so many are passed over.
-    Clients { from: usize },
+    /// A page of clients, of which so many are passed over; `busy`: only of those that have a
+    /// backend or wait for one.
+    Clients { from: usize, busy: bool },
     /// All backends.
     Backends,
     /// That a client, or its statement, is ended.
@@ -64,12 +66,25 @@ pub(crate) struct ClientLine {
     /// The server's number of its backend.
     pub(crate) thread: Option<u32>,
     pub(crate) in_transaction: bool,
+    /// For how long the transaction is open, and how many statements were answered in it.
+    pub(crate) transaction: Option<(f64, u32)>,
     /// Why it is pinned, since when and by which text.
     pub(crate) pins: Vec<&'static str>,
     pub(crate) pinned_seconds: Option<f64>,
     pub(crate) pinned_by: Option<String>,
     pub(crate) unsent_bytes: usize,
     pub(crate) is_tls: bool,
+    /// Name of its program.
+    pub(crate) program: Option<Arc<str>>,
+    pub(crate) connected_seconds: f64,
+    /// Digest of the statement that runs or waits, or was the last one; 0: of none.
+    pub(crate) digest: u64,
+    /// Text of that statement, while it runs or waits or the client has a backend.
+    pub(crate) statement: Option<Arc<str>>,
+    /// Statements that it has sent to the server.
+    pub(crate) statements: u32,
+    /// Bytes that it has sent and taken.
+    pub(crate) bytes: Option<(u64, u64)>,
 }
 
 /// A backend, as lists show it.

@@ -51,6 +51,8 @@ struct Note {
     trace: Option<Box<str>>,
     /// The text as it is to be shown; `None`: that of its digest is.
     slow_text: Option<Box<str>>,
+    /// The text with its values, for whoever asks what runs.
+    running_text: Option<Arc<str>>,
     /// For the log of all: how many were left out before it, and its text.
     logged: Option<(u64, Box<str>)>,
 }
@@ -77,6 +79,11 @@ impl StatementLogs {
     /// True if any statement that runs is noted.
     pub(crate) fn has_notes(&self) -> bool {
         !self.notes.is_empty()
+    }
+
+    /// Text of a client's statement that runs, with its values, where that is kept.
+    pub(crate) fn text_of_running(&self, key: ClientId) -> Option<Arc<str>> {
+        self.notes.get(&key)?.running_text.clone()
     }
 
     /// A client's next command is handled: what the pool answered before is no answer to it.
@@ -131,7 +138,8 @@ impl<N: Net> Logging<'_, N> {
             None => self.admit(key),
         };
         let is_slow_log = self.settings.slow_statement.is_some();
-        if omitted.is_none() && !is_slow_log {
+        let is_shown = self.settings.statement_text == StatementLog::Literal;
+        if omitted.is_none() && !is_slow_log && !is_shown {
             return;
         }
         let Some(client) = self.clients.get(key) else {
@@ -149,6 +157,10 @@ impl<N: Net> Logging<'_, N> {
             trace: sql::traceparent::find(message).map(Into::into),
             slow_text: match slow_values {
                 true => self.text_of(client, message, true),
+                false => None,
+            },
+            running_text: match is_shown {
+                true => self.text_of(client, message, true).map(Arc::from),
                 false => None,
             },
             logged: omitted.map(|omitted| (omitted, self.text_for_log(client, message))),
@@ -365,6 +377,7 @@ impl<N: Net> Logging<'_, N> {
             digest: 0,
             trace: sql::traceparent::find(message).map(Into::into),
             slow_text: None,
+            running_text: None,
             logged: None,
         };
         let end = End {

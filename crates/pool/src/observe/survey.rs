@@ -23,6 +23,7 @@ use crate::limits::retained::Kept;
 use crate::limits::slow_readers::SlowReaders;
 use crate::observe::figures::counts::{Census, Counts};
 use crate::observe::figures::{Figures, GroupView, Stage, Turns};
+use crate::observe::statement_logs::StatementLogs;
 use crate::pair::previous::Before;
 use crate::pair::view::ClientView;
 use crate::scheduler::bulk::Bulk;
@@ -57,6 +58,7 @@ pub struct Survey<'a, N: Net> {
     pub(crate) gtids: &'a BTreeMap<ClientId, LastGtid>,
     pub(crate) counts: &'a Counts,
     pub(crate) figures: &'a Figures,
+    pub(crate) statement_logs: &'a StatementLogs,
     /// Work of later turns.
     pub(crate) bulk: &'a Bulk,
 }

@@ -151,6 +151,7 @@ impl Watcher {
                 if let (Ok(()), Some(connection)) = (&turned, &self.connection) {
                     shared.upstream.reached(&connection.at, Time::now());
                 }
+                self.tell_lock_waits(&shared);
                 self.doubt_accounts(&shared, &turned);
                 self.say(&turned);
                 match turned {
@@ -197,6 +198,16 @@ impl Watcher {
             self.look_if_due(shared, counters?);
         }
         asked.told
+    }
+
+    /// Answers whoever has asked who waits for row locks.
+    fn tell_lock_waits(&mut self, shared: &Shared) {
+        let is_mysql = shared.server.flavour.is_mysql();
+        let connection = &mut self.connection;
+        (shared.lock_questions).answer(is_mysql, |question| match connection {
+            Some(connection) => connection.query(question).map_err(|error| error.why),
+            None => Err("the server cannot be asked".into()),
+        });
     }
 
     /// Reads the server's accounts if they, or the settings with their limits, have changed, where

@@ -10,6 +10,7 @@ use crate::auth::account::{Account, Counted};
 use crate::auth::credential::Credential;
 use crate::backend::pool_members::Onward;
 use crate::buffers::transport::Transport;
+use crate::client::place::Arrival;
 use crate::client::{Client, Pipelining};
 use crate::config::{Origin, Settings, User};
 use crate::group::shared::Shared;
@@ -149,6 +150,7 @@ impl Arrived {
             client.pipelining = Pipelining::NotWhileBeginIsDeferred;
         }
         client.statements_made = self.statements_made;
+        client.place.arrival = Arrival::at(self.connected);
         client
     }
 }
@@ -205,6 +207,8 @@ mod tests {
             statements_made: 3,
             statements: Vec::new(),
             last_prepared: None,
+            program: String::new(),
+            connected: Time(5),
         }
     }
 

@@ -10,7 +10,7 @@ use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
 /// The version of these messages and of the records in them. A process hands over only to one that
 /// speaks the same.
-pub(crate) const VERSION: u64 = 8;
+pub(crate) const VERSION: u64 = 9;
 /// The longest message.
 pub(crate) const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Length and kind.

@@ -143,6 +143,8 @@ pub(crate) struct Beside<'a> {
     /// Its account on the server, if that is what it has proven.
     pub(crate) account: Option<AccountThere>,
     pub(crate) gtid: Option<&'a LastGtid>,
+    /// Its program.
+    pub(crate) program: &'a str,
 }
 
 /// An account of the server, with what its backends prove it with.
@@ -179,6 +181,9 @@ pub(crate) struct Arrived {
     pub(crate) statements_made: u32,
     pub(crate) statements: Vec<HeldRecord>,
     pub(crate) last_prepared: Option<u32>,
+    pub(crate) program: String,
+    /// Since when it is connected.
+    pub(crate) connected: Time,
 }
 
 /// Appends a client, which may go.
@@ -224,6 +229,9 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
         held.put_record(out, before.replace(held));
     });
     put_option(out, prepared.last.map(u64::from), put_lenenc);
+    put_lenenc_bytes(out, beside.program.as_bytes());
+    // Both processes read one clock.
+    put_lenenc(out, client.place.arrival.time().0);
 }
 
 /// Appends what goes along with a client that has a backend, beside its own record.
@@ -358,6 +366,8 @@ pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
         last_prepared: read_option(reader, "the last prepared statement", |reader| {
             read_number(reader, "the number of a statement")
         })?,
+        program: read_string(reader, "a program's name")?,
+        connected: Time(read_number(reader, "since when it is connected")?),
     };
     let ids = arrived.statements.iter().map(|held| held.id);
     if !ids.is_sorted_by(|one, two| one < two) {

@@ -28,14 +28,14 @@ tables! { STATUS DEFAULT_SCHEMA;
 
 tables! { TABLES "information_schema";
     "PROCESSLIST" "A client, as a server lists its connections." processes => {
-        "Id" Integer "its CONNECTION_ID()",
-        "User" Text "its user",
-        "Host" Text "its address",
-        "db" Text "its default schema",
-        "Command" Text "Connect, Sleep or Query",
-        "Time" Integer "seconds in its state",
-        "State" Text "its state, as in SHOW CLIENTS",
-        "Info" Text "NULL: the pool does not record texts",
+        "Id" Integer(10) "its CONNECTION_ID()",
+        "User" Text(12) "its user",
+        "Host" Text(21) "its address",
+        "db" Text(8) "its default schema",
+        "Command" Text(7) "Connect, Sleep or Query",
+        "Time" Integer(5) "seconds in its state",
+        "State" Text(8) "its state, as in SHOW CLIENTS",
+        "Info" Text(24) "text of its statement, as `statement_text` says",
     }
     "THREAD_POOL_GROUPS" "A group, as in MariaDB." groups => {
         "GROUP_ID" Integer "its number",
@@ -223,7 +223,7 @@ fn processes(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
             text(command),
             number(Duration::from_secs_f64(client.state_seconds).as_secs()),
             text(client.state),
-            Value::Null,
+            maybe(client.statement, |statement| text(statement.to_string())),
         ]
     };
     Ok(console.clients()?.into_iter().map(row).collect())

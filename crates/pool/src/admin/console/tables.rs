@@ -16,24 +16,6 @@ use measure::process;
 use std::sync::atomic::Ordering::Relaxed;
 
 tables! { TABLES DEFAULT_SCHEMA;
-    "clients" "A client." clients => {
-        "id" Integer "its CONNECTION_ID(), for KILL",
-        "user" Text "its user; NULL during the login",
-        "address" Text "its address",
-        "group_id" Integer "its group",
-        "state" Text "logging_in, idle, holding (between statements, with a backend), waiting, \
-                      running, killing, delayed (after a failed login) or leaving",
-        "state_seconds" Real "time in this state",
-        "lane" Text "the queue in which its statement waits",
-        "schema" Text "its default schema",
-        "thread" Integer "thread ID of its backend on the server",
-        "in_transaction" Integer "1 in a transaction",
-        "pins" Text "reasons for which it is pinned",
-        "pinned_seconds" Real "time since it was pinned",
-        "pinned_by" Text "beginning of the statement that pinned it, up to the first literal",
-        "unsent_bytes" Integer "bytes of its reply that it has not read",
-        "tls" Integer "1 under TLS",
-    }
     "backends" "A connection to the server." backends => {
         "thread" Integer "its thread ID on the server",
         "account" Text "its account on the server",
@@ -137,30 +119,6 @@ tables! { TABLES DEFAULT_SCHEMA;
         "version" Text "its version",
         "started" Real "start of service, in seconds since 1970",
     }
-}
-
-fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let row = |client: crate::observe::listing::ClientLine| {
-        let pins = (!client.pins.is_empty()).then(|| client.pins.join(", "));
-        vec![
-            number(client.id),
-            maybe(client.user, text),
-            text(client.address.to_string()),
-            number(client.group),
-            text(client.state),
-            seconds(client.state_seconds),
-            maybe(client.lane, text),
-            maybe(client.schema, text),
-            maybe(client.thread, number),
-            flag(client.in_transaction),
-            maybe(pins, text),
-            maybe(client.pinned_seconds, seconds),
-            maybe(client.pinned_by, text),
-            number(client.unsent_bytes),
-            flag(client.is_tls),
-        ]
-    };
-    Ok(console.clients()?.into_iter().map(row).collect())
 }
 
 fn backends(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
@@ -305,7 +263,7 @@ fn statements(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let row = |digest: Option<u64>, entry: Option<&Entry>, sums: &Sums| {
         let mean = sums.service.as_secs_f64() / sums.count.max(1) as f64;
         vec![
-            maybe(digest, |digest| text(format!("{digest:016x}"))),
+            maybe(digest, super::digest),
             maybe(entry, |entry| text(entry.text.to_string())),
             number(sums.count),
             number(sums.errors),

@@ -102,6 +102,8 @@ impl<N: Net> Group<N> {
             return;
         };
         client.capabilities = parsed.capabilities & self.shared.offered;
+        let program = handshake::program_name(payload).unwrap_or_default();
+        client.place.arrival.program = self.shared.programs.number(program);
         client.extended = u8::try_from(parsed.extended & self.shared.extended).unwrap_or(0);
         match Compression::agreed(client.capabilities, &parsed) {
             Ok(agreed) => client.transport.set_compression(agreed),

@@ -92,7 +92,9 @@ impl<N: Net> Group<N> {
             None => None,
         };
         let session = self.sessions.intern(arrived.session.clone());
-        let client = arrived.client(sock, now, session);
+        let mut client = arrived.client(sock, now, session);
+        let program = arrived.program.as_bytes();
+        client.place.arrival.program = self.shared.programs.number(program);
         let tls_bytes = client.transport.tls_bytes();
         let key = self.clients.insert(client);
         self.kept.tls_bytes += tls_bytes;

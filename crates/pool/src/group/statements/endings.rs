@@ -98,7 +98,11 @@ impl<N: Net> Group<N> {
             return;
         };
         let explanation = pair.client.explanation().with_due(summary.due);
-        if let Err(why) = pair.note_statement(summary, explanation) {
+        let noted = pair.note_statement(summary, explanation);
+        if let Some(open) = pair.backend.see_transaction(command.sent) {
+            open.statements = open.statements.saturating_add(1);
+        }
+        if let Err(why) = noted {
             // The client has had its answer, and its session is on the backend alone: it is closed
             // without another word.
             let _ = pair

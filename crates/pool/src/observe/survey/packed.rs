@@ -23,7 +23,14 @@ impl<N: Net> Survey<'_, N> {
             credential: pool.credential.clone(),
         });
         let user = self.settings.users.get(client.user as usize);
+        let programs = self.shared.programs.names();
         let beside = Beside {
+            program: client
+                .place
+                .arrival
+                .program
+                .name(&programs)
+                .map_or("", |name| &**name),
             user: user.map_or("", |user| &user.name),
             account,
             gtid: self.gtids.get(&key),

@@ -36,6 +36,7 @@ struct Bench {
     gtids: BTreeMap<ClientId, LastGtid>,
     counts: Counts,
     figures: Figures,
+    statement_logs: StatementLogs,
     bulk: Bulk,
 }
 
@@ -65,6 +66,7 @@ impl Bench {
             sessions: Interner::default(),
             gtids: BTreeMap::new(),
             counts: Counts::default(),
+            statement_logs: StatementLogs::default(),
             bulk: Bulk::default(),
         }
     }
@@ -87,6 +89,7 @@ impl Bench {
             gtids: &self.gtids,
             counts: &self.counts,
             figures: &self.figures,
+            statement_logs: &self.statement_logs,
             bulk: &self.bulk,
         }
     }
@@ -285,7 +288,7 @@ fn clients_are_listed_page_by_page() {
     for _ in 0..=PAGE {
         bench.client();
     }
-    let page = |from| match bench.survey().client_lines(from) {
+    let page = |from| match bench.survey().client_lines(from, false) {
         Said::Clients(lines, is_last) => (lines.len(), is_last),
         other => panic!("no page: {other:?}"),
     };
@@ -300,7 +303,7 @@ fn a_line_says_what_a_client_and_a_backend_do() {
     bench.check_out(client, backend);
     bench.pin(client);
     let lines = |bench: &Bench| {
-        let Said::Clients(mut clients, _) = bench.survey().client_lines(0) else {
+        let Said::Clients(mut clients, _) = bench.survey().client_lines(0, false) else {
             panic!("they were asked for");
         };
         let Said::Backends(mut backends) = bench.survey().backend_lines() else {

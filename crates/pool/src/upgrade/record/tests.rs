@@ -4,6 +4,7 @@ use crate::auth::login::Login;
 use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Reports};
 use crate::buffers::transport::Transport;
 use crate::client::Pipelining;
+use crate::client::place::Arrival;
 use crate::errors::reasons::PinReason;
 use crate::group::scripted::tls_record;
 use crate::group::tokens::{BackendId, ClientId};
@@ -46,6 +47,7 @@ fn full() -> Client<()> {
     client.last.insert_id = 77;
     client.pipelining = Pipelining::NotWhileBeginIsDeferred;
     client.statements_made = 12;
+    client.place.arrival = Arrival::at(Time(9_000_000_000));
     let define = |sql: &[u8]| {
         let class = classify(sql, LexMode::default());
         Rc::new(Definition::new(sql.into(), Rc::default(), class))
@@ -122,6 +124,7 @@ fn beside(gtid: Option<&LastGtid>) -> Beside<'_> {
             credential: Credential::Native([9; 20]),
         }),
         gtid,
+        program: "shop",
     }
 }
 
@@ -163,6 +166,10 @@ fn a_client_is_read_as_it_was_written() {
     assert_eq!(
         (arrived.statements_made, arrived.last_prepared),
         (12, Some(12))
+    );
+    assert_eq!(
+        (&*arrived.program, arrived.connected),
+        ("shop", Time(9_000_000_000))
     );
     let ids: Vec<u32> = arrived.statements.iter().map(|held| held.id).collect();
     assert_eq!(ids, [3, 12]);
@@ -213,7 +220,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     backend.thread = 77;
     backend.insert_id = None;
     backend.transaction.note_status(wire::status::IN_TRANS);
-    backend.transaction_seen = Some((backend.transaction.number(), Time(150)));
+    backend.see_transaction(Time(150));
     backend.leftovers = true;
     backend.conditions_of = Some(of);
     backend.bound = Bound::Inside;
@@ -263,7 +270,7 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     assert_eq!((again.thread, again.pool), (77, 3));
     assert_eq!(again.insert_id, None);
     assert_eq!(again.transaction, backend.transaction);
-    assert_eq!(again.transaction_seen, Some((0, Time(950))));
+    assert_eq!(again.transaction_seen.unwrap().since, Time(950));
     assert!(again.leftovers);
     assert_eq!(again.conditions_of, Some(of));
     assert!(again.bound == Bound::Inside && again.served && !again.reuse.is_for_others());

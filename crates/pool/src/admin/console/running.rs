@@ -1,0 +1,242 @@
+//! Tables of what clients do now: all clients, what runs, what is open, and who waits for whose
+//! locks.
+//!
+//! Texts come without their values unless `statement_text` says otherwise. Each has the number that
+//! KILL takes.
+
+use super::{Console, Shown, digest, flag, maybe, number, seconds, text};
+use crate::observe::figures::Stage;
+use crate::observe::listing::ClientLine;
+use crate::observe::metrics::Sample;
+use crate::server::watched::lock_waits::LockWait;
+use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+tables! { TABLES DEFAULT_SCHEMA;
+    "running" "A statement that runs or waits, the longest first." running => {
+        "id" Integer(10) "its client's CONNECTION_ID(), for KILL",
+        "user" Text(12) "its client's account",
+        "address" Text(21) "its client's address",
+        "program" Text "its client's program",
+        "seconds" Real(10) "time since it was sent, or has waited",
+        "state" Text(8) "running or waiting",
+        "thread" Integer "thread ID of its backend on the server",
+        "transaction_seconds" Real "time that its transaction is open",
+        "digest" Text "its digest, as in `statements`",
+        "statement" Text(40) "its text, as `statement_text` says",
+    }
+    "transactions" "An open transaction, the oldest first." transactions => {
+        "id" Integer(10) "its client's CONNECTION_ID(), for KILL",
+        "user" Text(12) "its client's account",
+        "address" Text(21) "its client's address",
+        "program" Text "its client's program",
+        "seconds" Real(10) "time that it is open",
+        "statements" Integer(10) "statements answered in it",
+        "state" Text(8) "running, or holding: nothing runs in it",
+        "state_seconds" Real "time in this state",
+        "thread" Integer "thread ID of its backend on the server",
+        "pins" Text "reasons for which its client is pinned",
+        "digest" Text "digest of its statement, the last one where none runs",
+        "statement" Text(27) "text of that statement, as `statement_text` says",
+    }
+    "locks" "A statement that waits for a row lock of InnoDB, the longest wait first; the server is \
+             asked by `backend.monitor_user`, which needs PROCESS, and on MySQL SELECT on \
+             performance_schema. Locks of metadata and of names are not listed." locks => {
+        "id" Integer(10) "the waiting client's CONNECTION_ID(); NULL: no client of the pool",
+        "user" Text(12) "its account",
+        "seconds" Integer(7) "time that it has waited for the lock",
+        "locked_table" Text(20) "the table",
+        "blocked_by" Integer(10) "CONNECTION_ID() of the client with the lock, for KILL; NULL: no \
+                                  client of the pool",
+        "blocker" Text(12) "its account",
+        "blocker_address" Text "its address",
+        "blocker_program" Text "its program",
+        "blocker_state" Text(13) "its state: holding means that it runs nothing",
+        "blocker_seconds" Real "time that its transaction is open",
+        "blocker_statement" Text "text of its statement, the last one where none runs",
+        "statement" Text "text of the waiting statement",
+        "thread" Integer "the waiting thread ID on the server",
+        "blocked_by_thread" Integer "thread ID with the lock, on the server",
+    }
+    "clients" "A client." clients => {
+        "id" Integer(10) "its CONNECTION_ID(), for KILL",
+        "user" Text(12) "its account; NULL during the login",
+        "address" Text(21) "its address",
+        "program" Text "its program, as it says itself (the connection attribute program_name); \
+                        NULL for programs beyond the first 255",
+        "group_id" Integer "its group",
+        "connected_seconds" Real "time since it has connected",
+        "state" Text(10) "logging_in, idle, holding (between statements, with a backend), waiting, \
+                          running, killing, delayed (after a failed login) or leaving",
+        "state_seconds" Real(13) "time in this state",
+        "lane" Text "the queue in which its statement waits",
+        "schema" Text "its default schema",
+        "thread" Integer(8) "thread ID of its backend on the server",
+        "in_transaction" Integer "1 in a transaction",
+        "transaction_seconds" Real "time that its transaction is open",
+        "transaction_statements" Integer "statements answered in it",
+        "digest" Text "digest of its statement, the last one where none runs",
+        "statement" Text "text of that statement while it runs or waits, or the client has a \
+                          backend; as `statement_text` says",
+        "statements" Integer "statements that it has sent to the server",
+        "bytes_in" Integer "bytes that it has sent; NULL through a Unix socket",
+        "bytes_out" Integer "bytes that it has taken",
+        "pins" Text(20) "reasons for which it is pinned",
+        "pinned_seconds" Real "time since it was pinned",
+        "pinned_by" Text "beginning of the statement that pinned it, up to the first literal",
+        "unsent_bytes" Integer "bytes of its reply that it has not read",
+        "tls" Integer "1 under TLS",
+    }
+}
+
+/// The reasons of its pins.
+fn pins_of(client: &ClientLine) -> Value {
+    let pins = (!client.pins.is_empty()).then(|| client.pins.join(", "));
+    maybe(pins, text)
+}
+
+/// Text of a statement.
+fn statement_of(client: &ClientLine) -> Value {
+    maybe(client.statement.as_deref(), |statement| {
+        text(statement.to_owned())
+    })
+}
+
+/// Columns with which a client is told from others: number, account, address and program.
+fn origin(client: &ClientLine) -> Row {
+    vec![
+        number(client.id),
+        maybe(client.user.clone(), text),
+        text(client.address.to_string()),
+        maybe(client.program.as_deref(), |name| text(name.to_owned())),
+    ]
+}
+
+fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let row = |client: ClientLine| {
+        let mut row = origin(&client);
+        row.extend([
+            number(client.group),
+            seconds(client.connected_seconds),
+            text(client.state),
+            seconds(client.state_seconds),
+            maybe(client.lane, text),
+            maybe(client.schema.clone(), text),
+            maybe(client.thread, number),
+            flag(client.in_transaction),
+            maybe(client.transaction, |open| seconds(open.0)),
+            maybe(client.transaction, |open| number(open.1)),
+            digest(client.digest),
+            statement_of(&client),
+            number(client.statements),
+            maybe(client.bytes, |bytes| number(bytes.0)),
+            maybe(client.bytes, |bytes| number(bytes.1)),
+            pins_of(&client),
+            maybe(client.pinned_seconds, seconds),
+            maybe(client.pinned_by.clone(), text),
+            number(client.unsent_bytes),
+            flag(client.is_tls),
+        ]);
+        row
+    };
+    Ok(console.clients()?.into_iter().map(row).collect())
+}
+
+/// Order of a time, the longest first.
+fn longest_first(seconds: f64) -> Reverse<u64> {
+    Reverse((seconds * 1e6) as u64)
+}
+
+fn running(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let mut clients = console.list(true)?;
+    let stages = [Stage::Running.name(), Stage::Waiting.name()];
+    clients.retain(|client| stages.contains(&client.state));
+    clients.sort_by_key(|client| longest_first(client.state_seconds));
+    let row = |client: ClientLine| {
+        let mut row = origin(&client);
+        row.extend([
+            seconds(client.state_seconds),
+            text(client.state),
+            maybe(client.thread, number),
+            maybe(client.transaction, |open| seconds(open.0)),
+            digest(client.digest),
+            statement_of(&client),
+        ]);
+        row
+    };
+    Ok(clients.into_iter().map(row).collect())
+}
+
+fn transactions(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let clients = console.list(true)?.into_iter();
+    let mut open: Vec<_> = clients
+        .filter_map(|client| Some((client.transaction?, client)))
+        .collect();
+    open.sort_by_key(|((open_seconds, _), _)| longest_first(*open_seconds));
+    let row = |((open_seconds, statements), client): ((f64, u32), ClientLine)| {
+        let mut row = origin(&client);
+        row.extend([
+            seconds(open_seconds),
+            number(statements),
+            text(client.state),
+            seconds(client.state_seconds),
+            maybe(client.thread, number),
+            pins_of(&client),
+            digest(client.digest),
+            statement_of(&client),
+        ]);
+        row
+    };
+    Ok(open.into_iter().map(row).collect())
+}
+
+fn locks(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let waits = console.lock_waits()?;
+    let clients = console.list(true)?;
+    let by_thread: BTreeMap<u64, &ClientLine> = clients
+        .iter()
+        .filter_map(|client| Some((client.thread?.into(), client)))
+        .collect();
+    let row = |wait: &LockWait| {
+        let (waiting, blocker) = (by_thread.get(&wait.thread), by_thread.get(&wait.blocked_by));
+        vec![
+            maybe(waiting, |client| number(client.id)),
+            maybe(waiting.and_then(|client| client.user.clone()), text),
+            number(wait.seconds),
+            text(wait.table.clone()),
+            maybe(blocker, |client| number(client.id)),
+            maybe(blocker.and_then(|client| client.user.clone()), text),
+            maybe(blocker, |client| text(client.address.to_string())),
+            maybe(
+                blocker.and_then(|client| client.program.as_deref()),
+                |name| text(name.to_owned()),
+            ),
+            maybe(blocker, |client| text(client.state)),
+            maybe(blocker.and_then(|client| client.transaction), |open| {
+                seconds(open.0)
+            }),
+            maybe(blocker, |client| statement_of(client)),
+            maybe(waiting, |client| statement_of(client)),
+            number(wait.thread),
+            number(wait.blocked_by),
+        ]
+    };
+    Ok(waits.iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    /// Characters of a terminal.
+    const TERMINAL: usize = 120;
+
+    #[test]
+    fn what_show_shows_fits_a_terminal() {
+        for shown in super::super::shown() {
+            let columns = shown.table.columns.iter();
+            let widths = columns.filter_map(|c| Some(c.width?.max(c.name.len()) + 3));
+            let width = widths.sum::<usize>() + 1;
+            assert!(width <= TERMINAL, "{}: {width}", shown.table.name);
+        }
+    }
+}

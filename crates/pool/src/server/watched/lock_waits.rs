@@ -1,0 +1,111 @@
+//! Waits for row locks, as the server knows them.
+//!
+//! The problem: the pool sees that a statement runs for long, not that it waits for a row, nor who
+//! has locked it. The mechanism: whoever wants to know leaves a place for the answer and fires the
+//! watch's trigger; the watch asks on its connection, behind its turn. Nobody asks: it costs
+//! nothing.
+//!
+//! Bounds: the server is asked once for all that wait for an answer, and lists [`WAITS_MAX`].
+
+use crate::server::probe::Rows;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+/// Waits that are listed, the longest first.
+const WAITS_MAX: usize = 1000;
+/// Columns of a wait, of the transactions `r` that wait for `b`.
+const COLUMNS: &str = "SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, \
+     GREATEST(0, TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW())) AS waited, ";
+const MYSQL: &str = "CONCAT(l.object_schema, '.', l.object_name) \
+     FROM performance_schema.data_lock_waits w \
+     JOIN performance_schema.data_locks l ON l.engine_lock_id = w.requesting_engine_lock_id \
+     JOIN information_schema.innodb_trx r ON r.trx_id = w.requesting_engine_transaction_id \
+     JOIN information_schema.innodb_trx b ON b.trx_id = w.blocking_engine_transaction_id";
+const MARIADB: &str = "REPLACE(l.lock_table, '`', '') \
+     FROM information_schema.innodb_lock_waits w \
+     JOIN information_schema.innodb_locks l ON l.lock_id = w.requested_lock_id \
+     JOIN information_schema.innodb_trx r ON r.trx_id = w.requesting_trx_id \
+     JOIN information_schema.innodb_trx b ON b.trx_id = w.blocking_trx_id";
+
+/// A thread of the server that waits for a row lock of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LockWait {
+    /// The thread that waits, and the one that has the lock.
+    pub(crate) thread: u64,
+    pub(crate) blocked_by: u64,
+    pub(crate) seconds: u64,
+    pub(crate) table: String,
+}
+
+/// What the server says, or why it does not.
+pub(crate) type LockWaits = Result<Vec<LockWait>, String>;
+
+/// Those who wait for an answer.
+#[derive(Debug, Default)]
+pub(crate) struct LockQuestions(Mutex<Vec<SyncSender<LockWaits>>>);
+
+impl LockQuestions {
+    /// Leaves a place for an answer, which comes once the watch has been woken.
+    pub(crate) fn ask(&self) -> Receiver<LockWaits> {
+        let (sender, receiver) = sync_channel(1);
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.push(sender);
+        receiver
+    }
+
+    /// Answers all who have asked, by what the server says to this text.
+    pub(crate) fn answer(&self, is_mysql: bool, ask: impl FnOnce(&str) -> Result<Rows, String>) {
+        let asked = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if asked.is_empty() {
+            return;
+        }
+        let from = if is_mysql { MYSQL } else { MARIADB };
+        let rows = ask(&format!(
+            "{COLUMNS}{from} ORDER BY waited DESC LIMIT {WAITS_MAX}"
+        ));
+        let waits: LockWaits = rows.map(|rows| rows.iter().filter_map(|row| read(row)).collect());
+        for sender in asked {
+            // Who has stopped waiting has no use for it.
+            let _ = sender.try_send(waits.clone());
+        }
+    }
+}
+
+/// A wait, of a row.
+fn read(row: &[session::text::Text]) -> Option<LockWait> {
+    let text = |at: usize| std::str::from_utf8(row.get(at)?).ok();
+    Some(LockWait {
+        thread: text(0)?.parse().ok()?,
+        blocked_by: text(1)?.parse().ok()?,
+        seconds: text(2)?.parse().unwrap_or(0),
+        table: text(3)?.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_who_ask_get_one_answer() {
+        let questions = LockQuestions::default();
+        questions.answer(true, |_| panic!("nobody has asked"));
+        let waiting = [questions.ask(), questions.ask()];
+        let row = ["7", "8", "3", "shop.orders"].map(|text| text.as_bytes().into());
+        let mut asked = 0;
+        questions.answer(false, |_| {
+            asked += 1;
+            Ok(vec![row.into(), Vec::new()])
+        });
+        assert_eq!(asked, 1);
+        let wait = LockWait {
+            thread: 7,
+            blocked_by: 8,
+            seconds: 3,
+            table: "shop.orders".into(),
+        };
+        for answer in waiting {
+            assert_eq!(answer.recv().unwrap(), Ok(vec![wait.clone()]));
+        }
+    }
+}

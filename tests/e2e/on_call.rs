@@ -1,0 +1,124 @@
+//! Drills of whoever is on call: the console alone leads to the culprit, in two commands at most.
+
+use crate::console::{admin, rows, start};
+use crate::world::{HOLD, app, fresh_schema, login, pooled_servers};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use wire::capabilities::CONNECT_ATTRS;
+use wire::command::Command;
+
+/// A client of the schema of the drills, which says its program's name.
+fn client(pool: &Pool) -> Client {
+    let account = app().schema("on_call").with(CONNECT_ATTRS);
+    login(&pool.address, &account)
+}
+
+/// The first row of an answer that has rows in the end.
+fn first_row(console: &mut Client, text: &str) -> Vec<String> {
+    loop {
+        if let Some(row) = rows(console, text).into_iter().next() {
+            return row;
+        }
+    }
+}
+
+#[test]
+fn who_holds_a_row_is_found_and_ended() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "on-call.toml", "backends_max = 4\ngroups = 2");
+        fresh_schema(real, "on_call");
+        let (mut holder, mut waits) = (client(&pool), client(&pool));
+        holder.must("CREATE TABLE held (id INT PRIMARY KEY, v INT) ENGINE=InnoDB");
+        holder.must("INSERT INTO held VALUES (1, 0)");
+        let holds = holder.value("SELECT CONNECTION_ID()");
+        let id = waits.value("SELECT CONNECTION_ID()");
+        holder.must(HOLD);
+        holder.must("UPDATE held SET v = 17 WHERE id = 1");
+        let update: &[u8] = b"UPDATE held SET v = 18 WHERE id = 1";
+        waits.send(&[(Command::Query, update)]).unwrap();
+        let mut console = admin(&place);
+        // The first command: who waits, for which table, and who has it.
+        let shown = first_row(&mut console, "SHOW LOCKS");
+        let expected = [&id, "app", "on_call.held", &holds, "app", "holding"];
+        let found = [0, 1, 3, 4, 5, 6].map(|at: usize| shown[at].as_str());
+        assert_eq!(found, expected, "{shown:?}");
+        // What it is, in full.
+        let question = "SELECT blocker_program, blocker_statement, statement FROM locks";
+        let expected = [
+            "onramp",
+            "UPDATE held SET v = ? WHERE id = ?",
+            "UPDATE held SET v = ? WHERE id = ?",
+        ];
+        assert_eq!(first_row(&mut console, question), expected);
+        let oldest = first_row(&mut console, "SHOW TRANSACTIONS");
+        assert_eq!(oldest[0], holds, "the oldest stands first: {oldest:?}");
+        let question =
+            format!("SELECT statements, program, state FROM transactions WHERE id = {holds}");
+        assert_eq!(
+            first_row(&mut console, &question),
+            ["2", "onramp", "holding"]
+        );
+        let longest = first_row(&mut console, "SHOW RUNNING");
+        assert_eq!(longest[0], id, "the longest stands first: {longest:?}");
+        assert_eq!(longest[5], expected[2]);
+        let question = format!(
+            "SELECT program, state, digest IS NULL, statement, statements, bytes_in > 100, \
+             bytes_out > 100, connected_seconds < 60 FROM clients WHERE id = {id}"
+        );
+        let expected = ["onramp", "running", "0", expected[2], "2", "1", "1", "1"];
+        assert_eq!(first_row(&mut console, &question), expected);
+        // The second one.
+        console.must(&format!("KILL {holds}"));
+        assert_eq!(waits.receive().unwrap().len(), 1, "it has the row");
+        assert!(rows(&mut console, "SHOW LOCKS").is_empty());
+    }
+}
+
+#[test]
+fn texts_are_shown_as_the_setting_says() {
+    for real in pooled_servers() {
+        let (pool, place) = start(real, "on-call-texts.toml", "backends_max = 4\ngroups = 1");
+        fresh_schema(real, "on_call");
+        let (mut client, mut console) = (client(&pool), admin(&place));
+        client.must(HOLD);
+        let question = "SELECT statement FROM transactions";
+        for (setting, shown) in [
+            ("masked", "SELECT ?"),
+            ("off", "NULL"),
+            // It ends with its statement.
+            ("literal", "SELECT ?"),
+        ] {
+            console.must(&format!("SET statement_text = '{setting}'"));
+            client.must("SELECT 'secret'");
+            assert_eq!(first_row(&mut console, question), [shown], "{setting}");
+        }
+        let sleeps: &[u8] = b"SELECT SLEEP(20), 'secret'";
+        client.send(&[(Command::Query, sleeps)]).unwrap();
+        let running = "SELECT id, statement FROM running";
+        let shown = first_row(&mut console, running);
+        assert_eq!(shown[1], "SELECT SLEEP(20), 'secret'");
+        console.must(&format!("KILL QUERY {}", shown[0]));
+        client.receive().unwrap();
+    }
+}
+
+#[test]
+fn the_console_says_what_it_knows() {
+    for real in pooled_servers() {
+        let (_pool, place) = start(real, "on-call-help.toml", "");
+        let mut console = admin(&place);
+        let help = rows(&mut console, "HELP");
+        assert_eq!(help, rows(&mut console, "SHOW HELP"));
+        for command in ["KILL QUERY ID", "SHOW RUNNING", "SHOW LOCKS"] {
+            assert!(help.iter().any(|row| row[0] == command), "{command}");
+        }
+        // What does not fit a terminal is left to SHOW FULL.
+        let columns = |console: &mut Client, text: &str| console.rows(text).columns.len();
+        let (brief, full) = (
+            columns(&mut console, "SHOW CLIENTS"),
+            columns(&mut console, "SHOW FULL CLIENTS"),
+        );
+        assert!(brief < full, "{brief} {full}");
+        assert_eq!(columns(&mut console, "SELECT * FROM clients"), full);
+    }
+}
