@@ -33,7 +33,9 @@ use std::time::Duration;
 /// Tables in the order of the documentation.
 macro_rules! tables {
     ($tables:ident $schema:expr; $(
-        $name:literal $help:literal $rows:expr => { $($column:literal $of:ident $(($width:literal))? $says:literal,)* }
+        $name:literal $help:literal $rows:expr => {
+            $($column:literal $of:ident $(($width:literal))? $says:literal,)*
+        }
     )*) => {
         pub(crate) static $tables: &[Shown] = &[$(Shown {
             table: Table {

@@ -33,9 +33,10 @@ impl Programs {
         if let Some(number) = names.get(&*name) {
             return Program(*number);
         }
-        let Ok(next) = u8::try_from(names.len() + 1) else {
+        if names.len() >= PROGRAMS_MAX {
             return Program::default();
-        };
+        }
+        let next = u8::try_from(names.len() + 1).unwrap_or(0);
         names.insert(name.into(), next);
         Program(next)
     }

@@ -13,7 +13,19 @@ const HEAD: &str = "\
 <!-- Made from crates/pool/src/admin/console; do not edit.
      ONRAMP_WRITE=1 cargo test -p pool console_page -->
 
-To see what a running pool does, and to give it commands, set up the console:
+What does this client run, who holds the row, who is refused? The console answers, and ends it:
+
+| question | command |
+|---|---|
+| what runs, and for how long | `SHOW RUNNING` |
+| which transactions are open | `SHOW TRANSACTIONS` |
+| who waits for whose row lock | `SHOW LOCKS` |
+| who is connected | `SHOW CLIENTS`; `SHOW FULL CLIENTS` has every column |
+| which statements take the time | `SHOW STATEMENTS` |
+| stop it | `KILL QUERY ID`, `KILL ID`, with the `id` of any of these |
+| what else there is | `HELP` |
+
+Set it up:
 
 ```toml
 [console]
@@ -28,7 +40,7 @@ and connect with any client of the MySQL protocol:
 
 ```
 mysql -h 127.0.0.1 -P 6032 -u admin -p
-> SHOW CLIENTS WHERE state = 'waiting' ORDER BY state_seconds DESC LIMIT 10;
+> SHOW RUNNING;
 > SELECT pinned_by, count(*) FROM clients WHERE pins IS NOT NULL GROUP BY 1 ORDER BY 2 DESC;
 > KILL 1073741831;
 ```
@@ -42,7 +54,9 @@ the loopback address or a Unix socket.
 
 ## Queries
 
-- `SHOW NAME` shows a [table](#tables). `LIKE 'pattern'` filters by the first column; `WHERE`, \
+- `SHOW NAME` shows a [table](#tables), at most 120 characters wide; `SHOW FULL NAME` has all its \
+columns and whole
+  texts. `LIKE 'pattern'` filters by the first column; `WHERE`, \
 `ORDER BY`
   and `LIMIT` work as in a SELECT.
 - `SELECT` runs in SQLite, in [its SQL](https://www.sqlite.org/lang_select.html), read-only. \
@@ -52,9 +66,9 @@ Text compares
 table without
   its schema.
 
-`clients` and `backends` are read from each group as the statement runs; a client that connects \
-or leaves
-meanwhile may be missing or appear twice. Other figures are up to half a second old.
+`clients`, `backends` and what runs are read from each group as the statement runs; a client \
+that connects or
+leaves meanwhile may be missing or appear twice. Other figures are up to half a second old.
 
 ## Commands
 

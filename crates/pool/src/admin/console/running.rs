@@ -40,8 +40,8 @@ tables! { TABLES DEFAULT_SCHEMA;
         "digest" Text "digest of its statement, the last one where none runs",
         "statement" Text(27) "text of that statement, as `statement_text` says",
     }
-    "locks" "A statement that waits for a row lock of InnoDB, the longest wait first; the server is \
-             asked by `backend.monitor_user`, which needs PROCESS, and on MySQL SELECT on \
+    "locks" "A statement that waits for a row lock of InnoDB, the longest wait first. \
+             `backend.monitor_user` asks the server, and needs PROCESS, on MySQL also SELECT on \
              performance_schema. Locks of metadata and of names are not listed." locks => {
         "id" Integer(10) "the waiting client's CONNECTION_ID(); NULL: no client of the pool",
         "user" Text(12) "its account",

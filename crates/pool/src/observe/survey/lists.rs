@@ -15,7 +15,7 @@ use crate::pair::view::ClientView;
 use reactor::{Net, Time};
 use std::sync::Arc;
 
-/// What a client's group knows of it besides.
+/// Facts of a client that its group knows.
 struct Beside<'a> {
     user: Option<&'a str>,
     peer: Peer,

@@ -7,7 +7,7 @@
 //!
 //! Bounds: the server is asked once for all that wait for an answer, and lists [`WAITS_MAX`].
 
-use crate::server::probe::Rows;
+use session::text::Text;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
@@ -37,7 +37,7 @@ pub(crate) struct LockWait {
     pub(crate) table: String,
 }
 
-/// What the server says, or why it does not.
+/// Answer of the server, or the reason that there is none.
 pub(crate) type LockWaits = Result<Vec<LockWait>, String>;
 
 /// Those who wait for an answer.
@@ -54,7 +54,11 @@ impl LockQuestions {
     }
 
     /// Answers all who have asked, by what the server says to this text.
-    pub(crate) fn answer(&self, is_mysql: bool, ask: impl FnOnce(&str) -> Result<Rows, String>) {
+    pub(crate) fn answer(
+        &self,
+        is_mysql: bool,
+        ask: impl FnOnce(&str) -> Result<Vec<Vec<Text>>, String>,
+    ) {
         let asked = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if asked.is_empty() {
             return;
@@ -72,7 +76,7 @@ impl LockQuestions {
 }
 
 /// A wait, of a row.
-fn read(row: &[session::text::Text]) -> Option<LockWait> {
+fn read(row: &[Text]) -> Option<LockWait> {
     let text = |at: usize| std::str::from_utf8(row.get(at)?).ok();
     Some(LockWait {
         thread: text(0)?.parse().ok()?,
