@@ -1,9 +1,10 @@
 //! Drills of whoever is on call: the console alone leads to the culprit, in two commands at most.
 
 use crate::console::{admin, rows, start};
-use crate::world::{HOLD, app, fresh_schema, login, pooled_servers};
+use crate::world::{HOLD, app, fresh_schema, login, own_servers, pooled_servers, says};
 use testkit::client::Client;
 use testkit::onramp::Pool;
+use testkit::talk::Account;
 use wire::capabilities::CONNECT_ATTRS;
 use wire::command::Command;
 
@@ -24,9 +25,10 @@ fn first_row(console: &mut Client, text: &str) -> Vec<String> {
 
 #[test]
 fn who_holds_a_row_is_found_and_ended() {
-    for real in pooled_servers() {
-        let (pool, place) = start(real, "on-call.toml", "backends_max = 4\ngroups = 2");
-        fresh_schema(real, "on_call");
+    // MySQL tells of locks there only.
+    for real in own_servers(&["--performance-schema=ON"]) {
+        let (pool, place) = start(&real, "on-call.toml", "backends_max = 4\ngroups = 2");
+        fresh_schema(&real, "on_call");
         let (mut holder, mut waits) = (client(&pool), client(&pool));
         holder.must("CREATE TABLE held (id INT PRIMARY KEY, v INT) ENGINE=InnoDB");
         holder.must("INSERT INTO held VALUES (1, 0)");
@@ -119,5 +121,60 @@ fn the_console_says_what_it_knows() {
         );
         assert!(brief < full, "{brief} {full}");
         assert_eq!(columns(&mut console, "SELECT * FROM clients"), full);
+    }
+}
+
+#[test]
+fn who_is_refused_and_whose_statement_was_cut_is_named() {
+    for real in pooled_servers() {
+        let extra = "backends_max = 1\ngroups = 1\nwait_ms_max = 200";
+        let (pool, place) = start(real, "on-call-refused.toml", extra);
+        let mut console = admin(&place);
+        let mut holder = login(&pool.address, &app());
+        let id = holder.value("SELECT CONNECTION_ID()");
+        holder.must(HOLD);
+        let mut waits = login(&pool.address, &app());
+        let refused = waits.failure("SELECT 1");
+        assert_eq!(refused.code, 9501);
+        let wrong = Account::new("app", "wrong");
+        assert!(Client::connect(&pool.address, &wrong).is_err());
+        let guess = Account::new("nobody", "wrong");
+        assert!(Client::connect(&pool.address, &guess).is_err());
+        let refusals = "SELECT account, reason, count FROM refusals ORDER BY reason";
+        let expected = [
+            ["", "unknown-user", "1"],
+            ["app", "waited-too-long", "1"],
+            ["app", "wrong-password", "1"],
+        ];
+        assert_eq!(rows(&mut console, refusals), expected);
+        let counted = "SELECT labels, value FROM stats WHERE name = 'onramp_pool_refusals_total' \
+                       AND labels LIKE '%waited%'";
+        let counted = first_row(&mut console, counted);
+        assert!(
+            counted[0].contains("app") && counted[1].starts_with('1'),
+            "{counted:?}"
+        );
+        let waiter = waits.talk().greeting.as_ref().unwrap().connection_id;
+        let line = pool.wait_for("event=refused").unwrap();
+        says(
+            &line,
+            &format!("id={waiter} account=\"app\" reason=waited-too-long digest="),
+        );
+        // The server ends the connection that the holder's transaction is on.
+        let thread = first_row(&mut console, "SELECT thread FROM transactions").remove(0);
+        login(&real.address(), &app()).must(&format!("KILL {thread}"));
+        let line = pool.wait_for("event=backend-lost").unwrap();
+        says(&line, &format!("id={id} account=\"app\" digest="));
+        says(&line, "transaction=cut");
+        let mut victim = login(&pool.address, &app());
+        let id = victim.value("SELECT CONNECTION_ID()");
+        victim.must(HOLD);
+        console.must(&format!("KILL {id}"));
+        let line = pool.wait_for("event=killed").unwrap();
+        says(&line, &format!("id={id} account=\"app\""));
+        says(
+            &line,
+            "transaction=cut message=it is ended by KILL, said at the console",
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Observation: counters, logs, metrics and traces.
 //!
 //! [`figures`] is what a group counts and measures, [`metrics`] all that is published of it;
-//! [`log`] and [`statement_logs`] are lines, [`limited_log`] as many as a log can bear;
+//! [`log`] and [`statement_logs`] are lines, [`limited_log`] as many as a log can bear,
+//! about clients as [`who`] names them; [`refusals`] are counted by account;
 //! [`telemetry`] and [`otel`] go to an OpenTelemetry collector; [`survey`] and [`listing`] show a
 //! group's clients and backends, with their [`programs`].
 //!
@@ -14,6 +15,8 @@ pub(crate) mod log;
 pub(crate) mod metrics;
 pub(crate) mod otel;
 pub(crate) mod programs;
+pub(crate) mod refusals;
 pub(crate) mod statement_logs;
 pub(crate) mod survey;
 pub(crate) mod telemetry;
+pub(crate) mod who;

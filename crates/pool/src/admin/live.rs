@@ -38,12 +38,13 @@ const LISTED_MAX: usize = 20_000;
 /// Lines of a list.
 const LINES_MAX: usize = 20;
 /// Tables of the console that the page shows as they are.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "groups",
     "users",
     "lanes",
     "errors",
     "memory",
+    "refusals",
     "running",
     "transactions",
     STATEMENTS,
@@ -327,7 +328,7 @@ impl Maker {
         let table = tables.find(|table| table.name == name)?;
         let mut rows = self.source.rows_of(table, sample).ok()?;
         rows.truncate(match name {
-            STATEMENTS | "running" | "transactions" => LINES_MAX,
+            STATEMENTS | "refusals" | "running" | "transactions" => LINES_MAX,
             _ => ROWS_MAX,
         });
         Some(as_json(table, rows))

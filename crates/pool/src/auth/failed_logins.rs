@@ -21,6 +21,7 @@ use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
 use crate::observe::figures::counts::Counts;
 use crate::observe::limited_log::LimitedLog;
+use crate::observe::who::Who;
 use reactor::Net;
 use reactor::tls_errors::{alert_words, plain};
 use rustls::Error;
@@ -72,33 +73,34 @@ pub(crate) enum Heard {
 impl<N: Net> FailedLogins<'_, N> {
     /// Says why a connection cannot stay, in place of the greeting.
     pub(crate) fn turn_away(&mut self, sock: &N::Sock, refusal: &Refusal) {
-        self.count(refusal);
-        let peer = self.net.peer(sock);
-        let now = self.net.now();
-        self.log.login_refused(now, peer, None, refusal);
+        let who = Who::at(self.net.peer(sock));
+        self.count(&who, refusal);
+        self.log.login_refused(self.net.now(), &who, refusal);
         let mut out = Vec::new();
         put_err(&mut out, 0, refusal.code(), &refusal.to_string());
         let _ = self.net.write(sock, &out);
     }
 
-    fn count(&mut self, refusal: &Refusal) {
+    fn count(&mut self, who: &Who, refusal: &Refusal) {
         self.counts.refused += 1;
         *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+        let (refusals, now) = (&self.shared.refusals, self.net.now());
+        refusals.note(who, refusal.name(), &refusal.to_string(), now);
     }
 
     /// Logs that a client was turned away before it had logged in.
     pub(crate) fn note_refused(&mut self, key: ClientId, refusal: &Refusal) {
         if let Some(client) = self.clients.get(key) {
-            let peer = client.transport.peer(self.net);
-            let login = client.login.as_deref();
-            let now = self.net.now();
-            self.log.login_refused(now, peer, login, refusal);
+            let who = Who::stranger(client, &*self.net);
+            self.log.login_refused(self.net.now(), &who, refusal);
         }
     }
 
     /// Counts and notes a refusal that is answered by nobody who does.
     pub(crate) fn count_refused(&mut self, key: ClientId, refusal: &Refusal) {
-        self.count(refusal);
+        let client = self.clients.get(key);
+        let who = client.map(|client| Who::stranger(client, &*self.net));
+        self.count(&who.unwrap_or_default(), refusal);
         self.note_refused(key, refusal);
     }
 
@@ -198,7 +200,12 @@ impl<N: Net> FailedLogins<'_, N> {
             _ => "",
         };
         let told = format!("{text}{hint}");
-        self.log.login_failed(now, peer, (name, reason), &told);
+        let who = Who {
+            account: Some(name.to_vec()),
+            ..Who::stranger(client, &*self.net)
+        };
+        self.shared.refusals.note(&who, reason, &told, now);
+        self.log.login_failed(now, &who, reason, &told);
         Some(Denial {
             error,
             text,
@@ -215,9 +222,13 @@ impl<N: Net> FailedLogins<'_, N> {
         let asked = client.login.as_deref();
         let asked = asked.filter(|login| login.is_asked_without_tls());
         if let (ClientState::Proving, Some(login)) = (client.state(), asked) {
-            let (now, peer) = (self.net.now(), client.transport.peer(self.net));
-            let facts = (&*login.name, "secure-transport");
-            self.log.login_failed(now, peer, facts, GONE);
+            let (now, reason) = (self.net.now(), "secure-transport");
+            let who = Who {
+                account: Some(login.name.clone()),
+                ..Who::stranger(client, &*self.net)
+            };
+            self.shared.refusals.note(&who, reason, GONE, now);
+            self.log.login_failed(now, &who, reason, GONE);
         }
     }
 

@@ -17,7 +17,9 @@ use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::tokens::{BackendId, ClientId};
 use crate::observe::figures::counts::Counts;
 use crate::observe::figures::digests::Digests;
+use crate::observe::limited_log::LimitedLog;
 use crate::observe::statement_logs::{Logging, StatementLogs};
+use crate::observe::who::Who;
 use crate::pair::trackers::wanted_by;
 use crate::pair::view::ClientView;
 use crate::statements::kill::jobs::KillEnd;
@@ -47,6 +49,7 @@ pub(crate) struct Answers<'a, N: Net> {
     pub(crate) digests: &'a Digests,
     pub(crate) logs: &'a mut StatementLogs,
     pub(crate) counts: &'a mut Counts,
+    pub(crate) log: &'a mut LimitedLog,
     /// Long data that waits for its execution.
     pub(crate) long_data: &'a mut usize,
     /// Lent for the answer.
@@ -128,7 +131,7 @@ impl<N: Net> Answers<'_, N> {
 
     /// The error for a refusal, as the answer to the client's command.
     pub(crate) fn refuse(&mut self, key: ClientId, refusal: &Refusal) {
-        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+        self.count(key, refusal);
         // An execution was refused, and is over for its client: so is the long data for it.
         if let Some(client) = self.to.clients.get_mut(key)
             && let Some(id) = client.under_way().map(|under_way| under_way.id)
@@ -136,6 +139,22 @@ impl<N: Net> Answers<'_, N> {
             *self.long_data -= client.drop_long_data(id);
         }
         self.error(key, refusal.code(), &refusal.to_string());
+    }
+
+    /// Counts a refusal by its reason and its client's account, and logs that of a limit.
+    pub(crate) fn count(&mut self, key: ClientId, refusal: &Refusal) {
+        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+        let now = self.to.net.now();
+        let Some(view) = ClientView::of(key, self.to.clients, self.backends) else {
+            return;
+        };
+        let names = (self.settings, self.pools);
+        let who = Who::of(view.client, view.backend, &*self.to.net, names);
+        let refusals = &self.to.shared.refusals;
+        refusals.note(&who, refusal.name(), &refusal.to_string(), now);
+        if refusal.is_of_limit() && view.client.is_known() {
+            self.log.refused(now, &who, refusal);
+        }
     }
 
     /// Refuses, and counts the refusal among those that a limit or a rule has met.
@@ -312,6 +331,7 @@ mod tests {
         digests: Digests,
         logs: StatementLogs,
         counts: Counts,
+        log: LimitedLog,
         outputs: Meter,
         slow_readers: SlowReaders,
         packing: Packing,
@@ -339,6 +359,7 @@ mod tests {
                 pools: BackendPools::default(),
                 logs: StatementLogs::default(),
                 counts: Counts::default(),
+                log: LimitedLog::default(),
                 outputs: Meter::default(),
                 packing: Packing::default(),
                 bulk: Bulk::default(),
@@ -365,6 +386,7 @@ mod tests {
                 digests: &self.digests,
                 logs: &mut self.logs,
                 counts: &mut self.counts,
+                log: &mut self.log,
                 long_data: &mut self.long_data,
                 lent: &mut self.lent,
             }

@@ -413,6 +413,27 @@ impl Refusal {
         }
     }
 
+    /// True if a limit is met or the server is away: whoever is on call wants to hear of it.
+    pub(crate) fn is_of_limit(&self) -> bool {
+        matches!(
+            self,
+            Refusal::UserClients { .. }
+                | Refusal::Memory { .. }
+                | Refusal::ClientAddresses { .. }
+                | Refusal::LaneFull { .. }
+                | Refusal::LaneBytes { .. }
+                | Refusal::UserLaneFull { .. }
+                | Refusal::WaitedTooLong { .. }
+                | Refusal::ServerDown { .. }
+                | Refusal::TooLong { .. }
+                | Refusal::Input { .. }
+                | Refusal::Restore(_)
+                | Refusal::Prepared(_)
+                | Refusal::BackendLogin(_)
+                | Refusal::NoBackendLogin(_)
+        )
+    }
+
     /// The error number that drivers know.
     #[must_use]
     pub(crate) fn code(&self) -> ErrorCode {

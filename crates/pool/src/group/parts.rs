@@ -149,6 +149,7 @@ impl<N: Net> Group<N> {
             digests: &self.figures.digests,
             logs: &mut self.statement_logs,
             counts: &mut self.counts,
+            log: &mut self.log,
             long_data: &mut self.kept.long_data,
             lent: &mut self.lent.out,
         }

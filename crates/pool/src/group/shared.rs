@@ -23,6 +23,7 @@ use crate::limits::spool_jobs::{SpoolDone, SpoolJobs};
 use crate::observe::listing::Question;
 use crate::observe::log::{self, note};
 use crate::observe::programs::Programs;
+use crate::observe::refusals::Refusals;
 use crate::observe::telemetry::Telemetry;
 use crate::scheduler::account_slots::AllAccountSlots;
 use crate::scheduler::budget::Budget;
@@ -138,6 +139,8 @@ pub struct Shared {
     pub(crate) lock_questions: LockQuestions,
     /// Something that is watched may have changed.
     pub(crate) watch_trigger: WatchTrigger,
+    /// Refusals by account.
+    pub(crate) refusals: Refusals,
     /// Names of clients' programs.
     pub(crate) programs: Programs,
     /// Errors of the server, by number.
@@ -196,6 +199,7 @@ impl Shared {
             extended,
             code_catalogue: CodeCatalogue::new(&settings),
             schemas_defined: SchemasDefined::default(),
+            refusals: Refusals::default(),
             programs: Programs::default(),
             lock_questions: LockQuestions::default(),
             accounts: Accounts::new(accounts_of(&settings.users)),

@@ -83,7 +83,7 @@ impl<N: Net> Group<N> {
             }
             self.counts.refused += 1;
             let refusal = Refusal::Command { byte };
-            *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+            self.answers().count(key, &refusal);
             self.answers()
                 .error_unread(key, refusal.code(), &refusal.to_string());
             return Handled::Used;

@@ -3,94 +3,99 @@
 //! Invariant: a line that is left out is counted, and the count goes with the next line of its
 //! kind, or is told by itself.
 
-use crate::auth::login::Login;
 use crate::errors::reasons::Refusal;
 use crate::observe::log::line_limit::LineLimit;
 use crate::observe::log::{Event, Facts, note_of};
 use crate::observe::statement_logs::StatementLogs;
+use crate::observe::who::Who;
 use reactor::Time;
-use std::net::SocketAddr;
 
 /// The lines of a group that are not about statements.
 #[derive(Debug, Default)]
 pub(crate) struct LimitedLog {
     logins: LineLimit,
     losses: LineLimit,
+    refusals: LineLimit,
+    kills: LineLimit,
 }
 
 impl LimitedLog {
     /// A client was turned away before it had logged in.
-    pub(crate) fn login_refused(
-        &mut self,
-        now: Time,
-        peer: Option<SocketAddr>,
-        login: Option<&Login>,
-        refusal: &Refusal,
-    ) {
-        let Some(omitted) = self.logins.admit(now) else {
-            return;
-        };
-        let facts = Facts {
-            client: Some(peer.into()),
-            account: login
-                .map(|login| &*login.name)
-                .filter(|name| !name.is_empty()),
-            reason: Some(refusal.name()),
-            omitted,
-            ..Facts::default()
-        };
-        note_of(Event::LoginRefused, &facts, format_args!("{refusal}"));
-    }
-
-    /// A client has not proven this name; `reason` is the word for why.
-    pub(crate) fn login_failed(
-        &mut self,
-        now: Time,
-        peer: Option<SocketAddr>,
-        (name, reason): (&[u8], &str),
-        text: &str,
-    ) {
+    pub(crate) fn login_refused(&mut self, now: Time, who: &Who, refusal: &Refusal) {
         if let Some(omitted) = self.logins.admit(now) {
             let facts = Facts {
-                client: Some(peer.into()),
-                account: Some(name),
+                reason: Some(refusal.name()),
+                omitted,
+                ..who.facts()
+            };
+            note_of(Event::LoginRefused, &facts, format_args!("{refusal}"));
+        }
+    }
+
+    /// A client has not proven its name; `reason` is the word for why.
+    pub(crate) fn login_failed(&mut self, now: Time, who: &Who, reason: &str, text: &str) {
+        if let Some(omitted) = self.logins.admit(now) {
+            let facts = Facts {
                 reason: Some(reason),
                 omitted,
-                ..Facts::default()
+                ..who.facts()
             };
             note_of(Event::LoginFailed, &facts, format_args!("{text}"));
         }
     }
 
-    /// The connection with this number of the server's is lost.
-    pub(crate) fn backend_lost(&mut self, now: Time, thread: u32, why: &str) {
+    /// A client that has logged in, or its statement, has met a limit.
+    pub(crate) fn refused(&mut self, now: Time, who: &Who, refusal: &Refusal) {
+        if let Some(omitted) = self.refusals.admit(now) {
+            let facts = Facts {
+                reason: Some(refusal.name()),
+                digest: who.facts_of_end().digest,
+                omitted,
+                ..who.facts()
+            };
+            note_of(Event::Refused, &facts, format_args!("{refusal}"));
+        }
+    }
+
+    /// The connection with this number of the server's is lost, and with it what this client had
+    /// there, if one had something.
+    pub(crate) fn backend_lost(&mut self, now: Time, who: Option<&Who>, thread: u32, why: &str) {
         if let Some(omitted) = self.losses.admit(now) {
             let facts = Facts {
                 omitted,
-                ..Facts::default()
+                ..who.map(Who::facts_of_end).unwrap_or_default()
             };
             let text = format_args!("thread {thread} of the server: {why}");
             note_of(Event::BackendLost, &facts, text);
         }
     }
 
-    /// A client of this user loses its connection for a limit of time.
-    pub(crate) fn time_limit(
-        &mut self,
-        now: Time,
-        peer: Option<SocketAddr>,
-        user: &str,
-        refusal: &Refusal,
-    ) {
+    /// A client loses its connection for a limit of time.
+    pub(crate) fn time_limit(&mut self, now: Time, who: &Who, refusal: &Refusal) {
         if let Some(omitted) = self.losses.admit(now) {
             let facts = Facts {
-                client: Some(peer.into()),
-                account: Some(user.as_bytes()),
                 reason: Some(refusal.name()),
                 omitted,
-                ..Facts::default()
+                ..who.facts_of_end()
             };
             note_of(Event::TimeLimit, &facts, format_args!("{refusal}"));
+        }
+    }
+
+    /// KILL ends a client, or its statement (`query`); somebody said so.
+    pub(crate) fn killed(&mut self, now: Time, who: &Who, query: bool, by: &str) {
+        if let Some(omitted) = self.kills.admit(now) {
+            let facts = Facts {
+                cuts_transaction: who.in_transaction && !query,
+                omitted,
+                ..who.facts_of_end()
+            };
+            let what = if query { "its statement is" } else { "it is" };
+            note_of(
+                Event::Killed,
+                &facts,
+                format_args!("{what} ended by KILL, {by}"),
+            );
         }
     }
 
@@ -112,6 +117,8 @@ impl LimitedLog {
         let limits = [
             (Event::LoginFailed, &mut self.logins),
             (Event::BackendLost, &mut self.losses),
+            (Event::Refused, &mut self.refusals),
+            (Event::Killed, &mut self.kills),
             (Event::SlowStatement, &mut statements.slow_lines),
             (Event::Statement, &mut statements.lines),
         ];
@@ -133,12 +140,12 @@ mod tests {
         let (mut log, mut statements) = (LimitedLog::default(), StatementLogs::default());
         let begin = Time(5_000_000_000);
         for _ in 0..LINES_PER_S_MAX {
-            log.login_refused(begin, None, None, &Refusal::Draining);
+            log.login_refused(begin, &Who::default(), &Refusal::Draining);
         }
-        log.login_failed(begin, None, (b"app", "wrong-password"), "no");
-        log.login_failed(begin, None, (b"app", "wrong-password"), "no");
+        log.login_failed(begin, &Who::default(), "wrong-password", "no");
+        log.login_failed(begin, &Who::default(), "wrong-password", "no");
         // Another kind has its own share.
-        log.backend_lost(begin, 1, "it is gone");
+        log.backend_lost(begin, None, 1, "it is gone");
         assert!(
             log.omitted(&mut statements, begin).is_empty(),
             "its second lasts"

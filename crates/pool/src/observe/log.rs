@@ -141,6 +141,9 @@ events! {
     Upgraded "upgraded" Info "this process has taken over from another",
     UpgradeFailed "upgrade-failed" Error "a process could not take over; this one goes on",
     LoginFailed "login-failed" Warning "a wrong name or password; `reason` says which",
+    Refused "refused" Warning
+        "a statement or a client that had logged in met a limit; `reason` says which",
+    Killed "killed" Warning "KILL has ended a client or its statement",
     LoginRefused "login-refused" Warning "a client was refused before it had logged in",
     ServerLost "server-lost" Error "the server cannot be reached: an outage begins",
     ServerBack "server-back" Info "the outage ends; its length",
@@ -196,10 +199,16 @@ impl Event {
 pub(crate) struct Facts<'a> {
     /// Client that it is about; one of a Unix socket has no address.
     pub(crate) client: Option<Peer>,
+    /// Its CONNECTION_ID(), for KILL.
+    pub(crate) id: Option<u32>,
     /// The account, as the client gave it.
     pub(crate) account: Option<&'a [u8]>,
     /// Why, as a word.
     pub(crate) reason: Option<&'a str>,
+    /// Digest of the statement that ends with it.
+    pub(crate) digest: Option<u64>,
+    /// A transaction ends with it.
+    pub(crate) cuts_transaction: bool,
     /// Lines of this event that were left out since the last one.
     pub(crate) omitted: u64,
     /// The statement that it is about.
@@ -207,9 +216,10 @@ pub(crate) struct Facts<'a> {
 }
 
 /// Origin of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Peer {
     Tcp(SocketAddr),
+    #[default]
     Unix,
 }
 
@@ -429,12 +439,21 @@ fn text_line(time: &str, event: Event, facts: &Facts<'_>, message: &str) -> Stri
     if let Some(client) = facts.client {
         let _ = write!(line, " client={client}");
     }
+    if let Some(id) = facts.id {
+        let _ = write!(line, " id={id}");
+    }
     if let Some(account) = facts.account {
         let account = String::from_utf8_lossy(account);
         let _ = write!(line, " account=\"{}\"", account.escape_debug());
     }
     if let Some(reason) = facts.reason {
         let _ = write!(line, " reason={reason}");
+    }
+    if let Some(digest) = facts.digest {
+        let _ = write!(line, " digest={digest:016x}");
+    }
+    if facts.cuts_transaction {
+        line.push_str(" transaction=cut");
     }
     for (key, value) in facts.statement.iter().flat_map(StatementFacts::pairs) {
         let _ = match value.as_str() {
@@ -458,11 +477,20 @@ fn json_line(time: &str, event: Event, facts: &Facts<'_>, message: &str) -> Stri
     if let Some(client) = facts.client {
         put("client", client.to_string().into());
     }
+    if let Some(id) = facts.id {
+        put("id", id.into());
+    }
     if let Some(account) = facts.account {
         put("account", String::from_utf8_lossy(account).into());
     }
     if let Some(reason) = facts.reason {
         put("reason", reason.into());
+    }
+    if let Some(digest) = facts.digest {
+        put("digest", format!("{digest:016x}").into());
+    }
+    if facts.cuts_transaction {
+        put("transaction", "cut".into());
     }
     for (key, value) in facts.statement.iter().flat_map(StatementFacts::pairs) {
         put(key, value);

@@ -470,6 +470,12 @@ metrics! {
     Counter Pool "onramp_pool_refused_total" []
         "Clients and statements refused by the pool."
         |pool, out| out.set(&[], pool.total.census.counts.refused);
+    Counter Pool "onramp_pool_refusals_total" ["account", "reason"]
+        "Refused clients and statements, and failed logins, by account (empty: of no account) and \
+         reason (SHOW REFUSALS); at most 1,000 of them, then of account (others)."
+        |pool, out| for ((account, reason), refused) in pool.shared.refusals.all() {
+            out.set(&[&account, reason], refused.count);
+        };
     Counter Pool "onramp_pool_errors_total" ["reason"]
         "Errors made by the pool."
         |pool, out| {

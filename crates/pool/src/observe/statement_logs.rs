@@ -323,11 +323,14 @@ impl<N: Net> Logging<'_, N> {
         };
         let facts = Facts {
             client: Some(note.from),
+            id: Some(client.id),
             account: client
                 .user_name(self.settings, self.pools)
                 .map(str::as_bytes),
             reason: end.reason,
             omitted,
+            digest: None,
+            cuts_transaction: false,
             statement: Some(StatementFacts {
                 command: note.command.map(Command::name),
                 server: note.server.as_ref().map(|(at, thread)| (&**at, *thread)),

@@ -24,6 +24,7 @@ use crate::limits::slow_readers::SlowReaders;
 use crate::observe::figures::counts::{Census, Counts};
 use crate::observe::figures::{Figures, GroupView, Stage, Turns};
 use crate::observe::statement_logs::StatementLogs;
+use crate::observe::who::Who;
 use crate::pair::previous::Before;
 use crate::pair::view::ClientView;
 use crate::scheduler::bulk::Bulk;
@@ -119,6 +120,13 @@ impl<'a, N: Net> Survey<'a, N> {
     /// A client and the backend that it has, if it has one.
     fn client_view(&self, key: ClientId) -> Option<ClientView<'a, N::Sock>> {
         ClientView::of(key, self.clients, self.backends)
+    }
+
+    /// A client as lines of the log name it.
+    pub(crate) fn who(&self, key: ClientId) -> Option<Who> {
+        let view = self.client_view(key)?;
+        let names = (self.settings, self.pools);
+        Some(Who::of(view.client, view.backend, self.net, names))
     }
 
     /// Record of a client's statement before.

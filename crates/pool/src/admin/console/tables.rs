@@ -10,6 +10,7 @@ use crate::limits::memory::memory_of;
 use crate::observe::figures::digests::{Entry, Sums};
 use crate::observe::figures::{Stage, UserFigures};
 use crate::observe::metrics::{PointShown, Sample, points};
+use crate::observe::refusals::Refused;
 use crate::scheduler::lane::LaneName;
 use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
 use measure::process;
@@ -113,6 +114,15 @@ tables! { TABLES DEFAULT_SCHEMA;
         "source" Text "server: passed on; pool: made by the pool",
         "error" Text "the server's number, or the pool's reason",
         "count" Integer "times",
+    }
+    "refusals" "Refusals of an account for one reason, the latest first. What each reason asks for: \
+                docs/pool/errors.md." refusals => {
+        "account" Text(12) "the account; empty: none of that name, or not known yet",
+        "reason" Text(17) "the reason, as in the log",
+        "count" Integer(8) "times",
+        "seen_seconds" Real(12) "time since the last one",
+        "address" Text(21) "address of its client",
+        "message" Text(31) "what it was told, with the limit",
     }
     "version" "The program." version => {
         "name" Text "onramp",
@@ -416,6 +426,22 @@ fn errors(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         .flat_map(|pool| &pool.total.census.counts.refusals);
     rows.extend(refusals.map(|(reason, count)| vec![text("pool"), text(*reason), number(*count)]));
     Ok(rows)
+}
+
+fn refusals(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let mut all: Vec<_> = console.shared.refusals.all().into_iter().collect();
+    all.sort_by_key(|(_, refused)| std::cmp::Reverse(refused.last));
+    let row = |((account, reason), refused): ((String, &'static str), Refused)| {
+        vec![
+            text(account),
+            text(reason),
+            number(refused.count),
+            seconds(reactor::Time::now().since(refused.last).as_secs_f64()),
+            text(refused.peer.to_string()),
+            text(refused.words),
+        ]
+    };
+    Ok(all.into_iter().map(row).collect())
 }
 
 fn version(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {

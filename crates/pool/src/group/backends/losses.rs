@@ -219,10 +219,10 @@ impl<N: Net> Group<N> {
         self.counts.backends_lost += 1;
         self.epoch += 1;
         let (thread, now) = (backend.thread, self.net.now());
-        self.log.backend_lost(now, thread, why);
+        let in_transaction = backend.in_transaction();
         let loss = Loss {
             why,
-            in_transaction: backend.in_transaction(),
+            in_transaction,
             served: backend.served,
             amid_packet: !backend.middle.at_packet_start(),
             cause,
@@ -240,6 +240,11 @@ impl<N: Net> Group<N> {
                 .client()
                 .filter(|backend_id| !owners.contains(backend_id)),
         );
+        let mut who = (owners.first()).and_then(|owner| self.survey().who(*owner));
+        if let Some(who) = &mut who {
+            who.in_transaction = in_transaction;
+        }
+        self.log.backend_lost(now, who.as_ref(), thread, why);
         if let Some(mut pair) = may_run.and_then(|owner| self.pair(owner, backend_id)) {
             pair.note_runs();
         }

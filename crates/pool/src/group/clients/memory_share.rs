@@ -24,7 +24,7 @@ use crate::group::Group;
 use crate::group::shared::Shared;
 use crate::group::tokens::ClientId;
 use crate::limits::memory::{memory_of, shortage};
-use crate::observe::log::{Event, Facts, Peer, note_of};
+use crate::observe::log::{Event, note_of};
 use reactor::Net;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
@@ -96,16 +96,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let facts = Facts {
-            client: Some(Peer::from(client.transport.peer(&self.net))),
-            account: client
-                .user_name(&self.settings, &self.backend_pools)
-                .map(str::as_bytes),
-            ..Facts::default()
-        };
+        let who = self.survey().who(key).unwrap_or_default();
         note_of(
             Event::MemoryShare,
-            &facts,
+            &who.facts_of_end(),
             format_args!(
                 "client {} closed: all memory for clients is in use (memory_bytes_max), and it \
                  holds {held} bytes of it, above its share of {share}",

@@ -101,10 +101,8 @@ impl<N: Net> Group<N> {
     /// Ends a client whose statement or transaction has taken too long.
     fn end_overtime(&mut self, backend: BackendId, owner: ClientId, refusal: &Refusal) {
         self.counts.too_slow += 1;
-        if let Some(client) = self.clients.get(owner) {
-            let peer = client.transport.peer(&self.net);
-            let user = &self.settings.users[client.user as usize].name;
-            self.log.time_limit(self.net.now(), peer, user, refusal);
+        if let Some(who) = self.survey().who(owner) {
+            self.log.time_limit(self.net.now(), &who, refusal);
         }
         // The client's end is closed, and with it whatever is left on the backend.
         if let Some(client) = self.clients.get_mut(owner) {

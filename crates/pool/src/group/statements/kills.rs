@@ -134,7 +134,9 @@ impl<N: Net> Group<N> {
 
     /// Ends a client of this group, or its statement. `None`: the server must be asked first.
     pub(crate) fn kill(&mut self, ask: &KillAsk) -> Option<KillEnd> {
-        match ask.fate(&self.clients, &self.backends, &self.backend_pools) {
+        let fate = ask.fate(&self.clients, &self.backends, &self.backend_pools);
+        self.note_killed(ask, &fate);
+        match fate {
             Fate::Ended(end) => return Some(end),
             Fate::GiveUp(victim) => self.give_up(victim, &Refusal::Interrupted),
             Fate::Instead(victim) => {
@@ -178,6 +180,20 @@ impl<N: Net> Group<N> {
             }
         }
         Some(KillEnd::Done)
+    }
+
+    /// Logs whom a KILL ends.
+    fn note_killed(&mut self, ask: &KillAsk, fate: &Fate) {
+        let victim = self.clients.with_id(ask.id);
+        let who = victim.and_then(|victim| self.survey().who(victim));
+        let Some(who) = who.filter(|_| !matches!(fate, Fate::Ended(_))) else {
+            return;
+        };
+        let by = match &ask.user {
+            Some(user) => format!("said by a client of '{user}'"),
+            None => "said at the console".to_owned(),
+        };
+        self.log.killed(self.net.now(), &who, ask.query, &by);
     }
 
     /// The KILLs that go to the server, and what they need.

@@ -14,7 +14,8 @@ use crate::limits::slow_readers::{Crowd, Demand, NO_ROOM, Relief, SlowReaders};
 use crate::limits::spool_jobs::SpoolDone;
 use crate::limits::timeouts::DISK_MAX;
 use crate::observe::figures::counts::Counts;
-use crate::observe::log::{Event, Facts, Peer, note_of};
+use crate::observe::log::{Event, note_of};
+use crate::observe::who::Who;
 use crate::scheduler::bulk::{Bulk, Piece};
 use reactor::{Net, Slots};
 use session::meter::Meter;
@@ -131,18 +132,15 @@ impl<N: Net> Unread<'_, N> {
         };
         let account = self.pools.pools.get(client.pool as usize);
         let account = account.map_or("", |pool| pool.key.user.as_str());
-        let facts = Facts {
-            client: Some(Peer::from(client.transport.peer(self.net))),
-            account: client
-                .user_name(self.settings, self.pools)
-                .map(str::as_bytes),
-            ..Facts::default()
-        };
+        let backend = client
+            .backend()
+            .and_then(|backend| self.backends.get(backend));
+        let who = Who::of(client, backend, self.net, (self.settings, self.pools));
         let ms = self.net.now().since(client.since).as_millis();
         let id = client.id;
         note_of(
             Event::ReaderClosed,
-            &facts,
+            &who.facts_of_end(),
             format_args!(
                 "client {id} account '{account}' closed: it has taken nothing of its reply for \
                  {ms} ms, and {why}"

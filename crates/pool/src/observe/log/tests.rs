@@ -13,15 +13,18 @@ fn of(event: Event, facts: &Facts<'_>, text: &str) -> String {
 fn a_line_has_its_facts_by_key_and_its_message_last() {
     let facts = Facts {
         client: Some(Peer::Tcp("192.0.2.7:41710".parse().unwrap())),
+        id: Some(1073741831),
         account: Some(b"app"),
         reason: Some("wrong-password"),
+        digest: Some(255),
+        cuts_transaction: true,
         omitted: 3,
         statement: None,
     };
     assert_eq!(
         of(Event::LoginFailed, &facts, "Access denied"),
-        "onramp pool: level=warning event=login-failed client=192.0.2.7:41710 account=\"app\" \
-         reason=wrong-password omitted=3 message=Access denied\n"
+        "onramp pool: level=warning event=login-failed client=192.0.2.7:41710 id=1073741831 \
+         account=\"app\" reason=wrong-password digest=00000000000000ff transaction=cut omitted=3 message=Access denied\n"
     );
     let facts = Facts {
         client: Some(Peer::Unix),
@@ -100,6 +103,7 @@ fn a_line_of_json_is_one_object_with_the_same_keys() {
         reason: Some("wrong-password"),
         omitted: 3,
         statement: None,
+        ..Facts::default()
     };
     let line = json_line("T", Event::LoginFailed, &facts, "for 'a\r\nb'\t\u{1b}");
     assert_eq!(

@@ -57,16 +57,29 @@ impl LockQuestions {
     pub(crate) fn answer(
         &self,
         is_mysql: bool,
-        ask: impl FnOnce(&str) -> Result<Vec<Vec<Text>>, String>,
+        mut ask: impl FnMut(&str) -> Result<Vec<Vec<Text>>, String>,
     ) {
         let asked = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if asked.is_empty() {
             return;
         }
         let from = if is_mysql { MYSQL } else { MARIADB };
-        let rows = ask(&format!(
-            "{COLUMNS}{from} ORDER BY waited DESC LIMIT {WAITS_MAX}"
-        ));
+        let is_told = match is_mysql {
+            true => {
+                ask("SELECT @@performance_schema").map(|rows| rows != [["0".as_bytes().into()]])
+            }
+            false => Ok(true),
+        };
+        let rows = is_told.and_then(|is_told| match is_told {
+            true => ask(&format!(
+                "{COLUMNS}{from} ORDER BY waited DESC LIMIT {WAITS_MAX}"
+            )),
+            false => Err(
+                "the server does not tell (its performance_schema is off); SHOW \
+                          TRANSACTIONS has those that may hold the row, the oldest first"
+                    .to_owned(),
+            ),
+        });
         let waits: LockWaits = rows.map(|rows| rows.iter().filter_map(|row| read(row)).collect());
         for sender in asked {
             // Who has stopped waiting has no use for it.
@@ -99,9 +112,17 @@ mod tests {
         let mut asked = 0;
         questions.answer(false, |_| {
             asked += 1;
-            Ok(vec![row.into(), Vec::new()])
+            Ok(vec![row.clone().into(), Vec::new()])
         });
         assert_eq!(asked, 1);
+        let mute = questions.ask();
+        questions.answer(true, |_| Ok(vec![vec![b"0"[..].into()]]));
+        assert!(
+            mute.recv()
+                .unwrap()
+                .unwrap_err()
+                .contains("performance_schema")
+        );
         let wait = LockWait {
             thread: 7,
             blocked_by: 8,

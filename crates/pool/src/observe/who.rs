@@ -1,0 +1,97 @@
+//! Clients as lines of the log and counts of refusals name them.
+//!
+//! The problem: a line without its client's number leads nowhere, and its address and its account
+//! are in different places while it logs in, works, and is closed. The mechanism: they are copied
+//! once, when something happens to it.
+
+use crate::backend::Backend;
+use crate::backend::pools::BackendPools;
+use crate::client::Client;
+use crate::config::Settings;
+use crate::observe::log::{Facts, Peer};
+use reactor::Net;
+use std::borrow::Cow;
+
+/// A client, at a moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Who {
+    pub(crate) peer: Peer,
+    /// Its CONNECTION_ID(), if it got one.
+    pub(crate) id: Option<u32>,
+    /// The account that it has proven, or says that it is.
+    pub(crate) account: Option<Vec<u8>>,
+    /// There is such an account: others would be as many as somebody guesses.
+    pub(crate) is_account: bool,
+    /// Digest of its statement, the last one where none runs; 0: of none.
+    pub(crate) digest: u64,
+    /// A transaction is open.
+    pub(crate) in_transaction: bool,
+}
+
+impl Who {
+    /// A connection that is not let in.
+    pub(crate) fn at(peer: impl Into<Peer>) -> Who {
+        Who {
+            peer: peer.into(),
+            ..Who::default()
+        }
+    }
+
+    /// A client that has not logged in.
+    pub(crate) fn stranger<N: Net>(client: &Client<N::Sock>, net: &N) -> Who {
+        let login = client.login.as_deref();
+        let name = login.map(|login| login.name.clone());
+        Who {
+            id: Some(client.id),
+            account: name.filter(|name| !name.is_empty()),
+            is_account: login.is_some_and(|login| login.is_listed()),
+            ..Who::at(client.transport.peer(net))
+        }
+    }
+
+    /// A client, and the backend that it has, if it has one.
+    pub(crate) fn of<N: Net>(
+        client: &Client<N::Sock>,
+        backend: Option<&Backend<N::Sock>>,
+        net: &N,
+        (settings, pools): (&Settings, &BackendPools),
+    ) -> Who {
+        if !client.is_known() {
+            return Who::stranger(client, net);
+        }
+        let name = client.user_name(settings, pools);
+        Who {
+            id: Some(client.id),
+            account: name.map(|name| name.as_bytes().to_vec()),
+            is_account: true,
+            digest: client.statement.digest,
+            in_transaction: backend.is_some_and(Backend::in_transaction),
+            ..Who::at(client.transport.peer(net))
+        }
+    }
+
+    /// Its account, where there is one of that name.
+    pub(crate) fn known_account(&self) -> Option<Cow<'_, str>> {
+        let account = self.account.as_deref().filter(|_| self.is_account)?;
+        Some(String::from_utf8_lossy(account))
+    }
+
+    /// Facts of a line about it.
+    pub(crate) fn facts(&self) -> Facts<'_> {
+        Facts {
+            client: Some(self.peer),
+            id: self.id,
+            account: self.account.as_deref(),
+            ..Facts::default()
+        }
+    }
+
+    /// Facts of a line about the end of what it ran.
+    pub(crate) fn facts_of_end(&self) -> Facts<'_> {
+        Facts {
+            digest: (self.digest != 0).then_some(self.digest),
+            cuts_transaction: self.in_transaction,
+            ..self.facts()
+        }
+    }
+}
