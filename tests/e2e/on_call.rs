@@ -27,6 +27,7 @@ fn first_row(console: &mut Client, text: &str) -> Vec<String> {
 fn who_holds_a_row_is_found_and_ended() {
     // MySQL tells of locks there only.
     for real in own_servers(&["--performance-schema=ON"]) {
+        real.create_user("app", "app");
         let (pool, place) = start(&real, "on-call.toml", "backends_max = 4\ngroups = 2");
         fresh_schema(&real, "on_call");
         let (mut holder, mut waits) = (client(&pool), client(&pool));
