@@ -42,7 +42,8 @@ tables! { TABLES DEFAULT_SCHEMA;
     }
     "locks" "A statement that waits for a row lock of InnoDB, the longest wait first. \
              `backend.monitor_user` asks the server, and needs PROCESS, on MySQL also SELECT on \
-             performance_schema, which has to be on. Locks of metadata and of names are not listed." locks => {
+             performance_schema, which has to be on. Locks of metadata and of names are not \
+             listed." locks => {
         "id" Integer(10) "the waiting client's CONNECTION_ID(); NULL: no client of the pool",
         "user" Text(12) "its account",
         "seconds" Integer(7) "time that it has waited for the lock",

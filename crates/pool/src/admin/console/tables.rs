@@ -115,8 +115,8 @@ tables! { TABLES DEFAULT_SCHEMA;
         "error" Text "the server's number, or the pool's reason",
         "count" Integer "times",
     }
-    "refusals" "Refusals of an account for one reason, the latest first. What each reason asks for: \
-                docs/pool/errors.md." refusals => {
+    "refusals" "Refusals of an account for one reason, the latest first. docs/pool/errors.md says \
+                what each reason asks for." refusals => {
         "account" Text(12) "the account; empty: none of that name, or not known yet",
         "reason" Text(17) "the reason, as in the log",
         "count" Integer(8) "times",

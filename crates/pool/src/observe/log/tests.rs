@@ -24,7 +24,8 @@ fn a_line_has_its_facts_by_key_and_its_message_last() {
     assert_eq!(
         of(Event::LoginFailed, &facts, "Access denied"),
         "onramp pool: level=warning event=login-failed client=192.0.2.7:41710 id=1073741831 \
-         account=\"app\" reason=wrong-password digest=00000000000000ff transaction=cut omitted=3 message=Access denied\n"
+         account=\"app\" reason=wrong-password digest=00000000000000ff \
+         transaction=cut omitted=3 message=Access denied\n"
     );
     let facts = Facts {
         client: Some(Peer::Unix),
