@@ -10,7 +10,6 @@ use crate::observe::listing::ClientLine;
 use crate::observe::metrics::Sample;
 use crate::server::watched::lock_waits::LockWait;
 use console::{Column, DEFAULT_SCHEMA, Row, Table, Type, Value};
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 tables! { TABLES DEFAULT_SCHEMA;
@@ -144,16 +143,11 @@ fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(console.clients()?.into_iter().map(row).collect())
 }
 
-/// Order of a time, the longest first.
-fn longest_first(seconds: f64) -> Reverse<u64> {
-    Reverse((seconds * 1e6) as u64)
-}
-
 fn running(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let mut clients = console.list(true)?;
     let stages = [Stage::Running.name(), Stage::Waiting.name()];
     clients.retain(|client| stages.contains(&client.state));
-    clients.sort_by_key(|client| longest_first(client.state_seconds));
+    clients.sort_by(|one, other| other.state_seconds.total_cmp(&one.state_seconds));
     let row = |client: ClientLine| {
         let mut row = origin(&client);
         row.extend([
@@ -174,7 +168,7 @@ fn transactions(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let mut open: Vec<_> = clients
         .filter_map(|client| Some((client.transaction?, client)))
         .collect();
-    open.sort_by_key(|((open_seconds, _), _)| longest_first(*open_seconds));
+    open.sort_by(|(one, _), (other, _)| other.0.total_cmp(&one.0));
     let row = |((open_seconds, statements), client): ((f64, u32), ClientLine)| {
         let mut row = origin(&client);
         row.extend([
