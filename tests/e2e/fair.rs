@@ -4,6 +4,7 @@ use crate::world::{HOLD, app, begin, config, config_file, login, pooled_servers,
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
+use testkit::reply::Outcome;
 use testkit::talk::{Account, Happened};
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -159,6 +160,69 @@ fn an_account_has_no_more_backends_than_its_limit() {
             assert!(failure.message.contains(words), "{failure:?}");
         }
         assert_eq!(login(&pool.address, &other()).value("SELECT 1"), "1");
+    }
+}
+
+/// Runs a text as soon as another client's backend is free again: behind the end of what it is kept
+/// for the pool may still ask there.
+fn runs_at_last(real: &Real, client: &mut Client, text: &str) {
+    let mut admin = real.admin();
+    let runs = (0..200).any(|_| {
+        admin.must("DO SLEEP(0.01)");
+        !matches!(client.query(text).unwrap()[..], [Outcome::Failed(_)])
+    });
+    assert!(runs, "{text}");
+}
+
+/// Statements that would keep one backend more than the account may keep are refused, whatever they
+/// keep it for, and run once another is free; what keeps none runs on.
+#[test]
+fn an_account_keeps_no_more_backends_than_its_limit() {
+    for real in pooled_servers() {
+        let settings = "groups = 2\nbackends_max = 8\naccount_kept_backends_max = 1";
+        let pool = start_pool(real, &name(real, "fair_kept"), settings);
+        let account = app().schema("shop").with(cap::MULTI_STATEMENTS);
+        let log_in = || login(&pool.address, &account);
+        let mut keeper = log_in();
+        // What keeps a backend, and what lets it go.
+        let kinds = [
+            (&["BEGIN", "SELECT 1"][..], "COMMIT"),
+            (&["START TRANSACTION WITH CONSISTENT SNAPSHOT"], "ROLLBACK"),
+            (
+                &["SET autocommit = 0", "SELECT 1 FROM DUAL"],
+                "SET autocommit = 1",
+            ),
+            (
+                &["SELECT GET_LOCK('fair_kept', 0)"],
+                "DO RELEASE_LOCK('fair_kept')",
+            ),
+            (
+                &["CREATE TEMPORARY TABLE fair_kept (i INT)"],
+                "DROP TEMPORARY TABLE fair_kept",
+            ),
+            (&["DO 1; BEGIN; DO 2"], "COMMIT"),
+        ];
+        for (texts, end) in kinds {
+            runs_at_last(real, &mut keeper, "SELECT GET_LOCK('fair_keeper', 0)");
+            let mut other = log_in();
+            let (last, first) = texts.split_last().unwrap();
+            first.iter().for_each(|text| drop(other.must(text)));
+            let failure = match other.query(last).unwrap().pop().unwrap() {
+                Outcome::Failed(failure) => failure,
+                // That it keeps one is known only now.
+                _ => match other.wait() {
+                    Ok(Happened::Refused(failure)) => failure,
+                    happened => panic!("{last}: {happened:?}"),
+                },
+            };
+            assert_eq!(failure.code, 9511, "{last}: {failure:?}");
+            assert_eq!(login(&pool.address, &self::other()).value("SELECT 1"), "1");
+            keeper.must("DO RELEASE_LOCK('fair_keeper')");
+            if failure.message.contains("nothing was executed") {
+                runs_at_last(real, &mut other, last);
+                other.must(end);
+            }
+        }
     }
 }
 

@@ -29,7 +29,7 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 207, Exactly),
+    ("methods of a type", 209, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
@@ -39,7 +39,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 101, Exactly),
     ("subjects in more than two folders", 2, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 372, Exactly),
+    ("look-ups of clients and backends", 375, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 14, Exactly),
     (
@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         2,
         Exactly,
     ),
-    ("words of docs", 44_648, Loosely),
+    ("words of docs", 44_761, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 121_045, Loosely),
-    ("product lines of pool, session and sql", 66_777, Loosely),
-    ("lines of end-to-end tests", 29_179, Loosely),
+    ("product lines", 121_180, Loosely),
+    ("product lines of pool, session and sql", 66_910, Loosely),
+    ("lines of end-to-end tests", 29_243, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -34,6 +34,7 @@ use crate::backend::riders::Riders;
 use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
 use crate::group::tokens::ClientId;
+use crate::scheduler::account_slots::{AccountSlots, Kept};
 use crate::server::tls::{BackendTls, Security};
 use reactor::{Address, Time};
 use session::meter::{Charge, Meter};
@@ -354,6 +355,8 @@ pub(crate) struct Backend<S> {
     pub(crate) dirty: bool,
     /// True if others may ride behind what is in flight.
     pub(crate) riding: Riding,
+    /// Its client keeps it.
+    kept_slot: Option<Kept>,
     /// It has run a statement of the client that has it.
     pub(crate) served: bool,
     /// True if it counts among the backends that run statements at once.
@@ -439,6 +442,7 @@ impl<S> Backend<S> {
             output: Outgoing::default(),
             dirty: false,
             riding: Riding::Closed,
+            kept_slot: None,
             served: false,
             load: Load::None,
             held_up_since: None,
@@ -564,7 +568,16 @@ impl<S> Backend<S> {
         );
         self.state = to;
         self.since = now;
+        if to == Idle {
+            self.kept_slot = None;
+        }
         allowed
+    }
+
+    /// Counts it among those that clients of its account keep; `false` where as many are as may be.
+    pub(crate) fn keep(&mut self, slots: &Arc<AccountSlots>) -> bool {
+        self.kept_slot = self.kept_slot.take().or_else(|| slots.keep());
+        self.kept_slot.is_some()
     }
 
     /// Facts that a restoring command needs of it.

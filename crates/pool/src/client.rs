@@ -444,6 +444,11 @@ impl<S> Client<S> {
         self.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
     }
 
+    /// True if it will keep its backend behind its next statement, as far as is known.
+    pub(crate) fn will_keep(&self) -> bool {
+        self.is_begin_deferred() || self.pins.will_pin() || !self.session.commits()
+    }
+
     /// Results that its backend is not to be asked: those that it does not know, and `@@last_gtid`,
     /// which is kept for the client.
     pub(crate) fn reads_elsewhere(&self) -> Reads {

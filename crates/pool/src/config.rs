@@ -327,18 +327,19 @@ impl Settings {
         best.map(|(place, _)| place)
     }
 
-    /// Connections that the pool may open for an account of the server. Of several users with the
-    /// same account the lowest limit counts.
-    pub(crate) fn account_backends_max(&self, account: &str) -> Option<usize> {
+    /// Limit of an account of the server. Of several users with the same account the lowest counts.
+    pub(crate) fn account_max(
+        &self,
+        account: &str,
+        limit: fn(&Limits) -> Option<usize>,
+    ) -> Option<usize> {
         let is_its = |user: &&User| user.origin == Origin::Settings && user.backend_user == account;
         let mut listed = self.users.iter().filter(is_its).peekable();
         let of_server = match listed.peek() {
             Some(_) => None,
             None => self.server_account(account).map(|place| &self.users[place]),
         };
-        let limits = listed
-            .chain(of_server)
-            .map(|user| user.limits.account_backends_max);
+        let limits = listed.chain(of_server).map(|user| limit(&user.limits));
         limits.flatten().min()
     }
 

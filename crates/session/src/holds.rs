@@ -224,6 +224,17 @@ impl Holds {
         names.is_some_and(|names| names.iter().any(|held| **held == *name))
     }
 
+    /// True if the command that is sent next pins, as far as its text tells.
+    #[must_use]
+    pub fn will_pin(&self) -> bool {
+        let plan = self.0.as_ref().and_then(|pins| pins.coming.as_ref());
+        plan.is_some_and(|plan| {
+            let holdings = &plan.holdings;
+            let any = holdings.taken.is_empty() && holdings.for_good.is_empty();
+            !any || !plan.reasons.is_empty()
+        })
+    }
+
     /// The names that are held for a cause, if they are known.
     #[must_use]
     pub fn names(&self, cause: PinCause) -> Option<&[Name]> {

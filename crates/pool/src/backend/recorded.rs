@@ -15,6 +15,7 @@ use super::{Backend, BackendState, Endpoint, Load, OpenTransaction, Reports, Sch
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
 use crate::group::tokens::ClientId;
+use crate::scheduler::account_slots::Kept;
 use reactor::Time;
 use session::prepared::OnBackendRecord;
 use session::record::{
@@ -118,6 +119,7 @@ impl<S> Backend<S> {
             kept: _,
             typed: _,
             was_reset: _,
+            kept_slot: _,
         } = self;
         put_lenenc_bytes(out, at.to_string().as_bytes());
         put_age(out, now.since(*born));
@@ -199,6 +201,8 @@ impl<S> Backend<S> {
             conditions_of: record.has_conditions.then_some(of),
             transaction: record.transaction,
             bound: record.bound,
+            // The process that let it be kept has counted it.
+            kept_slot: Some(Kept::default()),
             served: record.served,
             ..Backend::dialling(from, now, session, None)
         }

@@ -835,6 +835,13 @@ table! {
                 .for_all("Limits on clients")
             }
 
+            /// Backends that clients of one account keep at once, in all groups together, for
+            /// transactions or pins. A statement that would keep another gets error 9511.
+            account_kept_backends_max: Option<usize> {
+                .number("connections", 1, MANY).or_nothing("no limit")
+                .for_all("Limits on clients")
+            }
+
             /// queue of its statements: `high`, `low` or `auto`. See [Priority](sizing.md#priority)
             priority: Priority {
                 .of(Kind::OneOf(&["high", "low", "auto"])).or(Absent::Text("auto"))

@@ -622,7 +622,7 @@ fn limits_of_the_servers_accounts_go_by_the_name_that_says_most() {
     let good = format!("{}\n{users}", GOOD.replacen("[backend]", monitor, 1));
     let text = format!("auth = \"server\"\naccount_backends_max = 9\n{good}");
     let settings = check(&text).unwrap();
-    let max = |account: &str| settings.account_backends_max(account);
+    let max = |account: &str| settings.account_max(account, |limits| limits.account_backends_max);
     assert_eq!(max("app_1"), Some(2));
     assert_eq!(max("app1"), Some(4));
     assert_eq!(max("App_1"), Some(1), "names are as they are written");
@@ -631,7 +631,8 @@ fn limits_of_the_servers_accounts_go_by_the_name_that_says_most() {
     let limits = &settings.users[place].limits;
     assert_eq!(limits.idle_max, Some(Duration::from_secs(3)));
     let all = check(&text.replace(&users, "")).unwrap();
-    assert_eq!(all.account_backends_max("app_1"), Some(9));
+    let max = all.account_max("app_1", |limits| limits.account_backends_max);
+    assert_eq!(max, Some(9));
     let why = check(&good).unwrap_err();
     assert!(why.contains("above the first line in brackets"), "{why}");
     let why = check(&format!("{text}{}", like("b", "password = \"x\""))).unwrap_err();

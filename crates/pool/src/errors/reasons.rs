@@ -96,6 +96,13 @@ pub(crate) enum Refusal {
         /// The limit.
         max: Duration,
     },
+    /// Clients of the account keep as many backends as they may.
+    KeptBackends {
+        /// The limit.
+        max: usize,
+        /// True if that is known only behind the statement.
+        has_run: bool,
+    },
     /// The statement waited too long for a backend.
     WaitedTooLong {
         /// Queue in which it waited.
@@ -314,7 +321,7 @@ const NOT_PASSED_ON: [u8; 7] = [0x08, 0x12, 0x13, 0x15, 0x1E, 0x20, 0x21];
 
 impl Refusal {
     /// All names for counters.
-    pub(crate) const NAMES: [&'static str; 43] = [
+    pub(crate) const NAMES: [&'static str; 44] = [
         "clients",
         "group-full",
         "user-clients",
@@ -329,6 +336,7 @@ impl Refusal {
         "statement-time",
         "transaction-time",
         "kept-idle",
+        "kept-backends",
         "server-down",
         "draining",
         "command",
@@ -379,6 +387,7 @@ impl Refusal {
             Refusal::StatementTime { .. } => "statement-time",
             Refusal::TransactionTime { .. } => "transaction-time",
             Refusal::KeptIdle { .. } => "kept-idle",
+            Refusal::KeptBackends { .. } => "kept-backends",
             Refusal::ServerDown { .. } => "server-down",
             Refusal::Draining => "draining",
             Refusal::Command { .. } => "command",
@@ -455,6 +464,7 @@ impl Refusal {
             Refusal::StatementTime { .. } => errors::QUERY_TIMEOUT,
             Refusal::TransactionTime { .. } => errors::TRANSACTION_TIMEOUT,
             Refusal::KeptIdle { .. } => errors::KEPT_IDLE,
+            Refusal::KeptBackends { .. } => errors::KEPT_BACKENDS,
             Refusal::Draining => errors::SERVER_SHUTDOWN,
             Refusal::Command { .. } => errors::UNKNOWN_COM,
             Refusal::Interrupted => errors::QUERY_INTERRUPTED,
@@ -505,6 +515,7 @@ impl fmt::Display for Refusal {
             | Refusal::StatementTime { .. }
             | Refusal::TransactionTime { .. }
             | Refusal::KeptIdle { .. }
+            | Refusal::KeptBackends { .. }
             | Refusal::TooLong { .. }
             | Refusal::Input { .. }
             | Refusal::TooSlow(_)
@@ -720,6 +731,15 @@ impl Refusal {
                  for longer than kept_idle_s_max ({} s); what was uncommitted is rolled back; \
                  connect again, and commit or let go sooner",
                 max.as_secs()
+            ),
+            Refusal::KeptBackends { max, has_run } => write!(
+                f,
+                "onramp: clients of this account keep {max} backends for transactions or pins \
+                 already (account_kept_backends_max); {}",
+                match has_run {
+                    true => "what is uncommitted is rolled back; connect again later",
+                    false => "nothing was executed, try again later",
+                }
             ),
             Refusal::TooLong { len, max } => write!(
                 f,

@@ -8,7 +8,8 @@
 //! of the account is closed for it ([`AccountSlots::owed_at`]) once that front has waited for
 //! [`LEND_AFTER`] longer than the pool's own. A slot that is free goes to the oldest want.
 //! `account_backends_max` of the settings limits an account in the same way, without a refusal, and
-//! exactly: no connection is opened that would be one too many.
+//! exactly: no connection is opened that would be one too many. `account_kept_backends_max` limits
+//! those that its clients keep ([`Kept`]); nobody waits for one of them.
 //!
 //! The limit rises with each login that succeeds; while somebody waits, one dial at a time looks
 //! whether the server takes more by now, after pauses that double up to [`LOOK_MAX`]. A server may
@@ -96,9 +97,24 @@ fn doubled(first: Duration, times: u32) -> Duration {
     (first * 2_u32.pow(times.min(16))).min(LOOK_MAX)
 }
 
+/// A backend that a client keeps, until it is dropped; it is counted where that is limited.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Option<Arc<AccountSlots>>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(slots) = &self.0 {
+            slots.kept.fetch_sub(1, SeqCst);
+        }
+    }
+}
+
 /// Connections of one account.
 #[derive(Debug, Default)]
 pub(crate) struct AccountSlots {
+    /// Backends that clients keep and that are counted, and how many may be; 0: any number.
+    kept: AtomicUsize,
+    kept_max: AtomicUsize,
     is_limited: AtomicBool,
     wanting: AtomicUsize,
     slots: Mutex<Slots>,
@@ -125,6 +141,30 @@ impl AccountSlots {
         slots.held += usize::from(may);
         slots.dialling += usize::from(may);
         may
+    }
+
+    /// A backend that a client keeps from now on; `None` where as many are kept as may be. What is
+    /// kept since before there was a limit is not counted.
+    pub(crate) fn keep(self: &Arc<Self>) -> Option<Kept> {
+        let max = self.kept_max();
+        if max == 0 {
+            return Some(Kept::default());
+        }
+        let more = |kept| (kept < max).then_some(kept + 1);
+        self.kept.fetch_update(SeqCst, SeqCst, more).ok()?;
+        Some(Kept(Some(self.clone())))
+    }
+
+    /// Backends that clients may keep; 0: any number.
+    pub(crate) fn kept_max(&self) -> usize {
+        self.kept_max.load(SeqCst)
+    }
+
+    /// Limits an account as the settings do.
+    fn follow(&self, user: &str, settings: &Settings) {
+        self.set_max(settings.account_max(user, |limits| limits.account_backends_max));
+        let kept = settings.account_max(user, |limits| limits.account_kept_backends_max);
+        self.kept_max.store(kept.unwrap_or(0), SeqCst);
     }
 
     /// Sets how many connections the settings allow.
@@ -264,7 +304,7 @@ impl AllAccountSlots {
         }
         all.retain(|_, slots| Arc::strong_count(slots) > 1);
         let slots = all.entry(user.into()).or_default();
-        slots.set_max(settings.account_backends_max(user));
+        slots.follow(user, settings);
         slots.clone()
     }
 
@@ -272,7 +312,7 @@ impl AllAccountSlots {
     pub(crate) fn follow(&self, settings: &Settings) {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (user, slots) in &*all {
-            slots.set_max(settings.account_backends_max(user));
+            slots.follow(user, settings);
         }
     }
 }
@@ -333,6 +373,20 @@ mod tests {
         assert!(slots.has_room((1, 0), 0, LATE) && slots.take());
         slots.set_max(None);
         assert!(slots.take() && !slots.is_at_max());
+    }
+
+    #[test]
+    fn no_more_backends_are_kept_than_may_be() {
+        let slots = Arc::new(AccountSlots::default());
+        let before = slots.keep();
+        slots.kept_max.store(2, SeqCst);
+        let two = (slots.keep().unwrap(), slots.keep().unwrap());
+        assert!(slots.keep().is_none() && before.is_some());
+        drop(before);
+        assert!(slots.keep().is_none(), "it was not counted");
+        drop(two.0);
+        assert!(slots.keep().is_some_and(|_| slots.keep().is_none()));
+        assert!(slots.keep().is_some());
     }
 
     #[test]

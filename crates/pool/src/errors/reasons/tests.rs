@@ -65,10 +65,11 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::ClientAddresses { .. } => 47,
         Refusal::KeptIdle { .. } => 49,
         Refusal::ServerProtocol(_) => 50,
+        Refusal::KeptBackends { .. } => 51,
     }
 }
 
-const NUMBERS: usize = 51;
+const NUMBERS: usize = 52;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -122,6 +123,13 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         (Refusal::StatementTime { max }, "onramp-statement-time"),
         (Refusal::TransactionTime { max }, "onramp-transaction-time"),
         (Refusal::KeptIdle { max }, "onramp-kept-idle"),
+        (
+            Refusal::KeptBackends {
+                max: 2,
+                has_run: false,
+            },
+            "onramp-kept-backends",
+        ),
         (
             Refusal::WaitedTooLong {
                 lane,

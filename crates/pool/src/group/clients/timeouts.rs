@@ -104,7 +104,16 @@ impl<N: Net> Group<N> {
         if let Some(who) = self.survey().who(owner) {
             self.log.time_limit(self.net.now(), &who, refusal);
         }
-        // The client's end is closed, and with it whatever is left on the backend.
+        self.end_with_backend(backend, owner, refusal);
+    }
+
+    /// Tells a client why it is closed, and with it whatever is left on its backend.
+    pub(crate) fn end_with_backend(
+        &mut self,
+        backend: BackendId,
+        owner: ClientId,
+        refusal: &Refusal,
+    ) {
         if let Some(client) = self.clients.get_mut(owner) {
             client.begin_unasked();
         }

@@ -276,7 +276,11 @@ impl<N: Net> Group<N> {
     pub(crate) fn follow(&mut self, owner: ClientId, backend: BackendId, next: Next) {
         match next {
             Next::Wait => {}
-            Next::Keep => self.resume(backend),
+            Next::Keep => match self.keep(backend, true) {
+                None => self.resume(backend),
+                // Its text did not tell that it would keep the backend.
+                Some(refusal) => self.end_with_backend(backend, owner, &refusal),
+            },
             Next::Ask(out) => self.backend_writer().ask(backend, &out),
             Next::GoOn => {
                 // What was read back for the sake of its execution is there.
