@@ -9,27 +9,18 @@ use crate::world::{Way, app, both_servers, fresh_schema, login, server, through}
 use reactor::Address;
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
-use testkit::real::{Real, await_blocked};
-use testkit::reply::{Column, Outcome, Prepared};
+use testkit::real::Real;
+use testkit::reply::{Outcome, Prepared};
 use testkit::talk::Account;
 use wire::command::Command;
 
-/// Stands where a question was refused because nobody knows the answer.
-const GONE: &str = ": gone";
-
 /// One telling.
 pub(crate) struct Story {
-    /// Sees who waits for whom.
-    admin: Client,
     pub(crate) address: Address,
     /// The story's schema; empty when it begins.
     pub(crate) schema: String,
     clients: Vec<Client>,
     record: Vec<String>,
-    /// Types and lengths of columns are compared too.
-    pub(crate) columns: bool,
-    /// A flag that says that something has changed counts only where it is said what.
-    pub(crate) changes_alone: bool,
     /// It is told through the pool.
     pub(crate) pooled: bool,
     /// Its pool, if it has one of its own.
@@ -89,38 +80,6 @@ impl Story {
         self.note(&format!("client {who}: {}", short(sql)), reply)
     }
 
-    /// A client runs SQL that asks what its backend may not know any more: through the pool it is
-    /// answered as by the server, or refused ([`GONE`]). Says whether it was refused.
-    pub(crate) fn may_be_gone(&mut self, who: usize, sql: &str) -> bool {
-        let reply = self.clients[who].query(sql);
-        self.note_unless_gone(&format!("client {who}: {}", short(sql)), reply)
-    }
-
-    /// True if the server is MySQL.
-    pub(crate) fn mysql(&mut self) -> bool {
-        !self.admin.value("SELECT @@version").contains("MariaDB")
-    }
-
-    /// Executes a prepared statement, whose result may be gone; see [`Story::may_be_gone`].
-    pub(crate) fn execution_may_be_gone(&mut self, who: usize, id: u32) -> bool {
-        let reply = self.clients[who].execute(id, &[], false);
-        self.note_unless_gone(&format!("client {who} executes"), reply)
-    }
-
-    fn note_unless_gone(
-        &mut self,
-        what: &str,
-        reply: Result<Vec<Outcome>, testkit::client::ClientError>,
-    ) -> bool {
-        let gone = |outcome: &Outcome| matches!(outcome, Outcome::Failed(why) if why.code == 1235);
-        let refused = matches!(&reply, Ok(all) if matches!(&all[..], [one] if gone(one)));
-        match self.pooled && refused {
-            true => self.record.push(format!("{what}{GONE}")),
-            false => drop(self.note(what, reply)),
-        }
-        refused
-    }
-
     /// A client runs several statements, one after the other.
     pub(crate) fn all(&mut self, who: usize, statements: &[&str]) {
         for sql in statements {
@@ -132,19 +91,6 @@ impl Story {
     pub(crate) fn command(&mut self, who: usize, command: Command, arguments: &[u8]) {
         let reply = self.clients[who].run(command, arguments);
         self.note(&format!("client {who}: {command:?}"), reply);
-    }
-
-    /// A client sends SQL that has to wait for another client, and waits.
-    pub(crate) fn begin(&mut self, who: usize, sql: &str) {
-        let client = &mut self.clients[who];
-        client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
-        await_blocked(&mut self.admin, client, sql);
-    }
-
-    /// Receives the end of a command that a client has begun.
-    pub(crate) fn end(&mut self, who: usize) {
-        let reply = self.clients[who].receive();
-        self.note(&format!("client {who} has waited"), reply);
     }
 
     /// A client changes its user. What a server reports of the new session is not compared: the
@@ -192,15 +138,8 @@ impl Story {
         for outcome in reply.iter_mut().flatten() {
             outcome.sort_changes();
             outcome.forget_statement_id();
-            if self.changes_alone {
-                outcome.forget_empty_change();
-            }
         }
         let text = match &reply {
-            Ok(outcomes) if self.columns => {
-                let columns: Vec<_> = outcomes.iter().map(columns).collect();
-                format!("{outcomes:?} {columns:?}")
-            }
             Ok(outcomes) => format!("{outcomes:?}"),
             Err(error) => format!("no reply: {error}"),
         };
@@ -212,31 +151,20 @@ impl Story {
     }
 }
 
-fn columns(outcome: &Outcome) -> &[Column] {
-    match outcome {
-        Outcome::Rows(rows) => &rows.columns,
-        _ => &[],
-    }
-}
-
 fn short(sql: &str) -> &str {
     &sql[..sql.floor_char_boundary(120)]
 }
 
 fn tell(
-    admin: Client,
     (address, way): (Address, Option<Way>),
     schema: &str,
     story: &impl Fn(&mut Story),
 ) -> Vec<String> {
     let mut telling = Story {
-        admin,
         address,
         schema: schema.into(),
         clients: Vec::new(),
         record: Vec::new(),
-        columns: false,
-        changes_alone: false,
         pooled: way.is_some(),
         pool: way.and_then(Way::into_pool),
         late: std::env::var_os("ONRAMP_LATE").is_some(),
@@ -262,19 +190,13 @@ pub(crate) fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Stor
 /// Compares a story on a server of the test's choice.
 pub(crate) fn same_on(real: &Real, test: &str, backends: usize, story: impl Fn(&mut Story)) {
     fresh_schema(real, test);
-    let expected = tell(real.admin(), (real.address(), None), test, &story);
+    let expected = tell((real.address(), None), test, &story);
     fresh_schema(real, test);
     let way = through(real, backends);
-    let found = tell(
-        real.admin(),
-        (Address::clone(&way), Some(way)),
-        test,
-        &story,
-    );
+    let found = tell((Address::clone(&way), Some(way)), test, &story);
     for (index, (expected, found)) in expected.iter().zip(&found).enumerate() {
-        let gone = found.strip_suffix(GONE);
         assert!(
-            expected == found || gone.is_some_and(|asked| expected.starts_with(asked)),
+            expected == found,
             "{test}: step {index} differs\n  server itself: {expected}\n  through pool:  {found}"
         );
     }

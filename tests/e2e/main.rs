@@ -12,7 +12,6 @@
 mod abandoned_results;
 mod account_limit;
 mod accounts;
-mod asked_inside;
 mod attributes;
 mod backend_tls;
 mod calls;
@@ -31,7 +30,6 @@ mod drivers;
 mod explain;
 mod fair;
 mod few_statements;
-mod found;
 mod fragments;
 mod globals;
 mod guard;

@@ -40,11 +40,11 @@ macro_rules! stories {
 }
 
 stories! {
-    calls changes character_sets cursors deferred_begin eof_packets equal_values kills
-    last_prepared long_user_variables mariadb_capabilities mysql_only names no_schema_capability
-    older_warnings pins prefix_commands prepared_statements protocol query_attributes
-    reset_connection restored_sessions roles session_reports sessions status_of_sessions
-    timeouts transactions unset_user_variables variables wide_character_sets
+    asked_elsewhere asked_inside calls changes character_sets cursors deferred_begin eof_packets
+    equal_values found kills last_prepared long_user_variables mariadb_capabilities mysql_only
+    names no_schema_capability older_warnings pins prefix_commands prepared_statements protocol
+    query_attributes reset_connection restored_sessions roles session_reports sessions
+    status_of_sessions timeouts transactions unset_user_variables variables wide_character_sets
 }
 
 fn folder() -> std::path::PathBuf {
