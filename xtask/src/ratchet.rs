@@ -47,10 +47,10 @@ const BOUNDS: &[Bound] = &[
         2,
         Exactly,
     ),
-    ("words of docs", 44_761, Loosely),
+    ("words of docs", 44_781, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 121_180, Loosely),
-    ("product lines of pool, session and sql", 66_910, Loosely),
+    ("product lines", 121_199, Loosely),
+    ("product lines of pool, session and sql", 66_929, Loosely),
     ("lines of end-to-end tests", 27_342, Loosely),
 ];
 

@@ -65,6 +65,10 @@ use std::time::Duration;
 /// Time that the spool's disk may take for what a client waits for. Far above what a disk that is
 /// behind needs for all that its lines may hold.
 pub(crate) const DISK_MAX: Duration = Duration::from_secs(60);
+/// An idle client without a backend may be closed late by one part in so many of its time.
+const IDLE_PARTS: u64 = 16;
+/// Most sweeps between two looks at one.
+const LOOKS_BETWEEN_MAX: u32 = 64;
 /// Time before the pool's sweep at which the server may find that a connection's time is over.
 const SWEEP_SLACK: Duration = Duration::from_secs(2);
 /// Clients of a group that are asked in one sweep; among more each turn comes later. All groups'
@@ -168,6 +172,16 @@ impl<S> Client<S> {
             .unwrap_or(limits.server.timeouts.write)
     }
 
+    /// Sweeps in which it is looked at once. It grows with the time for which it has been idle, of
+    /// which it is a part, so that very many idle clients cost next to nothing.
+    fn looks_between(&self, now: Time) -> u32 {
+        if self.state() != ClientState::Idle || self.backend().is_some() || self.input.is_some() {
+            return 1;
+        }
+        let parts = now.since(self.since).as_secs() / IDLE_PARTS;
+        1 << parts.max(1).ilog2().min(LOOKS_BETWEEN_MAX.ilog2())
+    }
+
     /// Time for which a client may say nothing.
     fn idle_max(&self, limits: Limits<'_>) -> Duration {
         let timeouts = &limits.server.timeouts;
@@ -202,11 +216,15 @@ pub(crate) struct TimeLimits<'a, N: Net> {
 }
 
 impl<N: Net> TimeLimits<'_, N> {
-    /// Clients that have taken too long, and with what.
-    pub(crate) fn late_clients(&self) -> Vec<(ClientId, Late)> {
+    /// Clients that have taken too long, and with what; `sweep`: how many sweeps there have been.
+    pub(crate) fn late_clients(&self, sweep: u32) -> Vec<(ClientId, Late)> {
         let now = self.net.now();
         let all = self.clients.iter();
-        all.filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
+        let due = all.filter(|(key, client)| {
+            let rounds = client.looks_between(now);
+            key.parts().0 % rounds == sweep % rounds
+        });
+        due.filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
             .filter_map(|(key, client)| {
                 let backend = client
                     .backend()
@@ -386,9 +404,9 @@ mod tests {
         /// Clients that are late after so long, and not a moment before.
         fn late_after(&mut self, max: Duration) -> Vec<Late> {
             self.net.now = NOW + max;
-            assert_eq!(self.limits().late_clients(), [], "it has its time");
+            assert_eq!(self.limits().late_clients(0), [], "it has its time");
             self.net.now = NOW + max + MOMENT;
-            let late = self.limits().late_clients();
+            let late = self.limits().late_clients(0);
             late.into_iter().map(|(_, late)| late).collect()
         }
     }
@@ -423,6 +441,29 @@ mod tests {
         assert_eq!(sooner, [Late::Idle]);
         let never_later = idle("idle_s_max = 20", None).late_after(9 * SECOND);
         assert_eq!(never_later, [Late::Idle]);
+    }
+
+    #[test]
+    fn idle_clients_are_looked_at_less_often_the_longer_they_are_idle() {
+        for (seconds, between) in [(0, 1), (31, 1), (32, 2), (100, 4), (255, 8), (99_999, 64)] {
+            let mut bench = Bench::new("", "idle_s_max = 1");
+            bench.net.now = NOW + seconds * SECOND;
+            let key = bench.client(&[ClientState::Idle]);
+            let client = bench.clients.get_mut(key).unwrap();
+            client.since = NOW;
+            assert_eq!(client.looks_between(bench.net.now), between, "{seconds} s");
+            client.keep_input(b"\x05\0");
+            assert_eq!(client.looks_between(bench.net.now), 1, "amid a command");
+            let (running, _) = bench.running();
+            let running = bench.clients.get(running).unwrap();
+            assert_eq!(running.looks_between(NOW + 999 * SECOND), 1);
+        }
+        let mut bench = Bench::new("", "idle_s_max = 1");
+        let keys = [(); 8].map(|()| bench.client(&[ClientState::Idle]));
+        bench.net.now = NOW + 100 * SECOND;
+        let mut late = |sweep| bench.limits().late_clients(sweep);
+        let found: Vec<_> = (0..4).flat_map(&mut late).map(|(key, _)| key).collect();
+        assert_eq!(found.len(), keys.len(), "each in its turn");
     }
 
     #[test]

@@ -22,7 +22,8 @@ const NO_HEADER: &str = "and none came in login_ms_max; let the proxy send one, 
 impl<N: Net> Group<N> {
     /// Ends clients that have taken too long.
     pub(crate) fn end_late_clients(&mut self) {
-        for (key, why) in self.time_limits().late_clients() {
+        let sweep = self.sweeps;
+        for (key, why) in self.time_limits().late_clients(sweep) {
             self.counts.too_slow += 1;
             match why {
                 Late::Login => self
