@@ -150,7 +150,7 @@ fn a_limit_that_comes_by_reload_counts_who_is_here() {
     let mut held: Vec<TcpStream> = (0..4).map(|_| knock(&pool.address, 2).unwrap()).collect();
     write("clients_per_address_max = 3");
     pool.hang_up().unwrap();
-    pool.wait_for("clients_per_address_max (no limit, now 3)")
+    pool.wait_for("clients_per_address_max: no limit -> 3")
         .unwrap();
     // Each group takes the settings in its next turn; nobody is closed for them.
     until(|| match knock(&pool.address, 2) {

@@ -81,12 +81,12 @@ fn settings_hold_once_they_are_read_again() {
     let line = world.pool.wait_for("in force now").unwrap();
     for part in [
         "event=settings-read",
-        "backends_max (8, now 4)",
-        "wait_ms_max (20000, now 100)",
+        "backends_max: 8 -> 4",
+        "wait_ms_max: 20000 -> 100",
         "user 'gone' (removed)",
         "user 'kept' (changed)",
         "user 'new' (new)",
-        "only after a restart: groups (2, now 3)",
+        "only after a restart: groups: 2 -> 3",
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
@@ -121,7 +121,7 @@ fn settings_hold_once_they_are_read_again() {
     console.must("RELOAD");
     world
         .pool
-        .wait_for("backends_max (9; without a restart at most 8")
+        .wait_for("backends_max: 4 -> 9 (without a restart at most 8")
         .unwrap();
     assert_eq!(shown(&mut console, "backends_max"), "4");
     assert_eq!(at("gone", "e").unwrap().value("SELECT 1"), "1");
@@ -136,7 +136,7 @@ fn a_changed_file_is_read_by_itself_if_that_is_asked_for() {
     let top = "reload_on_change = true\nwait_ms_max = 20000";
     let world = World::start(real, "reload-changed.toml", top, &users);
     world.write("reload_on_change = true\nwait_ms_max = 10000", &users);
-    let said = world.pool.wait_for("wait_ms_max (20000, now 10000)");
+    let said = world.pool.wait_for("wait_ms_max: 20000 -> 10000");
     assert!(said.unwrap().contains("event=settings-read"));
     world.write("reload_on_change = true\nwait_ms_max = \"long\"", &users);
     let said = world.pool.wait_for("event=settings-kept").unwrap();
@@ -146,10 +146,7 @@ fn a_changed_file_is_read_by_itself_if_that_is_asked_for() {
     );
     // It is the last time that it is looked at without being asked.
     world.write("wait_ms_max = 5000", &users);
-    world
-        .pool
-        .wait_for("wait_ms_max (10000, now 5000)")
-        .unwrap();
+    world.pool.wait_for("wait_ms_max: 10000 -> 5000").unwrap();
 }
 
 /// Counts that are kept for users with a limit only are right when the limit comes, or goes, amid

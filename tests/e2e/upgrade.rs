@@ -1573,15 +1573,15 @@ fn a_reload_that_needs_an_upgrade_begins_one_if_that_is_asked_for() {
     let write = |more: &str| config_file(real, name, &config(&real.address(), more));
     write("backends_max = 3\ngroups = 2\nupgrade_on_reload = true");
     line.pool.hang_up().unwrap();
-    let said = line.pool.wait_for("backends_max (4, now 3)").unwrap();
-    says(&said, "only after a restart: groups (1, now 2)");
+    let said = line.pool.wait_for("backends_max: 4 -> 3").unwrap();
+    says(&said, "only after a restart: groups: 1 -> 2");
     assert!(!said.contains("an upgrade begins"), "{said}");
     let console = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
                    admin_password = \"secret\"\n";
     write(&format!("{top}\ncompression = false\n{console}"));
     line.pool.hang_up().unwrap();
     let said = line.pool.wait_for("an upgrade begins").unwrap();
-    assert!(said.contains("compression (true, now false)"), "{said}");
+    assert!(said.contains("compression: true -> false"), "{said}");
     let pid = successor_of(&line.pool);
     assert_eq!(client.value("SELECT @a"), "1");
     let mut console = login(&console_of(&line.pool), &Account::new("admin", "secret"));

@@ -472,7 +472,7 @@ impl Raw {
         ] {
             shown.extend(table.rows().map(|row| {
                 let written = keys.shown(row);
-                let default = row.default_shown();
+                let default = row.default_plain();
                 let (value, place) = match written {
                     Some((value, place)) => (value, Some(place)),
                     None => (default.clone(), None),

@@ -499,6 +499,7 @@ impl<N: Net> Group<N> {
         self.drop_late_kills();
         let now = self.net.now();
         self.log.tell_omitted(&mut self.statement_logs, now);
+        self.log.tell_idle(now, self.counts.idle_closed);
         self.unread().end_longest();
         if self.draining.is_some() {
             for key in self.clients.keys() {

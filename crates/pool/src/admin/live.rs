@@ -428,6 +428,7 @@ mod tests {
             pins: pin.into_iter().collect(),
             pinned_seconds: pin.map(|_| 2.5),
             pinned_by: pin.map(|_| "SET @x".into()),
+            memory_bytes: 0,
             unsent_bytes: 0,
             is_tls: false,
             program: None,

@@ -86,7 +86,14 @@ fn answer_now(board: &Board, live: &Live, request: &Request<'_>) -> Reply {
         "/live.json" => started(&live.live()),
         "/history.json" => started(&live.history()),
         "/healthz" => state(board.sample().unhealthy(TURNS_WITHIN)),
-        "/readyz" => state(board.sample().unready()),
+        "/readyz" => match board.sample() {
+            // It takes clients, so a load balancer need not turn away from it.
+            sample if sample.unready().is_none() && sample.is_paused() => Reply::text(
+                Status::Ok,
+                "ok, but paused: statements wait until RESUME at the console",
+            ),
+            sample => state(sample.unready()),
+        },
         _ => Reply::text(
             Status::NotFound,
             "There are /, /metrics, /stats.json, /tables.json, /live.json, /history.json, /healthz \

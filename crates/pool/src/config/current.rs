@@ -68,7 +68,7 @@ const KEPT_BY_UPGRADES: &str = "groups";
 impl Changes {
     /// Shows a setting as it was: another value is not possible without a restart.
     pub(crate) fn keep(&mut self, settings: &mut Settings, old: &Settings, name: &str) {
-        let front = format!("{name} (");
+        let front = format!("{name}: ");
         self.applied.retain(|change| !change.starts_with(&front));
         let before = old.shown.iter().find(|setting| setting.name == name);
         let mut shown = settings.shown.iter_mut();
@@ -136,7 +136,7 @@ impl Settings {
             if from == to {
                 continue;
             }
-            let change = format!("{name} ({from}, now {to})");
+            let change = format!("{name}: {from} -> {to}");
             match setting.is_fixed {
                 true => {
                     match setting.name == KEPT_BY_UPGRADES {
@@ -243,9 +243,9 @@ mod tests {
             (Some(2), 6, 1)
         );
         assert_eq!(new.backend.to_string(), "127.0.0.1:2");
-        let applied = ["ride_max (8, now 1)", "wait_ms_max (5, now 6)"];
+        let applied = ["ride_max: 8 -> 1", "wait_ms_max: 5 -> 6"];
         assert_eq!(changes.applied, applied);
-        assert_eq!(changes.kept_by_upgrades, ["groups (2, now 3)"]);
+        assert_eq!(changes.kept_by_upgrades, ["groups: 2 -> 3"]);
         let shown = |name| new.shown.iter().find(|setting| setting.name == name);
         assert_eq!(shown("groups").unwrap().value, "2");
         assert_eq!(shown("wait_ms_max").unwrap().value, "6");
@@ -313,9 +313,9 @@ mod tests {
         let mut again = read();
         let changes = again.follow(&now).unwrap();
         let told = [
-            "statement_log (literal, now off)",
-            "statement_log_users (a, b, now a)",
-            "statement_log_per_s_max (7, now 1,000)",
+            "statement_log: literal -> off",
+            "statement_log_users: a, b -> a",
+            "statement_log_per_s_max: 7 -> 1000",
         ];
         assert_eq!(changes.applied, told);
     }

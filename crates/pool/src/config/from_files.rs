@@ -74,14 +74,18 @@ impl<T> FromFiles<T> {
         let mut last = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         // In front of reading them: a change meanwhile is found by the next look.
         let now = stamps(&self.files);
-        if !demanded && *last == now {
+        let is_changed = *last != now;
+        if !demanded && !is_changed {
             return Renewal::Unchanged;
         }
         *last = now;
         match (self.make)() {
             Ok(made) => {
                 *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
-                Renewal::Renewed
+                match is_changed {
+                    true => Renewal::Renewed,
+                    false => Renewal::Unchanged,
+                }
             }
             Err(why) => Renewal::Kept(why),
         }
@@ -123,7 +127,11 @@ mod tests {
         let number = FromFiles::new(vec![file.clone()], make).unwrap();
         assert_eq!(*number.get(), 1);
         assert_eq!(number.renew(false), Renewal::Unchanged);
-        assert_eq!(number.renew(true), Renewal::Renewed);
+        assert_eq!(
+            number.renew(true),
+            Renewal::Unchanged,
+            "the file has not changed"
+        );
         let held = number.get();
         put("22");
         assert_eq!(number.renew(false), Renewal::Renewed);

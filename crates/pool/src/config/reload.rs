@@ -85,7 +85,8 @@ fn follow(shared: &Shared, settings: &mut Settings) -> Result<Changes, String> {
         settings.backends_max = old.backends_max;
         changes.keep(settings, &old, BACKENDS_MAX);
         changes.fixed.push(format!(
-            "{BACKENDS_MAX} ({wished}; without a restart at most {most}, as at start)"
+            "{BACKENDS_MAX}: {} -> {wished} (without a restart at most {most}, as at start)",
+            old.backends_max
         ));
     }
     let style = (settings.log_format, settings.log_level);

@@ -314,6 +314,14 @@ impl Row {
         }
     }
 
+    /// The default as it is written: its number without separators.
+    pub(crate) fn default_plain(&self) -> String {
+        match (self.default_words, self.default) {
+            (None, Absent::Number(number)) => number.to_string(),
+            _ => self.default_shown(),
+        }
+    }
+
     fn bounded(&self, number: u64) -> Result<u64, String> {
         let Kind::Number { min, max, .. } = self.kind else {
             return Ok(number);

@@ -9,6 +9,10 @@ use crate::observe::log::{Event, Facts, note_of};
 use crate::observe::statement_logs::StatementLogs;
 use crate::observe::who::Who;
 use reactor::Time;
+use std::time::Duration;
+
+/// Between two lines about clients that were closed for idling.
+const IDLE_EVERY: Duration = Duration::from_secs(60);
 
 /// The lines of a group that are not about statements.
 #[derive(Debug, Default)]
@@ -17,6 +21,8 @@ pub(crate) struct LimitedLog {
     losses: LineLimit,
     refusals: LineLimit,
     kills: LineLimit,
+    /// When idle clients were told of last, and how many there were by then.
+    idle_told: (Time, u64),
 }
 
 impl LimitedLog {
@@ -99,6 +105,19 @@ impl LimitedLog {
         }
     }
 
+    /// Tells how many clients of the group were closed for idling since that was told last.
+    pub(crate) fn tell_idle(&mut self, now: Time, closed: u64) {
+        let (since, told) = self.idle_told;
+        if closed > told && now.since(since) >= IDLE_EVERY {
+            self.idle_told = (now, closed);
+            let text = format_args!(
+                "{} clients were closed for idling longer than they may (idle_s_max, wait_timeout)",
+                closed - told
+            );
+            note_of(Event::IdleClosed, &Facts::default(), text);
+        }
+    }
+
     /// Tells how many lines were left out, also of those about statements, where no line has told
     /// it.
     pub(crate) fn tell_omitted(&mut self, statements: &mut StatementLogs, now: Time) {
@@ -133,7 +152,6 @@ impl LimitedLog {
 mod tests {
     use super::*;
     use crate::observe::log::line_limit::LINES_PER_S_MAX;
-    use std::time::Duration;
 
     #[test]
     fn lines_of_one_kind_are_bounded_together_and_what_is_left_out_is_told() {

@@ -72,6 +72,7 @@ pub(crate) struct ClientLine {
     pub(crate) pins: Vec<&'static str>,
     pub(crate) pinned_seconds: Option<f64>,
     pub(crate) pinned_by: Option<String>,
+    pub(crate) memory_bytes: usize,
     pub(crate) unsent_bytes: usize,
     pub(crate) is_tls: bool,
     /// Name of its program.

@@ -153,6 +153,8 @@ events! {
     BackendsMax "backends-max" Warning
         "the number of connections that the server allows has changed",
     MemoryShare "memory-share" Warning "a client was closed for the memory that it used",
+    IdleClosed "idle-closed" Info
+        "clients were closed for idling longer than they may; at most once a minute",
     ReaderClosed "reader-closed" Warning "a client was closed for not reading its reply",
     TimeLimit "time-limit" Warning
         "a statement or transaction exceeded its time limit; its client was closed",
@@ -190,7 +192,15 @@ impl Event {
             self,
             Event::Census | Event::Client | Event::Group | Event::Statement
         );
-        asked_for || self.level() <= up_to
+        // The end of what was logged is logged, too.
+        let level = match self {
+            Event::ServerBack => Event::ServerLost.level(),
+            Event::NameBack => Event::NameLost.level(),
+            Event::WatchBack => Event::WatchLost.level(),
+            Event::OtelBack => Event::OtelLost.level(),
+            _ => self.level(),
+        };
+        asked_for || level <= up_to
     }
 }
 

@@ -175,6 +175,12 @@ impl Sample<'_> {
         Some(format!("the server cannot be reached, for {seconds} s now"))
     }
 
+    /// True between PAUSE and RESUME.
+    pub(crate) fn is_paused(&self) -> bool {
+        let pool = self.pool.as_ref();
+        pool.is_some_and(|pool| pool.shared.paused.load(Relaxed))
+    }
+
     /// Group that has not turned for so long that something is wrong with it, if any.
     pub(crate) fn unhealthy(&self, longest: Duration) -> Option<String> {
         let groups = self.pool.iter().flat_map(|pool| &pool.groups);
@@ -441,11 +447,13 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.counts.denied);
     Counter Pool "onramp_pool_clients_closed_total" ["reason"]
         "Clients closed by the pool: memory (more than their share), slow_reader (did not read \
-         while others waited), time_limit, input_stalled (stopped within a long command)."
+         while others waited), idle (idle_s_max, wait_timeout), time_limit, input_stalled (stopped \
+         within a long command)."
         |pool, out| {
             let counts = &pool.total.census.counts;
             out.set(&["memory"], counts.memory_closed);
             out.set(&["slow_reader"], counts.slow_closed);
+            out.set(&["idle"], counts.idle_closed);
             out.set(&["time_limit"], counts.too_slow);
             out.set(&["input_stalled"], counts.input_stalled);
         };

@@ -85,6 +85,7 @@ tables! { TABLES DEFAULT_SCHEMA;
         "pins" Text(20) "reasons for which it is pinned",
         "pinned_seconds" Real "time since it was pinned",
         "pinned_by" Text "beginning of the statement that pinned it, up to the first literal",
+        "memory_bytes" Integer "memory that is kept for it and nobody else, besides 256 bytes",
         "unsent_bytes" Integer "bytes of its reply that it has not read",
         "tls" Integer "1 under TLS",
     }
@@ -135,6 +136,7 @@ fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
             pins_of(&client),
             maybe(client.pinned_seconds, seconds),
             maybe(client.pinned_by.clone(), text),
+            number(client.memory_bytes),
             number(client.unsent_bytes),
             flag(client.is_tls),
         ]);

@@ -384,6 +384,8 @@ fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     if let Some(pool) = &sample.pool {
         let census = &pool.total.census;
         let none = || Value::Null;
+        let parts = census.input_bytes + census.variables_bytes;
+        let rest = census.memory_bytes.saturating_sub(parts);
         rows.extend([
             vec![
                 text("clients, all together"),
@@ -398,6 +400,11 @@ fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             vec![
                 text("user variables"),
                 number(census.variables_bytes),
+                none(),
+            ],
+            vec![
+                text("sessions, replies, prepared statements, TLS"),
+                number(rest),
                 none(),
             ],
             vec![

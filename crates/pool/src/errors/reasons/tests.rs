@@ -304,3 +304,11 @@ fn every_number_that_the_pool_sends_is_known() {
         assert!(doctor::explain::entry_of(&number).is_some(), "{number}");
     }
 }
+
+#[test]
+fn every_reason_is_in_the_documentation() {
+    let page = include_str!("../../../../../docs/pool/errors.md");
+    for name in Refusal::NAMES {
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+    }
+}

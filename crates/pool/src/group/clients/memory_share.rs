@@ -61,7 +61,7 @@ impl Shared {
 
 impl<S> Client<S> {
     /// Bytes that are kept for this client and no other.
-    fn kept_bytes(&self) -> usize {
+    pub(crate) fn kept_bytes(&self) -> usize {
         let output = self.output.as_ref().map_or(0, |output| output.counted());
         let prepared = self.prepared.as_ref().map_or(0, |p| p.own_bytes());
         let warnings = self.last.kept().map_or(0, |kept| kept.reply.capacity());

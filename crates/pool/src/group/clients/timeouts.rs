@@ -50,6 +50,7 @@ impl<N: Net> Group<N> {
 
     /// Closes an idle client in the words of the server.
     pub(crate) fn end_idle(&mut self, key: ClientId) {
+        self.counts.idle_closed += 1;
         match self.shared.server.flavour {
             Server::MariaDb(_) => return self.reset_later(key),
             Server::MySql(WORDS_SINCE..) => {}

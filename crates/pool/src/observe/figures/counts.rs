@@ -42,6 +42,8 @@ pub struct Counts {
     pub spooled: u64,
     /// Clients closed because they did not read while others waited.
     pub slow_closed: u64,
+    /// Clients closed for idling longer than they may.
+    pub idle_closed: u64,
     /// Clients closed by a time limit.
     pub too_slow: u64,
     /// Times a command waited for room before the rest of it was read.
@@ -118,6 +120,7 @@ impl AddAssign<&Counts> for Counts {
         self.abandoned += other.abandoned;
         self.spooled += other.spooled;
         self.slow_closed += other.slow_closed;
+        self.idle_closed += other.idle_closed;
         self.too_slow += other.too_slow;
         self.input_waited += other.input_waited;
         self.input_stalled += other.input_stalled;

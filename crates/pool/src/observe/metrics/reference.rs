@@ -38,7 +38,7 @@ errors, memory, the host |
 one of them; 503 with more than eight requests for `clients` or `backends` at once |
 | `/healthz` | 200, or 503 with the reason when a group has stood still for 10 s |
 | `/readyz` | 200, or 503 with the reason: the server has not answered yet or cannot be reached, \
-or the pool drains |
+or the pool drains; a paused pool answers 200 and says that it is |
 
 When the server is down, all pools in front of it become unready together. If that does your \
 load balancer no

@@ -65,6 +65,7 @@ impl<S> ClientView<'_, S> {
             pins: pins().map(|pin| pin.reason.name()).collect(),
             pinned_seconds: first.map(|pin| now.since(Time(pin.since)).as_secs_f64()),
             pinned_by: first.map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
+            memory_bytes: client.kept_bytes(),
             unsent_bytes: (client.output.as_ref())
                 .map_or(0, |output| output.bytes.len().saturating_sub(output.sent)),
             is_tls: client.transport.is_tls(),
