@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         2,
         Exactly,
     ),
-    ("words of docs", 44_781, Loosely),
+    ("words of docs", 45_100, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 121_199, Loosely),
-    ("product lines of pool, session and sql", 66_929, Loosely),
-    ("lines of end-to-end tests", 27_342, Loosely),
+    ("product lines", 121_273, Loosely),
+    ("product lines of pool, session and sql", 67_003, Loosely),
+    ("lines of end-to-end tests", 27_339, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
