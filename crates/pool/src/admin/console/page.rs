@@ -22,7 +22,7 @@ What does this client run, who holds the row, who is refused? The console answer
 | who waits for whose row lock | `SHOW LOCKS` |
 | who is connected | `SHOW CLIENTS`; `SHOW FULL CLIENTS` has every column |
 | who is refused, by which limit | `SHOW REFUSALS` |
-| who holds the memory | `SHOW MEMORY`; `SELECT id, user, memory_bytes FROM clients ORDER BY 3 DESC LIMIT 5` |
+| who holds the memory | `SHOW MEMORY`; `SHOW FULL CLIENTS ORDER BY memory_bytes DESC` |
 | which statements take the time | `SHOW STATEMENTS` |
 | stop it | `KILL QUERY ID`, `KILL ID`, with the `id` of any of these |
 | what else there is | `HELP` |
