@@ -6,7 +6,8 @@
 #   which need no server (of each kind, and packed, under TLS, in a transaction, and without taking
 #   an answer), each through the pool, and where it makes sense without. Prints the latencies of 32
 #   clients (8 beside those floods) that ask short questions meanwhile, how often the burden was
-#   done, and how far the pool's memory has grown.
+#   done, and how far the pool's memory has grown. Then 40 clients that read nothing of 100 MB each, on
+#   16 backends, without a spool and with a full one, beside clients of their account and of another.
 # Why: nobody may be held up, and no memory taken, by what one client sends.
 # Changes on the machine: installs MariaDB (Debian) if it is missing, as scripts/lib.sh describes;
 #   the servers run from a folder below /tmp on free ports.
@@ -29,7 +30,7 @@ pace=${PACE:-1000}
 floods="flood-none flood-ping flood-empty flood-commit flood-set flood-reset flood-close"
 floods+=" flood-error flood-ping-zlib flood-set-zlib flood-ping-tls flood-ping-open"
 floods+=" flood-ping-unread flood-ping-zstd flood-set-zstd"
-modes=${MODES:-"none zlib replies replies@$pace statements statements@$pace $floods zstd"}
+modes=${MODES:-"none zlib replies replies@$pace statements statements@$pace $floods unread zstd"}
 
 want openssl openssl
 get_ready -p onramp -p testkit --bin onramp --example heavy
@@ -71,7 +72,7 @@ start_pool "${bounds[@]}" "${pool_tls[@]}"
 for ((round = 0; round < rounds; round++)); do
     for mode in $modes; do
         case $mode in
-            zstd | *-zstd) ;;
+            zstd | *-zstd | unread) ;;
             zlib) through zlib "$frames" ;;
             none) direct none 0 && through none 0 ;;
             replies*) direct "$mode" 3 && through "$mode" 3 ;;
@@ -81,6 +82,22 @@ for ((round = 0; round < rounds; round++)); do
         esac
     done
 done
+
+if [[ $modes == *unread* ]]; then
+    admin sbtest -e 'CREATE USER other@"%" IDENTIFIED BY "other"; GRANT ALL ON sbtest.* TO other@"%";
+        CREATE TABLE beside (i INT PRIMARY KEY, n INT) SELECT seq - 1 AS i, 0 AS n FROM seq_1_to_4;
+        CREATE TABLE beside2 LIKE beside; INSERT INTO beside2 SELECT * FROM beside'
+    pool_user+=('[[user]]' 'name = "other"' 'password = "other"')
+    for spool in 0 16777216; do
+        end_pool
+        start_pool "${bounds[@]}" 'backends_max = 16' "spool_bytes_max = $spool" \
+            "spool_folder = \"$folder\""
+        printf 'spool_bytes_max = %s\n' "$spool"
+        for ((round = 0; round < rounds; round++)); do
+            through unread 0 && through unread 40 && through unread@other 40
+        done
+    done
+fi
 
 mysql=${ONRAMP_MYSQL:-target/mysql}/run
 if [[ $modes == *zstd* && -x $mysql ]]; then

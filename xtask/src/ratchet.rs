@@ -41,7 +41,7 @@ const BOUNDS: &[Bound] = &[
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 375, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 14, Exactly),
+    ("doc comments that open with a question word", 15, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
         2,
@@ -49,7 +49,7 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 45_095, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 121_273, Loosely),
+    ("product lines", 121_349, Loosely),
     ("product lines of pool, session and sql", 67_003, Loosely),
     ("lines of end-to-end tests", 27_339, Loosely),
 ];

@@ -4,8 +4,9 @@
 //! The problem: whether a client with 40 MiB under way delays everybody else is seen in others'
 //! latencies only. The mechanism: 32 clients (8 beside floods) ask a short question each, again as
 //! soon as it is answered, while others do what MODE says; then their latencies are printed, and
-//! how far the memory of process PID has grown at most. `scripts/heavy.sh` compares modes, with the
-//! pool and without.
+//! how far the memory of process PID has grown at most. Beside those that do not read, 4 clients
+//! write, 4 run transactions, and the questions of 4 are texts that never ran. `scripts/heavy.sh`
+//! compares modes, with the pool and without.
 //!
 //! Usage: `heavy HOST:PORT MODE COUNT SECONDS [PID]`. It logs in as app with password app, and
 //! prints one line of `NAME VALUE` pairs. `heavy` is how often the burden was done, of a flood its
@@ -15,6 +16,8 @@
 //! - `replies`: COUNT clients loop replies of 40 MiB; `statements`: COUNT clients loop statements
 //!   of 16 to 60 MiB. With `replies@MS` and `statements@MS` each of them begins one every MS
 //!   milliseconds at most, so that two runs carry the same burden;
+//! - `unread`: COUNT clients ask for 100 MB and read nothing. With `unread@USER` they log in as
+//!   this user, with its name as password;
 //! - `packed`: COUNT clients loop four compressed frames that hold a statement of 16 MiB each;
 //! - `flood-KIND` or `flood-KIND-WAY`: COUNT clients send commands of one kind (see `command_of`)
 //!   without end. WAY is `zlib`, `zstd`, `tls`, `open` (in a transaction) or `unread` (no answer is
@@ -47,6 +50,8 @@ use wire::reply::{END, ERR};
 /// Clients whose latencies count; beside floods, which want most of two processors, fewer.
 const OTHERS: usize = 32;
 const OTHERS_OF_FLOODS: usize = 8;
+/// Clients of each kind beside those that do not read.
+const OF_EACH_KIND: usize = 4;
 /// Nothing is counted before.
 const WARMUP: Duration = Duration::from_secs(1);
 /// Interval of looks at memory.
@@ -68,20 +73,26 @@ fn main() {
     let pid: Option<u32> = pid.first().map(|pid| pid.parse().unwrap());
     let over = AtomicBool::new(false);
     let before = resident(pid);
-    let (latencies, longest, done, most) = std::thread::scope(|scope| {
-        let others = match mode.starts_with("flood") {
-            true => OTHERS_OF_FLOODS,
-            false => OTHERS,
+    let (latencies, of_kinds, longest, done, most) = std::thread::scope(|scope| {
+        let kinds: &[Kind] = match mode.starts_with("unread") {
+            true => &[Kind::Writes, Kind::Transactions, Kind::New],
+            false => &[Kind::Short],
         };
-        let others: Vec<_> = (0..others)
-            .map(|_| scope.spawn(|| ask(&address, &over)))
+        let of_each = match mode.split(['-', '@']).next() {
+            Some("flood") => OTHERS_OF_FLOODS,
+            Some("unread") => OF_EACH_KIND,
+            _ => OTHERS,
+        };
+        let (address, over) = (&address, &over);
+        let others = kinds
+            .iter()
+            .flat_map(|kind| (0..of_each).map(move |row| (kind, row)));
+        let others: Vec<_> = others
+            .map(|(kind, row)| (kind, scope.spawn(move || ask(address, *kind, row, over))))
             .collect();
         let (told, heard) = mpsc::sync_channel::<()>(0);
         let heavy: Vec<_> = (0..workers(mode, count))
-            .map(|number| {
-                let (address, over) = (&address, &over);
-                scope.spawn(move || burden(address, mode, number, count, over))
-            })
+            .map(|number| scope.spawn(move || burden(address, mode, number, count, over)))
             .collect();
         let (mut most, end) = (
             before,
@@ -103,15 +114,27 @@ fn main() {
         drop(told);
         over.store(true, Ordering::Relaxed);
         let (mut all, mut longest) = (Histogram::new(), (Duration::ZERO, Duration::ZERO));
-        for other in others {
+        let mut of_kinds: Vec<(Kind, Histogram)> = Vec::new();
+        for (kind, other) in others {
             let (latencies, its_longest) = other.join().unwrap();
             all.merge(&latencies);
+            match of_kinds.last_mut().filter(|(last, _)| last == kind) {
+                Some((_, of_kind)) => of_kind.merge(&latencies),
+                None => of_kinds.push((*kind, latencies)),
+            }
             longest = longest.max(its_longest);
         }
         let done: usize = heavy.into_iter().map(|one| one.join().unwrap()).sum();
-        (all, longest, done, most)
+        (all, of_kinds, longest, done, most)
     });
     let ms = |percent| latencies.percentile_ms(percent);
+    for (kind, latencies) in of_kinds.iter().filter(|_| of_kinds.len() > 1) {
+        print!(
+            "{kind:?} {} p99 {:.2} ",
+            latencies.count(),
+            latencies.percentile_ms(99.0)
+        );
+    }
     println!(
         "answers {} p50 {:.2} p99 {:.2} p999 {:.2} max {:.2} at_s {:.2} heavy {done} grown_mib {}",
         latencies.count(),
@@ -131,20 +154,50 @@ fn resident(pid: Option<u32>) -> usize {
     usize::try_from(bytes).unwrap()
 }
 
-/// Asks short questions until it is over; also says how long the longest took, and when it began.
-fn ask(address: &Address, over: &AtomicBool) -> (Histogram, (Duration, Duration)) {
+/// What a client does whose latencies count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Short,
+    Writes,
+    Transactions,
+    New,
+}
+
+impl Kind {
+    /// Its statement of this number.
+    fn text(self, row: usize, number: usize) -> String {
+        let update = format!("UPDATE sbtest.beside SET n = n + 1 WHERE i = {row}");
+        match (self, number % 3) {
+            (Kind::Short, _) => "SELECT 4711".to_owned(),
+            (Kind::New, _) => format!("SELECT 4711 AS n_{row}_{number}"),
+            (Kind::Transactions, 0) => "BEGIN".to_owned(),
+            (Kind::Transactions, 2) => "COMMIT".to_owned(),
+            (Kind::Transactions, _) => update.replace("beside", "beside2"),
+            (Kind::Writes, _) => update,
+        }
+    }
+}
+
+/// Runs short statements until it is over; also says how long the longest took, and when it began.
+fn ask(
+    address: &Address,
+    kind: Kind,
+    row: usize,
+    over: &AtomicBool,
+) -> (Histogram, (Duration, Duration)) {
     let mut client = log_in(address, 0).0;
+    let mut number = 0;
     let (mut latencies, begun) = (Histogram::new(), Instant::now());
     let mut longest = (Duration::ZERO, Duration::ZERO);
     let (mut delayed, mut looked_at) = (run_delay(), Instant::now());
     while !over.load(Ordering::Relaxed) {
+        let text = kind.text(row, number);
+        number += 1;
         let asked = Instant::now();
-        let mut rows = 0;
-        if let Err(error) = client.query(b"SELECT 4711", |_| rows += 1) {
+        if let Err(error) = client.query(text.as_bytes(), |_| ()) {
             eprintln!("behind {:?}: {error}", begun.elapsed());
             continue;
         }
-        assert_eq!(rows, 1);
         let took = asked.elapsed();
         if took > STALL {
             let kernel = run_delay().saturating_sub(delayed);
@@ -171,6 +224,10 @@ fn run_delay() -> Duration {
 /// A connection that costs this program little, so that its own work is not measured; and its
 /// socket, on which what these capabilities agree on is spoken.
 fn log_in(address: &Address, besides: u32) -> (Connection<TcpStream>, TcpStream) {
+    log_in_as("app", address, besides)
+}
+
+fn log_in_as(user: &str, address: &Address, besides: u32) -> (Connection<TcpStream>, TcpStream) {
     let Address::Tcp(address) = address else {
         panic!("{address}: expected HOST:PORT");
     };
@@ -180,8 +237,8 @@ fn log_in(address: &Address, besides: u32) -> (Connection<TcpStream>, TcpStream)
     let mut connection = Connection::new(stream);
     let wanted = cap::PROTOCOL_41 | cap::SECURE_CONNECTION | cap::PLUGIN_AUTH | cap::DEPRECATE_EOF;
     let account = wire::client_login::Account {
-        user: b"app",
-        credential: wire::auth::Credential::Password(b"app"),
+        user: user.as_bytes(),
+        credential: wire::auth::Credential::Password(user.as_bytes()),
         schema: b"",
         private: false,
         wanted: wanted | besides,
@@ -209,6 +266,10 @@ fn burden(address: &Address, mode: &str, number: usize, count: usize, over: &Ato
         "zlib" => begin_commands(address, Algorithm::Zlib, cap::COMPRESS, count, over),
         "zstd" => begin_commands(address, Algorithm::Zstd(3), cap::ZSTD, count, over),
         "packed" => loop_packed(address, over),
+        _ if mode.starts_with("unread") => {
+            let user = mode.split_once('@').map_or("app", |(_, user)| user);
+            read_nothing(address, user, over)
+        }
         _ if let Some(kind) = mode.strip_prefix("flood-") => flood(address, kind, over),
         _ => loop_large(address, mode, number, count, over),
     }
@@ -241,6 +302,19 @@ fn begin_commands(
     sent
 }
 
+/// A client that asks for 100 MB and reads nothing.
+fn read_nothing(address: &Address, user: &str, over: &AtomicBool) -> usize {
+    let (_connection, mut socket) = log_in_as(user, address, 0);
+    let sql = b"SELECT REPEAT('x', 1000000) FROM sbtest.forty a, sbtest.forty b LIMIT 100";
+    let mut asked = Vec::new();
+    put_command(&mut asked, Command::Query, sql);
+    socket.write_all(&asked).unwrap();
+    while !over.load(Ordering::Relaxed) {
+        std::thread::park_timeout(LOOK_EVERY);
+    }
+    1
+}
+
 /// One client that sends large statements, or takes large replies, one after the other.
 fn loop_large(
     address: &Address,
@@ -258,7 +332,9 @@ fn loop_large(
             format!("SELECT LENGTH('{}')", "y".repeat(mib * MIB - 100))
         }
         other => {
-            panic!("{other}: expected none, zlib, zstd, packed, replies, statements or flood-KIND")
+            panic!(
+                "{other}: expected none, zlib, zstd, packed, unread, replies, statements or flood"
+            )
         }
     };
     let mut client = log_in(address, 0).0;
