@@ -151,13 +151,14 @@ for text:
 end
 
 # Functions that are no keywords are called by a quoted name as well. Who defines such a view has
-# named it.
+# named it. The trigger is not on a table of other stories: the pool may know it for a moment longer.
 story what_quotes_the_name_of_a_question_asks_too
+a: CREATE TABLE quoted_rows (a INT)
 for code, asks:
 - VIEW found_before AS SELECT `FOUND_ROWS`() AS f | SELECT f FROM found_before
 - FUNCTION quoted() RETURNS INT DETERMINISTIC RETURN `found_rows`() | SELECT quoted()
 - PROCEDURE quotes() SELECT `Found_Rows` () | CALL quotes()
-- TRIGGER x BEFORE INSERT ON w FOR EACH ROW SET NEW.a = `found_rows`() | INSERT INTO w VALUES (0)
+- TRIGGER x BEFORE INSERT ON quoted_rows FOR EACH ROW SET NEW.a = `found_rows`() | INSERT INTO quoted_rows VALUES (0)
   a: CREATE $code
   a reset
   a: SELECT v FROM t
