@@ -137,16 +137,6 @@ for who:
   -
     $who: SET session_track_system_variables = '$names' ;; $set ;; SET time_zone = 'SYSTEM' ;; $set
   end
-  for on:
-  - 1
-  - 0
-    $who: SET session_track_state_change = $on ;; $set ;; $set
-  end
-  for track:
-  - STATE
-  - OFF
-    $who: SET session_track_transaction_info = '$track' ;; $set ;; $count ;; $set
-  end
   # It is not one that is understood.
   $who: SET autocommit = 1, no_such_variable = 1 ;; SHOW WARNINGS
   $who: SET autocommit = 2 ;; SET autocommit = 'ON'

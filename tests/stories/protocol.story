@@ -184,7 +184,6 @@ for what:
 - time_zone = '+02:00', session_track_system_variables = 'time_zone', sql_mode = ''
 - session_track_system_variables = 'time_zone', time_zone = '+03:00'
 - session_track_system_variables = 'no_such_variable', sql_mode = 'ANSI'
-- session_track_state_change = 1
 - @@session.session_track_system_variables = ''
 - session_track_schema = 1, time_zone = 'No/Such'
 - session_track_schema = DEFAULT
@@ -244,8 +243,6 @@ for what:
   - session_track_schema = ON
   - session_track_system_variables = 'autocommit,time_zone'
   - session_track_system_variables = ''
-  - session_track_transaction_info = STATE
-  - session_track_transaction_info = OFF
     a: SET $what2
     a: SELECT @@session_track_schema, @@session.session_track_state_change AS s, \
         @@session_track_schema + 1 AS t, @@session_track_system_variables, \

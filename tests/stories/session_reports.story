@@ -65,6 +65,7 @@ end
 # To the servers GET DIAGNOSTICS changes no state, wherever it is answered.
 story a_question_about_diagnostics_reports_no_change_of_state
 only mariadb
+backends 2
 a, b joins without DEPRECATE_EOF
 a: CREATE TABLE t (a INT)
 a: SET session_track_state_change = ON
@@ -131,6 +132,7 @@ c, d leaves
 
 story a_question_about_diagnostics_reports_no_change_of_state_2
 only mysql
+backends 2
 a, b joins without DEPRECATE_EOF
 a: CREATE TABLE t (a INT)
 a: SET session_track_state_change = ON
@@ -331,18 +333,14 @@ for less:
   - SET session_track_state_change = ON
   - SET SESSION session_track_state_change = 1, sql_mode = ''
   - SET @@session.session_track_state_change = ON
-  # MariaDB takes what has no scope for no change.
-  - SET LOCAL sql_safe_updates := 0, @v = 5, @@session_track_state_change := 1
-  - SET @@session_track_state_change := 1, @v = 5
+  - SET LOCAL sql_safe_updates := 0, @v = 5, @@local.session_track_state_change := 1
     for off:
     - SET session_track_state_change = OFF
     - SET SESSION session_track_state_change = 0, time_zone = '+01:00'
     - SET time_zone = '+02:00', session_track_state_change = OFF
-    - SET @@session_track_state_change = OFF
     - SET session_track_state_change = DEFAULT
     - SET session_track_system_variables = '', session_track_state_change = OFF
     - SET session_track_schema = OFF, session_track_state_change = OFF
-    - SET @@session_track_schema = ON
       a, b joins without $less
       for round:
       - 1
@@ -374,5 +372,40 @@ for set:
     b: COMMIT
     a: SELECT @r => pool: 2
     a, b leaves
+  end
+end
+
+# No driver sets these switches: their client keeps its backend, and reads and hears its own values.
+story switches_of_state_and_transactions_are_their_clients_own
+backends 3
+loose
+let probe = SELECT @@session_track_transaction_info, @@session_track_state_change, \
+    @@session_track_schema, @@session_track_system_variables
+a: CREATE TABLE t (v INT)
+for set:
+- session_track_transaction_info = STATE
+- session_track_state_change = ON
+- @@local.session_track_state_change = ON
+- session_track_schema = OFF, session_track_transaction_info = CHARACTERISTICS
+- session_track_system_variables = 'time_zone', session_track_state_change = ON
+- sql_mode = '', session_track_system_variables = 'time_zone', @@session.session_track_transaction_info = 1
+  for first:
+  - DO 0
+  - SET session_track_schema = OFF, session_track_system_variables = 'sql_mode'
+    a: $first
+    a: SET $set
+    a, b: $probe
+    a: BEGIN ;; INSERT INTO t VALUES (1) ;; COMMIT
+    a: SET time_zone = '+01:00' ;; SET sql_mode = 'ANSI_QUOTES' ;; SELECT @@sql_mode AS "mode"
+    a: SET session_track_system_variables = CONCAT(@@session_track_system_variables, ',autocommit')
+    a: SET session_track_schema = DEFAULT
+    a: SET session_track_schema = OFF, session_track_state_change = 0
+    a: SET autocommit = 1 ;; SET time_zone = '+02:00'
+    a: USE $schema
+    a, b: $probe
+    a: SET session_track_transaction_info = OFF, session_track_state_change = DEFAULT
+    a, b: $probe
+    a reset
+    a, b: $probe
   end
 end

@@ -214,18 +214,6 @@ for sql, sql2:
   a, b, c: SELECT 2
 end
 
-# A transaction that ends while its client is told of its state is not told of to the next client.
-story a_transaction_that_ends_under_another_setting_is_over_for_the_next_client
-a: BEGIN
-a: SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE 1 = 0
-a: SET session_track_transaction_info = STATE
-a: COMMIT
-b: CREATE TABLE own (x INT)
-b: LOCK TABLES own WRITE
-b: UNLOCK TABLES
-a: SET session_track_transaction_info = OFF
-a: DO 1
-
 story a_deadlock_is_reported_and_its_victim_rolled_back
 backends 2
 a: CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB
@@ -249,30 +237,24 @@ story a_transaction_behind_one_that_rows_have_ended_is_told
 only mariadb
 backends 2
 a: CREATE TABLE t (id INT PRIMARY KEY, v INT)
-for name:
-- STATE
-- CHARACTERISTICS
-- OFF
-  b: SET session_track_transaction_info = $name
-  for sql, sql2:
-  - BEGIN | DO 1
-  - BEGIN | SELECT v FROM t
-  - BEGIN | UPDATE t SET v = 1 WHERE id = 9
-  - START TRANSACTION | DO 1
-  - START TRANSACTION | SELECT v FROM t
-  - START TRANSACTION | UPDATE t SET v = 1 WHERE id = 9
-  - START TRANSACTION READ WRITE | DO 1
-  - START TRANSACTION READ WRITE | SELECT v FROM t
-  - START TRANSACTION READ WRITE | UPDATE t SET v = 1 WHERE id = 9
-    b: $sql
-    b: $sql2
-    b: ANALYZE TABLE t
-    b: $sql
-    a: SELECT 1
-    b: $sql2
-    b: ROLLBACK
-    b: SHOW WARNINGS
-  end
+for sql, sql2:
+- BEGIN | DO 1
+- BEGIN | SELECT v FROM t
+- BEGIN | UPDATE t SET v = 1 WHERE id = 9
+- START TRANSACTION | DO 1
+- START TRANSACTION | SELECT v FROM t
+- START TRANSACTION | UPDATE t SET v = 1 WHERE id = 9
+- START TRANSACTION READ WRITE | DO 1
+- START TRANSACTION READ WRITE | SELECT v FROM t
+- START TRANSACTION READ WRITE | UPDATE t SET v = 1 WHERE id = 9
+  b: $sql
+  b: $sql2
+  b: ANALYZE TABLE t
+  b: $sql
+  a: SELECT 1
+  b: $sql2
+  b: ROLLBACK
+  b: SHOW WARNINGS
 end
 
 story a_transaction_behind_one_that_rows_have_ended_is_told_2
@@ -280,121 +262,32 @@ only mysql
 backends 2
 loose
 a: CREATE TABLE t (id INT PRIMARY KEY, v INT)
-for name:
-- STATE
-- CHARACTERISTICS
-- OFF
-  b: SET session_track_transaction_info = $name
-  for sql, sql2:
-  - BEGIN | DO 1
-  - BEGIN | SELECT v FROM t
-  - BEGIN | UPDATE t SET v = 1 WHERE id = 9
-  - START TRANSACTION | DO 1
-  - START TRANSACTION | SELECT v FROM t
-  - START TRANSACTION | UPDATE t SET v = 1 WHERE id = 9
-  - START TRANSACTION READ WRITE | DO 1
-  - START TRANSACTION READ WRITE | SELECT v FROM t
-  - START TRANSACTION READ WRITE | UPDATE t SET v = 1 WHERE id = 9
-    b: $sql
-    b: $sql2
-    b: ANALYZE TABLE t
-    b: $sql
-    a: SELECT 1
-    b: $sql2
-    b: ROLLBACK
-    b: SHOW WARNINGS
-  end
-end
-
-# A transaction whose state is told from amid it on gives its backend back at its end, whatever is
-# told of that.
-story who_switches_trackers_on_amid_a_transaction_keeps_no_backend
-only mariadb
-a: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)
-for name:
-- STATE
-- CHARACTERISTICS
-  for sql, sql2, sql3:
-  - BEGIN | DO 1 | COMMIT
-  - BEGIN | INSERT INTO t (v) VALUES (1) | COMMIT
-  - START TRANSACTION | SELECT v FROM t | ROLLBACK
-  - SET autocommit = 0 | SELECT v FROM t | SET autocommit = 1
-    b: $sql
-    b: SET session_track_transaction_info = $name
-    b: $sql2
-    b: $sql3
-    a: SELECT 1
-    b: SET session_track_transaction_info = OFF
-    a: SELECT 2
-  end
-end
-c joins without DEPRECATE_EOF
-for sql, name, sql2, sql3:
-- BEGIN | STATE | DO 1 | COMMIT
-- BEGIN | STATE | INSERT INTO t (v) VALUES (1) | COMMIT
-- START TRANSACTION | STATE | SELECT v FROM t | ROLLBACK
-- SET autocommit = 0 | STATE | SELECT v FROM t | SET autocommit = 1
-- BEGIN | CHARACTERISTICS | DO 1 | COMMIT
-- BEGIN | CHARACTERISTICS | INSERT INTO t (v) VALUES (1) | COMMIT
-- START TRANSACTION | CHARACTERISTICS | SELECT v FROM t | ROLLBACK
-- SET autocommit = 0 | CHARACTERISTICS | SELECT v FROM t | SET autocommit = 1
-  c: $sql
-  c: SET session_track_transaction_info = $name
-  c: $sql2
-  c: $sql3
+for sql, sql2:
+- BEGIN | DO 1
+- BEGIN | SELECT v FROM t
+- BEGIN | UPDATE t SET v = 1 WHERE id = 9
+- START TRANSACTION | DO 1
+- START TRANSACTION | SELECT v FROM t
+- START TRANSACTION | UPDATE t SET v = 1 WHERE id = 9
+- START TRANSACTION READ WRITE | DO 1
+- START TRANSACTION READ WRITE | SELECT v FROM t
+- START TRANSACTION READ WRITE | UPDATE t SET v = 1 WHERE id = 9
+  b: $sql
+  b: $sql2
+  b: ANALYZE TABLE t
+  b: $sql
   a: SELECT 1
-  c: SET session_track_transaction_info = OFF
-  a: SELECT 2
-end
-
-story who_switches_trackers_on_amid_a_transaction_keeps_no_backend_2
-only mysql
-loose
-a: CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)
-for name:
-- STATE
-- CHARACTERISTICS
-  for sql, sql2, sql3:
-  - BEGIN | DO 1 | COMMIT
-  - BEGIN | INSERT INTO t (v) VALUES (1) | COMMIT
-  - START TRANSACTION | SELECT v FROM t | ROLLBACK
-  - SET autocommit = 0 | SELECT v FROM t | SET autocommit = 1
-    b: $sql
-    b: SET session_track_transaction_info = $name
-    b: $sql2
-    b: $sql3
-    a: SELECT 1
-    b: SET session_track_transaction_info = OFF
-    a: SELECT 2
-  end
-end
-c joins without DEPRECATE_EOF
-for sql, name, sql2, sql3:
-- BEGIN | STATE | DO 1 | COMMIT
-- BEGIN | STATE | INSERT INTO t (v) VALUES (1) | COMMIT
-- START TRANSACTION | STATE | SELECT v FROM t | ROLLBACK
-- SET autocommit = 0 | STATE | SELECT v FROM t | SET autocommit = 1
-- BEGIN | CHARACTERISTICS | DO 1 | COMMIT
-- BEGIN | CHARACTERISTICS | INSERT INTO t (v) VALUES (1) | COMMIT
-- START TRANSACTION | CHARACTERISTICS | SELECT v FROM t | ROLLBACK
-- SET autocommit = 0 | CHARACTERISTICS | SELECT v FROM t | SET autocommit = 1
-  c: $sql
-  c: SET session_track_transaction_info = $name
-  c: $sql2
-  c: $sql3
-  a: SELECT 1
-  c: SET session_track_transaction_info = OFF
-  a: SELECT 2
+  b: $sql2
+  b: ROLLBACK
+  b: SHOW WARNINGS
 end
 
 # A client that has the state of transactions told amid one is told of the next one, as by a server.
-# MySQL sets the flag where it has found out that nothing is to be told.
+# A server sets the flag where it has found out that nothing is to be told.
 # Characteristics that it began with are told by the pool, and not by a server.
 story trackers_tell_from_where_they_are_switched_on
 backends 2
-if mysql
-  loose
-end
+loose
 let off = SET session_track_transaction_info = OFF
 let row = SELECT v FROM t WHERE id = 1
 a joins

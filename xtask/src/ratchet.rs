@@ -39,7 +39,7 @@ const BOUNDS: &[Bound] = &[
     ("functions with tuples of parameters", 101, Exactly),
     ("subjects in more than two folders", 2, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 375, Exactly),
+    ("look-ups of clients and backends", 374, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
     ("doc comments that open with a question word", 15, Exactly),
     (
@@ -47,10 +47,10 @@ const BOUNDS: &[Bound] = &[
         2,
         Exactly,
     ),
-    ("words of docs", 45_111, Loosely),
+    ("words of docs", 45_122, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 121_349, Loosely),
-    ("product lines of pool, session and sql", 67_003, Loosely),
+    ("product lines", 121_327, Loosely),
+    ("product lines of pool, session and sql", 66_981, Loosely),
     ("lines of end-to-end tests", 27_339, Loosely),
 ];
 

@@ -106,19 +106,6 @@ impl Transaction {
         self.announced
     }
 
-    /// True if one is open of which no status flag tells (with `autocommit=0`), or announced.
-    pub fn is_known_by_tracker_alone(self) -> bool {
-        (self.tracked || self.announced) && self.status & status::IN_TRANS == 0
-    }
-
-    /// The tracker was switched off and on: of what is open it does not tell that it has ended, but
-    /// the flag does.
-    pub fn note_tracker_begun(&mut self) {
-        let told = self.status & status::IN_TRANS != 0;
-        self.tracked &= !told;
-        self.announced &= !told;
-    }
-
     /// True if the tracker says that one is open.
     pub fn is_tracked(self) -> bool {
         self.tracked

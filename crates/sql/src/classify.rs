@@ -140,6 +140,8 @@ pub enum PinCause {
     SessionStatus,
     /// SET of a session_track_* variable.
     SessionTracking,
+    /// SET of such switches on the backend, of which everything is known ([`crate::tracking`]).
+    SessionSwitches,
     /// SET of a variable that a later statement uses up, or that cannot be followed while it is on.
     VariableInUse,
     /// SET of a variable whose value nobody can read back.
@@ -154,7 +156,7 @@ pub enum PinCause {
 
 impl PinCause {
     /// Every cause, in the order of declaration.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::UserVariable,
         Self::LockTables,
         Self::GlobalReadLock,
@@ -171,6 +173,7 @@ impl PinCause {
         Self::Profiling,
         Self::SessionStatus,
         Self::SessionTracking,
+        Self::SessionSwitches,
         Self::VariableInUse,
         Self::SpecialVariable,
         Self::ResourceGroup,
@@ -198,6 +201,7 @@ impl PinCause {
             Self::Profiling => "profiling",
             Self::SessionStatus => "session_status",
             Self::SessionTracking => "session_tracking",
+            Self::SessionSwitches => "session_switches",
             Self::VariableInUse => "variable_in_use",
             Self::SpecialVariable => "special_variable",
             Self::ResourceGroup => "resource_group",
@@ -233,7 +237,9 @@ impl PinCause {
             Self::Sequence => "the last value of a sequence is kept by the session",
             Self::Profiling => "profiles and traces are kept by the session",
             Self::SessionStatus => "FLUSH STATUS lets the session count from 0 what it does",
-            Self::SessionTracking => "the client changed what the server reports about the session",
+            Self::SessionTracking | Self::SessionSwitches => {
+                "the client changed what the server reports about the session"
+            }
             Self::VariableInUse => {
                 "the variable counts until a later statement has used it, or until it is off again"
             }

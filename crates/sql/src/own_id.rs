@@ -20,6 +20,7 @@
 use crate::classify::Reads;
 use crate::lex::{Kind, LexMode, Lexer, Server, Token, function_name};
 use crate::tracking::Tracked;
+use std::borrow::Cow;
 
 /// Names with which a text speaks of the server's own connections.
 const SERVERS_OWN: [&str; 6] = [
@@ -75,7 +76,7 @@ const ENDS_LIST: [&str; 17] = [
 const NAME_LEN_MAX: usize = 64;
 
 /// Values of a session that are asked of a connection that does not know them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values<'a> {
     /// CONNECTION_ID()
     pub id: Option<u32>,
@@ -92,7 +93,7 @@ pub struct Values<'a> {
     /// `@@last_gtid`: digits and dashes.
     pub last_gtid: Option<&'a str>,
     /// `@@session_track_system_variables` and its like.
-    pub tracked: Option<&'a Tracked>,
+    pub tracked: Option<Cow<'a, Tracked>>,
     /// Questions that are to be answered so; the server knows the others.
     pub asked: Reads,
 }
@@ -134,6 +135,7 @@ fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> 
         .has_executable()
         .then(|| [&without_comments(&sql[..read], &tokens)[..], &sql[read..]].concat());
     let sql = bare.as_deref().unwrap_or(sql);
+    let alone = values.asked.is_empty();
     let mut edits = Edits::new(sql, values, mode);
     edits.quiet = edits.is_quiet(&tokens);
     let tokens = edits.join_calls(&tokens)?;
@@ -141,7 +143,7 @@ fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> 
         return None;
     }
     let exact = edits.name_columns(&tokens);
-    (exact || values.asked.is_empty()).then(|| edits.apply())
+    (exact || alone).then(|| edits.apply())
 }
 
 /// The text with blanks for everything between its tokens: what an executable comment holds is a
@@ -316,7 +318,7 @@ impl<'a> Edits<'a> {
             let id = self.values.id;
             return id.map_or(Instead::Nothing, |id| Instead::Text(unsigned(id)));
         }
-        if let Some(tracked) = self.values.tracked
+        if let Some(tracked) = &self.values.tracked
             && self.values.asked.intersects(Reads::TRACKERS)
             && let Some(shown) = std::str::from_utf8(name)
                 .ok()

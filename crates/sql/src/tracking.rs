@@ -6,7 +6,9 @@
 //! login). The mechanism: [`retracked`] takes the SET apart, works out what the client wants to be
 //! told, and writes a SET that does the rest and leaves the trackers as they are. The server still
 //! sees the client's list of names, in front of all, because it refuses (or warns of) unknown ones;
-//! `*` behind it makes it the whole list again before anything else is set.
+//! `*` behind it makes it the whole list again before anything else is set. Of the switches, only
+//! `session_track_schema` is taken apart: no driver sets the others (`docs/decisions/0031`), which
+//! pin, and then all of them are set as the client says. The list stays `*` even so.
 //!
 //! Which of a SET's own changes are told is seen from its order: a new list forgets what was set
 //! before it (tried on MariaDB 10.11 and MySQL 9.7).
@@ -53,6 +55,13 @@ impl Tracked {
             })
         };
         match &name[..] {
+            "session_track_system_variables" if mariadb => {
+                // It shows each name once, in order.
+                let mut names = self.wanted.variables.clone();
+                names.sort();
+                names.dedup();
+                text(std::str::from_utf8(&names.join(&b',')).ok()?)
+            }
             "session_track_system_variables" => text(std::str::from_utf8(&self.variables).ok()?),
             "session_track_schema" => switch(self.wanted.schema),
             "session_track_state_change" => switch(self.wanted.state),
@@ -76,16 +85,19 @@ pub struct Retracked {
     /// Reports of this SET itself.
     pub now: Wanted,
     /// Its OK says that there is a change, and not which: one that its client was to be told of is
-    /// forgotten, or the server has nothing to tell of transactions now that it is to.
+    /// forgotten.
     pub forgets: bool,
-    /// The server forgets what it knows of an open transaction, and tells the rest alone.
-    pub begins_anew: bool,
+    /// It sets switches of the backend, which is its client's from now on.
+    pub pins: bool,
 }
 
 const VARIABLES: &[u8] = b"session_track_system_variables";
-const TRANSACTIONS: &[u8] = b"session_track_transaction_info";
-const STATE_CHANGE: &[u8] = b"session_track_state_change";
-const ALL_OF_TRANSACTIONS: &[u8] = b"session_track_transaction_info=CHARACTERISTICS";
+const SCHEMA: &[u8] = b"session_track_schema";
+/// The switches that are set on the backend, if any is.
+pub const PINNING: [&[u8]; 2] = [
+    b"session_track_state_change",
+    b"session_track_transaction_info",
+];
 /// First words of assignments that set several variables, and which.
 const NAMES: [&[u8]; 4] = [b"NAMES", b"CHARACTER", b"CHARSET", b"CHAR"];
 const SET_BY_NAMES: [&[u8]; 4] = [
@@ -98,14 +110,15 @@ const SET_BY_NAMES: [&[u8]; 4] = [
 const LIST_MAX: usize = 1024;
 
 /// Takes a SET apart that says what is tracked; `None` where it does not, or not only in a way that
-/// is understood. `global` is what the server's own settings are, `own` the client's.
+/// is understood. `global` is what the server's own settings are, `own` the client's; `pinned`: the
+/// switches of its backend are its own.
 #[must_use]
 pub fn retracked(
     sql: &[u8],
     mode: LexMode,
     global: &Tracked,
     own: &Tracked,
-    mysql: bool,
+    pinned: bool,
 ) -> Option<Retracked> {
     let mut lexer = Lexer::new(sql, mode);
     let mut tokens: Vec<Token> = lexer.by_ref().collect();
@@ -117,34 +130,29 @@ pub fn retracked(
     if !is(sql, *first, b"SET") || list.iter().any(|token| token.kind == Kind::Semicolon) {
         return None;
     }
-    let settings = Settings {
+    let mut settings = Settings {
         sql,
         global,
         own,
-        mysql,
+        pins: pinned,
     };
+    let pins = |assignment: &[Token]| {
+        let name = settings.parts(assignment).map(|(name, _)| name);
+        name.is_some_and(|name| PINNING.contains(&&*name))
+    };
+    settings.pins |= assignments(list).into_iter().any(pins);
     let mut then = own.clone();
     let (mut rest, mut told): (Vec<&[u8]>, Vec<Box<[u8]>>) = (Vec::new(), Vec::new());
-    let (mut listed, mut any, mut forgets) = (false, false, false);
-    let mut switched = false;
-    let mut state = StateReport::new(own.wanted.state, mysql);
+    let (mut listed, mut any, mut forgets) = (false, settings.pins, false);
     for assignment in assignments(list) {
         let (from, to) = (assignment.first()?.start, assignment.last()?.end);
         if NAMES.iter().any(|word| is(sql, assignment[0], word)) {
             rest.push(&sql[from..to]);
             told.extend(SET_BY_NAMES.map(Box::from));
-            state.sets();
             continue;
         }
         let (name, value) = settings.parts(assignment)?;
-        let tracks = settings.tracks(&name, value, &mut then)?;
-        let switched_to = (name == STATE_CHANGE).then_some(then.wanted.state);
-        match (settings.is_reported(assignment), switched_to) {
-            (true, Some(is_on)) => state.switches(is_on),
-            (true, None) => state.sets(),
-            (false, is_on) => state.is_on = is_on.unwrap_or(state.is_on),
-        }
-        match tracks {
+        match settings.tracks(&name, value, &mut then)? {
             true => {
                 any = true;
                 // What the server is sent does not set it, and so does not report it either.
@@ -158,12 +166,13 @@ pub fn retracked(
                     forgets = told.iter().any(|name| own.wanted.tells_of(name));
                     told.clear();
                 }
-                if name == TRANSACTIONS && std::mem::replace(&mut switched, true) {
-                    return None;
-                }
             }
             false => {
-                rest.push(&sql[from..to]);
+                // MariaDB does not report what is set without a scope.
+                let unscoped = assignment[0].kind == Kind::SystemVariable
+                    && name.starts_with(b"session_track_")
+                    && !sql[from..assignment[0].end].contains(&b'.');
+                rest.push(&sql[from + if unscoped { 2 } else { 0 }..to]);
                 told.push(name.into());
             }
         }
@@ -172,7 +181,6 @@ pub fn retracked(
         return None;
     }
     let mut now = then.wanted.clone();
-    now.state = state.is_due;
     if listed {
         let wanted = then.wanted.clone();
         told.retain(|name| wanted.tells_of(name));
@@ -185,58 +193,34 @@ pub fn retracked(
         }
         now.variables = told;
     }
-    let of = |tracked: &Tracked| tracked.wanted.transactions.has_states();
-    let on = switched && of(&then);
-    let begins_anew = on && !of(own);
-    // A server that tells of transactions anyway tells what it would where the client has switched
-    // that on, or on again: of one that is open already it knows nothing then.
-    let switches: &[&[u8]] = match (on, begins_anew) {
-        (false, _) => &[],
-        (true, false) => &[ALL_OF_TRANSACTIONS],
-        (true, true) => &[b"session_track_transaction_info=OFF", ALL_OF_TRANSACTIONS],
-    };
-    let assignments = [switches, &rest].concat();
-    forgets |= on && now.transactions == Transactions::State && (mysql || !begins_anew);
+    let mut before = Vec::new();
+    if settings.pins {
+        // The backend reports what the server does.
+        (now.state, now.transactions) = (true, Transactions::Characteristics);
+        if !pinned {
+            // Its switches were the pool's: they become the client's in front of all.
+            if PINNING.iter().any(|name| then.wanted.tells_of(name)) {
+                return None;
+            }
+            let states = own.wanted.transactions;
+            before = match own.wanted.state {
+                true => Vec::new(),
+                false => vec![&b"session_track_state_change=OFF"[..]],
+            };
+            before.push(match states {
+                Transactions::Nothing | Transactions::Bounds => b"session_track_transaction_info=0",
+                Transactions::State => b"session_track_transaction_info=1",
+                Transactions::Characteristics => b"session_track_transaction_info=2",
+            });
+        }
+    }
     Some(Retracked {
-        sql: written(listed.then_some(&*then.variables), &assignments),
-        begins_anew,
+        sql: written(&before, listed.then_some(&*then.variables), &rest),
         then,
         now,
         forgets,
+        pins: settings.pins,
     })
-}
-
-/// State of the report that something of the session has changed, in the OK of a SET. An assignment
-/// while that is reported makes it due, also where it is switched off behind that. Switching it on
-/// is such a change on MariaDB; on MySQL it begins anew (tried on MariaDB 10.11 and MySQL 9.7). An
-/// assignment that is [not reported](Settings::is_reported) is no change.
-struct StateReport {
-    is_on: bool,
-    is_due: bool,
-    mysql: bool,
-}
-
-impl StateReport {
-    fn new(is_on: bool, mysql: bool) -> Self {
-        Self {
-            is_on,
-            is_due: false,
-            mysql,
-        }
-    }
-
-    /// Anything else is set.
-    fn sets(&mut self) {
-        self.is_due |= self.is_on;
-    }
-
-    /// It is switched itself.
-    fn switches(&mut self, is_on: bool) {
-        self.is_on = is_on;
-        if is_on {
-            self.is_due = !self.mysql;
-        }
-    }
 }
 
 fn is(sql: &[u8], token: Token, word: &[u8]) -> bool {
@@ -245,20 +229,16 @@ fn is(sql: &[u8], token: Token, word: &[u8]) -> bool {
 }
 
 /// The SET for the server: a new list for it to judge, the whole list again, and the assignments,
-/// which would be forgotten in front of those.
-fn written(list: Option<&[u8]>, assignments: &[&[u8]]) -> Vec<u8> {
-    let mut out = b"SET ".to_vec();
-    if let Some(list) = list {
-        out.extend_from_slice(b"session_track_system_variables='");
-        out.extend_from_slice(list);
-        out.extend_from_slice(b"',");
-    }
-    out.extend_from_slice(b"session_track_system_variables='*'");
-    for assignment in assignments {
-        out.push(b',');
-        out.extend_from_slice(assignment);
-    }
-    out
+/// which would be forgotten in front of those. What sets nothing else makes the list whole again.
+fn written(before: &[&[u8]], list: Option<&[u8]>, assignments: &[&[u8]]) -> Vec<u8> {
+    let list = list.map(|list| [VARIABLES, b"='", list, b"'"].concat());
+    let whole: &[u8] = b"session_track_system_variables='*'";
+    let makes_whole = list.is_some() || assignments.is_empty();
+    let mut parts = before.to_vec();
+    parts.extend(list.as_deref());
+    parts.extend(makes_whole.then_some(whole));
+    parts.extend(assignments);
+    [b"SET ", &parts.join(&b","[..])[..]].concat()
 }
 
 /// The parts between commas that stand in no parentheses.
@@ -279,7 +259,7 @@ struct Settings<'a> {
     sql: &'a [u8],
     global: &'a Tracked,
     own: &'a Tracked,
-    mysql: bool,
+    pins: bool,
 }
 
 impl<'a> Settings<'a> {
@@ -306,14 +286,6 @@ impl<'a> Settings<'a> {
         (assigns && !value.is_empty()).then_some((name, value))
     }
 
-    /// True if an assignment counts as a change: MariaDB reports none of `@@name` without a scope.
-    fn is_reported(&self, assignment: &[Token]) -> bool {
-        let unscoped = |token: &Token| {
-            token.kind == Kind::SystemVariable && !self.text(*token).contains(&b'.')
-        };
-        self.mysql || !assignment.first().is_some_and(unscoped)
-    }
-
     /// Notes what an assignment says of tracking; `false` when it is of something else, `None` when
     /// it is not understood.
     fn tracks(&self, name: &[u8], value: &[Token], then: &mut Tracked) -> Option<bool> {
@@ -324,26 +296,11 @@ impl<'a> Settings<'a> {
                 let names = std::str::from_utf8(&then.variables).ok()?;
                 wanted.variables = Wanted::from_setting(names, false).variables;
             }
-            b"session_track_schema" => {
+            SCHEMA if !self.pins => {
                 wanted.schema = self.switch(value, self.global.wanted.schema)?;
             }
-            STATE_CHANGE => {
-                wanted.state = self.switch(value, self.global.wanted.state)?;
-            }
-            TRANSACTIONS => {
-                let [value] = value else { return None };
-                let text = self.text(*value).to_ascii_uppercase();
-                let text = text.strip_prefix(b"'").unwrap_or(&text);
-                let text = text.strip_suffix(b"'").unwrap_or(text);
-                wanted.transactions = match text {
-                    b"DEFAULT" => self.global.wanted.transactions,
-                    b"OFF" | b"0" | b"STATE" | b"1" | b"CHARACTERISTICS" | b"2" => {
-                        Transactions::from_setting(text, self.mysql)
-                    }
-                    _ => return None,
-                };
-            }
-            b"session_track_gtids" => return Some(false),
+            SCHEMA | b"session_track_gtids" => return Some(false),
+            _ if PINNING.contains(&name) => return Some(false),
             _ if name.starts_with(b"session_track_") => return None,
             _ => return Some(false),
         }
@@ -462,70 +419,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_before_a_report_is_switched_off_is_still_reported() {
-        let (on, off) = (
-            "session_track_state_change=ON",
-            "session_track_state_change=OFF",
-        );
-        for (was_on, list, mariadb, mysql) in [
-            (true, &[off][..], false, false),
-            (true, &["@a=1", off], true, true),
-            (true, &["NAMES latin1", off], true, true),
-            (true, &["session_track_schema=OFF", off], true, true),
-            (true, &[off, "time_zone='UTC'"], false, false),
-            (true, &[on, off], true, false),
-            (true, &["@a=1", on], true, false),
-            (true, &["@a=1", off, on], true, false),
-            (true, &[on, "@a=1"], true, true),
-            (false, &["@a=1", off], false, false),
-            (false, &[on], true, false),
-            (false, &["@a=1", on], true, false),
-            (false, &[on, "@a=1"], true, true),
-            // MariaDB reports nothing that is set without a scope.
-            (true, &["@@session_track_schema=OFF"], false, true),
-            (true, &["@@session_track_state_change=ON"], false, false),
-            (
-                true,
-                &["@a=1", "@@session_track_state_change=ON"],
-                true,
-                false,
-            ),
-            (
-                false,
-                &["@a=1", "@@session_track_state_change=ON"],
-                false,
-                false,
-            ),
-            (
-                false,
-                &["@@session_track_state_change=ON", "@a=1"],
-                true,
-                true,
-            ),
-            (
-                false,
-                &["@@session.session_track_state_change=ON"],
-                true,
-                false,
-            ),
-        ] {
-            let sql = format!("SET {}", list.join(","));
-            let own = Tracked {
-                wanted: Wanted {
-                    state: was_on,
-                    ..tracked("autocommit").wanted
-                },
-                ..tracked("autocommit")
-            };
-            for (is_mysql, expected) in [(false, mariadb), (true, mysql)] {
-                let (text, mode) = (sql.as_bytes(), LexMode::default());
-                let found = retracked(text, mode, &tracked("*"), &own, is_mysql).unwrap();
-                assert_eq!(found.now.state, expected, "{sql}, MySQL: {is_mysql}");
-            }
-        }
-    }
-
-    #[test]
     fn every_form_is_worked_out() {
         for (value, expected) in [
             ("''", ""),
@@ -546,15 +439,27 @@ mod tests {
         let found = taken("SET SESSION session_track_schema = OFF").unwrap();
         assert!(!found.then.wanted.schema);
         assert_eq!(found.sql, b"SET session_track_system_variables='*'");
-        let found = taken("SET session_track_transaction_info='STATE'").unwrap();
-        assert_eq!(found.then.wanted.transactions, Transactions::State);
-        let switched = "SET session_track_system_variables='*',\
-             session_track_transaction_info=OFF,session_track_transaction_info=CHARACTERISTICS";
-        assert!(found.begins_anew);
-        assert_eq!(String::from_utf8(found.sql).unwrap(), switched);
-        let found = taken("SET session_track_transaction_info=0").unwrap();
-        assert!(!found.begins_anew);
-        assert_eq!(found.sql, b"SET session_track_system_variables='*'");
+    }
+
+    #[test]
+    fn what_pins_is_set_on_the_backend_but_for_the_list() {
+        let sql = "SET session_track_schema=0,@@session_track_state_change=ON, \
+             session_track_system_variables='a', @@session.session_track_transaction_info=1";
+        let found = taken(sql).unwrap();
+        let expected = "SET session_track_state_change=OFF,session_track_transaction_info=0,\
+             session_track_system_variables='a',session_track_system_variables='*',\
+             session_track_schema=0,session_track_state_change=ON,\
+             @@session.session_track_transaction_info=1";
+        assert_eq!(String::from_utf8(found.sql).unwrap(), expected);
+        assert!(found.pins && found.then.wanted.schema);
+        assert_eq!(names(&found.then.wanted), "a");
+        let (global, own) = (tracked(""), tracked("b"));
+        let sql = b"SET session_track_schema = OFF";
+        let found = retracked(sql, LexMode::default(), &global, &own, true).unwrap();
+        assert_eq!(
+            (&found.sql[..], found.pins),
+            (&b"SET session_track_schema = OFF"[..], true)
+        );
     }
 
     #[test]
@@ -570,7 +475,6 @@ mod tests {
             "SET session_track_schema = 1; SELECT 1",
             "SET session_track_system_variables = '', session_track_system_variables = '*'",
             "SET session_track_system_variables = 'session_track_system_variables'",
-            "SET session_track_transaction_info = 1, session_track_transaction_info = 0",
             "SET /*! session_track_schema = 1 */",
             "SET session_track_system_variables = '*', session_track_schema = 0",
         ] {

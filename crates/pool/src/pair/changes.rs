@@ -10,7 +10,6 @@
 use crate::backend::{Backend, Reports, SchemaThere};
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
-use crate::pair::trackers::PINNED;
 use crate::pair::{Broken, Pair};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
@@ -89,7 +88,7 @@ impl<S> Client<S> {
     /// or it is one of the pool's trackers.
     fn is_no_setting(&self, name: &[u8]) -> bool {
         let tracks = name.starts_with(TRACKING) && name != TRACKING_GTIDS;
-        RECREATED.contains(&name) || tracks && !self.is_pinned_for(PINNED)
+        RECREATED.contains(&name) || tracks && !self.has_set_trackers()
     }
 
     /// True if a report that `timestamp` has changed comes of its own text.

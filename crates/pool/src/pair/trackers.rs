@@ -9,7 +9,7 @@
 //!
 //! Invariant: a backend that serves several clients tells everything, whatever any of them has set.
 
-use crate::backend::{Backend, SchemaThere};
+use crate::backend::SchemaThere;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::pair::{Broken, Pair};
@@ -17,7 +17,8 @@ use crate::server::facts::ServerFacts;
 use session::reply_summary::ReplySummary;
 use sql::classify::{PinCause, Reads, Statement, Verb};
 use sql::lex::LexMode;
-use sql::tracking::{Tracked, retracked};
+use sql::tracking::{PINNING, Tracked, retracked};
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::rc::Rc;
 use wire::capabilities::SESSION_TRACK;
@@ -25,6 +26,8 @@ use wire::track::{Bound, Transactions, Wanted, keep, put_schema};
 
 /// Why a client keeps its backend whose trackers are as it has set them.
 pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);
+/// Why a client keeps its backend of whose switches it has set some.
+const SWITCHED: PinReason = PinReason::Text(PinCause::SessionSwitches);
 
 /// Reports that a client wants.
 pub(crate) enum WantedBy<'a> {
@@ -69,31 +72,37 @@ impl<'a> WantedBy<'a> {
 
 /// Reports of the trackers of a client's session.
 pub(crate) fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> WantedBy<'a> {
-    if let Some(retracking) = &client.retracking {
-        return WantedBy::Made(retracking.now.clone());
-    }
     let usual = match &client.session.tracked {
         Some(tracked) => WantedBy::Own(tracked.clone()),
         None => WantedBy::Usual(&server.trackers.wanted),
     };
-    match client.is_pinned_for(PINNED) {
-        true => WantedBy::Made(wanted_there(client, &usual, server)),
-        false => usual,
+    if client.is_pinned_for(PINNED) {
+        let all = Wanted::from_setting("*", false).variables;
+        return WantedBy::Made(passed_on(client, all, &usual));
+    }
+    match &client.retracking {
+        Some(retracking) => WantedBy::Made(retracking.now.clone()),
+        None if client.has_switched() => {
+            WantedBy::Made(passed_on(client, usual.variables.clone(), &usual))
+        }
+        None => usual,
     }
 }
 
-/// Trackers of a client's backend that is set as the client wants it; of which variables that
-/// tells, nobody is told.
-fn wanted_there<S>(client: &Client<S>, usual: &Wanted, server: &ServerFacts) -> Wanted {
-    let own = |name: &str| client.session.variable(name.as_bytes());
-    let on = |name, usual| own(name).map_or(usual, |value| matches!(value, b"1" | b"ON"));
-    let mut wanted = Wanted::from_setting("*", on("session_track_schema", usual.schema));
-    wanted.state = on("session_track_state_change", usual.state);
-    let mysql = server.flavour.is_mysql();
-    let transactions =
-        own("session_track_transaction_info").map(|value| Transactions::from_setting(value, mysql));
-    wanted.transactions = transactions.unwrap_or(usual.transactions);
-    wanted
+/// Reports of these variables, and of what the switches let through that the backend of a client
+/// has of its own; by default `usual`.
+fn passed_on<S>(client: &Client<S>, variables: Vec<Box<[u8]>>, usual: &Wanted) -> Wanted {
+    let switched = client.is_pinned_for(SWITCHED) && client.has_switched();
+    let own = |name: &str| switched || client.session.variable(name.as_bytes()).is_some();
+    Wanted {
+        variables,
+        schema: usual.schema || client.session.variable(b"session_track_schema").is_some(),
+        state: usual.state || own("session_track_state_change"),
+        transactions: match own("session_track_transaction_info") {
+            true => Transactions::Characteristics,
+            false => usual.transactions,
+        },
+    }
 }
 
 impl<S> Client<S> {
@@ -114,39 +123,62 @@ impl<S> Client<S> {
         self.retracking.as_ref().is_some_and(|found| found.forgets)
     }
 
-    /// Settings of its trackers, if its backends do not know them.
-    pub(crate) fn tracks<'a>(&'a self, server: &'a ServerFacts) -> Option<&'a Tracked> {
-        let own = self.session.tracked.as_deref();
-        (!self.is_pinned_for(PINNED)).then(|| own.unwrap_or(&server.trackers))
+    /// Settings of its trackers, if its backend does not have them.
+    pub(crate) fn tracks<'a>(&'a self, server: &'a ServerFacts) -> Option<Cow<'a, Tracked>> {
+        if self.is_pinned_for(PINNED) {
+            return None;
+        }
+        let own = self.session.tracked.as_deref().unwrap_or(&server.trackers);
+        if !self.has_switched() {
+            return Some(Cow::Borrowed(own));
+        }
+        let value = |name: &str| self.session.variable(name.as_bytes());
+        let on = |name, usual| value(name).map_or(usual, |value| matches!(value, b"1" | b"ON"));
+        let mut tracked = own.clone();
+        let wanted = &mut tracked.wanted;
+        wanted.schema = on("session_track_schema", wanted.schema);
+        wanted.state = on("session_track_state_change", wanted.state);
+        if let Some(value) = value("session_track_transaction_info") {
+            let mysql = server.flavour.is_mysql();
+            wanted.transactions = Transactions::from_setting(value, mysql);
+        }
+        Some(Cow::Owned(tracked))
+    }
+
+    /// True if it keeps its backend for settings of its trackers, whether the server has told what
+    /// they are or not.
+    pub(crate) fn has_set_trackers(&self) -> bool {
+        self.is_pinned_for(PINNED) || self.is_pinned_for(SWITCHED)
+    }
+
+    /// True if the switches of its backend are its own.
+    fn has_switched(&self) -> bool {
+        let set = |name: &[u8]| self.session.variable(name).is_some();
+        PINNING.into_iter().any(set)
     }
 }
 
 impl<S> Client<S> {
-    /// The text to run instead of a SET that says what it is told: it does not pin the client any
-    /// more, and its settings count once the server has answered.
+    /// The text to run instead of a SET that says what it is told: unless it sets the backend's
+    /// switches it does not pin the client any more. Its settings count once the server has
+    /// answered.
     pub(crate) fn retrack(
         &mut self,
         (sql, mode): (&[u8], LexMode),
         found: &mut Statement,
-        backend: Option<&Backend<S>>,
         server: &ServerFacts,
     ) -> Option<Vec<u8>> {
         let sets = found.verb == Verb::Set && !found.multi && !found.passing;
-        if !sets || !found.causes.contains(PinCause::SessionTracking) {
-            return None;
-        }
         // What it asks about the statement before is answered in words of their own.
-        if found.reads != found.reads.of(Reads::TRACKERS) {
-            return None;
-        }
-        let mysql = mode.server.is_mysql();
-        let retracked = retracked(sql, mode, &server.trackers, self.tracks(server)?, mysql)?;
-        // Of such a transaction nothing else tells, and the tracker is about to begin anew.
-        let alone = |backend: &Backend<S>| backend.transaction.is_known_by_tracker_alone();
-        if retracked.begins_anew && backend.is_some_and(alone) {
-            return None;
-        }
+        let alone = found.reads == found.reads.of(Reads::TRACKERS);
+        let own = self.tracks(server).filter(|_| sets && alone);
+        let switched = self.has_switched();
+        let retracked =
+            own.and_then(|own| retracked(sql, mode, &server.trackers, &own, switched))?;
         found.causes.remove(PinCause::SessionTracking);
+        if retracked.pins {
+            found.causes.insert(PinCause::SessionSwitches);
+        }
         found.pin = found.causes.iter().next();
         let sql = retracked.sql.clone();
         self.retracking = Some(Box::new(retracked));
@@ -185,9 +217,8 @@ impl<S> Pair<'_, S> {
         let Some(retracking) = self.client.retracking.take().filter(|_| went) else {
             return;
         };
-        if retracking.begins_anew {
-            self.backend.transaction.note_tracker_begun();
-            // Of the end of what is open nobody will be told.
+        if retracking.pins {
+            // Of the end of what is open nobody may be told.
             self.backend.bound = Bound::default();
         }
         let tracked = Rc::new(retracking.then);

@@ -54,22 +54,6 @@ fn what_an_error_has_rolled_back_is_over() {
 }
 
 #[test]
-fn a_tracker_that_begins_amid_one_leaves_its_end_to_the_flag() {
-    let mut transaction = Transaction::default();
-    transaction.note_status(status::AUTOCOMMIT | status::IN_TRANS);
-    transaction.note_state(b"T_______");
-    transaction.note_tracker_begun();
-    assert!(transaction.is_open() && !transaction.is_tracked());
-    transaction.note_status(status::AUTOCOMMIT);
-    assert!(!transaction.is_open());
-    // Of what no flag tells nothing else tells that it has ended.
-    transaction.note_characteristics(b"SET TRANSACTION READ ONLY;");
-    assert!(transaction.is_known_by_tracker_alone());
-    transaction.note_tracker_begun();
-    assert!(transaction.is_announced());
-}
-
-#[test]
 fn a_savepoint_without_a_transaction_is_kept_until_its_end() {
     let mut transaction = Transaction::default();
     for end in [status::IN_TRANS, status::AUTOCOMMIT] {
@@ -264,20 +248,6 @@ fn what_an_error_has_ended_counts_no_more_whether_it_was_open_or_announced() {
         assert!(transaction.rolled_back(), "announced: {announced}");
         assert!(!transaction.is_open());
         assert!(!transaction.rolled_back(), "it is told once");
-    }
-}
-
-#[test]
-fn a_tracker_that_begins_anew_forgets_what_the_flag_tells() {
-    for (flags, kept) in [(status::IN_TRANS, false), (0, true)] {
-        let mut transaction = Transaction::default();
-        transaction.note_status(flags);
-        transaction.note_state(b"T_______");
-        transaction.note_characteristics(b"START TRANSACTION READ ONLY;");
-        transaction.note_tracker_begun();
-        let left = (transaction.is_tracked(), transaction.is_announced());
-        assert_eq!(left, (kept, kept));
-        assert!(transaction.is_open());
     }
 }
 

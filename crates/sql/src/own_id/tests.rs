@@ -84,7 +84,7 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
         ..Values::default()
     };
     let put = |sql: &str| {
-        let out = with_values(sql.as_bytes(), LexMode::default(), values)?;
+        let out = with_values(sql.as_bytes(), LexMode::default(), values.clone())?;
         Some(String::from_utf8(out).unwrap())
     };
     let cases = [
@@ -142,7 +142,10 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
         server: Server::MySql(90_700),
         ..LexMode::default()
     };
-    assert_eq!(with_values(b"SELECT `row_count`()", mode, values), None);
+    assert_eq!(
+        with_values(b"SELECT `row_count`()", mode, values.clone()),
+        None
+    );
 }
 
 #[test]

@@ -11,18 +11,11 @@
 //! warnings that are older than a text which does not tell whether it leaves them; a change of user
 //! with a role, which MariaDB lets stay with an account that was never granted it; a variable
 //! that was never set, first named in a transaction or while its client is pinned; a
-//! COM_SET_OPTION in a transaction whose states its client is told; and
-//! `session_track_transaction_info` set to OFF or CHARACTERISTICS while its client holds a backend,
-//! or to STATE while it holds one for more than a transaction, or behind a SET TRANSACTION whose
-//! transaction has not ended; and, on MySQL, to CHARACTERISTICS behind a START
-//! TRANSACTION that said some while it was OFF; a LOCK TABLES that fails in a transaction whose
-//! states its client is told, and, on MySQL, a BEGIN in one; a COM_SET_OPTION behind a routine that
-//! has set `sql_mode` for itself on MariaDB, or behind a text of several that begins with GET
-//! DIAGNOSTICS on MySQL; and, on MySQL, such a routine where its caller's mode has
-//! NO_BACKSLASH_ESCAPES, and `autocommit` switched off by a client that is told of its
-//! transaction's states; and a command about a statement that may be unknown, or have no cursor,
-//! while `character_set_connection` is wide; and an execution that cannot be read, while
-//! `character_set_results` is wide; and, on MariaDB, a reset or a change of user while an XA
+//! COM_SET_OPTION behind a routine that has set `sql_mode` for itself on MariaDB, or behind a text
+//! of several that begins with GET DIAGNOSTICS on MySQL; and, on MySQL, such a routine where its
+//! caller's mode has NO_BACKSLASH_ESCAPES; and a command about a statement that may be unknown, or
+//! have no cursor, while `character_set_connection` is wide; and an execution that cannot be read,
+//! while `character_set_results` is wide; and, on MariaDB, a reset or a change of user while an XA
 //! transaction is prepared.
 
 use super::ground::CLIENTS_MAX;
@@ -46,8 +39,6 @@ const FINDS_UNSET: [&str; 2] = [UNSET, "USER_VARIABLES"];
 const READS_MARK: &str = "SELECT @marked";
 /// The variable that procedures give back to their caller; one that fails leaves it unset.
 const GIVEN: &str = "@n";
-/// Variable that decides whether a client is told of its transaction's states.
-const TOLD: &str = "session_track_transaction_info";
 /// Beginnings of texts that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
 /// Parts of texts that may pin without a claim: one that writes to a table with a trigger, and one
@@ -81,17 +72,10 @@ struct Held {
     called: bool,
     /// True if it may have a role.
     role: bool,
-    /// True if it is notified of its transaction's states.
-    told: bool,
     pinned: bool,
     /// Things that it has taken and will give back.
     taken: usize,
     transaction: bool,
-    /// SET TRANSACTION has said something of its transaction, or of the next one.
-    said: bool,
-    /// A START TRANSACTION has said something while it was told of nothing: MySQL keeps that past
-    /// the transaction's end.
-    said_untold: bool,
     /// The status that COM_SET_OPTION tells is not the pool's to know.
     unclear: bool,
     /// Its `sql_mode` may have NO_BACKSLASH_ESCAPES.
@@ -125,7 +109,7 @@ impl Held {
         if self.read_only && !step.texts().iter().any(|text| ends(text)) {
             return;
         }
-        (self.transaction, self.said) = (false, false);
+        self.transaction = false;
     }
 
     /// True if a text asks for FOUND_ROWS() before anything was found: MariaDB answers what the
@@ -155,24 +139,6 @@ impl Held {
         if sql.contains("sql_mode") {
             self.no_escapes = sql.contains("NO_BACKSLASH_ESCAPES");
         }
-        if sql.contains(TOLD) {
-            let on = !sql.ends_with("OFF");
-            let characteristics = sql.ends_with("CHARACTERISTICS");
-            let begun = !on || characteristics;
-            let old = of == Flavour::MySql && self.said_untold && characteristics;
-            if self.keeps() || self.said || old || begun && self.transaction {
-                return false;
-            }
-            self.told = on;
-        }
-        let states = self.told && self.transaction;
-        if states && sql.starts_with("LOCK TABLES no_such_table") {
-            return false;
-        }
-        let begins = ["BEGIN", "START TRANSACTION"].iter();
-        if states && of == Flavour::MySql && { begins }.any(|begin| sql.starts_with(begin)) {
-            return false;
-        }
         self.unclear = match of {
             // Its flag of ANSI_QUOTES is wrong until the mode is set again.
             Flavour::MariaDb => {
@@ -192,8 +158,6 @@ impl Held {
             self.xa_prepared = sql.starts_with("XA PREPARE ");
         }
         self.lacks_schema &= !sql.starts_with("USE ");
-        self.said |= sql.starts_with("SET TRANSACTION ");
-        self.said_untold |= !self.told && sql.starts_with("START TRANSACTION READ ");
         self.read_only |= sql.contains("READ ONLY");
         let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));
         self.found |= begins(&FINDS) && !(self.no_schema && sql.contains("oracle_a."));
@@ -320,7 +284,7 @@ impl Claims {
             {
                 return false;
             }
-            Act::MultiStatements(_) if held.told && held.any() || held.unclear => return false,
+            Act::MultiStatements(_) if held.unclear => return false,
             Act::Fetch(..) | Act::ResetStatement(_) if held.wide => return false,
             Act::Cut(_) if held.wide_results => return false,
             Act::Execute(name, ..) | Act::Again(name, _) | Act::Cut(name) | Act::Bulk(name, _)
@@ -330,9 +294,6 @@ impl Claims {
             }
             Act::Prepare(name, _) if held.wide => held.prepared_wide |= 1 << name,
             Act::Close(name) => held.prepared_wide &= !(1 << name),
-            _ if step.claim == Claim::Manual && held.told && self.backends.of == Flavour::MySql => {
-                return false;
-            }
             _ => {}
         }
         match step.claim {
@@ -346,7 +307,7 @@ impl Claims {
             // Where it is on already, nothing ends.
             Claim::Automatic if held.manual => {
                 held.manual = false;
-                (held.transaction, held.said) = (false, false);
+                held.transaction = false;
             }
             Claim::Automatic => {}
             Claim::Frees => {
@@ -532,16 +493,12 @@ mod tests {
             Step::sql(0, "CALL modal_procedure('ANSI_QUOTES')"),
             Step::sql(0, "SET sql_mode = ''"),
             Step::sql(0, "CALL modal_procedure('ANSI_QUOTES')"),
-            Step::sql(0, "SET session_track_transaction_info = STATE"),
-            claims(0, Claim::Manual),
-            Step::sql(0, "SET session_track_transaction_info = OFF"),
-            claims(0, Claim::Manual),
         ];
         let of = Flavour::MySql;
         let left = legal(&steps, Backends { count: 3, of });
-        let kept = [0, 1, 3, 4, 5, 7, 8].map(|at| steps[at].clone());
+        let kept = [0, 1, 3, 4].map(|at| steps[at].clone());
         assert_eq!(left, kept);
-        assert_eq!(legal(&steps[..7], of_mariadb(3)), steps[..7]);
+        assert_eq!(legal(&steps, of_mariadb(3)), steps);
     }
 
     #[test]
@@ -583,147 +540,6 @@ mod tests {
         ];
         let kept = [0, 1, 2, 6, 7, 9, 10, 11].map(|at| steps[at].clone());
         assert_eq!(legal(&steps, of_mariadb(3)), kept);
-    }
-
-    #[test]
-    fn no_lock_fails_in_a_transaction_whose_states_are_told() {
-        let steps = [
-            join(0),
-            Step::sql(0, "SET session_track_transaction_info = STATE"),
-            claims(0, Claim::Opens),
-            Step::sql(0, "LOCK TABLES no_such_table READ"),
-            claims(0, Claim::Closes),
-            Step::sql(0, "LOCK TABLES no_such_table READ"),
-        ];
-        let left = legal(&steps, of_mariadb(3));
-        let kept: Vec<&Step> = [0, 1, 2, 4, 5].map(|at| &steps[at]).to_vec();
-        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
-    }
-
-    #[test]
-    fn on_mysql_none_begins_within_a_transaction_whose_states_are_told() {
-        let begins = |sql: &str| Step::new(0, Act::Sql(sql.into()), Claim::Opens);
-        let steps = [
-            join(0),
-            begins("BEGIN"),
-            begins("BEGIN"),
-            claims(0, Claim::Closes),
-            Step::sql(0, "SET session_track_transaction_info = STATE"),
-            begins("START TRANSACTION"),
-            begins("BEGIN"),
-            begins("START TRANSACTION"),
-        ];
-        for (of, admitted) in [(Flavour::MariaDb, 8), (Flavour::MySql, 6)] {
-            let backends = Backends { count: 3, of };
-            assert_eq!(legal(&steps, backends), steps[..admitted], "{of:?}");
-        }
-    }
-
-    #[test]
-    fn who_is_told_of_transactions_sets_no_option_within_one() {
-        let option = || Step::new(0, Act::MultiStatements(true), Claim::None);
-        let steps = [
-            join(0),
-            claims(0, Claim::Opens),
-            option(),
-            Step::sql(0, "SET session_track_transaction_info = STATE"),
-            option(),
-            claims(0, Claim::Closes),
-            option(),
-            claims(0, Claim::Opens),
-            claims(0, Claim::Closes),
-            Step::sql(0, "SET session_track_transaction_info = OFF"),
-            claims(0, Claim::Opens),
-            option(),
-        ];
-        let left = legal(&steps, of_mariadb(3));
-        let kept = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11].map(|at| &steps[at]);
-        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
-    }
-
-    #[test]
-    fn what_is_told_of_transactions_is_set_outside_of_what_is_kept() {
-        let set = |value: &str| Step::sql(0, format!("SET {TOLD} = {value}"));
-        let steps = [
-            join(0),
-            claims(0, Claim::Opens),
-            set("STATE"),
-            set("OFF"),
-            claims(0, Claim::Closes),
-            set("OFF"),
-            claims(0, Claim::Opens),
-            set("CHARACTERISTICS"),
-            claims(0, Claim::Closes),
-            claims(0, Claim::Manual),
-            set("STATE"),
-            claims(0, Claim::Automatic),
-            claims(0, Claim::Takes),
-            set("CHARACTERISTICS"),
-            claims(0, Claim::GivesBack),
-            set("CHARACTERISTICS"),
-            claims(0, Claim::Pins),
-            set("STATE"),
-        ];
-        let left = legal(&steps, of_mariadb(3));
-        let kept = [0, 1, 2, 4, 5, 6, 8, 9, 11, 12, 14, 15, 16].map(|at| &steps[at]);
-        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
-    }
-
-    #[test]
-    fn what_is_said_of_a_transaction_counts_until_it_ends() {
-        let sql = |sql: &str, claim: Claim| Step::new(0, Act::Sql(sql.into()), claim);
-        let set = |value: &str| Step::sql(0, format!("SET {TOLD} = {value}"));
-        let steps = [
-            join(0),
-            sql("START TRANSACTION READ ONLY", Claim::Opens),
-            sql("CREATE TABLE d0 (x INT)", Claim::Closes),
-            set("CHARACTERISTICS"),
-            sql("COMMIT", Claim::Closes),
-            set("CHARACTERISTICS"),
-            sql("SET TRANSACTION READ ONLY", Claim::Opens),
-            set("STATE"),
-            sql("INSERT INTO t0 (v) VALUES (1)", Claim::Closes),
-            set("STATE"),
-            sql("ROLLBACK", Claim::Closes),
-            set("STATE"),
-        ];
-        let left = legal(&steps, of_mariadb(3));
-        let kept = [0, 1, 2, 4, 5, 6, 8, 10, 11].map(|at| &steps[at]);
-        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
-    }
-
-    #[test]
-    fn on_mysql_what_start_transaction_said_untold_counts_past_its_end() {
-        let sql = |sql: &str, claim: Claim| Step::new(0, Act::Sql(sql.into()), claim);
-        let set = |value: &str| Step::sql(0, format!("SET {TOLD} = {value}"));
-        for (says, untold) in [
-            ("START TRANSACTION READ ONLY", true),
-            ("START TRANSACTION READ WRITE", true),
-            ("START TRANSACTION WITH CONSISTENT SNAPSHOT", false),
-            ("SET TRANSACTION READ ONLY", false),
-        ] {
-            let steps = [
-                join(0),
-                set("STATE"),
-                sql(says, Claim::Opens),
-                sql("COMMIT", Claim::Closes),
-                set("CHARACTERISTICS"),
-                set("OFF"),
-                sql(says, Claim::Opens),
-                sql("COMMIT", Claim::Closes),
-                set("STATE"),
-                set("CHARACTERISTICS"),
-                Step::new(0, Act::Reset, Claim::Frees),
-                set("CHARACTERISTICS"),
-            ];
-            assert_eq!(legal(&steps, of_mariadb(3)), steps, "{says}");
-            let mut kept = steps.to_vec();
-            if untold {
-                kept.remove(9);
-            }
-            let of = Flavour::MySql;
-            assert_eq!(legal(&steps, Backends { count: 3, of }), kept, "{says}");
-        }
     }
 
     #[test]

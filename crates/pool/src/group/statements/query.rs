@@ -125,11 +125,7 @@ impl<N: Net> Group<N> {
         if class.causes.contains(PinCause::SessionTracking)
             && let Some(client) = self.clients.get_mut(key)
         {
-            let backend = client
-                .backend()
-                .and_then(|backend_id| self.backends.get(backend_id));
-            let server = &self.shared.server;
-            instead = client.retrack((sql, mode), &mut class, backend, server);
+            instead = client.retrack((sql, mode), &mut class, &self.shared.server);
         }
         let found = &class;
         let judged = SchemaText { found, ..judged };

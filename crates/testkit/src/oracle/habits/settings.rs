@@ -324,34 +324,15 @@ pub(super) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
-        "transactions_told",
+        "switches_of_its_own",
         2,
         On::Both,
         &[
-            "SET session_track_transaction_info = STATE",
-            "SET session_track_transaction_info = STATE ;; \
-             SET session_track_transaction_info = STATE ;; \
-             SET session_track_transaction_info = OFF",
-            "SET session_track_transaction_info = CHARACTERISTICS ;; <opens>BEGIN ;; \
+            "<pins>SET session_track_state_change = ON ;; SET time_zone = '+0{n}:00' ;; \
+             SELECT @@session_track_state_change, @@session_track_schema",
+            "<pins>SET session_track_transaction_info = CHARACTERISTICS ;; <opens>BEGIN ;; \
              INSERT INTO {t} (v) VALUES ({k}) ;; <closes>COMMIT ;; \
-             SET session_track_transaction_info = OFF",
-            "<opens>BEGIN ;; SET session_track_transaction_info = STATE ;; \
-             INSERT INTO {t} (v) VALUES ({k}) ;; <closes>COMMIT ;; \
-             SET session_track_transaction_info = OFF",
-        ],
-    ),
-    habit(
-        "changes_told",
-        2,
-        On::Both,
-        &[
-            "SET session_track_state_change = ON ;; SET time_zone = '+0{n}:00'",
-            "SET session_track_state_change = ON ;; SELECT {n} ;; \
-             SET session_track_state_change = OFF ;; DO {n}",
-            "SET session_track_state_change = ON ;; SELECT {n} ;; \
-             SET time_zone = '+0{n}:00', session_track_state_change = OFF ;; DO {n}",
-            "SET session_track_state_change = ON, @a = {n} ;; SELECT {n} ;; \
-             SET session_track_state_change = OFF, time_zone = '+0{n}:00'",
+             SELECT @@session_track_transaction_info, @@session_track_system_variables",
         ],
     ),
     // A name that each character set writes otherwise, of a schema with a character set of its own.
