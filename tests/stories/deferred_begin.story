@@ -244,14 +244,6 @@ for who:
     $who: BEGIN ;; $add ;; CREATE TABLE ends (id INT) ;; $end ;; DROP TABLE ends ;; $end
     $who: SELECT ROW_COUNT() ;; XA START '$schema' ;; $end ;; XA END '$schema'
     $who: XA ROLLBACK '$schema' ;; $end ;; $count
-    for track:
-    - transaction_info = 'STATE'
-    - transaction_info = 'CHARACTERISTICS'
-    - transaction_info = 'OFF'
-    - state_change = 1
-    - state_change = 0
-      $who: SET session_track_$track ;; $end ;; $count ;; $end
-    end
   end
 end
 
