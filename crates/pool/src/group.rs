@@ -75,7 +75,7 @@ use crate::statements::kill::connection::KillConnection;
 use crate::statements::kill::jobs::{KillAsk, KillEnd};
 use crate::upgrade::aside::Aside;
 use reactor::{Event, Net, Slots, Time, Token};
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::last_gtid::LastGtid;
 use session::prepared::Definitions;
 use session::shapes::Shapes;
@@ -126,7 +126,7 @@ pub struct Group<N: Net> {
     /// Number of definitions of schemas that it knows of.
     pub(crate) schemas_seen: u64,
     /// Global defaults that sessions begin with.
-    pub(crate) begun: Begun,
+    pub(crate) defaults: GlobalDefaults,
     /// Backends that something is to be written to at the end of the turn.
     pub(crate) dirty: Vec<BackendId>,
     /// Long work that goes on in later turns.
@@ -209,7 +209,7 @@ impl<N: Net> Group<N> {
             shapes: Shapes::default(),
             code_seen: Seen::default(),
             schemas_seen,
-            begun: Begun::default(),
+            defaults: GlobalDefaults::default(),
             dirty: Vec::new(),
             bulk: Bulk::default(),
             tasks: Tasks::default(),
@@ -274,7 +274,7 @@ impl<N: Net> Group<N> {
     pub fn turn(&mut self, events: &[Event]) {
         self.handshakes_left = HANDSHAKES_PER_TURN;
         self.take_settings();
-        if self.shared.globals.version() != self.begun.version() {
+        if self.shared.globals.version() != self.defaults.version() {
             self.take_globals();
         }
         if self.shared.schemas_defined.count() != self.schemas_seen {

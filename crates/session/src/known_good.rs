@@ -89,8 +89,12 @@ mod tests {
 
     fn session(pairs: &[(&str, &str)]) -> Session {
         let charsets = ["utf8mb4"; 4].map(|name| name.as_bytes().into());
-        let mut session =
-            Session::at_login(b"a", false, &charsets, &crate::begun::Begun::default());
+        let mut session = Session::at_login(
+            b"a",
+            false,
+            &charsets,
+            &crate::global_defaults::GlobalDefaults::default(),
+        );
         for (name, value) in pairs {
             session.set(name.as_bytes(), value.as_bytes()).unwrap();
         }

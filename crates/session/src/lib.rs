@@ -14,9 +14,9 @@
 
 pub mod aside;
 pub mod beforehand;
-pub mod begun;
 pub mod diagnostics;
 pub mod found;
+pub mod global_defaults;
 pub mod holds;
 pub mod known_good;
 pub mod last_gtid;

@@ -9,7 +9,7 @@
 //! Invariants: what was written is read as an equal value; what cannot be carried exactly is
 //! [`RecordError::NotCarried`], never a guess.
 
-use crate::begun::Begun;
+use crate::global_defaults::GlobalDefaults;
 use crate::text::Text;
 use std::cell::RefCell;
 use std::fmt;
@@ -168,10 +168,10 @@ pub fn read_age(reader: &mut Reader<'_>, what: &'static str) -> Read<Duration> {
 
 /// The global values that a session of another process began under.
 ///
-/// Both processes count the changes that they have seen ([`Begun::version`]), so the number means
-/// nothing here: what counts are the values.
+/// Both processes count the changes that they have seen ([`GlobalDefaults::version`]), so the
+/// number means nothing here: what counts are the values.
 #[derive(Clone, Debug, Default)]
-pub struct BegunThere {
+pub struct PeerDefaults {
     version: u64,
     values: Vec<(Text, Option<Text>)>,
     /// Differences from the values of this process, for the version that was asked about last: they
@@ -188,18 +188,18 @@ struct Differing {
     otherwise: Vec<(Text, Option<Text>)>,
 }
 
-impl BegunThere {
+impl PeerDefaults {
     /// Appends what a session of this process began under.
-    pub fn put(out: &mut Vec<u8>, begun: &Begun) {
-        put_lenenc(out, begun.version());
-        let known = begun.version() > 0;
+    pub fn put(out: &mut Vec<u8>, defaults: &GlobalDefaults) {
+        put_lenenc(out, defaults.version());
+        let known = defaults.version() > 0;
         let names = match known {
-            true => begun.names(),
+            true => defaults.names(),
             false => &[],
         };
         put_list(out, names.iter(), |out, name| {
             put_lenenc_bytes(out, name);
-            put_option(out, begun.value(name), |out, value| {
+            put_option(out, defaults.value(name), |out, value| {
                 put_lenenc_bytes(out, value);
             });
         });
@@ -209,7 +209,7 @@ impl BegunThere {
     ///
     /// # Errors
     /// [`RecordError::Malformed`].
-    pub fn read(reader: &mut Reader<'_>) -> Read<BegunThere> {
+    pub fn read(reader: &mut Reader<'_>) -> Read<PeerDefaults> {
         let version = reader.lenenc("a version of global values")?;
         let values = read_list(reader, "global values", |reader| {
             let name = read_text(reader, "a variable's name")?;
@@ -218,7 +218,7 @@ impl BegunThere {
             })?;
             Ok((name, value))
         })?;
-        Ok(BegunThere {
+        Ok(PeerDefaults {
             version,
             values,
             differing: RefCell::default(),
@@ -236,7 +236,11 @@ impl BegunThere {
     ///
     /// # Errors
     /// [`RecordError::NotCarried`] where a value is not known, or is NULL.
-    pub fn besides(&self, now: &Begun, listed: impl Fn(&[u8]) -> bool) -> Read<Vec<(Text, Text)>> {
+    pub fn besides(
+        &self,
+        now: &GlobalDefaults,
+        listed: impl Fn(&[u8]) -> bool,
+    ) -> Read<Vec<(Text, Text)>> {
         if self.version == 0 && now.version() == 0 {
             return Ok(Vec::new());
         }
@@ -265,7 +269,7 @@ impl BegunThere {
         Ok(besides)
     }
 
-    fn differing(&self, now: &Begun) -> Rc<Differing> {
+    fn differing(&self, now: &GlobalDefaults) -> Rc<Differing> {
         let mut known = self.differing.borrow_mut();
         if let Some((version, differing)) = &*known
             && *version == now.version()
@@ -297,20 +301,22 @@ mod tests {
         text.as_bytes().into()
     }
 
-    fn begun(values: &[(&str, Option<&str>)]) -> Begun {
+    fn defaults(values: &[(&str, Option<&str>)]) -> GlobalDefaults {
         let names = values.iter().map(|(name, _)| text(name)).collect();
         let values = values.iter().map(|(_, value)| value.map(text)).collect();
-        Begun::named(names).with(values, Text::default()).unwrap()
+        GlobalDefaults::named(names)
+            .with(values, Text::default())
+            .unwrap()
     }
 
-    fn sent(begun: &Begun) -> BegunThere {
+    fn sent(defaults: &GlobalDefaults) -> PeerDefaults {
         let mut out = Vec::new();
-        BegunThere::put(&mut out, begun);
+        PeerDefaults::put(&mut out, defaults);
         let mut reader = Reader::new(&out);
-        let read = BegunThere::read(&mut reader).unwrap();
+        let read = PeerDefaults::read(&mut reader).unwrap();
         assert!(reader.is_empty());
         for len in 0..out.len() {
-            assert!(BegunThere::read(&mut Reader::new(&out[..len])).is_err());
+            assert!(PeerDefaults::read(&mut Reader::new(&out[..len])).is_err());
         }
         read
     }
@@ -330,8 +336,12 @@ mod tests {
 
     #[test]
     fn what_began_otherwise_becomes_the_sessions_own() {
-        let there = sent(&begun(&[("a", Some("1")), ("b", None), ("c", Some("3"))]));
-        let same = begun(&[("a", Some("1")), ("b", None), ("c", Some("3"))]);
+        let there = sent(&defaults(&[
+            ("a", Some("1")),
+            ("b", None),
+            ("c", Some("3")),
+        ]));
+        let same = defaults(&[("a", Some("1")), ("b", None), ("c", Some("3"))]);
         assert_eq!(there.besides(&same, |_| false), Ok(vec![]));
         // The next one that this process has.
         let same = same.with(
@@ -340,22 +350,33 @@ mod tests {
         );
         let own = there.besides(&same.unwrap(), |_| false);
         assert_eq!(own, Ok(vec![(text("c"), text("3"))]));
-        let other = begun(&[("a", Some("2")), ("b", None), ("c", Some("4"))]);
-        let there = sent(&begun(&[("a", Some("1")), ("b", None), ("c", Some("3"))]));
+        let other = defaults(&[("a", Some("2")), ("b", None), ("c", Some("4"))]);
+        let there = sent(&defaults(&[
+            ("a", Some("1")),
+            ("b", None),
+            ("c", Some("3")),
+        ]));
         let own = there.besides(&other, |name| name == b"c");
         assert_eq!(own, Ok(vec![(text("a"), text("1"))]));
     }
 
     #[test]
     fn what_is_not_known_is_not_guessed() {
-        let there = sent(&begun(&[("a", None)]));
-        let otherwise = begun(&[("a", Some("1"))]);
+        let there = sent(&defaults(&[("a", None)]));
+        let otherwise = defaults(&[("a", Some("1"))]);
         assert!(there.besides(&otherwise, |_| false).is_err(), "NULL");
-        let more = begun(&[("a", None), ("b", Some("1"))]);
+        let more = defaults(&[("a", None), ("b", Some("1"))]);
         assert!(there.besides(&more, |_| false).is_err(), "one more");
-        assert!(there.besides(&Begun::default(), |_| false).is_err());
-        let unknown = sent(&Begun::default());
-        assert_eq!(unknown.besides(&Begun::default(), |_| false), Ok(vec![]));
+        assert!(
+            there
+                .besides(&GlobalDefaults::default(), |_| false)
+                .is_err()
+        );
+        let unknown = sent(&GlobalDefaults::default());
+        assert_eq!(
+            unknown.besides(&GlobalDefaults::default(), |_| false),
+            Ok(vec![])
+        );
         assert!(unknown.besides(&otherwise, |_| false).is_err());
     }
 

@@ -9,8 +9,8 @@
 //! SET among them).
 //!
 //! Invariants:
-//! - a variable that is not listed has the value with which the session began ([`Begun`]), or,
-//!   where that is not known, its default (`SET x=DEFAULT` restores it, with two exceptions);
+//! - a variable that is not listed has the value with which the session began ([`GlobalDefaults`]),
+//!   or, where that is not known, its default (`SET x=DEFAULT` restores it, with two exceptions);
 //! - the four character set variables are always listed, because their defaults depend on how a
 //!   connection logged in;
 //! - values and names are in UTF-8, as the servers report them, whatever the client speaks; a
@@ -26,7 +26,7 @@ pub use user::{UserVariables, is_tricky};
 pub use written::quoted_variable;
 
 use crate::aside::{Accepted, Aside};
-use crate::begun::{Begun, alias_of};
+use crate::global_defaults::{GlobalDefaults, alias_of};
 use crate::text::Text;
 use sql::lex::{Charset, LexMode, Server};
 use sql::plain_set::Assignment;
@@ -140,7 +140,7 @@ pub struct Session {
     /// collation's name.
     pub results_collation: Option<Text>,
     /// The global values under which it began.
-    pub begun: Begun,
+    pub defaults: GlobalDefaults,
     /// Variables that have changed since, sorted by name, and the character set family.
     variables: Vec<(Text, Text)>,
     /// Argument of `SET ROLE` to be in its role; `None` for the role of its backend's login.
@@ -183,10 +183,10 @@ impl Session {
         schema: &[u8],
         multi_statements: bool,
         charsets: &[Text; 4],
-        begun: &Begun,
+        defaults: &GlobalDefaults,
     ) -> Session {
         let mut session = Session {
-            begun: begun.clone(),
+            defaults: defaults.clone(),
             schema: (!schema.is_empty()).then(|| schema.into()),
             multi_statements,
             results_collation: None,
@@ -201,15 +201,15 @@ impl Session {
         for (name, value) in CHARSET_VARIABLES.iter().zip(charsets) {
             session.put(name.as_bytes(), value);
         }
-        session.releases = session.begun.value(COMPLETION) == Some(b"RELEASE");
+        session.releases = session.defaults.value(COMPLETION) == Some(b"RELEASE");
         session
     }
 
     /// A login as an interactive client begins with another `wait_timeout`.
     pub fn begin_interactive(&mut self, capabilities: u32) {
-        let wait = self.begun.value(b"interactive_timeout");
+        let wait = self.defaults.value(b"interactive_timeout");
         if capabilities & INTERACTIVE != 0
-            && wait != self.begun.value(b"wait_timeout")
+            && wait != self.defaults.value(b"wait_timeout")
             && let Some(wait) = wait.map(Text::from)
         {
             self.put(b"wait_timeout", &wait);
@@ -217,9 +217,9 @@ impl Session {
     }
 
     /// The session of a backend that has not said yet what it is like.
-    pub fn not_known(begun: &Begun) -> Session {
+    pub fn not_known(defaults: &GlobalDefaults) -> Session {
         Session {
-            begun: begun.clone(),
+            defaults: defaults.clone(),
             ..Session::default()
         }
     }
@@ -230,8 +230,8 @@ impl Session {
     pub fn ignore_space(&mut self, default: &str) {
         const WORD: &str = "IGNORE_SPACE";
         const BEFORE: [&str; 3] = ["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES"];
-        let begun = self.value(b"sql_mode").map(String::from_utf8_lossy);
-        let all = begun.map_or(default.to_string(), std::borrow::Cow::into_owned);
+        let modes = self.value(b"sql_mode").map(String::from_utf8_lossy);
+        let all = modes.map_or(default.to_string(), std::borrow::Cow::into_owned);
         let mut words: Vec<&str> = all.split(',').filter(|word| !word.is_empty()).collect();
         if !words.contains(&WORD) {
             let place = words.iter().take_while(|word| BEFORE.contains(word));
@@ -253,7 +253,7 @@ impl Session {
     /// The value of any variable, as far as it is known.
     #[must_use]
     pub fn value(&self, name: &[u8]) -> Option<&[u8]> {
-        self.variable(name).or_else(|| self.begun.value(name))
+        self.variable(name).or_else(|| self.defaults.value(name))
     }
 
     /// Notes a change of a variable that the server reported.
@@ -370,7 +370,7 @@ impl Session {
     /// Its character set is not that of its schema, as behind a reset.
     pub fn forget_schema_charset(&mut self) {
         for name in SCHEMA_VARIABLES {
-            let known = self.begun.value(name.as_bytes()).map(Text::from);
+            let known = self.defaults.value(name.as_bytes()).map(Text::from);
             if self.schema.is_some()
                 && let Some(value) = known
             {
@@ -401,21 +401,21 @@ impl Session {
     #[must_use]
     pub fn typing(&self) -> Option<&[u8]> {
         let typing = self.variable(TYPING);
-        typing.filter(|_| typing != self.begun.value(TYPING))
+        typing.filter(|_| typing != self.defaults.value(TYPING))
     }
 
     /// True if only a reset may bring a session like this one to `to`: MySQL lets none but
-    /// administrators set what a reset has left of the character set of a schema. `begun`: with
+    /// administrators set what a reset has left of the character set of a schema. `defaults`: with
     /// which global values a reset session begins.
-    pub fn needs_reset_for(&self, to: &Session, begun: &Begun) -> bool {
-        !self.stands_in_schema_of(to) && to.is_as_reset(begun)
+    pub fn needs_reset_for(&self, to: &Session, defaults: &GlobalDefaults) -> bool {
+        !self.stands_in_schema_of(to) && to.is_as_reset(defaults)
     }
 
     /// True if it has the server's character set in place of its schema's, as a reset leaves it.
-    pub fn is_as_reset(&self, begun: &Begun) -> bool {
+    pub fn is_as_reset(&self, defaults: &GlobalDefaults) -> bool {
         SCHEMA_VARIABLES.iter().all(|name| {
-            let begun = begun.value(name.as_bytes());
-            begun.is_some() && self.variable(name.as_bytes()) == begun
+            let default = defaults.value(name.as_bytes());
+            default.is_some() && self.variable(name.as_bytes()) == default
         })
     }
 
@@ -449,7 +449,7 @@ impl Session {
     pub fn variables_differ(&self, other: &Session) -> bool {
         self.variables != other.variables
             || self.results_collation != other.results_collation
-            || self.begun != other.begun
+            || self.defaults != other.defaults
     }
 
     /// True if the two differ in nothing but whether several statements may stand in one text.
@@ -471,7 +471,7 @@ impl Session {
     /// Names of the variables that neither has changed, and that began otherwise.
     fn begun_otherwise<'a>(&'a self, other: &'a Session) -> impl Iterator<Item = &'a [u8]> {
         let listed = |name: &[u8]| self.variable(name).or(other.variable(name)).is_some();
-        self.begun.differing(&other.begun, listed)
+        self.defaults.differing(&other.defaults, listed)
     }
 
     /// Mode in which this server cuts the session's texts; `default` is its `sql_mode` for fresh

@@ -10,7 +10,7 @@ pub use executions::{bulk_execution, cut_execution, execution, execution_again};
 use crate::frames::Frames;
 use crate::reply::{Column, Failure, Outcome, Prepared, Rows};
 use crate::talk::{Account, Happened, Talk, VAR_STRING};
-use crate::tls::{self, Begun, TlsStream};
+use crate::tls::{self, GlobalDefaults, TlsStream};
 use executions::{attributed, execution_of};
 use reactor::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -173,8 +173,8 @@ impl Client {
                 account.tls12,
             )?;
             stream = match begun {
-                Begun::Plain(plain) => Stream::Tcp(plain),
-                Begun::Tls(tls) => {
+                GlobalDefaults::Plain(plain) => Stream::Tcp(plain),
+                GlobalDefaults::Tls(tls) => {
                     talk.is_under_tls();
                     Stream::Tls(tls)
                 }

@@ -69,7 +69,7 @@ pub fn client(versions: &[&'static SupportedProtocolVersion]) -> ClientConnectio
 }
 
 /// Bytes that have been read in front of TLS, and the connection behind them.
-pub(crate) enum Begun {
+pub(crate) enum GlobalDefaults {
     /// The server does not offer TLS, or has refused the connection.
     Plain(TcpStream),
     Tls(Box<TlsStream>),
@@ -85,7 +85,7 @@ pub(crate) fn begin(
     mut stream: TcpStream,
     asked: (u32, u32, u8),
     tls12: bool,
-) -> io::Result<(Vec<u8>, Begun)> {
+) -> io::Result<(Vec<u8>, GlobalDefaults)> {
     let mut greeting = vec![0; HEADER_LEN];
     stream.read_exact(&mut greeting)?;
     let len = Header::read(&greeting).map_or(0, |header| header.len);
@@ -96,7 +96,7 @@ pub(crate) fn begin(
     let refused = payload.first() == Some(&ERR);
     let malformed = |error| io::Error::other(format!("{error}"));
     if refused || !put_tls_request(asked, 0, payload, &mut request).map_err(malformed)? {
-        return Ok((greeting, Begun::Plain(stream)));
+        return Ok((greeting, GlobalDefaults::Plain(stream)));
     }
     stream.write_all(&request)?;
     let versions = match tls12 {
@@ -109,5 +109,5 @@ pub(crate) fn begin(
     }
     // The login's number follows that of the request.
     greeting[3] += 1;
-    Ok((greeting, Begun::Tls(Box::new(stream))))
+    Ok((greeting, GlobalDefaults::Tls(Box::new(stream))))
 }

@@ -16,7 +16,7 @@ use crate::group::shared::Shared;
 use crate::group::tokens::BackendId;
 use crate::server::rows::row_of;
 use reactor::{Slots, Time};
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::reply_summary::ReplySummary;
 use session::roles::{NONE, argument_of, has_roles};
 use session::state::{CHARSET_VARIABLES, Interner, Session};
@@ -48,7 +48,7 @@ pub(crate) struct Openings<'a, S> {
     pub(crate) pools: &'a mut BackendPools,
     pub(crate) sessions: &'a mut Interner,
     /// Global defaults that sessions begin with now.
-    pub(crate) begun: &'a Begun,
+    pub(crate) defaults: &'a GlobalDefaults,
     pub(crate) shared: &'a Shared,
     pub(crate) now: Time,
 }
@@ -77,9 +77,9 @@ impl<S> Openings<'_, S> {
         if is_of_server {
             more.push_str(",CURRENT_USER()");
         }
-        if !self.begun.init_connect().is_empty() {
+        if !self.defaults.init_connect().is_empty() {
             more.push(',');
-            more.push_str(&self.begun.question());
+            more.push_str(&self.defaults.question());
         }
         put_preparation(&mut out, backend.form, &more);
         Some(out)
@@ -124,11 +124,11 @@ impl<S> Openings<'_, S> {
         let Some(backend) = self.backends.get_mut(key) else {
             return Opened::Waits;
         };
-        if backend.session.begun != *self.begun {
+        if backend.session.defaults != *self.defaults {
             return Opened::Outdated;
         }
         let pool = &mut self.pools.pools[backend.pool];
-        let mut session = Session::at_login(b"", true, &fresh.charsets, self.begun);
+        let mut session = Session::at_login(b"", true, &fresh.charsets, self.defaults);
         session.begin_interactive(pool.key.capabilities);
         let results = results_collation(collected, pool.key.extended, &session);
         session.results_collation = server.results_in(results);
@@ -205,7 +205,7 @@ mod tests {
         backends: Slots<Backend<()>, BackendId>,
         pools: BackendPools,
         sessions: Interner,
-        begun: Begun,
+        defaults: GlobalDefaults,
         shared: Shared,
         key: BackendId,
     }
@@ -217,14 +217,14 @@ mod tests {
             let pool = pools.add(PoolKey::of_user("app"), |_| true);
             pools.dial_begins(pool);
             let mut sessions = Interner::default();
-            let session = sessions.intern(Session::not_known(&Begun::default()));
+            let session = sessions.intern(Session::not_known(&GlobalDefaults::default()));
             let to = Endpoint::new((), Arc::new(Address::Unix("/s".into())), pool);
             let key = backends.insert(Backend::dialling(to, NOW, session, None));
             Bench {
                 backends,
                 pools,
                 sessions,
-                begun: Begun::default(),
+                defaults: GlobalDefaults::default(),
                 shared: shared(""),
                 key,
             }
@@ -235,7 +235,7 @@ mod tests {
                 backends: &mut self.backends,
                 pools: &mut self.pools,
                 sessions: &mut self.sessions,
-                begun: &self.begun,
+                defaults: &self.defaults,
                 shared: &self.shared,
                 now: NOW,
             }
@@ -321,7 +321,7 @@ mod tests {
         let mut bench = Bench::new();
         let key = bench.key;
         bench.openings().logged_in(key).unwrap();
-        bench.begun = Begun::default()
+        bench.defaults = GlobalDefaults::default()
             .with(Vec::new(), b"SET @a=1"[..].into())
             .unwrap();
         let row = [

@@ -30,7 +30,7 @@ use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::server::schemas::Schemas;
 use reactor::Net;
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::state::Interner;
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -138,7 +138,7 @@ pub(crate) struct PoolMembers<'a, N: Net> {
     pub(crate) schemas: &'a mut Schemas,
     pub(crate) sessions: &'a mut Interner,
     /// Global defaults that sessions begin with.
-    pub(crate) begun: &'a Begun,
+    pub(crate) defaults: &'a GlobalDefaults,
     pub(crate) net: &'a N,
     pub(crate) shared: &'a Shared,
     pub(crate) settings: &'a Settings,
@@ -205,7 +205,7 @@ impl<N: Net> PoolMembers<'_, N> {
     /// True if it is known how a login of this client's pool begins, where `init_connect` decides
     /// that ([`crate::server::begins`]); its session begins so.
     pub(crate) fn begins(&mut self, key: ClientId) -> bool {
-        if self.begun.init_connect().is_empty() {
+        if self.defaults.init_connect().is_empty() {
             return true;
         }
         let client = self.clients.get_mut(key);
@@ -213,7 +213,7 @@ impl<N: Net> PoolMembers<'_, N> {
             return true;
         };
         let known = self.pools.pools[client.pool as usize].begins.as_ref();
-        let known = known.filter(|known| *known.init_connect == *self.begun.init_connect());
+        let known = known.filter(|known| *known.init_connect == *self.defaults.init_connect());
         let Some(begins) = known else {
             return false;
         };
@@ -473,7 +473,7 @@ mod tests {
         pools: BackendPools,
         schemas: Schemas,
         sessions: Interner,
-        begun: Begun,
+        defaults: GlobalDefaults,
         net: Scripted,
         shared: Shared,
         settings: Arc<Settings>,
@@ -487,7 +487,7 @@ mod tests {
                 pools: BackendPools::default(),
                 schemas: Schemas::default(),
                 sessions: Interner::default(),
-                begun: Begun::default(),
+                defaults: GlobalDefaults::default(),
                 net: Scripted::default(),
                 settings: shared.settings(),
                 shared,
@@ -500,7 +500,7 @@ mod tests {
                 pools: &mut self.pools,
                 schemas: &mut self.schemas,
                 sessions: &mut self.sessions,
-                begun: &self.begun,
+                defaults: &self.defaults,
                 net: &self.net,
                 shared: &self.shared,
                 settings: &self.settings,

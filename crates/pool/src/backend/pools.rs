@@ -196,7 +196,7 @@ impl BackendPool {
         values: Option<&Text>,
         server: &ServerFacts,
     ) {
-        let Some(values) = values.and_then(|values| fresh.begun.read(values)) else {
+        let Some(values) = values.and_then(|values| fresh.defaults.read(values)) else {
             return;
         };
         let begins = Begins::of(fresh, &values, server);

@@ -431,7 +431,7 @@ impl<N: Net> Group<N> {
                 return self.give_slot_back();
             }
         };
-        let session = self.sessions.intern(Session::not_known(&self.begun));
+        let session = self.sessions.intern(Session::not_known(&self.defaults));
         let tls = Some(&*self.settings.backend_tls);
         let client = self.backend_pools.pools[pool].key.client_address;
         let header = self.settings.backend_proxy.header(client);

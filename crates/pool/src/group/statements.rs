@@ -274,7 +274,7 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let has_prepared = client.prepared.is_some();
-        let unfit = client.unfit_session(backend, key, (&self.begun, &self.shared.server));
+        let unfit = client.unfit_session(backend, key, (&self.defaults, &self.shared.server));
         if let Some(unfit) = unfit
             && let Some(handled) = self.reset_session((key, backend_id), unfit, message.len())
         {

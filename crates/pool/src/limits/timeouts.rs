@@ -165,10 +165,10 @@ impl<S> Client<S> {
     fn write_max(&self, limits: Limits<'_>) -> Duration {
         const NAME: &[u8] = b"net_write_timeout";
         let own = self.session.variable(NAME).and_then(seconds);
-        let begun = || self.session.begun.value(NAME).and_then(seconds);
+        let default = || self.session.defaults.value(NAME).and_then(seconds);
         let usual = limits.settings.write_max;
         own.or(usual)
-            .or_else(begun)
+            .or_else(default)
             .unwrap_or(limits.server.timeouts.write)
     }
 

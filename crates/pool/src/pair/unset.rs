@@ -10,7 +10,7 @@ use crate::backend::{Backend, Typed};
 use crate::client::Client;
 use crate::group::tokens::ClientId;
 use crate::server::facts::ServerFacts;
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::standing::Standing;
 use session::state::{UserVariables, can_restore};
 use session::text::Text;
@@ -163,25 +163,27 @@ impl<S> Client<S> {
         &self,
         backend: &Backend<S>,
         key: ClientId,
-        (begun, server): (&Begun, &ServerFacts),
+        (defaults, server): (&GlobalDefaults, &ServerFacts),
     ) -> bool {
         let fits = self.may_choose_schema() || can_restore(&backend.session, &self.session);
-        fits && match self.may_be_reset_for(begun, server) {
+        fits && match self.may_be_reset_for(defaults, server) {
             true => true,
             // A reset would not give back what its login has set.
-            false if !begun.init_connect().is_empty() => self.is_clean_on(backend),
-            false => self.unfit_session(backend, key, (begun, server)).is_none(),
+            false if !defaults.init_connect().is_empty() => self.is_clean_on(backend),
+            false => self
+                .unfit_session(backend, key, (defaults, server))
+                .is_none(),
         }
     }
 
     /// True if resetting a backend gives this client what a connection of its own would have.
-    pub(crate) fn may_be_reset_for(&self, begun: &Begun, server: &ServerFacts) -> bool {
-        begun.init_connect().is_empty() && !self.is_harmed_by_reset(begun, server)
+    pub(crate) fn may_be_reset_for(&self, defaults: &GlobalDefaults, server: &ServerFacts) -> bool {
+        defaults.init_connect().is_empty() && !self.is_harmed_by_reset(defaults, server)
     }
 
     /// True if a reset session lacks something that this client's has: it has not been reset.
-    fn is_harmed_by_reset(&self, begun: &Begun, server: &ServerFacts) -> bool {
-        server.reset_loses_foreign_keys && !self.session.is_as_reset(begun)
+    fn is_harmed_by_reset(&self, defaults: &GlobalDefaults, server: &ServerFacts) -> bool {
+        server.reset_loses_foreign_keys && !self.session.is_as_reset(defaults)
     }
 
     /// Reason for which its command cannot run in a backend's session; `None` if it can. `key`: the
@@ -190,20 +192,20 @@ impl<S> Client<S> {
         &self,
         backend: &Backend<S>,
         key: ClientId,
-        (begun, facts): (&Begun, &ServerFacts),
+        (defaults, facts): (&GlobalDefaults, &ServerFacts),
     ) -> Option<Unfit> {
         let (from, to) = (&backend.session, &self.session);
         let sets_schema = self.statement.standing == Standing::NewSchema;
         if !sets_schema && !can_restore(from, to) {
             return Some(Unfit::HasSchema);
         }
-        let lacks = backend.was_reset && self.is_harmed_by_reset(begun, facts);
+        let lacks = backend.was_reset && self.is_harmed_by_reset(defaults, facts);
         if lacks || !self.is_clean_on(backend) || self.finds_types_of_others(backend, key) {
             return Some(Unfit::NeedsReset);
         }
         // Whatever a reset has left of another schema, the one that is set now has its own.
         let differs = !sets_schema && facts.flavour.is_mysql() && !Rc::ptr_eq(from, to);
-        (differs && from.needs_reset_for(to, begun)).then_some(Unfit::NeedsReset)
+        (differs && from.needs_reset_for(to, defaults)).then_some(Unfit::NeedsReset)
     }
 
     /// True if stored code may have types there that it would not have in its session, and that it

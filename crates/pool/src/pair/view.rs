@@ -8,7 +8,7 @@ use crate::client::clients::Clients;
 use crate::client::{Client, ClientState};
 use crate::group::tokens::{BackendId, ClientId};
 use reactor::Slots;
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::read_back::Properties;
 use sql::classify::Reads;
 use sql::lex::Server;
@@ -91,20 +91,20 @@ impl<S> ClientView<'_, S> {
 
     /// The global values under which its sessions began: its own, those of its backend, and those
     /// of what it has prepared.
-    pub(crate) fn begun(&self) -> Vec<Begun> {
-        let mut all = vec![self.client.session.begun.clone()];
-        let mut add = |begun: &Begun| {
-            if !all.contains(begun) {
-                all.push(begun.clone());
+    pub(crate) fn defaults(&self) -> Vec<GlobalDefaults> {
+        let mut all = vec![self.client.session.defaults.clone()];
+        let mut add = |defaults: &GlobalDefaults| {
+            if !all.contains(defaults) {
+                all.push(defaults.clone());
             }
         };
         if let Some(backend) = self.backend {
             let sessions = backend.prepared.sessions().chain([&backend.session]);
-            sessions.for_each(|session| add(&session.begun));
+            sessions.for_each(|session| add(&session.defaults));
         }
         if let Some(prepared) = &self.client.prepared {
             let held = prepared.held().iter().map(|held| &held.definition);
-            held.for_each(|definition| add(&definition.session.begun));
+            held.for_each(|definition| add(&definition.session.defaults));
         }
         all
     }
@@ -124,14 +124,14 @@ impl<S> ClientView<'_, S> {
                 false => flags & !status::AUTOCOMMIT,
             }
         };
-        let begun = u16::from(client.is_begin_deferred()) * status::IN_TRANS;
+        let in_trans = u16::from(client.is_begin_deferred()) * status::IN_TRANS;
         // A transaction that the client's backend does not know of yet is one to the client.
         let mut flags = match self.backend.map(told) {
-            Some(flags) if session.value(b"sql_mode").is_none() => return flags | begun,
+            Some(flags) if session.value(b"sql_mode").is_none() => return flags | in_trans,
             Some(flags) => flags & !OF_SQL_MODE,
             None => u16::from(session.commits()) * status::AUTOCOMMIT,
         };
-        flags |= begun;
+        flags |= in_trans;
         if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
             flags |= status::NO_BACKSLASH_ESCAPES;
         }

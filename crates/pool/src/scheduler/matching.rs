@@ -36,7 +36,7 @@ use crate::limits::slow_readers::SlowReaders;
 use crate::scheduler::line::Line;
 use crate::scheduler::running::Running;
 use reactor::{Slots, Time};
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::shapes::Shapes;
 
 /// State of a group at this moment.
@@ -49,7 +49,7 @@ pub(crate) struct Matching<'a, S> {
     pub(crate) slow_readers: &'a SlowReaders,
     pub(crate) shapes: &'a Shapes,
     /// Global defaults that sessions begin with now.
-    pub(crate) begun: &'a Begun,
+    pub(crate) defaults: &'a GlobalDefaults,
     pub(crate) settings: &'a Settings,
     pub(crate) shared: &'a Shared,
     /// The group's number.

@@ -39,7 +39,7 @@ impl Begins {
             let value = fresh.variable(name.as_bytes())?;
             (*value != **usual).then(|| (name.as_bytes().into(), value.into()))
         });
-        let names = fresh.begun.names().iter().zip(values);
+        let names = fresh.defaults.names().iter().zip(values);
         let is_charset = |name: &Text| CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
         let others = names.filter_map(|(name, value)| {
             let value = value.as_ref()?;
@@ -47,7 +47,7 @@ impl Begins {
             differs.then(|| (name.clone(), value.clone()))
         });
         Begins {
-            init_connect: fresh.begun.init_connect().into(),
+            init_connect: fresh.defaults.init_connect().into(),
             variables: charsets.chain(others).collect(),
             results_collation: fresh
                 .results_collation

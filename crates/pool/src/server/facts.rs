@@ -188,7 +188,7 @@ impl ServerTimeouts {
             _ => ("interactive_timeout", self.interactive),
         };
         let own = session.variable(b"wait_timeout").and_then(seconds);
-        own.or_else(|| session.begun.value(name.as_bytes()).and_then(seconds))
+        own.or_else(|| session.defaults.value(name.as_bytes()).and_then(seconds))
             .unwrap_or(usual)
     }
 }

@@ -260,7 +260,7 @@ impl<S> StatementCommands<'_, S> {
 mod tests {
     use super::*;
     use reactor::Time;
-    use session::begun::Begun;
+    use session::global_defaults::GlobalDefaults;
     use session::last_statement::RowCount;
     use session::state::Session;
     use sql::lex::LexMode;
@@ -284,8 +284,8 @@ mod tests {
     impl Bench {
         fn new() -> Bench {
             let server = ServerFacts::of_tests();
-            let (charsets, begun) = (&server.default_charsets, Begun::default());
-            let session = Rc::new(Session::at_login(b"", true, charsets, &begun));
+            let (charsets, defaults) = (&server.default_charsets, GlobalDefaults::default());
+            let session = Rc::new(Session::at_login(b"", true, charsets, &defaults));
             Bench {
                 client: Client::of_tests(NOW, session),
                 backend: Backend::of_tests(NOW, Rc::default()),

@@ -40,7 +40,7 @@ pub(crate) enum Frame {
     /// it has begun to count again.
     Listeners { greeted: u32, again: bool },
     /// A group to its successor: global values that sessions in the records began under.
-    Begun(Vec<u8>),
+    GlobalDefaults(Vec<u8>),
     /// A group to its successor, with a socket for each record: clients.
     Clients(Vec<ClientRecords>),
     /// A group to the one before it: it has the listeners, or those clients for which there is no
@@ -83,7 +83,7 @@ impl Frame {
             Frame::Done { .. } => 4,
             Frame::Refused { .. } => 5,
             Frame::Listeners { .. } => 6,
-            Frame::Begun(_) => 7,
+            Frame::GlobalDefaults(_) => 7,
             Frame::Clients(_) => 8,
             Frame::Taken(_) => 9,
             Frame::Right => 10,
@@ -117,7 +117,7 @@ impl Frame {
                 put_lenenc(out, u64::from(*greeted));
                 out.push(u8::from(*again));
             }
-            Frame::Begun(bytes) => out.extend_from_slice(bytes),
+            Frame::GlobalDefaults(bytes) => out.extend_from_slice(bytes),
             Frame::Clients(records) => {
                 put_list(out, records.iter(), |out, records| {
                     put_lenenc_bytes(out, &records.client);
@@ -192,7 +192,7 @@ impl Frame {
                 greeted: read_number(reader, "a number of clients")?,
                 again: reader.u8("whether it counts again")? != 0,
             },
-            7 => Frame::Begun(reader.rest().to_vec()),
+            7 => Frame::GlobalDefaults(reader.rest().to_vec()),
             8 => Frame::Clients(read_list(reader, "records", |reader| {
                 Ok(ClientRecords {
                     client: reader.lenenc_bytes("a record")?.to_vec(),
@@ -260,7 +260,7 @@ mod tests {
                 greeted: 7,
                 again: true,
             },
-            Frame::Begun(vec![1, 2, 3]),
+            Frame::GlobalDefaults(vec![1, 2, 3]),
             Frame::Clients(vec![
                 ClientRecords::default(),
                 ClientRecords {
@@ -280,7 +280,7 @@ mod tests {
             frame.put(&mut out);
             assert_eq!(Frame::len_of(&out), Ok(Some(out.len())));
             assert_eq!(Frame::read(&out), Ok(frame.clone()));
-            if !matches!(frame, Frame::Begun(_)) {
+            if !matches!(frame, Frame::GlobalDefaults(_)) {
                 for len in FRAME_HEADER..out.len() {
                     assert!(Frame::read(&out[..len]).is_err(), "{frame:?} {len}");
                 }

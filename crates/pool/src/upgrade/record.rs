@@ -22,14 +22,14 @@ use crate::client::touched::Touched;
 use crate::client::{Client, ClientState};
 use crate::scheduler::priority::Priority;
 use reactor::{Time, Tls};
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::holds::Holds;
 use session::last_gtid::LastGtid;
 use session::last_statement::LastStatement;
 use session::meter::Meter;
 use session::prepared::{HeldRecord, Statements};
 use session::record::{
-    BegunThere, Read, RecordError, put_bool, put_list, put_one_of, put_option, read_bool,
+    PeerDefaults, Read, RecordError, put_bool, put_list, put_one_of, put_option, read_bool,
     read_list, read_number, read_one_of, read_option, read_text,
 };
 use session::state::Session;
@@ -285,16 +285,16 @@ pub(crate) fn read_bound_backend(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here<'a> {
     /// Global values under which sessions of the other process began.
-    pub(crate) begun_there: &'a [BegunThere],
+    pub(crate) peer_defaults: &'a [PeerDefaults],
     /// With which sessions begin here.
-    pub(crate) begun: &'a Begun,
+    pub(crate) defaults: &'a GlobalDefaults,
     /// Meters of user variables and of conditions.
     pub(crate) meters: (&'a Meter, &'a Meter),
 }
 
 impl Here<'_> {
     fn session(&self, reader: &mut Reader<'_>) -> Read<Session> {
-        Session::read_record(reader, self.begun_there, self.begun, self.meters.0)
+        Session::read_record(reader, self.peer_defaults, self.defaults, self.meters.0)
     }
 }
 

@@ -7,10 +7,10 @@
 
 use super::{Session, UserVariables};
 use crate::aside::{Accepted, Aside};
-use crate::begun::{Begun, alias_of};
+use crate::global_defaults::{GlobalDefaults, alias_of};
 use crate::meter::Meter;
 use crate::record::{
-    BegunThere, Read, put_bool, put_list, put_one_of, put_option, read_bool, read_list,
+    PeerDefaults, Read, put_bool, put_list, put_one_of, put_option, read_bool, read_list,
     read_one_of, read_option, read_text,
 };
 use sql::tracking::Tracked;
@@ -39,7 +39,7 @@ impl Session {
             schema,
             multi_statements,
             results_collation,
-            begun,
+            defaults,
             variables,
             role,
             user,
@@ -48,7 +48,7 @@ impl Session {
             accepted: _,
             lex_mode: _,
         } = self;
-        put_lenenc(out, begun.version());
+        put_lenenc(out, defaults.version());
         put_option(out, schema.as_ref(), put_text);
         put_bool(out, *multi_statements);
         put_option(out, results_collation.as_ref(), put_text);
@@ -72,8 +72,8 @@ impl Session {
     /// [`RecordError::Malformed`]; [`RecordError::NotCarried`] where it cannot be the same here.
     pub fn read_record(
         reader: &mut Reader<'_>,
-        begun_there: &[BegunThere],
-        now: &Begun,
+        peer_defaults: &[PeerDefaults],
+        now: &GlobalDefaults,
         meter: &Meter,
     ) -> Read<Session> {
         let version = reader.lenenc("a version of global values")?;
@@ -95,7 +95,9 @@ impl Session {
         if !variables.is_sorted_by(|one, two| one.0 < two.0) {
             return Err(reader.malformed("variables in order").into());
         }
-        let there = begun_there.iter().find(|there| there.version() == version);
+        let there = peer_defaults
+            .iter()
+            .find(|there| there.version() == version);
         let there = there.ok_or_else(|| reader.malformed("global values that were sent"))?;
         let user: Vec<_> = user
             .into_iter()
@@ -105,7 +107,7 @@ impl Session {
             schema,
             multi_statements,
             results_collation,
-            begun: now.clone(),
+            defaults: now.clone(),
             variables,
             role,
             user: UserVariables::default().with(&user, meter),
@@ -199,8 +201,8 @@ mod tests {
         }
     }
 
-    fn drawn(numbers: &mut Numbers, begun: &Begun, meter: &Meter) -> Session {
-        let mut session = Session::not_known(begun);
+    fn drawn(numbers: &mut Numbers, defaults: &GlobalDefaults, meter: &Meter) -> Session {
+        let mut session = Session::not_known(defaults);
         session.schema = numbers.maybe();
         session.multi_statements = numbers.below(2) == 1;
         session.results_collation = numbers.maybe();
@@ -230,48 +232,48 @@ mod tests {
         session
     }
 
-    fn begun() -> Begun {
+    fn defaults() -> GlobalDefaults {
         let names = ["autocommit", "sql_mode"].map(|name| Text::from(name.as_bytes()));
         let values = ["ON", ""].map(|value| Some(Text::from(value.as_bytes())));
-        let begun = Begun::named(names.into());
-        begun.with(values.into(), Text::default()).unwrap()
+        let defaults = GlobalDefaults::named(names.into());
+        defaults.with(values.into(), Text::default()).unwrap()
     }
 
-    fn there(begun: &Begun) -> BegunThere {
+    fn there(defaults: &GlobalDefaults) -> PeerDefaults {
         let mut out = Vec::new();
-        BegunThere::put(&mut out, begun);
-        BegunThere::read(&mut Reader::new(&out)).unwrap()
+        PeerDefaults::put(&mut out, defaults);
+        PeerDefaults::read(&mut Reader::new(&out)).unwrap()
     }
 
     #[test]
     fn any_session_is_read_as_it_was_written() {
-        let (begun, meter) = (begun(), Meter::default());
-        let there = [there(&begun)];
+        let (defaults, meter) = (defaults(), Meter::default());
+        let there = [there(&defaults)];
         let mut numbers = Numbers(20_261_123);
         for _ in 0..200 {
-            let session = drawn(&mut numbers, &begun, &meter);
+            let session = drawn(&mut numbers, &defaults, &meter);
             let mut out = Vec::new();
             session.put_record(&mut out);
             let mut reader = Reader::new(&out);
-            let read = Session::read_record(&mut reader, &there, &begun, &meter);
+            let read = Session::read_record(&mut reader, &there, &defaults, &meter);
             assert_eq!(read.as_ref(), Ok(&session));
             assert!(reader.is_empty());
             // Cut off at any place, it is refused.
             let cut = usize::try_from(numbers.below(out.len() as u64)).unwrap();
             let mut reader = Reader::new(&out[..cut]);
-            let read = Session::read_record(&mut reader, &there, &begun, &meter);
+            let read = Session::read_record(&mut reader, &there, &defaults, &meter);
             assert!(matches!(read, Err(RecordError::Malformed(_))), "{cut}");
             // Garbled, it is no panic, and mostly refused.
             let at = usize::try_from(numbers.below(out.len() as u64)).unwrap();
             out[at] = out[at].wrapping_add(1);
-            let _ = Session::read_record(&mut Reader::new(&out), &there, &begun, &meter);
+            let _ = Session::read_record(&mut Reader::new(&out), &there, &defaults, &meter);
         }
     }
 
     #[test]
     fn a_session_keeps_the_values_that_it_began_with() {
         let meter = Meter::default();
-        let old = begun();
+        let old = defaults();
         let values = ["OFF", "ANSI"].map(|value| Some(Text::from(value.as_bytes())));
         let new = old.with(values.into(), Text::default()).unwrap();
         let mut session = Session::not_known(&old);

@@ -10,7 +10,12 @@ fn text(s: &str) -> Text {
 
 fn utf8(schema: &str) -> Session {
     let charsets = ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"].map(text);
-    Session::at_login(schema.as_bytes(), false, &charsets, &Begun::default())
+    Session::at_login(
+        schema.as_bytes(),
+        false,
+        &charsets,
+        &GlobalDefaults::default(),
+    )
 }
 
 /// The texts of the restoring commands, each with its command byte as a number.

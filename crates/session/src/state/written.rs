@@ -10,7 +10,7 @@ use super::{
     BIG_SELECTS, CHARSET_VARIABLES, CLOCK, JOIN_SIZE, On, RESULTS, SCHEMA_VARIABLES, Session,
     UserVariables, partner,
 };
-use crate::begun::alias_of;
+use crate::global_defaults::alias_of;
 use sql::lex::Server;
 
 /// Texts that may be NULL, which is reported as an empty value; none of them can be empty.
@@ -125,14 +125,14 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, on: On) {
         };
         let behind = name == BIG_SELECTS && join_size_differs(from, to);
         if !brought(name) && !set_already && !behind {
-            put_begun(set, name, to, on.thread);
+            put_defaults(set, name, to, on.thread);
         }
     }
     if join_size_differs(from, to) {
         // Behind the one that sets it too.
         match to.variable(BIG_SELECTS) {
             Some(value) => put_assignment(set, BIG_SELECTS, value),
-            None => put_begun(set, BIG_SELECTS, to, on.thread),
+            None => put_defaults(set, BIG_SELECTS, to, on.thread),
         }
     }
 }
@@ -144,10 +144,13 @@ fn join_size_differs(from: &Session, to: &Session) -> bool {
 }
 
 /// Puts a variable to the value with which a session began.
-fn put_begun(set: &mut Vec<u8>, name: &[u8], session: &Session, thread: u32) {
+fn put_defaults(set: &mut Vec<u8>, name: &[u8], session: &Session, thread: u32) {
     // Some take an empty value from a configuration file only; NULL is the default of the others.
     // Bytes are in the character set of who asked for them.
-    let known = session.begun.value(name).filter(|value| !value.is_empty());
+    let known = session
+        .defaults
+        .value(name)
+        .filter(|value| !value.is_empty());
     if let Some(value) = known.filter(|value| literal_of(name, value) != Literal::Bytes) {
         return put_assignment(set, name, value);
     }

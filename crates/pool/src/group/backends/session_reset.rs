@@ -59,14 +59,14 @@ impl<N: Net> Group<N> {
             return None;
         }
         let has_schema = unfit == Unfit::HasSchema;
-        if !has_schema && !self.begun.init_connect().is_empty() {
+        if !has_schema && !self.defaults.init_connect().is_empty() {
             return None;
         }
         if backend.served && !backend.flight().is_empty() {
             // What is being read back is the session's that is there.
             return Some(self.waiters().wait_outside(key));
         }
-        let may_be_reset = client.may_be_reset_for(&self.begun, &self.shared.server);
+        let may_be_reset = client.may_be_reset_for(&self.defaults, &self.shared.server);
         if has_schema || !may_be_reset {
             self.clients.unbind(key, &mut self.backends);
             self.retire(backend_id);
@@ -74,7 +74,7 @@ impl<N: Net> Group<N> {
         }
         let now = self.net.now();
         let flavour = self.shared.server.flavour;
-        let begun = self.sessions.intern(Session::not_known(&self.begun));
+        let unknown = self.sessions.intern(Session::not_known(&self.defaults));
         let (client, backend) = (
             self.clients.get_mut(key)?,
             self.backends.get_mut(backend_id)?,
@@ -83,7 +83,7 @@ impl<N: Net> Group<N> {
             self.clients.close_later(key);
             return Some(Handled::Used);
         }
-        let before = std::mem::replace(&mut backend.session, begun);
+        let before = std::mem::replace(&mut backend.session, unknown);
         let mut kept = (*backend.session).clone();
         // Schema and role outlive a reset. The client's are set in front of it: a schema that is
         // set behind it brings its own character set. A command that sets another one needs none.
@@ -149,10 +149,10 @@ impl<N: Net> Group<N> {
             );
         };
         let account = &self.backend_pools.pools[backend.pool].key;
-        let stands = backend.session.begun == self.begun;
+        let stands = backend.session.defaults == self.defaults;
         let kept = backend.session.clone();
         let mut session =
-            Session::at_login(b"", kept.multi_statements, &fresh.charsets, &self.begun);
+            Session::at_login(b"", kept.multi_statements, &fresh.charsets, &self.defaults);
         session.schema.clone_from(&kept.schema);
         session.forget_schema_charset();
         session.role.clone_from(&kept.role);

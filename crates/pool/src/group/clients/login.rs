@@ -119,7 +119,7 @@ impl<N: Net> Group<N> {
         };
         let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
         let (charsets, results) = self.shared.server.charsets_at_login(collation);
-        let mut session = Session::at_login(parsed.schema, multi, charsets, &self.begun);
+        let mut session = Session::at_login(parsed.schema, multi, charsets, &self.defaults);
         session.results_collation = results;
         session.begin_interactive(client.capabilities);
         if client.capabilities & cap::IGNORE_SPACE != 0 {

@@ -20,7 +20,7 @@ use crate::upgrade::arrival::{NotHere, Place};
 use crate::upgrade::aside::Aside;
 use crate::upgrade::record::{self, BoundBackend, Here};
 use reactor::{Address, Net};
-use session::record::BegunThere;
+use session::record::PeerDefaults;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use wire::capabilities::BACKEND_KEY;
@@ -58,12 +58,12 @@ impl<N: Net> Group<N> {
         &mut self,
         (sock, bytes): (N::Sock, &[u8]),
         backend: Option<(N::Sock, &[u8])>,
-        begun_there: &[BegunThere],
+        peer_defaults: &[PeerDefaults],
     ) -> Result<ClientId, NotHere> {
         let now = self.net.now();
         let here = Here {
-            begun_there,
-            begun: &self.begun,
+            peer_defaults,
+            defaults: &self.defaults,
             meters: (&self.kept.variables, &self.kept.warnings),
         };
         let mut arrived = record::read(bytes, here).map_err(|error| error.to_string())?;

@@ -31,7 +31,7 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::server::facts::ServerFacts;
 use crate::statements::own_ok::OwnOk;
 use reactor::Net;
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::holds::Holds;
 use session::read_back::{Properties, Question, question};
 use session::roles::has_roles;
@@ -73,7 +73,7 @@ impl<N: Net> Group<N> {
                 old.schema.as_ref(),
                 old.multi_statements,
                 charsets,
-                &self.begun,
+                &self.defaults,
             );
             session.results_collation = results;
             session.forget_schema_charset();
@@ -113,7 +113,7 @@ impl<N: Net> Group<N> {
             client.session.multi_statements,
         );
         let (charsets, results) = server.usual_charsets();
-        let mut session = as_new(schema.as_ref(), multi, charsets, &self.begun);
+        let mut session = as_new(schema.as_ref(), multi, charsets, &self.defaults);
         session.results_collation = results;
         session.role.clone_from(&client.session.role);
         let before = self.sessions.intern(session);
@@ -137,7 +137,7 @@ impl<N: Net> Group<N> {
             Some(collation) => server.charsets_at_login(collation),
             None => server.usual_charsets(),
         };
-        let mut session = Session::at_login(change.schema, multi, charsets, &self.begun);
+        let mut session = Session::at_login(change.schema, multi, charsets, &self.defaults);
         session.results_collation = results;
         session.begin_interactive(client.capabilities);
         begin_spaced(&mut session, client.capabilities, server);
@@ -286,8 +286,8 @@ fn as_new(
     schema: Option<&Text>,
     multi_statements: bool,
     charsets: &[Text; 4],
-    begun: &Begun,
+    defaults: &GlobalDefaults,
 ) -> Session {
     let schema = schema.map_or(&b""[..], |schema| schema);
-    Session::at_login(schema, multi_statements, charsets, begun)
+    Session::at_login(schema, multi_statements, charsets, defaults)
 }

@@ -3,9 +3,9 @@
 //! The problem: a session takes the server's global values when it logs in and keeps them, whatever
 //! SET GLOBAL makes of them later. A backend outlives such a change, and clients of before it share
 //! backends with clients of after it. The mechanism: the pool knows the global value of every
-//! variable that a session may set ([`Begun`]), and each session, of a client as of a backend,
-//! refers to those of its own beginning. Where two sessions began under different ones, their
-//! difference counts like any other and is written back as values (`session/state.rs`).
+//! variable that a session may set ([`GlobalDefaults`]), and each session, of a client as of a
+//! backend, refers to those of its own beginning. Where two sessions began under different ones,
+//! their difference counts like any other and is written back as values (`session/state.rs`).
 //!
 //! [`crate::server::watch`] asks the server once a second, and after each SET GLOBAL through
 //! the pool; groups take what is new at the begin of a turn.
@@ -43,8 +43,8 @@ impl<N: Net> Group<N> {
         let state = self.shared.globals.lock();
         let (now, before) = (state.now.clone(), state.before);
         drop(state);
-        let others = now.init_connect() != self.begun.init_connect();
-        self.begun = now;
+        let others = now.init_connect() != self.defaults.init_connect();
+        self.defaults = now;
         let longest = self.settings.dial_max;
         self.leave_backends(|backend| others || backend.born + longest >= before);
     }

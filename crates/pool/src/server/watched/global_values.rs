@@ -6,7 +6,7 @@
 
 use crate::observe::log::{Event, note};
 use reactor::Time;
-use session::begun::Begun;
+use session::global_defaults::GlobalDefaults;
 use session::text::Text;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -22,7 +22,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    pub(crate) now: Begun,
+    pub(crate) now: GlobalDefaults,
     /// The last look that found `now` as it is, at its begin.
     seen: Time,
     /// The last look that found something else; backends dialled later may be of either kind.
@@ -40,11 +40,11 @@ impl Watch {
     }
 
     pub(crate) fn name(&self, names: Vec<Text>) {
-        self.lock().now = Begun::named(names);
+        self.lock().now = GlobalDefaults::named(names);
     }
 
-    /// A look that began at `begun` has found these values.
-    fn note(&self, begun: Time, (values, init_connect): (Vec<Option<Text>>, Text)) {
+    /// A look that began at `asked_at` has found these values.
+    fn note(&self, asked_at: Time, (values, init_connect): (Vec<Option<Text>>, Text)) {
         let mut state = self.lock();
         if let Some(now) = state.now.with(values, init_connect) {
             state.before = state.seen;
@@ -54,7 +54,7 @@ impl Watch {
             }
             state.now = now;
         }
-        state.seen = begun;
+        state.seen = asked_at;
     }
 
     /// True if it is known already what to ask for.
@@ -71,21 +71,21 @@ impl Watch {
         )
     }
 
-    /// Takes the answer to what was asked at `begun`; gives how many connections the server takes,
-    /// and how many prepared statements. `None`: these are not the values.
-    pub(crate) fn answered(&self, begun: Time, rows: Vec<Vec<Text>>) -> Option<(usize, usize)> {
+    /// Takes the answer to what was asked at `asked_at`; gives how many connections the server
+    /// takes, and how many prepared statements. `None`: these are not the values.
+    pub(crate) fn answered(&self, asked_at: Time, rows: Vec<Vec<Text>>) -> Option<(usize, usize)> {
         let now = self.lock().now.clone();
         let row = rows.into_iter().next();
         let told = row.and_then(|row| <[Text; 4]>::try_from(row).ok());
         let number = |text: Text| std::str::from_utf8(&text).ok()?.parse().ok();
         let [told, init, connections, prepared] = told?;
         let most = (number(connections)?, number(prepared)?);
-        self.note(begun, (now.read(&told)?, init));
+        self.note(asked_at, (now.read(&told)?, init));
         Some(most)
     }
 }
 
-fn tell_difference(now: &Begun, old: &Begun) {
+fn tell_difference(now: &GlobalDefaults, old: &GlobalDefaults) {
     note(
         Event::Globals,
         format_args!(

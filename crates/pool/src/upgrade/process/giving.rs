@@ -18,8 +18,8 @@ use crate::upgrade::process::{Progress, STEP_MAX, name_of_group};
 use crate::upgrade::record::Stays;
 use reactor::handover::{self, DESCRIPTORS_MAX, Peer};
 use reactor::{Key, Net, RealNet, Time, Token};
-use session::begun::Begun;
-use session::record::BegunThere;
+use session::global_defaults::GlobalDefaults;
+use session::record::PeerDefaults;
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(crate) struct Giving {
     sent_at: Time,
     since: Time,
     /// Global values that the other process has been sent, by their version.
-    begun_sent: HashSet<u64>,
+    defaults_sent: HashSet<u64>,
     /// Clients to be looked at in this pass, and when the next one begins.
     pass: Vec<ClientId>,
     pass_left: BTreeMap<Stays, usize>,
@@ -117,7 +117,7 @@ impl Giving {
             sent: Sent::Listeners,
             sent_at: now,
             since: now,
-            begun_sent: HashSet::new(),
+            defaults_sent: HashSet::new(),
             pass: Vec::new(),
             pass_left: BTreeMap::new(),
             pass_began: now,
@@ -229,9 +229,9 @@ impl Giving {
         {
             match self.pack(group, key) {
                 Ok(Packed::Record(record)) => batch.add(key, record, since),
-                Ok(Packed::Begun(begun)) => {
+                Ok(Packed::GlobalDefaults(defaults)) => {
                     group.departures.put_back((key, since));
-                    return self.send_begun(group, batch, &begun);
+                    return self.send_defaults(group, batch, &defaults);
                 }
                 // Its record is too long: it is served here.
                 Err(_) => group.serve_client(key),
@@ -250,9 +250,9 @@ impl Giving {
         {
             match self.pack(group, key) {
                 Ok(Packed::Record(record)) => batch.add(key, record, group.net.now()),
-                Ok(Packed::Begun(begun)) => {
+                Ok(Packed::GlobalDefaults(defaults)) => {
                     self.pass.push(key);
-                    return self.send_begun(group, batch, &begun);
+                    return self.send_defaults(group, batch, &defaults);
                 }
                 Err(why) => *self.pass_left.entry(why).or_default() += 1,
             }
@@ -284,10 +284,10 @@ impl Giving {
             Going::Now => {}
             Going::Soon(why) | Going::Not(why) => return Err(why),
         }
-        let begun = group.client_view(key).map(|view| view.begun());
-        for begun in begun.unwrap_or_default() {
-            if !self.begun_sent.contains(&begun.version()) {
-                return Ok(Packed::Begun(begun));
+        let all = group.client_view(key).map(|view| view.defaults());
+        for defaults in all.unwrap_or_default() {
+            if !self.defaults_sent.contains(&defaults.version()) {
+                return Ok(Packed::GlobalDefaults(defaults));
             }
         }
         let record = group.survey().packed(key);
@@ -302,20 +302,20 @@ impl Giving {
     }
 
     /// Sends global values that a record will name; behind the batch, if there is one.
-    fn send_begun(
+    fn send_defaults(
         &mut self,
         group: &mut Group<RealNet>,
         batch: Batch,
-        begun: &Begun,
+        defaults: &GlobalDefaults,
     ) -> Result<Time, String> {
         if !batch.keys.is_empty() {
             return self.send_batch(group, batch);
         }
         let mut bytes = Vec::new();
-        BegunThere::put(&mut bytes, begun);
-        let sent = self.channel.send(&Frame::Begun(bytes), &[]);
+        PeerDefaults::put(&mut bytes, defaults);
+        let sent = self.channel.send(&Frame::GlobalDefaults(bytes), &[]);
         sent.map_err(|error| format!("group {} cannot send: {error}", self.index))?;
-        self.begun_sent.insert(begun.version());
+        self.defaults_sent.insert(defaults.version());
         Ok(Time(0))
     }
 
@@ -362,5 +362,5 @@ impl Giving {
 enum Packed {
     Record(ClientRecords),
     /// Something has to be sent before it.
-    Begun(Begun),
+    GlobalDefaults(GlobalDefaults),
 }

@@ -14,7 +14,7 @@ use crate::upgrade::frames::{ClientRecords, Frame};
 use crate::upgrade::process::name_of_group;
 use reactor::handover::{self, Peer};
 use reactor::{Key, Net, RealNet, Token, socket};
-use session::record::BegunThere;
+use session::record::PeerDefaults;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -51,7 +51,7 @@ pub(crate) struct Taking {
     predecessor: Peer,
     listener: OwnedFd,
     channel: Option<Channel>,
-    begun: Vec<BegunThere>,
+    defaults: Vec<PeerDefaults>,
     listens_at: Listening,
     /// Told when this group listens.
     listens: Option<SyncSender<Result<(), String>>>,
@@ -104,7 +104,7 @@ impl Taking {
             predecessor,
             listener,
             channel: None,
-            begun: Vec::new(),
+            defaults: Vec::new(),
             listens_at,
             listens: Some(listens),
         })
@@ -159,9 +159,10 @@ impl Taking {
                     group.clients.count_on(greeted, again);
                     self.listen(group, sockets)?;
                 }
-                Come::Frame(Frame::Begun(bytes), _) => {
-                    let begun = BegunThere::read(&mut Reader::new(&bytes));
-                    self.begun.push(begun.map_err(|error| error.to_string())?);
+                Come::Frame(Frame::GlobalDefaults(bytes), _) => {
+                    let defaults = PeerDefaults::read(&mut Reader::new(&bytes));
+                    self.defaults
+                        .push(defaults.map_err(|error| error.to_string())?);
                 }
                 Come::Frame(Frame::Clients(records), sockets) => {
                     self.take_clients(group, &records, sockets)?;
@@ -216,7 +217,7 @@ impl Taking {
             let Some(sock) = sockets.next() else { break };
             let backend = records.backend.as_deref();
             let backend = backend.and_then(|record| Some((sockets.next()?, record)));
-            taken.push(group.take_in((sock, &records.client), backend, &self.begun));
+            taken.push(group.take_in((sock, &records.client), backend, &self.defaults));
         }
         let verdicts = taken.iter().map(|taken| taken.as_ref().err().cloned());
         let answered = self.answer(verdicts.collect());

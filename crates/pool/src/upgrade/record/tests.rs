@@ -63,8 +63,13 @@ fn full() -> Client<()> {
         put_option(&mut bytes, Some(&b"\x03\0"[..]), put_lenenc_bytes);
         put_option(&mut bytes, Some(&b"long"[..]), put_lenenc_bytes);
         let held = HeldRecord::read_record(&mut Reader::new(&bytes), None, |reader| {
-            let there = [BegunThere::default()];
-            Session::read_record(reader, &there, &Begun::default(), &Meter::default())
+            let there = [PeerDefaults::default()];
+            Session::read_record(
+                reader,
+                &there,
+                &GlobalDefaults::default(),
+                &Meter::default(),
+            )
         });
         prepared.take_record(held.unwrap(), define(b"SELECT ?"));
     }
@@ -132,8 +137,8 @@ fn read_it(bytes: &[u8]) -> Read<Arrived> {
     read(
         bytes,
         Here {
-            begun_there: &[BegunThere::default()],
-            begun: &Begun::default(),
+            peer_defaults: &[PeerDefaults::default()],
+            defaults: &GlobalDefaults::default(),
             meters: (&Meter::default(), &Meter::default()),
         },
     )
@@ -245,8 +250,8 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     put_bound_backend(&mut beside_it, &client, &backend, Time(200));
     let here_is = |bytes: &[u8]| {
         let here = Here {
-            begun_there: &[BegunThere::default()],
-            begun: &Begun::default(),
+            peer_defaults: &[PeerDefaults::default()],
+            defaults: &GlobalDefaults::default(),
             meters: (&Meter::default(), &Meter::default()),
         };
         let mut arrived = read(&record, here)?;

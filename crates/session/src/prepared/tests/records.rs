@@ -1,8 +1,8 @@
 //! Statements as bytes: written, read, cut off and garbled.
 
 use super::*;
-use crate::begun::Begun;
-use crate::record::{BegunThere, Read};
+use crate::global_defaults::GlobalDefaults;
+use crate::record::{PeerDefaults, Read};
 use wire::packet::Reader;
 
 fn session(schema: &str) -> Rc<Session> {
@@ -12,8 +12,13 @@ fn session(schema: &str) -> Rc<Session> {
 }
 
 fn read_session(reader: &mut Reader<'_>) -> Read<Session> {
-    let there = [BegunThere::default()];
-    Session::read_record(reader, &there, &Begun::default(), &Meter::default())
+    let there = [PeerDefaults::default()];
+    Session::read_record(
+        reader,
+        &there,
+        &GlobalDefaults::default(),
+        &Meter::default(),
+    )
 }
 
 fn statements() -> Statements {

@@ -2,15 +2,17 @@
 
 use super::*;
 
-fn begun(values: &[(&str, &str)]) -> Begun {
+fn defaults(values: &[(&str, &str)]) -> GlobalDefaults {
     let names = values.iter().map(|(name, _)| text(name)).collect();
     let values = values.iter().map(|(_, value)| Some(text(value))).collect();
-    Begun::named(names).with(values, Text::default()).unwrap()
+    GlobalDefaults::named(names)
+        .with(values, Text::default())
+        .unwrap()
 }
 
-fn under(begun: &Begun) -> Session {
+fn under(defaults: &GlobalDefaults) -> Session {
     let charsets = ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"].map(text);
-    Session::at_login(b"a", false, &charsets, begun)
+    Session::at_login(b"a", false, &charsets, defaults)
 }
 
 #[test]
@@ -22,7 +24,7 @@ fn a_login_without_a_schema_has_none() {
 #[test]
 fn a_login_lists_its_four_charset_variables() {
     let charsets = ["latin1", "utf8mb4", "", "utf8mb4_bin"].map(text);
-    let session = Session::at_login(b"", true, &charsets, &Begun::default());
+    let session = Session::at_login(b"", true, &charsets, &GlobalDefaults::default());
     for (name, value) in CHARSET_VARIABLES.iter().zip(&charsets) {
         assert_eq!(session.variable(name.as_bytes()), Some(&**value), "{name}");
     }
@@ -73,7 +75,7 @@ fn variables_are_found_in_whatever_order_they_came() {
 
 #[test]
 fn what_is_not_listed_has_the_value_that_it_began_with() {
-    let mut session = under(&begun(&[("sql_mode", "ANSI")]));
+    let mut session = under(&defaults(&[("sql_mode", "ANSI")]));
     assert_eq!(session.variable(b"sql_mode"), None);
     assert_eq!(session.value(b"sql_mode"), Some(&b"ANSI"[..]));
     session.put(b"sql_mode", b"");
@@ -85,24 +87,24 @@ fn what_is_not_listed_has_the_value_that_it_began_with() {
 
 #[test]
 fn an_interactive_client_waits_for_as_long_as_those_do() {
-    let waits = begun(&[("interactive_timeout", "60"), ("wait_timeout", "5")]);
-    let wait = |begun: &Begun, capabilities| {
-        let mut session = under(begun);
+    let waits = defaults(&[("interactive_timeout", "60"), ("wait_timeout", "5")]);
+    let wait = |defaults: &GlobalDefaults, capabilities| {
+        let mut session = under(defaults);
         session.begin_interactive(capabilities);
         session.variable(b"wait_timeout").map(<[u8]>::to_vec)
     };
     assert_eq!(wait(&waits, INTERACTIVE), Some(b"60".to_vec()));
     assert_eq!(wait(&waits, 0), None);
-    let same = begun(&[("interactive_timeout", "5"), ("wait_timeout", "5")]);
+    let same = defaults(&[("interactive_timeout", "5"), ("wait_timeout", "5")]);
     assert_eq!(wait(&same, INTERACTIVE), None, "there is no difference");
-    assert_eq!(wait(&Begun::default(), INTERACTIVE), None);
+    assert_eq!(wait(&GlobalDefaults::default(), INTERACTIVE), None);
 }
 
 #[test]
 fn what_commit_does_may_be_a_global_value() {
-    assert!(under(&begun(&[("completion_type", "RELEASE")])).releases);
-    assert!(!under(&begun(&[("completion_type", "CHAIN")])).releases);
-    let plainly = |value: &str| under(&begun(&[("completion_type", value)])).completes_plainly();
+    assert!(under(&defaults(&[("completion_type", "RELEASE")])).releases);
+    assert!(!under(&defaults(&[("completion_type", "CHAIN")])).releases);
+    let plainly = |value: &str| under(&defaults(&[("completion_type", value)])).completes_plainly();
     assert!(plainly("NO_CHAIN") && plainly("0"));
     assert!(!plainly("CHAIN") && !plainly("1") && !plainly("RELEASE"));
     assert!(!utf8("a").completes_plainly(), "not known");
@@ -116,7 +118,7 @@ fn autocommit_is_on_unless_it_is_known_to_be_off() {
         assert_eq!(session.commits(), commits, "{value}");
     }
     assert!(utf8("a").commits());
-    assert!(!under(&begun(&[("autocommit", "OFF")])).commits());
+    assert!(!under(&defaults(&[("autocommit", "OFF")])).commits());
 }
 
 #[test]
@@ -136,7 +138,7 @@ fn a_use_forgets_what_was_odd_of_the_schema_before() {
 
 #[test]
 fn behind_a_reset_a_schema_has_the_servers_charset() {
-    let known = begun(&[
+    let known = defaults(&[
         ("character_set_database", "latin1"),
         ("collation_database", "latin1_bin"),
     ]);
@@ -186,7 +188,7 @@ fn a_charset_and_its_collation_are_one_value_that_was_set_last() {
 
 #[test]
 fn types_of_stored_code_are_those_of_a_session_where_it_has_set_them() {
-    let known = begun(&[("div_precision_increment", "4")]);
+    let known = defaults(&[("div_precision_increment", "4")]);
     let with = |value: Option<&str>| {
         let mut session = under(&known);
         if let Some(value) = value {
@@ -201,7 +203,7 @@ fn types_of_stored_code_are_those_of_a_session_where_it_has_set_them() {
 
 #[test]
 fn what_a_reset_leaves_of_a_schema_goes_by_a_reset_alone() {
-    let known = begun(&[
+    let known = defaults(&[
         ("character_set_database", "latin1"),
         ("collation_database", "latin1_bin"),
     ]);
@@ -217,7 +219,7 @@ fn what_a_reset_leaves_of_a_schema_goes_by_a_reset_alone() {
         reset.needs_reset_for(&elsewhere, &known),
         "USE sets its own"
     );
-    let unknown = Begun::default();
+    let unknown = GlobalDefaults::default();
     assert!(!plain.needs_reset_for(&reset, &unknown));
 }
 
@@ -290,7 +292,7 @@ fn a_change_of_any_field_makes_another_session() {
         |s| s.role = Some(text("NONE")),
         |s| set_user(s, "v", "1"),
         |s| s.releases = true,
-        |s| s.begun = begun(&[("x", "1")]),
+        |s| s.defaults = defaults(&[("x", "1")]),
     ];
     let mut interner = Interner::default();
     let plain = interner.intern(utf8("a"));
@@ -361,7 +363,7 @@ fn each_kind_of_value_has_its_literal() {
 #[test]
 fn an_unread_mode_is_that_of_fresh_sessions() {
     let server = Server::MySql(90_704);
-    let known = under(&begun(&[("sql_mode", "ANSI_QUOTES")]));
+    let known = under(&defaults(&[("sql_mode", "ANSI_QUOTES")]));
     assert!(known.lex_mode("NO_BACKSLASH_ESCAPES", server).ansi_quotes);
     assert!(
         !known
@@ -375,13 +377,13 @@ fn an_unread_mode_is_that_of_fresh_sessions() {
 
 #[test]
 fn a_set_of_the_value_that_is_there_changes_nothing_for_certain() {
-    let begun = begun(&[
+    let defaults = defaults(&[
         ("autocommit", "ON"),
         ("sql_mode", ""),
         ("tx_isolation", "REPEATABLE-READ"),
         ("wait_timeout", "100"),
     ]);
-    let mut session = under(&begun);
+    let mut session = under(&defaults);
     session.results_collation = Some(text("255"));
     let stands = |session: &Session, name: &'static str, value: &str| {
         session.stands_at(&Assignment::Variable(name, value.as_bytes()), |_| None)

@@ -24,10 +24,12 @@ fn schema(name: &'static str) -> impl Fn(&mut Session) {
 fn same(_: &mut Session) {}
 
 /// Sessions that begin under these global values.
-fn begun(values: &[(&str, Option<&str>)]) -> Begun {
+fn defaults(values: &[(&str, Option<&str>)]) -> GlobalDefaults {
     let names = values.iter().map(|(name, _)| text(name)).collect();
     let values = values.iter().map(|(_, value)| value.map(text)).collect();
-    Begun::named(names).with(values, Text::default()).unwrap()
+    GlobalDefaults::named(names)
+        .with(values, Text::default())
+        .unwrap()
 }
 
 macro_rules! restores {
@@ -223,9 +225,9 @@ fn the_insert_id_is_the_last_of_the_set() {
 }
 
 /// A session that began under some values, with changes.
-fn under(begun: &Begun, changes: &[(&str, &str)]) -> Session {
+fn under(defaults: &GlobalDefaults, changes: &[(&str, &str)]) -> Session {
     let charsets = ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"].map(text);
-    let mut session = Session::at_login(b"a", false, &charsets, begun);
+    let mut session = Session::at_login(b"a", false, &charsets, defaults);
     for (name, value) in changes {
         session.put(name.as_bytes(), value.as_bytes());
     }
@@ -234,7 +236,7 @@ fn under(begun: &Begun, changes: &[(&str, &str)]) -> Session {
 
 #[test]
 fn what_began_under_a_known_value_gets_that_back() {
-    let known = begun(&[("sql_notes", Some("ON")), ("time_zone", Some("SYSTEM"))]);
+    let known = defaults(&[("sql_notes", Some("ON")), ("time_zone", Some("SYSTEM"))]);
     let changed = under(&known, &[("sql_notes", "OFF"), ("time_zone", "UTC")]);
     assert_eq!(
         commands(&changed, &under(&known, &[]), None),
@@ -244,7 +246,7 @@ fn what_began_under_a_known_value_gets_that_back() {
 
 #[test]
 fn a_known_value_that_is_empty_null_or_odd_comes_back_by_default() {
-    let known = begun(&[
+    let known = defaults(&[
         ("a", Some("")),
         ("b", None),
         ("c", Some("it's")),
@@ -261,7 +263,7 @@ fn a_known_value_that_is_empty_null_or_odd_comes_back_by_default() {
 
 #[test]
 fn sessions_that_began_under_different_values_are_made_alike() {
-    let old = begun(&[("sql_notes", Some("ON")), ("wait_timeout", Some("5"))]);
+    let old = defaults(&[("sql_notes", Some("ON")), ("wait_timeout", Some("5"))]);
     let values = ["OFF", "5"].map(|value| Some(text(value)));
     let new = old.with(values.into(), Text::default()).unwrap();
     let (from, to) = (under(&old, &[]), under(&new, &[]));
@@ -278,7 +280,7 @@ fn sessions_that_began_under_different_values_are_made_alike() {
 
 #[test]
 fn a_variable_of_two_names_is_written_under_the_one_that_it_has() {
-    let old = begun(&[
+    let old = defaults(&[
         ("long_query_time", Some("1")),
         ("tx_isolation", Some("READ-COMMITTED")),
     ]);
@@ -332,7 +334,7 @@ fn a_schema_cannot_be_taken_away_and_no_command_tries() {
 /// There and back again: applied to the first, the SET's names are those that differ.
 #[test]
 fn the_set_names_each_differing_variable_and_no_other() {
-    let known = begun(&[("sql_notes", Some("ON")), ("sql_warnings", Some("ON"))]);
+    let known = defaults(&[("sql_notes", Some("ON")), ("sql_warnings", Some("ON"))]);
     let values = ["OFF", "ON"].map(|value| Some(text(value)));
     let newer = known.with(values.into(), Text::default()).unwrap();
     let from = under(&known, &[("time_zone", "UTC"), ("net_read_timeout", "1")]);

@@ -24,27 +24,27 @@ struct Globals {
 
 /// Global values that a session began under. It is compared by its version.
 #[derive(Clone, Debug, Default)]
-pub struct Begun(Arc<Globals>);
+pub struct GlobalDefaults(Arc<Globals>);
 
-impl PartialEq for Begun {
+impl PartialEq for GlobalDefaults {
     fn eq(&self, other: &Self) -> bool {
         self.0.version == other.0.version
     }
 }
 
-impl Eq for Begun {}
+impl Eq for GlobalDefaults {}
 
-impl Hash for Begun {
+impl Hash for GlobalDefaults {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.version.hash(state);
     }
 }
 
-impl Begun {
+impl GlobalDefaults {
     /// Nothing is known but which variables there are; `names` are sorted.
     #[must_use]
-    pub fn named(names: Vec<Text>) -> Begun {
-        Begun(Arc::new(Globals {
+    pub fn named(names: Vec<Text>) -> GlobalDefaults {
+        GlobalDefaults(Arc::new(Globals {
             names: names.into(),
             ..Globals::default()
         }))
@@ -53,12 +53,12 @@ impl Begun {
     /// These variables with other values, in the order of the names; `None` where nothing has
     /// changed.
     #[must_use]
-    pub fn with(&self, values: Vec<Option<Text>>, init_connect: Text) -> Option<Begun> {
+    pub fn with(&self, values: Vec<Option<Text>>, init_connect: Text) -> Option<GlobalDefaults> {
         let old = &self.0;
         if old.values == values && old.init_connect == init_connect {
             return None;
         }
-        Some(Begun(Arc::new(Globals {
+        Some(GlobalDefaults(Arc::new(Globals {
             version: old.version + 1,
             names: old.names.clone(),
             values,
@@ -74,7 +74,7 @@ impl Begun {
 
     /// Names of what has changed since `old`, for people.
     #[must_use]
-    pub fn changed_since(&self, old: &Begun) -> Vec<String> {
+    pub fn changed_since(&self, old: &GlobalDefaults) -> Vec<String> {
         let pairs = self.0.values.iter().zip(&old.0.values);
         let all = self.0.names.iter().zip(pairs);
         let changed = all.filter(|(_, (one, two))| one != two);
@@ -93,7 +93,7 @@ impl Begun {
         question(&self.0.names, "global")
     }
 
-    /// The variables, in the order of [`Begun::read`].
+    /// The variables, in the order of [`GlobalDefaults::read`].
     pub fn names(&self) -> &[Text] {
         &self.0.names
     }
@@ -123,7 +123,7 @@ impl Begun {
     /// any of their names.
     pub fn differing<'a>(
         &'a self,
-        other: &'a Begun,
+        other: &'a GlobalDefaults,
         listed: impl Fn(&[u8]) -> bool + 'a,
     ) -> impl Iterator<Item = &'a [u8]> {
         let same = self == other;
@@ -198,7 +198,7 @@ mod tests {
             ("b", None),
             ("long_query_time", Some("4")),
         ];
-        let all = Begun::named(before.iter().map(|(name, _)| text(name)).collect());
+        let all = GlobalDefaults::named(before.iter().map(|(name, _)| text(name)).collect());
         let old = all.with(values(&before), Text::default()).unwrap();
         let new = old.with(values(&behind), Text::default()).unwrap();
         assert_eq!((old.version(), new.version()), (1, 2));
