@@ -36,8 +36,8 @@ use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
 use session::prepared::Statements;
+use session::send_mode::SendMode;
 use session::shapes::Ride;
-use session::standing::Standing;
 use session::state::Session;
 use session::statement::Statement;
 use sql::classify::{PinCause, Reads};
@@ -485,7 +485,7 @@ impl<S> Client<S> {
     /// before did.
     pub(crate) fn begin_command(&mut self) {
         self.forget_command();
-        self.statement.standing = Standing::Apart;
+        self.statement.send_mode = SendMode::Apart;
         self.statement.ride = Ride::Never;
         self.touching = None;
         self.retracking = None;
@@ -581,7 +581,7 @@ mod tests {
     #[test]
     fn a_command_that_is_not_judged_yet_sets_no_schema_and_does_not_ride() {
         let mut client = client();
-        client.statement.standing = Standing::NewSchema;
+        client.statement.send_mode = SendMode::NewSchema;
         (client.statement.ride, client.statement.digest) = (Ride::Text, 7);
         assert!(client.may_choose_schema() && client.shape() != 0);
         client.begin_command();

@@ -7,8 +7,8 @@
 
 use crate::diagnostics::Area;
 use crate::found::Found;
+use crate::send_mode::SendMode;
 use crate::shapes::Ride;
-use crate::standing::Standing;
 use crate::statement::{Code, Conditions, Explanation, Extent, NOT_JUDGED, Statement, Untracked};
 use sql::classify::{self, Marks, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server, Token};
@@ -130,7 +130,7 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
         },
         code: if hides { Code::Unread } else { Code::None },
         judged: NOT_JUDGED,
-        standing: Standing::Apart,
+        send_mode: SendMode::Apart,
         conditions,
         ride: Ride::Never,
         digest: 0,
@@ -226,10 +226,10 @@ pub fn statement_without_text(command: Command, server: Server) -> Statement {
     if command == Command::InitDb {
         statement.explain();
     }
-    statement.standing = match command {
-        Command::InitDb => Standing::NewSchema,
-        Command::FieldList | Command::Statistics => Standing::Anywhere,
-        _ => Standing::Apart,
+    statement.send_mode = match command {
+        Command::InitDb => SendMode::NewSchema,
+        Command::FieldList | Command::Statistics => SendMode::Anywhere,
+        _ => SendMode::Apart,
     };
     statement.found = Found::Keeps;
     let statistics = command == Command::Statistics;

@@ -9,7 +9,7 @@
 //! when a backend is lost or cannot be had, because another server may answer at the address next.
 //!
 //! A default schema can be dropped, and variables that are not listed may depend on rights or on
-//! other things: a difference in those goes otherwise (`standing.rs`).
+//! other things: a difference in those goes otherwise (`send_mode.rs`).
 //!
 //! Invariant: a SET that is known to be good and fails all the same ends its backend, the reply to
 //! the statement behind it is dropped, and its client is told that it may have taken effect.

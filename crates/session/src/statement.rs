@@ -8,8 +8,8 @@
 
 use crate::diagnostics::Area;
 use crate::found::Found;
+use crate::send_mode::SendMode;
 use crate::shapes::Ride;
-use crate::standing::Standing;
 use sql::classify::{self, InsertId, Marks, Reads, Verb};
 use wire::command::ReplyShape;
 
@@ -116,7 +116,7 @@ pub struct Statement {
     /// views: see `pool`).
     pub judged: u16,
     /// Send mode behind commands that restore its session.
-    pub standing: Standing,
+    pub send_mode: SendMode,
 }
 
 impl Statement {
@@ -158,7 +158,7 @@ impl Statement {
             conditions: Conditions::Leaves,
             code: Code::None,
             judged: NOT_JUDGED,
-            standing: Standing::Apart,
+            send_mode: SendMode::Apart,
         }
     }
 }

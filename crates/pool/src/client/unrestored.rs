@@ -16,7 +16,7 @@ use reactor::Time;
 use session::last_statement::Owed;
 use session::read_back::Properties;
 use session::roles::{NONE, is_refused};
-use session::standing::Behind;
+use session::send_mode::Behind;
 use session::state::Interner;
 
 /// The server's error number for what KILL QUERY has ended.

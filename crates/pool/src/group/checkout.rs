@@ -25,7 +25,7 @@ use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::priority::Priority;
 use reactor::Net;
-use session::standing::Front;
+use session::send_mode::Front;
 use session::state::Session;
 
 impl<N: Net> Group<N> {

@@ -27,7 +27,7 @@ use crate::statements::own_ok::OwnOk;
 use reactor::Net;
 use session::beforehand::statement_without_text;
 use session::read_back::Properties;
-use session::standing::Front;
+use session::send_mode::Front;
 use session::statement::{Code, Statement};
 use std::borrow::Cow;
 use std::time::Duration;

@@ -16,7 +16,7 @@ use crate::pair::trackers::wanted_by;
 use crate::pair::{Broken, Pair};
 use session::read_back::{Answer, Asked, Properties};
 use session::reply_summary::ReplySummary;
-use session::standing::{Behind, Standing};
+use session::send_mode::{Behind, SendMode};
 use session::statement::Explanation;
 use sql::classify::Reads;
 use wire::capabilities::SESSION_TRACK;
@@ -113,7 +113,7 @@ impl<S> Pair<'_, S> {
         self.backend.note_accepted(Some(self.client));
         self.note_runs();
         let runs = self.client.state() == ClientState::Running;
-        let joined = runs && self.client.statement.standing != Standing::Anywhere;
+        let joined = runs && self.client.statement.send_mode != SendMode::Anywhere;
         let more = summary.status.unwrap_or_default() & status::MORE_RESULTS != 0;
         match joined && !more {
             // Nobody would ever answer.
@@ -274,10 +274,10 @@ mod tests {
         ReplySummary::default()
     }
 
-    fn runs(parts: &mut Parts, standing: Standing) {
+    fn runs(parts: &mut Parts, send_mode: SendMode) {
         assert!(parts.client.change_state(ClientState::Running, NOW));
         parts.client.statement = Statement::plain(ReplyShape::Results);
-        parts.client.statement.standing = standing;
+        parts.client.statement.send_mode = send_mode;
     }
 
     #[test]
@@ -310,13 +310,13 @@ mod tests {
     fn a_text_of_a_client_in_which_there_is_no_statement_costs_the_backend() {
         let mut more = ok();
         more.status = Some(status::MORE_RESULTS);
-        for (standing, summary, lost) in [
-            (Standing::Joined, ok(), true),
-            (Standing::Joined, more, false),
-            (Standing::Anywhere, ok(), false),
+        for (send_mode, summary, lost) in [
+            (SendMode::Joined, ok(), true),
+            (SendMode::Joined, more, false),
+            (SendMode::Anywhere, ok(), false),
         ] {
             let mut parts = Parts::bound();
-            runs(&mut parts, standing);
+            runs(&mut parts, send_mode);
             let after = answered(&mut parts, Purpose::Joined(true), &summary);
             assert_eq!(matches!(after, After::Lose(_)), lost, "{after:?}");
         }

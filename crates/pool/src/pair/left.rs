@@ -34,7 +34,7 @@ use session::last_statement::COUNTS;
 use session::meter::Meter;
 use session::read_back::{Answer, Ended, Properties};
 use session::reply_summary::ReplySummary;
-use session::standing::Standing;
+use session::send_mode::SendMode;
 use session::statement::{Code, Untracked};
 use sql::classify::Reads;
 use sql::lex::Server;
@@ -83,7 +83,7 @@ impl<S> Pair<'_, S> {
         }
         // COM_INIT_DB is sent in whatever schema the backend is; where it fails, the session's own
         // is to be set in front of what follows.
-        let moves = client.statement.standing == Standing::NewSchema;
+        let moves = client.statement.send_mode == SendMode::NewSchema;
         if summary.error.is_some() && moves && !there.stands_in_schema_of(session) {
             client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
         }
@@ -304,7 +304,7 @@ mod tests {
         let asked = COUNTS.union(Reads::DIAGNOSTICS);
         for (schema, native) in [(None, true), (Some(&b"other"[..]), false)] {
             let mut parts = Parts::bound();
-            parts.client.statement.standing = Standing::NewSchema;
+            parts.client.statement.send_mode = SendMode::NewSchema;
             differs(&mut parts, |session| {
                 session.schema = schema.map(Into::into)
             });

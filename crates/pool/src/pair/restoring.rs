@@ -4,7 +4,7 @@
 //! statement, and what stands behind a command on the wire runs even when that command fails: in
 //! somebody else's schema, or under other variables. What cannot fail goes in front, in the same
 //! write (`known_good.rs`). For what can fail (a schema may have been dropped, a privilege
-//! revoked), the statement decides ([`Standing`]); what is said here of servers was tried on
+//! revoked), the statement decides ([`SendMode`]); what is said here of servers was tried on
 //! MariaDB 10.11, MySQL 8.0.15 and 9.7:
 //!
 //! 1. A text is *joined*: `USE x; SELECT ...` is one command of several statements, and servers run
@@ -36,7 +36,7 @@ use crate::server::facts::ServerFacts;
 use session::known_good::is_known_good;
 use session::reply_summary::ReplySummary;
 use session::roles::{switch, switch_cannot_fail};
-use session::standing::{Front, Joined, Standing, is_one_statement};
+use session::send_mode::{Front, Joined, SendMode, is_one_statement};
 use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
 use session::text::{Text, mentions};
 use sql::lex::Server;
@@ -125,8 +125,8 @@ impl<S> Pair<'_, S> {
     ) -> Front {
         // The schema is set now, by the pool or by the command itself.
         self.backend.schema = SchemaThere::Clients;
-        let session = match self.client.statement.standing {
-            Standing::NewSchema => self.session_but_schema(),
+        let session = match self.client.statement.send_mode {
+            SendMode::NewSchema => self.session_but_schema(),
             _ => self.client.session.clone(),
         };
         debug_assert!(
@@ -141,11 +141,11 @@ impl<S> Pair<'_, S> {
             Front::CannotFail
         } else if begins {
             // A transaction begins where its statement runs: what can fail is waited for in front.
-            self.put_restore(&session, Standing::Apart, out)
+            self.put_restore(&session, SendMode::Apart, out)
         } else {
             let joined = self.join((message, text_here_max), &session, out);
             joined.map_or_else(
-                || self.put_restore(&session, self.client.statement.standing, out),
+                || self.put_restore(&session, self.client.statement.send_mode, out),
                 Front::Joined,
             )
         };
@@ -181,7 +181,7 @@ impl<S> Pair<'_, S> {
     pub(crate) fn put_restore(
         &mut self,
         session: &Rc<Session>,
-        standing: Standing,
+        send_mode: SendMode,
         out: &mut Vec<u8>,
     ) -> Front {
         if self.stands_in(session) {
@@ -194,11 +194,11 @@ impl<S> Pair<'_, S> {
         let same = Rc::ptr_eq(&backend.session, session);
         let cannot_fail = same || cannot_fail_on(&backend.session, session, epoch, backend);
         let moves = backend.session.schema_to_set(session).is_some();
-        let front = match standing {
-            Standing::Anywhere => Front::Tried,
+        let front = match send_mode {
+            SendMode::Anywhere => Front::Tried,
             // If that warns, it is cleared before the statement.
             _ if !client.statement.looks_back.is_empty() && !same => Front::Waited,
-            Standing::OwnSchema if cannot_fail => Front::CannotFail,
+            SendMode::OwnSchema if cannot_fail => Front::CannotFail,
             _ if cannot_fail && !moves => Front::CannotFail,
             _ => Front::Waited,
         };
@@ -241,8 +241,8 @@ impl<S> Pair<'_, S> {
         let (client, backend) = (&*self.client, &*self.backend);
         let Context { server, epoch, .. } = self.context;
         let text = matches!(
-            client.statement.standing,
-            Standing::Joined | Standing::NewSchema
+            client.statement.send_mode,
+            SendMode::Joined | SendMode::NewSchema
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
         let long = message.len() > text_here_max;
         let looks_back = !client.statement.looks_back.is_empty();

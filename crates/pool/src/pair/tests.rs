@@ -7,7 +7,7 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::view::ClientView;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
-use session::standing::Front;
+use session::send_mode::Front;
 use session::statement::{Explanation, Statement};
 use sql::classify::Reads;
 use sql::lex::Server;

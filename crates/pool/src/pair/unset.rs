@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::group::tokens::ClientId;
 use crate::server::facts::ServerFacts;
 use session::global_defaults::GlobalDefaults;
-use session::standing::Standing;
+use session::send_mode::SendMode;
 use session::state::{UserVariables, can_restore};
 use session::text::Text;
 use session::user_variables::name_of;
@@ -195,7 +195,7 @@ impl<S> Client<S> {
         (defaults, facts): (&GlobalDefaults, &ServerFacts),
     ) -> Option<Unfit> {
         let (from, to) = (&backend.session, &self.session);
-        let sets_schema = self.statement.standing == Standing::NewSchema;
+        let sets_schema = self.statement.send_mode == SendMode::NewSchema;
         if !sets_schema && !can_restore(from, to) {
             return Some(Unfit::HasSchema);
         }
@@ -219,7 +219,7 @@ impl<S> Client<S> {
     /// True if its command sets its default schema on a backend with any: where that fails, it may
     /// go on elsewhere.
     pub(crate) fn may_choose_schema(&self) -> bool {
-        self.statement.standing == Standing::NewSchema
+        self.statement.send_mode == SendMode::NewSchema
             && !self.is_begin_deferred()
             && !self.is_held()
     }

@@ -20,7 +20,7 @@ use crate::server::facts::ServerFacts;
 use session::beforehand::area_of;
 use session::found::Found;
 use session::prepared::{Definition, Definitions, UnderWay};
-use session::standing::Standing;
+use session::send_mode::SendMode;
 use session::state::Interner;
 use session::statement::{Conditions, Statement};
 use sql::classify::Reads;
@@ -103,7 +103,7 @@ impl<S> StatementCommands<'_, S> {
         let under_way = UnderWay::new(Command::StmtPrepare, id, definition);
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
-        statement.standing = Standing::Anywhere;
+        statement.send_mode = SendMode::Anywhere;
         statement.conditions = Conditions::Counts;
         statement.found = Found::Keeps;
         if !class.reads.intersects(Reads::DIAGNOSTICS) {

@@ -21,7 +21,7 @@ use crate::observe::log::{Event, note};
 use reactor::Net;
 use session::last_statement::Owed;
 use session::own_commands::OWN_COMMANDS_MAX;
-use session::standing::Behind;
+use session::send_mode::Behind;
 use sql::classify::PinCause;
 use sql::sqlstate::state_of;
 use std::time::Duration;

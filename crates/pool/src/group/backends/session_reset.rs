@@ -39,7 +39,7 @@ use session::last_statement::LEFT_BY_STATEMENT;
 use session::prepared::OnBackend;
 use session::reply_summary::ReplySummary;
 use session::roles::has_roles;
-use session::standing::Standing;
+use session::send_mode::SendMode;
 use session::state::Session;
 use session::user_variables::results_collation;
 use wire::command::{Command, ReplyShape, put_command};
@@ -89,7 +89,7 @@ impl<N: Net> Group<N> {
         // set behind it brings its own character set. A command that sets another one needs none.
         let mut moved = (*before).clone();
         moved.role.clone_from(&client.session.role);
-        let needs_schema = client.statement.standing != Standing::NewSchema;
+        let needs_schema = client.statement.send_mode != SendMode::NewSchema;
         if needs_schema && client.session.schema.is_some() {
             moved.use_schema(client.session.schema.clone());
         }

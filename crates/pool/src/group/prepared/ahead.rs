@@ -16,7 +16,7 @@ use crate::group::tokens::{BackendId, ClientId};
 use reactor::Net;
 use session::last_statement::COUNTS;
 use session::read_back::Properties;
-use session::standing::Standing;
+use session::send_mode::SendMode;
 use std::rc::Rc;
 
 impl<S> Client<S> {
@@ -69,7 +69,7 @@ impl<N: Net> Group<N> {
         let session = self.sessions.intern(session);
         let mut out = Vec::new();
         let mut pair = self.pair(key, backend_id)?;
-        pair.put_restore(&session, Standing::Anywhere, &mut out);
+        pair.put_restore(&session, SendMode::Anywhere, &mut out);
         if !out.is_empty() {
             // A SET has a ROW_COUNT() of its own.
             pair.client.last.disown(COUNTS);

@@ -20,8 +20,8 @@ use reactor::Net;
 use session::beforehand::{class_with, hides_reads, in_bulk, statement_of};
 use session::found::Found;
 use session::prepared::{Definition, UnderWay};
+use session::send_mode::send_mode_of_execution;
 use session::shapes::{Ride, text_rides};
-use session::standing::standing_of_execution;
 use sql::classify::{self, Marks, Reads, Verb};
 use sql::text::Text;
 use std::borrow::Cow;
@@ -257,7 +257,7 @@ impl<N: Net> Group<N> {
         if command == Command::StmtBulkExecute {
             statement = in_bulk(statement, class.verb);
         }
-        statement.standing = standing_of_execution(definition.asks_schema(), &class);
+        statement.send_mode = send_mode_of_execution(definition.asks_schema(), &class);
         if cursor {
             statement.found = Found::Unsure;
             statement.shape = ReplyShape::Cursor;

@@ -7,7 +7,7 @@
 use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::group::Group;
 use reactor::Net;
-use session::standing::Standing;
+use session::send_mode::SendMode;
 use session::text::Text;
 use sql::classify::stored::fold_bare;
 
@@ -26,7 +26,7 @@ impl<N: Net> Group<N> {
         let comes = |command: &InFlight| match command.owner.map(|owner| self.clients.get(owner)) {
             Some(Some(client)) => {
                 let statement = &client.statement;
-                statement.standing == Standing::NewSchema || statement.is_several()
+                statement.send_mode == SendMode::NewSchema || statement.is_several()
             }
             _ => command.purpose == Purpose::Statement,
         };

@@ -27,8 +27,8 @@ use crate::statements::own_ok::OwnOk;
 use crate::statements::stored_code::SchemaText;
 use reactor::Net;
 use session::beforehand::{class_with, hides_reads, statement_of};
+use session::send_mode::send_mode_of;
 use session::shapes::{Ride, text_rides};
-use session::standing::standing_of;
 use session::statement::Statement;
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::kill::Kill;
@@ -149,7 +149,7 @@ impl<N: Net> Group<N> {
         if let Some(mut planning) = self.planning(key) {
             planning.plan(judged, known, &mut statement);
         }
-        statement.standing = standing_of(found);
+        statement.send_mode = send_mode_of(found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
             instead = self.clients.get(key).and_then(|c| c.with_own_id(sql, mode));
         }

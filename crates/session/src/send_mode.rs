@@ -11,7 +11,7 @@ use sql::lex::{Charset, LexMode};
 
 /// Send mode of a statement behind commands that restore its session and may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum SendMode {
     /// Only once they have succeeded.
     Apart,
     /// In one text with them.
@@ -56,22 +56,22 @@ pub enum Behind {
 }
 
 /// Send mode of a text behind others.
-pub fn standing_of(found: &classify::Statement) -> Standing {
+pub fn send_mode_of(found: &classify::Statement) -> SendMode {
     match found.verb {
         // To a server it is no statement: it would not be answered behind another.
-        Verb::Empty => Standing::Apart,
-        Verb::Use if !found.multi => Standing::NewSchema,
-        _ => Standing::Joined,
+        Verb::Empty => SendMode::Apart,
+        Verb::Use if !found.multi => SendMode::NewSchema,
+        _ => SendMode::Joined,
     }
 }
 
 /// Send mode of executions of a text, which run in the schema in which it was prepared; it may ask
 /// for that ([`crate::text::may_ask_for_schema`]).
-pub fn standing_of_execution(asks_schema: bool, found: &classify::Statement) -> Standing {
+pub fn send_mode_of_execution(asks_schema: bool, found: &classify::Statement) -> SendMode {
     match found.verb {
-        Verb::Use | Verb::Other | Verb::Empty => Standing::Apart,
-        _ if asks_schema || found.multi => Standing::Apart,
-        _ => Standing::OwnSchema,
+        Verb::Use | Verb::Other | Verb::Empty => SendMode::Apart,
+        _ if asks_schema || found.multi => SendMode::Apart,
+        _ => SendMode::OwnSchema,
     }
 }
 

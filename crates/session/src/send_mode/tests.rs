@@ -68,25 +68,25 @@ fn quotes_are_those_of_the_session() {
 
 #[test]
 fn a_text_of_several_that_begins_with_use_is_joined_as_any_other() {
-    let standing = |sql: &str| {
+    let send_mode = |sql: &str| {
         let found = classify::classify(sql.as_bytes(), LexMode::default());
-        standing_of(&found)
+        send_mode_of(&found)
     };
-    assert_eq!(standing("USE a"), Standing::NewSchema);
-    assert_eq!(standing("USE a; SELECT 1"), Standing::Joined);
-    assert_eq!(standing("SELECT 1"), Standing::Joined);
-    assert_eq!(standing(""), Standing::Apart);
+    assert_eq!(send_mode("USE a"), SendMode::NewSchema);
+    assert_eq!(send_mode("USE a; SELECT 1"), SendMode::Joined);
+    assert_eq!(send_mode("SELECT 1"), SendMode::Joined);
+    assert_eq!(send_mode(""), SendMode::Apart);
 }
 
 #[test]
 fn an_execution_stands_in_its_own_schema_if_it_is_one_that_asks_for_none() {
-    let standing = |sql: &str| {
+    let send_mode = |sql: &str| {
         let found = classify::classify(sql.as_bytes(), LexMode::default());
-        standing_of_execution(may_ask_for_schema(sql.as_bytes()), &found)
+        send_mode_of_execution(may_ask_for_schema(sql.as_bytes()), &found)
     };
-    assert_eq!(standing("SELECT 1"), Standing::OwnSchema);
+    assert_eq!(send_mode("SELECT 1"), SendMode::OwnSchema);
     for apart in ["SELECT 1; SELECT 2", "SELECT DATABASE()", "USE a"] {
-        assert_eq!(standing(apart), Standing::Apart, "{apart}");
+        assert_eq!(send_mode(apart), SendMode::Apart, "{apart}");
     }
 }
 
