@@ -31,10 +31,10 @@ use crate::group::tokens::BackendId;
 use crate::limits::spool::Tail;
 use crate::server::facts::ServerFacts;
 use reactor::Time;
-use session::holds::Holds;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
+use session::pins::Pins;
 use session::prepared::Statements;
 use session::send_mode::SendMode;
 use session::shapes::Ride;
@@ -234,7 +234,7 @@ pub(crate) struct Client<S> {
     /// The id of the statement that it prepared last; the next one's is higher.
     pub(crate) statements_made: u32,
     /// Why it keeps its backend, if it does.
-    pub(crate) pins: Holds,
+    pub(crate) pins: Pins,
     /// Variables that its command may set without a report, once that is sent.
     pub(crate) touching: Option<Box<Touched>>,
     /// Variables that may have been set on its backend and were neither reported nor read back.
@@ -317,7 +317,7 @@ impl<S> Client<S> {
             id: 0,
             pipelining: Pipelining::Allowed,
             ended: Ended::Nothing,
-            pins: Holds::default(),
+            pins: Pins::default(),
             touching: None,
             touched: None,
             transport,

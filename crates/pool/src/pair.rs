@@ -53,7 +53,7 @@ use reactor::Time;
 use session::last_gtid::LastGtid;
 use session::meter::Meter;
 use session::state::{Interner, Session};
-use sql::holdings::Name;
+use sql::acquired::Name;
 use std::collections::BTreeMap;
 
 /// Sources of a group's sessions, and the meters of what they hold.

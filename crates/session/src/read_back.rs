@@ -69,8 +69,8 @@ impl Properties {
 enum Columns {
     /// Always these.
     Are(&'static [&'static str]),
-    /// One for each of what its client holds ([`Question::holdings`]).
-    Holdings,
+    /// One for each of what its client holds ([`Question::acquired resources`]).
+    Acquired,
     /// Three for each variable ([`Question::user_variables`]).
     UserVariables,
 }
@@ -172,7 +172,7 @@ const TABLE: [Row; 10] = [
     Row {
         property: Properties::HOLDINGS,
         changed_by: by_owner,
-        columns: Columns::Holdings,
+        columns: Columns::Acquired,
         taken_by: TakenBy::Owner,
     },
     Row {
@@ -253,7 +253,7 @@ pub struct Question<'a> {
     /// The properties.
     pub properties: Properties,
     /// Columns that tell what the client holds.
-    pub holdings: &'a [String],
+    pub acquired: &'a [String],
     /// Names of user variables.
     pub user_variables: &'a [Text],
     /// Bytes of the longest value that is of use.
@@ -266,7 +266,7 @@ impl Question<'_> {
     pub fn asked(&self) -> Asked {
         Asked {
             properties: self.properties,
-            holdings: u8::try_from(self.holdings.len()).unwrap_or(u8::MAX),
+            acquired: u8::try_from(self.acquired.len()).unwrap_or(u8::MAX),
         }
     }
 }
@@ -277,7 +277,7 @@ pub struct Asked {
     /// The properties. Those of the end may be taken out on the way: their answer is outdated.
     pub properties: Properties,
     /// Columns for what the client holds.
-    holdings: u8,
+    acquired: u8,
 }
 
 impl Asked {
@@ -288,7 +288,7 @@ impl Asked {
             let width = match row.columns {
                 _ if !self.properties.intersects(row.property) => 0,
                 Columns::Are(columns) => columns.len(),
-                Columns::Holdings => usize::from(self.holdings),
+                Columns::Acquired => usize::from(self.acquired),
                 Columns::UserVariables => total.saturating_sub(at),
             };
             if row.property == property {
@@ -314,9 +314,9 @@ pub fn question(question: &Question<'_>) -> Vec<u8> {
         match row.columns {
             _ if !question.properties.intersects(row.property) => {}
             Columns::Are(columns) => columns.iter().for_each(|column| put(column.as_bytes())),
-            Columns::Holdings => {
-                let holdings = question.holdings.iter();
-                holdings.for_each(|column| put(column.as_bytes()));
+            Columns::Acquired => {
+                let acquired = question.acquired.iter();
+                acquired.for_each(|column| put(column.as_bytes()));
             }
             Columns::UserVariables => {
                 put_columns(question.user_variables, question.value_max, &mut put);

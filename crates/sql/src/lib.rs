@@ -14,10 +14,10 @@
 //! Sources of facts: the manuals of MySQL and MariaDB, and the behaviour of live servers.
 #![forbid(unsafe_code)]
 
+pub mod acquired;
 pub mod asked;
 pub mod classify;
 pub mod digest;
-pub mod holdings;
 pub mod kill;
 pub mod lex;
 pub mod name_set;

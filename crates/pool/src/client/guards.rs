@@ -4,7 +4,7 @@
 //! ends: with an answer, with its client, or with its backend.
 
 use crate::group::shared::Shared;
-use session::holds::Guard;
+use session::pins::Guard;
 use session::reply_summary::ReplySummary;
 use sql::classify::stored::Schema;
 use std::sync::Arc;

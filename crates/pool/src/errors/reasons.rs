@@ -6,8 +6,8 @@
 
 use crate::limits::addresses::Met;
 use crate::scheduler::lane::LaneName;
-pub(crate) use session::holds::PinReason;
 use session::own_commands::OWN_COMMANDS_MAX;
+pub(crate) use session::pins::PinReason;
 use session::prepared::Full;
 use std::fmt;
 use std::time::Duration;

@@ -16,7 +16,7 @@ impl<S> Pair<'_, S> {
     /// The server has told these properties of the session.
     pub(crate) fn told(&mut self, asked: Properties, answer: &Answer) -> Result<(), Broken> {
         if asked.intersects(Properties::HOLDINGS) {
-            self.holdings_told(answer);
+            self.acquired_told(answer);
         }
         if asked.intersects(Properties::FOUND_ROWS) {
             self.found_rows_told(answer);
@@ -53,7 +53,7 @@ impl<S> Pair<'_, S> {
     }
 
     /// The server has said which of what a client holds are still there.
-    fn holdings_told(&mut self, answer: &Answer) {
+    fn acquired_told(&mut self, answer: &Answer) {
         if self.backend.flight().is_empty() {
             let told = answer.of(Properties::HOLDINGS);
             let row: Vec<_> = told

@@ -392,8 +392,8 @@ mod tests {
             Purpose::ReadBack(question.asked())
         };
         let mut parts = Parts::bound();
-        let holdings = asked(Properties::HOLDINGS);
-        assert_eq!(answered(&mut parts, holdings, &error(1205)), After::GoOn);
+        let acquired = asked(Properties::HOLDINGS);
+        assert_eq!(answered(&mut parts, acquired, &error(1205)), After::GoOn);
         let role = asked(Properties::ROLE);
         let after = answered(&mut parts, role, &error(1399));
         assert!(matches!(after, After::Lose(_)), "{after:?}");

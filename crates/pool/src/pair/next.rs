@@ -139,7 +139,7 @@ impl<S> Pair<'_, S> {
             self.pin(PinReason::Text(PinCause::UserVariable));
         }
         let client = &mut *self.client;
-        let holdings = match properties.intersects(Properties::HOLDINGS) {
+        let acquired = match properties.intersects(Properties::HOLDINGS) {
             true => client.pins.columns_to_ask(),
             false => Vec::new(),
         };
@@ -153,7 +153,7 @@ impl<S> Pair<'_, S> {
         let names = touched.map_or(&[][..], |touched| &touched.names);
         let asked = Question {
             properties,
-            holdings: &holdings,
+            acquired: &acquired,
             user_variables: names,
             value_max: value_max(names.len(), packet_max),
         };

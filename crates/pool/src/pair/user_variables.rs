@@ -307,7 +307,7 @@ mod tests {
         let asked = ["a".as_bytes().into()];
         let question = Question {
             properties: Properties::USER_VARIABLES,
-            holdings: &[],
+            acquired: &[],
             user_variables: &asked,
             value_max: VALUE_MAX,
         };

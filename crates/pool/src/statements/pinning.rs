@@ -13,13 +13,13 @@ use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::shared::Shared;
 use crate::statements::stored_code::{CodeSeen, SchemaText};
-use session::holds::only_calls;
-use session::holds::void::void_of;
+use session::pins::failed_acquisition::failed_acquisition_of;
+use session::pins::only_calls;
 use session::shapes::Ride;
 use session::statement::Code;
+use sql::acquired::{Ended, acquired};
 use sql::classify::stored::definitions;
 use sql::classify::{PinCause, Statement, Verb, classify};
-use sql::holdings::{Ended, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::sync::Arc;
 use wire::command::Command;
@@ -105,7 +105,7 @@ impl<S> Planning<'_, S> {
         }
         let releases = self.may_release(text) && ends_transaction(sql, mode, found);
         if releases || !found.causes.is_empty() || !self.client.pins.is_empty() {
-            self.plan_holdings(text, releases, statement);
+            self.plan_acquired(text, releases, statement);
         }
         if found.user_variables || found.untracked || found.sets_clock || found.runs_strings() {
             self.client.touch(sql, mode, found);
@@ -119,7 +119,7 @@ impl<S> Planning<'_, S> {
 
     /// Plans what a statement takes and gives back by its own text, its connection too if it
     /// `releases` that.
-    fn plan_holdings(
+    fn plan_acquired(
         &mut self,
         text: SchemaText<'_>,
         releases: bool,
@@ -133,9 +133,9 @@ impl<S> Planning<'_, S> {
             ..
         } = text;
         let client = &mut *self.client;
-        let mut holdings = holdings(sql, mode, found, schema);
+        let mut acquired = acquired(sql, mode, found, schema);
         if releases {
-            holdings.for_good.insert(PinCause::Release);
+            acquired.for_good.insert(PinCause::Release);
         }
         let tables = PinCause::TemporaryTable;
         // A temporary table that is altered is recreated, which is reported as if it were another.
@@ -144,24 +144,24 @@ impl<S> Planning<'_, S> {
         let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
         let changes_own = alters
             || found.causes.contains(tables)
-            || holdings.ended.iter().any(ends_table)
-            || holdings.blurred.contains(tables)
-            || !holdings.renamed.is_empty();
+            || acquired.ended.iter().any(ends_table)
+            || acquired.blurred.contains(tables)
+            || !acquired.renamed.is_empty();
         if changes_own {
             statement.explain();
         }
         if self.policy == StoredCode::Trust && only_calls(found) {
-            if holdings.for_good.contains(PinCause::StoredCode) {
+            if acquired.for_good.contains(PinCause::StoredCode) {
                 statement.explain();
             }
-            holdings.for_good.remove(PinCause::StoredCode);
+            acquired.for_good.remove(PinCause::StoredCode);
         }
-        if holdings.is_empty() {
+        if acquired.is_empty() {
             return;
         }
         let plan = client.pins.plan(sql);
-        plan.holdings = holdings;
-        plan.void = void_of((sql, mode), found, schema);
+        plan.acquired = acquired;
+        plan.failed_acquisition = failed_acquisition_of((sql, mode), found, schema);
     }
 
     /// Plans what is watched, and changes with a statement: code that it defines, a global value,

@@ -23,10 +23,10 @@ use crate::client::{Client, ClientState};
 use crate::scheduler::priority::Priority;
 use reactor::{Time, Tls};
 use session::global_defaults::GlobalDefaults;
-use session::holds::Holds;
 use session::last_gtid::LastGtid;
 use session::last_statement::LastStatement;
 use session::meter::Meter;
+use session::pins::Pins;
 use session::prepared::{HeldRecord, Statements};
 use session::record::{
     PeerDefaults, Read, RecordError, put_bool, put_list, put_one_of, put_option, read_bool,
@@ -252,7 +252,7 @@ pub(crate) fn put_bound_backend<S>(
 #[derive(Debug)]
 pub(crate) struct BoundBackend {
     pub(crate) tickets: u32,
-    pub(crate) pins: Holds,
+    pub(crate) pins: Pins,
     pub(crate) touched: Option<Touched>,
     pub(crate) backend: BackendRecord,
 }
@@ -271,7 +271,7 @@ pub(crate) fn read_bound_backend(
     arrived.last.read_beside(reader)?;
     let bound = BoundBackend {
         tickets: read_number(reader, "tickets")?,
-        pins: Holds::read_record(reader, now.0)?,
+        pins: Pins::read_record(reader, now.0)?,
         touched: read_option(reader, "what is not read back", read_touched)?,
         backend: BackendRecord::read_record(reader, |reader| here.session(reader))?,
     };

@@ -35,10 +35,10 @@ fn result(values: &[Option<&str>]) -> Vec<u8> {
     out
 }
 
-fn all<'a>(holdings: &'a [String], names: &'a [Text]) -> Question<'a> {
+fn all<'a>(acquired: &'a [String], names: &'a [Text]) -> Question<'a> {
     Question {
         properties: (TABLE.iter()).fold(Properties::NONE, |all, row| all.union(row.property)),
-        holdings,
+        acquired,
         user_variables: names,
         value_max: 65536,
     }
@@ -57,10 +57,10 @@ fn the_table_has_each_property_once_and_user_variables_last() {
 
 #[test]
 fn one_question_asks_for_all() {
-    let holdings = ["IS_USED_LOCK('a')<=>CONNECTION_ID()".to_string()];
+    let acquired = ["IS_USED_LOCK('a')<=>CONNECTION_ID()".to_string()];
     let names = [Text::from(&b"n"[..])];
     assert_eq!(
-        String::from_utf8(question(&all(&holdings, &names))).unwrap(),
+        String::from_utf8(question(&all(&acquired, &names))).unwrap(),
         "SELECT FOUND_ROWS(),LAST_INSERT_ID(),\
          @@collation_connection,CURRENT_ROLE(),@@timestamp,\
          @@original_commit_timestamp,@@original_server_version,@@immediate_server_version,\
@@ -77,9 +77,9 @@ fn one_question_asks_for_all() {
 
 #[test]
 fn each_property_finds_its_columns() {
-    let holdings = ["0".to_string(), "@@SESSION.insert_id<>0".to_string()];
+    let acquired = ["0".to_string(), "@@SESSION.insert_id<>0".to_string()];
     let names = [Text::from(&b"n"[..])];
-    let asked = all(&holdings, &names).asked();
+    let asked = all(&acquired, &names).asked();
     let values = [
         Some("3"),
         Some("7"),

@@ -4,9 +4,9 @@
 //! another. So something that must pin is put behind any text at all, and must be seen there.
 
 use super::tokens::{mode_of, tokens_of};
+use sql::acquired::acquired;
 use sql::asked::{Question, question};
 use sql::classify::{PinCause, Reads, Verb, classify as judge, stored};
-use sql::holdings::holdings;
 use sql::kill::{Kill, Victim};
 use sql::lex::{Executable, Kind, LexMode, Lexer, Token};
 use sql::name_set::NameSet;
@@ -134,7 +134,7 @@ pub(super) fn readers(data: &[u8]) {
     };
     let (mode, _) = mode_of(how);
     let found = judge(sql, mode);
-    let held = holdings(sql, mode, &found, Some(b"s"));
+    let held = acquired(sql, mode, &found, Some(b"s"));
     for (cause, name) in &held.taken {
         assert!(found.causes.contains(*cause), "{cause:?} {name:?}");
     }

@@ -32,7 +32,7 @@ use crate::server::facts::ServerFacts;
 use crate::statements::own_ok::OwnOk;
 use reactor::Net;
 use session::global_defaults::GlobalDefaults;
-use session::holds::Holds;
+use session::pins::Pins;
 use session::read_back::{Properties, Question, question};
 use session::roles::has_roles;
 use session::state::Session;
@@ -177,9 +177,9 @@ impl<N: Net> Group<N> {
         let client = self.clients.get_mut(key)?;
         let backend_id = client.backend()?;
         let backend = self.backends.get_mut(backend_id)?;
-        let holds = client.is_held() || backend.in_transaction() || client.last.owed.failed;
-        let holds = holds || client.last.owed.changed.intersects(Properties::ROLE);
-        if !holds {
+        let keeps = client.is_held() || backend.in_transaction() || client.last.owed.failed;
+        let keeps = keeps || client.last.owed.changed.intersects(Properties::ROLE);
+        if !keeps {
             return None;
         }
         if backend.reuse.is_frozen() {
@@ -236,7 +236,7 @@ impl<N: Net> Group<N> {
         };
         let touched = client.touched.take().is_some() || client.session_is_unread();
         let pinned = client.is_held() || touched;
-        client.pins = Holds::default();
+        client.pins = Pins::default();
         client.take_interruption();
         client.pipelining = Pipelining::Allowed;
         if let Some(prepared) = client.prepared.take() {

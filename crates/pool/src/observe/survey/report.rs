@@ -12,7 +12,7 @@ use crate::observe::log::{Event, Peer, ReportLine};
 use crate::observe::survey::Survey;
 use crate::pair::view::ClientView;
 use reactor::{Net, Time};
-use session::holds::Pin;
+use session::pins::Pin;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

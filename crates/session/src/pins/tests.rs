@@ -1,29 +1,29 @@
 //! Holds of one client, statement by statement, without a server.
 
-use super::void::void_of;
+use super::failed_acquisition::failed_acquisition_of;
 use super::*;
+use sql::acquired::acquired;
 use sql::classify::{PinCauses, classify};
-use sql::holdings::holdings;
 use sql::lex::LexMode;
 
 /// A client's statement, sent and answered.
-fn runs(client: &mut Holds, sql: &str, error: Option<u16>) {
+fn runs(client: &mut Pins, sql: &str, error: Option<u16>) {
     fails(client, sql, error.map(|code| (code, String::new())));
 }
 
-fn fails(client: &mut Holds, sql: &str, error: Option<(u16, String)>) {
+fn fails(client: &mut Pins, sql: &str, error: Option<(u16, String)>) {
     fails_in(client, b"Db", (sql, error));
 }
 
 /// Fails a statement of a client with this default schema.
-fn fails_in(client: &mut Holds, schema: &[u8], (sql, error): (&str, Option<(u16, String)>)) {
+fn fails_in(client: &mut Pins, schema: &[u8], (sql, error): (&str, Option<(u16, String)>)) {
     let mode = LexMode::default();
     let found = classify(sql.as_bytes(), mode);
-    let holdings = holdings(sql.as_bytes(), mode, &found, Some(b"db"));
+    let acquired = acquired(sql.as_bytes(), mode, &found, Some(b"db"));
     client.forget_plan();
     let plan = client.plan(sql.as_bytes());
-    plan.holdings = holdings;
-    plan.void = void_of((sql.as_bytes(), mode), &found, Some(schema));
+    plan.acquired = acquired;
+    plan.failed_acquisition = failed_acquisition_of((sql.as_bytes(), mode), &found, Some(schema));
     client.sent(2);
     let summary = ReplySummary {
         error,
@@ -32,14 +32,14 @@ fn fails_in(client: &mut Holds, schema: &[u8], (sql, error): (&str, Option<(u16,
     client.answered(&summary);
 }
 
-fn names(client: &Holds) -> Vec<&'static str> {
+fn names(client: &Pins) -> Vec<&'static str> {
     let list = client.list().iter();
     list.map(|pin| pin.reason.name()).collect()
 }
 
 #[test]
 fn the_last_reason_that_ends_unpins() {
-    let mut client = Holds::default();
+    let mut client = Pins::default();
     runs(&mut client, "LOCK TABLES t WRITE", None);
     runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
     runs(&mut client, "CREATE TEMPORARY TABLE b (x INT)", None);
@@ -65,7 +65,7 @@ fn the_last_reason_that_ends_unpins() {
 
 #[test]
 fn what_was_renamed_is_held_by_its_new_name() {
-    let mut client = Holds::default();
+    let mut client = Pins::default();
     runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
     runs(&mut client, "ALTER TABLE c RENAME TO d", None);
     runs(&mut client, "ALTER TABLE a RENAME TO b", Some(1050));
@@ -81,7 +81,7 @@ fn what_was_renamed_is_held_by_its_new_name() {
         ("ALTER TABLE A RENAME TO b", None),
         ("ALTER TABLE a RENAME TO b, RENAME TO c", None),
     ] {
-        let mut client = Holds::default();
+        let mut client = Pins::default();
         runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
         runs(&mut client, sql, error);
         runs(&mut client, "DROP TABLE a, b, c", None);
@@ -91,7 +91,7 @@ fn what_was_renamed_is_held_by_its_new_name() {
 
 #[test]
 fn a_text_that_no_server_reads_takes_nothing() {
-    let mut client = Holds::default();
+    let mut client = Pins::default();
     runs(&mut client, "HANDLER t OPEN", None);
     runs(&mut client, "HANDLER u OPEN READ", Some(1064));
     runs(&mut client, "THIS IS NO SQL", Some(1064));
@@ -114,7 +114,7 @@ fn without_a_default_schema_a_routine_that_names_none_has_not_run() {
         ("", "SELECT f(), g(1); SELECT 2", 1046, &["stored_code"]),
         ("db", "SELECT f(), g(1)", 1046, &["stored_code"]),
     ] {
-        let mut client = Holds::default();
+        let mut client = Pins::default();
         let error = Some((code, String::new()));
         fails_in(&mut client, schema.as_bytes(), (sql, error));
         assert_eq!(names(&client), pins, "{sql} in '{schema}': {code}");
@@ -123,12 +123,12 @@ fn without_a_default_schema_a_routine_that_names_none_has_not_run() {
 
 #[test]
 fn what_ran_before_the_part_that_cannot_be_read_counts() {
-    let mut client = Holds::default();
+    let mut client = Pins::default();
     runs(&mut client, "EXPLAINS 'CALL makes_a_text()'", Some(1064));
     assert_eq!(names(&client), ["unknown"]);
     // The first statement of a text was answered.
-    client.plan(b"x").holdings.for_good = PinCauses::of(PinCause::Role);
-    client.plan(b"x").void = Void::Unparsed;
+    client.plan(b"x").acquired.for_good = PinCauses::of(PinCause::Role);
+    client.plan(b"x").failed_acquisition = FailedAcquisition::Unparsed;
     client.sent(2);
     client.answered(&ReplySummary {
         status: Some(2),
@@ -140,8 +140,8 @@ fn what_ran_before_the_part_that_cannot_be_read_counts() {
 
 #[test]
 fn a_plan_counts_from_its_sending() {
-    let mut client = Holds::default();
-    client.plan(b"x").holdings.for_good = PinCauses::of(PinCause::Role);
+    let mut client = Pins::default();
+    client.plan(b"x").acquired.for_good = PinCauses::of(PinCause::Role);
     assert!(!client.is_pinned());
     assert!(client.is_pinned_for(PinReason::Text(PinCause::Role)));
     client.forget_plan();
@@ -150,7 +150,7 @@ fn a_plan_counts_from_its_sending() {
 
 #[test]
 fn named_locks_are_asked_for_when_nothing_else_pins() {
-    let mut client = Holds::default();
+    let mut client = Pins::default();
     runs(&mut client, "SELECT GET_LOCK('a', 1)", None);
     assert!(client.may_have_ended(false), "it may not have got it");
     runs(&mut client, "LOCK TABLES t READ", None);
@@ -207,7 +207,7 @@ fn a_routine_that_does_not_exist_has_done_nothing() {
             true,
         ),
     ] {
-        let mut client = Holds::default();
+        let mut client = Pins::default();
         fails(&mut client, sql, Some((error, words.into())));
         assert_eq!(client.is_pinned(), pinned, "{sql}: {words}");
     }
@@ -216,7 +216,7 @@ fn a_routine_that_does_not_exist_has_done_nothing() {
 #[test]
 fn a_pin_that_holds_more_names_than_it_counts_has_no_end() {
     for (tables, ends) in [(NAMES_MAX, true), (NAMES_MAX + 1, false)] {
-        let mut client = Holds::default();
+        let mut client = Pins::default();
         for n in 0..tables {
             let sql = format!("CREATE TEMPORARY TABLE t{n} (x INT)");
             runs(&mut client, &sql, None);

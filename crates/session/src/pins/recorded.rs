@@ -3,7 +3,7 @@
 //! A plan belongs to a command, and no client goes while one is under way. Invariant: a reason that
 //! is not known makes no client.
 
-use super::{Holds, Pin, PinReason, Pins};
+use super::{Pin, PinList, PinReason, Pins};
 use crate::record::{
     Read, put_age, put_bool, put_list, put_one_of, put_option, read_age, read_bool, read_list,
     read_one_of, read_option, read_text,
@@ -30,7 +30,7 @@ fn ago(now: u64, age: Duration) -> u64 {
     now.saturating_sub(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX))
 }
 
-impl Holds {
+impl Pins {
     /// Appends them; nothing is planned.
     pub fn put_record(&self, out: &mut Vec<u8>, now: u64) {
         put_option(out, self.0.as_deref(), |out, pins| pins.put(out, now));
@@ -40,16 +40,16 @@ impl Holds {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn read_record(reader: &mut Reader<'_>, now: u64) -> Read<Holds> {
-        let pins = read_option(reader, "pins", |reader| Pins::read(reader, now))?;
-        Ok(Holds(pins.map(Box::new)))
+    pub fn read_record(reader: &mut Reader<'_>, now: u64) -> Read<Pins> {
+        let pins = read_option(reader, "pins", |reader| PinList::read(reader, now))?;
+        Ok(Pins(pins.map(Box::new)))
     }
 }
 
-impl Pins {
+impl PinList {
     fn put(&self, out: &mut Vec<u8>, now: u64) {
         // Each field has to be named here: one that is new is not forgotten.
-        let Pins {
+        let PinList {
             list,
             coming: _,
             running: _,
@@ -72,7 +72,7 @@ impl Pins {
         put_bool(out, *asks);
     }
 
-    fn read(reader: &mut Reader<'_>, now: u64) -> Read<Pins> {
+    fn read(reader: &mut Reader<'_>, now: u64) -> Read<PinList> {
         let list = read_list(reader, "pins", |reader| {
             Ok(Pin {
                 reason: read_one_of(reader, all_reasons(), "a reason")?,
@@ -85,10 +85,10 @@ impl Pins {
                 })?,
             })
         })?;
-        Ok(Pins {
+        Ok(PinList {
             list,
             asks: read_bool(reader, "whether it is asked what is held")?,
-            ..Pins::default()
+            ..PinList::default()
         })
     }
 }
@@ -98,18 +98,18 @@ mod tests {
     use super::*;
     use crate::reply_summary::ReplySummary;
 
-    fn held() -> Holds {
-        let mut holds = Holds::default();
+    fn held() -> Pins {
+        let mut pins = Pins::default();
         let lock = Some(b"l".to_vec().into());
-        holds.add(PinReason::Text(PinCause::UserLock), lock, 5);
-        holds.add(PinReason::WideCharset, None, 9);
-        let plan = holds.plan(b"CREATE TEMPORARY TABLE t (x INT)");
+        pins.add(PinReason::Text(PinCause::UserLock), lock, 5);
+        pins.add(PinReason::WideCharset, None, 9);
+        let plan = pins.plan(b"CREATE TEMPORARY TABLE t (x INT)");
         let table = b"d\0t".to_vec().into();
-        plan.holdings.taken.push((PinCause::TemporaryTable, table));
-        holds.sent(15);
-        holds.answered(&ReplySummary::default());
-        holds.ask_again();
-        holds
+        plan.acquired.taken.push((PinCause::TemporaryTable, table));
+        pins.sent(15);
+        pins.answered(&ReplySummary::default());
+        pins.ask_again();
+        pins
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         let mut out = Vec::new();
         held().put_record(&mut out, 20);
         let mut reader = Reader::new(&out);
-        let read = Holds::read_record(&mut reader, 1020).unwrap();
+        let read = Pins::read_record(&mut reader, 1020).unwrap();
         assert!(reader.is_empty() && read.asks());
         let reasons: Vec<PinReason> = read.list().iter().map(|pin| pin.reason).collect();
         let (lock, table) = (PinCause::UserLock, PinCause::TemporaryTable);
@@ -133,7 +133,7 @@ mod tests {
         assert!(read.list()[1].names.is_none());
         assert!(!read.is_under_way());
         for len in 0..out.len() {
-            let cut = Holds::read_record(&mut Reader::new(&out[..len]), 20);
+            let cut = Pins::read_record(&mut Reader::new(&out[..len]), 20);
             assert!(cut.is_err(), "{len}");
         }
     }
@@ -141,10 +141,10 @@ mod tests {
     #[test]
     fn a_client_without_any_is_one_byte() {
         let mut out = Vec::new();
-        Holds::default().put_record(&mut out, 7);
+        Pins::default().put_record(&mut out, 7);
         assert_eq!(out, [0]);
         assert!(
-            Holds::read_record(&mut Reader::new(&out), 7)
+            Pins::read_record(&mut Reader::new(&out), 7)
                 .unwrap()
                 .is_empty()
         );
@@ -158,17 +158,17 @@ mod tests {
         let known = u8::try_from(PinCause::ALL.len() + OTHERS.len()).unwrap();
         for number in [known, 250] {
             out[2] = number;
-            assert!(Holds::read_record(&mut Reader::new(&out), 20).is_err());
+            assert!(Pins::read_record(&mut Reader::new(&out), 20).is_err());
         }
         out[2] = known - 1;
-        assert!(Holds::read_record(&mut Reader::new(&out), 20).is_ok());
+        assert!(Pins::read_record(&mut Reader::new(&out), 20).is_ok());
     }
 
     #[test]
     fn an_age_from_before_the_clock_began_is_its_beginning() {
         let mut out = Vec::new();
         held().put_record(&mut out, 20);
-        let read = Holds::read_record(&mut Reader::new(&out), 3).unwrap();
+        let read = Pins::read_record(&mut Reader::new(&out), 3).unwrap();
         assert_eq!(read.list()[0].since, 0);
     }
 

@@ -7,29 +7,30 @@ const MARIADB: Server = Server::MariaDb(101_119);
 const MYSQL: Server = Server::MySql(90_704);
 
 /// Pins of a client after these statements on this server, each of which went well.
-fn after(server: Server, texts: &[&str]) -> Holds {
+fn after(server: Server, texts: &[&str]) -> Pins {
     let mode = LexMode {
         server,
         ..LexMode::default()
     };
-    let mut holds = Holds::default();
+    let mut pins = Pins::default();
     for sql in texts {
         let found = classify(sql.as_bytes(), mode);
-        let taken = holdings(sql.as_bytes(), mode, &found, Some(b"db"));
-        holds.forget_plan();
+        let taken = acquired(sql.as_bytes(), mode, &found, Some(b"db"));
+        pins.forget_plan();
         if !taken.is_empty() {
-            let plan = holds.plan(sql.as_bytes());
-            plan.holdings = taken;
-            plan.void = void_of((sql.as_bytes(), mode), &found, Some(b"db"));
+            let plan = pins.plan(sql.as_bytes());
+            plan.acquired = taken;
+            plan.failed_acquisition =
+                failed_acquisition_of((sql.as_bytes(), mode), &found, Some(b"db"));
         }
-        holds.sent(1);
-        holds.answered(&ReplySummary::default());
+        pins.sent(1);
+        pins.answered(&ReplySummary::default());
     }
-    holds
+    pins
 }
 
-fn causes(holds: &Holds) -> Vec<PinReason> {
-    holds.list().iter().map(|pin| pin.reason).collect()
+fn causes(pins: &Pins) -> Vec<PinReason> {
+    pins.list().iter().map(|pin| pin.reason).collect()
 }
 
 /// Statements that end whatever a statement can end.
@@ -107,14 +108,14 @@ macro_rules! lasts {
             texts.extend(ENDINGS);
             texts.push($text);
             texts.extend(ENDINGS);
-            let mut holds = after($server, &texts);
-            assert_eq!(causes(&holds), [reason]);
-            assert!(holds.list()[0].names.is_none(), "nothing ends it");
+            let mut pins = after($server, &texts);
+            assert_eq!(causes(&pins), [reason]);
+            assert!(pins.list()[0].names.is_none(), "nothing ends it");
             // What the server says of locks and variables in use does not end it either.
-            holds.ask_again();
-            assert!(!holds.asks() && !holds.may_have_ended(true));
-            holds.end_as_told(&[b"0", b"0"]);
-            assert_eq!(causes(&holds), [reason]);
+            pins.ask_again();
+            assert!(!pins.asks() && !pins.may_have_ended(true));
+            pins.end_as_told(&[b"0", b"0"]);
+            assert_eq!(causes(&pins), [reason]);
         }
     )*};
 }
@@ -135,62 +136,62 @@ lasts! {
 
 #[test]
 fn a_variable_in_use_is_asked_for_behind_each_statement_and_ends_as_told() {
-    let mut holds = after(MYSQL, &["SET insert_id = 5, gtid_next = 'a:1'"]);
-    assert_eq!(causes(&holds), [PinReason::Text(PinCause::VariableInUse)]);
-    assert!(holds.asks() && holds.may_have_ended(false));
+    let mut pins = after(MYSQL, &["SET insert_id = 5, gtid_next = 'a:1'"]);
+    assert_eq!(causes(&pins), [PinReason::Text(PinCause::VariableInUse)]);
+    assert!(pins.asks() && pins.may_have_ended(false));
     assert_eq!(
-        holds.columns_to_ask(),
+        pins.columns_to_ask(),
         [
             "0",
             "@@SESSION.insert_id<>0",
             "@@SESSION.gtid_next<>'AUTOMATIC'"
         ]
     );
-    assert!(!holds.asks(), "it is being asked");
-    holds.end_as_told(&[b"0", b"0", b"1"]);
-    assert!(!holds.has(PinCause::VariableInUse, b"insert_id"));
-    assert!(holds.has(PinCause::VariableInUse, b"gtid_next"));
+    assert!(!pins.asks(), "it is being asked");
+    pins.end_as_told(&[b"0", b"0", b"1"]);
+    assert!(!pins.has(PinCause::VariableInUse, b"insert_id"));
+    assert!(pins.has(PinCause::VariableInUse, b"gtid_next"));
     // Another statement may have used it up.
-    holds.answered(&ReplySummary::default());
+    pins.answered(&ReplySummary::default());
     assert_eq!(
-        holds.columns_to_ask(),
+        pins.columns_to_ask(),
         ["0", "@@SESSION.gtid_next<>'AUTOMATIC'"]
     );
-    holds.end_as_told(&[b"0", b"0"]);
-    assert!(holds.is_empty());
+    pins.end_as_told(&[b"0", b"0"]);
+    assert!(pins.is_empty());
 }
 
 #[test]
 fn named_locks_are_asked_for_together_and_end_together() {
-    let mut holds = after(MARIADB, &["SELECT GET_LOCK('a', 0), GET_LOCK('b', 0)"]);
+    let mut pins = after(MARIADB, &["SELECT GET_LOCK('a', 0), GET_LOCK('b', 0)"]);
     assert_eq!(
-        holds.columns_to_ask(),
+        pins.columns_to_ask(),
         ["IS_USED_LOCK('a')<=>CONNECTION_ID() OR IS_USED_LOCK('b')<=>CONNECTION_ID()"]
     );
-    holds.end_as_told(&[b"1"]);
-    assert!(holds.has(PinCause::UserLock, b"a") && holds.has(PinCause::UserLock, b"b"));
-    holds.end_as_told(&[b"0"]);
-    assert!(holds.is_empty());
+    pins.end_as_told(&[b"1"]);
+    assert!(pins.has(PinCause::UserLock, b"a") && pins.has(PinCause::UserLock, b"b"));
+    pins.end_as_told(&[b"0"]);
+    assert!(pins.is_empty());
 }
 
 #[test]
 fn a_lock_of_a_computed_name_ends_with_all_others_alone() {
     let computed = "DO GET_LOCK(CONCAT('a', 1), 0)";
-    let mut holds = after(MYSQL, &[computed, "DO RELEASE_LOCK('a1')", "COMMIT"]);
-    assert_eq!(causes(&holds), [PinReason::Text(PinCause::UserLock)]);
-    assert!(!holds.asks(), "nobody knows what to ask for");
-    holds.end_as_told(&[b"0"]);
-    assert!(holds.is_pinned());
+    let mut pins = after(MYSQL, &[computed, "DO RELEASE_LOCK('a1')", "COMMIT"]);
+    assert_eq!(causes(&pins), [PinReason::Text(PinCause::UserLock)]);
+    assert!(!pins.asks(), "nobody knows what to ask for");
+    pins.end_as_told(&[b"0"]);
+    assert!(pins.is_pinned());
     assert!(after(MYSQL, &[computed, "DO RELEASE_ALL_LOCKS()"]).is_empty());
 }
 
 #[test]
 fn an_answer_without_a_row_ends_nothing() {
-    let mut holds = after(MARIADB, &["SELECT GET_LOCK('a', 0)"]);
-    holds.end_as_told(&[]);
-    assert!(holds.is_pinned());
-    holds.end_as_told(&[b""]);
-    assert!(holds.is_pinned(), "NULL is no 0");
+    let mut pins = after(MARIADB, &["SELECT GET_LOCK('a', 0)"]);
+    pins.end_as_told(&[]);
+    assert!(pins.is_pinned());
+    pins.end_as_told(&[b""]);
+    assert!(pins.is_pinned(), "NULL is no 0");
 }
 
 #[test]
@@ -201,12 +202,12 @@ fn what_failed_has_given_nothing_back() {
         ("XA START 'x'", "XA COMMIT 'x'"),
         ("HANDLER t OPEN", "HANDLER t CLOSE"),
     ] {
-        let mut holds = Holds::default();
-        runs(&mut holds, taken, None);
-        runs(&mut holds, ending, Some(1213));
-        assert!(holds.is_pinned(), "{ending}");
-        runs(&mut holds, ending, None);
-        assert!(holds.is_empty(), "{ending}");
+        let mut pins = Pins::default();
+        runs(&mut pins, taken, None);
+        runs(&mut pins, ending, Some(1213));
+        assert!(pins.is_pinned(), "{ending}");
+        runs(&mut pins, ending, None);
+        assert!(pins.is_empty(), "{ending}");
     }
 }
 
@@ -219,116 +220,116 @@ fn what_is_whole_or_not_at_all_has_taken_nothing_when_it_failed() {
         "HANDLER t OPEN",
         "FLUSH STATUS",
     ] {
-        let mut holds = Holds::default();
-        runs(&mut holds, sql, Some(1205));
-        assert!(holds.is_empty(), "{sql}");
+        let mut pins = Pins::default();
+        runs(&mut pins, sql, Some(1205));
+        assert!(pins.is_empty(), "{sql}");
     }
     // Half of it may have been done.
     for sql in ["SELECT GET_LOCK('a', 0), x", "FLUSH TABLES WITH READ LOCK"] {
-        let mut holds = Holds::default();
-        runs(&mut holds, sql, Some(1205));
-        assert!(holds.is_pinned(), "{sql}");
+        let mut pins = Pins::default();
+        runs(&mut pins, sql, Some(1205));
+        assert!(pins.is_pinned(), "{sql}");
     }
 }
 
 #[test]
 fn what_was_held_before_a_failed_statement_is_still_held() {
-    let mut holds = Holds::default();
-    runs(&mut holds, "LOCK TABLES t WRITE", None);
-    runs(&mut holds, "LOCK TABLES u WRITE", Some(1146));
-    assert!(holds.is_pinned(), "the first lock is not the second's");
-    runs(&mut holds, "XA START 'x'", None);
-    runs(&mut holds, "XA START 'x'", Some(1440));
-    assert!(holds.has(PinCause::Xa, b"'x'"));
+    let mut pins = Pins::default();
+    runs(&mut pins, "LOCK TABLES t WRITE", None);
+    runs(&mut pins, "LOCK TABLES u WRITE", Some(1146));
+    assert!(pins.is_pinned(), "the first lock is not the second's");
+    runs(&mut pins, "XA START 'x'", None);
+    runs(&mut pins, "XA START 'x'", Some(1440));
+    assert!(pins.has(PinCause::Xa, b"'x'"));
 }
 
 #[test]
 fn a_set_of_a_variable_that_there_is_not_has_set_nothing() {
     for (error, pinned) in [(1193, false), (1064, false), (1231, true), (1227, true)] {
-        let mut holds = Holds::default();
-        runs(&mut holds, "SET profiling = 1, no_such = 2", Some(error));
-        assert_eq!(holds.is_pinned(), pinned, "{error}");
+        let mut pins = Pins::default();
+        runs(&mut pins, "SET profiling = 1, no_such = 2", Some(error));
+        assert_eq!(pins.is_pinned(), pinned, "{error}");
     }
 }
 
 #[test]
 fn code_behind_a_trigger_may_have_taken_something_before_it_failed() {
-    let mut holds = Holds::default();
-    let plan = holds.plan(b"INSERT INTO t VALUES (1)");
+    let mut pins = Pins::default();
+    let plan = pins.plan(b"INSERT INTO t VALUES (1)");
     plan.reasons.push(PinReason::TriggersAndViews);
-    plan.void = super::void::Void::Failed;
-    assert_eq!(holds.sent(2), [PinReason::TriggersAndViews]);
-    holds.answered(&ReplySummary {
+    plan.failed_acquisition = super::failed_acquisition::FailedAcquisition::Failed;
+    assert_eq!(pins.sent(2), [PinReason::TriggersAndViews]);
+    pins.answered(&ReplySummary {
         error: Some((1062, String::new())),
         ..ReplySummary::default()
     });
-    assert!(holds.is_pinned_for(PinReason::TriggersAndViews));
+    assert!(pins.is_pinned_for(PinReason::TriggersAndViews));
 }
 
 #[test]
 fn a_reason_is_new_once() {
-    let mut holds = Holds::default();
-    assert!(holds.add(PinReason::WideCharset, None, 1));
-    assert!(!holds.add(PinReason::WideCharset, None, 2));
-    assert_eq!(holds.list()[0].since, 1);
-    let lock = |holds: &mut Holds, name: &[u8]| {
-        holds.add(PinReason::Text(PinCause::UserLock), Some(name.into()), 3)
+    let mut pins = Pins::default();
+    assert!(pins.add(PinReason::WideCharset, None, 1));
+    assert!(!pins.add(PinReason::WideCharset, None, 2));
+    assert_eq!(pins.list()[0].since, 1);
+    let lock = |pins: &mut Pins, name: &[u8]| {
+        pins.add(PinReason::Text(PinCause::UserLock), Some(name.into()), 3)
     };
-    assert!(lock(&mut holds, b"a"));
-    assert!(!lock(&mut holds, b"b"));
-    holds.end(PinCause::UserLock, b"a");
-    assert!(holds.has(PinCause::UserLock, b"b"));
-    holds.end(PinCause::UserLock, b"b");
-    assert_eq!(causes(&holds), [PinReason::WideCharset]);
+    assert!(lock(&mut pins, b"a"));
+    assert!(!lock(&mut pins, b"b"));
+    pins.end(PinCause::UserLock, b"a");
+    assert!(pins.has(PinCause::UserLock, b"b"));
+    pins.end(PinCause::UserLock, b"b");
+    assert_eq!(causes(&pins), [PinReason::WideCharset]);
 }
 
 #[test]
 fn what_is_held_for_good_and_by_a_name_is_held_for_good() {
     let reason = PinReason::Text(PinCause::UserLock);
     for names in [[Some(&b"a"[..]), None], [None, Some(&b"a"[..])]] {
-        let mut holds = Holds::default();
+        let mut pins = Pins::default();
         for name in names {
-            holds.add(reason, name.map(Name::from), 1);
+            pins.add(reason, name.map(Name::from), 1);
         }
-        holds.end(PinCause::UserLock, b"a");
-        assert!(holds.is_pinned_for(reason), "{names:?}");
-        assert_eq!(holds.names(PinCause::UserLock), None);
+        pins.end(PinCause::UserLock, b"a");
+        assert!(pins.is_pinned_for(reason), "{names:?}");
+        assert_eq!(pins.names(PinCause::UserLock), None);
     }
 }
 
 #[test]
 fn names_that_mean_something_else_now_are_forgotten() {
-    let mut holds = after(MARIADB, &["CREATE TEMPORARY TABLE t (a INT)"]);
-    let plan = holds.plan(b"x");
-    plan.holdings.blurred.insert(PinCause::TemporaryTable);
-    holds.sent(3);
-    assert_eq!(holds.names(PinCause::TemporaryTable), None);
-    holds.answered(&ReplySummary::default());
-    runs(&mut holds, "DROP TABLE t", None);
-    assert!(holds.is_pinned());
+    let mut pins = after(MARIADB, &["CREATE TEMPORARY TABLE t (a INT)"]);
+    let plan = pins.plan(b"x");
+    plan.acquired.blurred.insert(PinCause::TemporaryTable);
+    pins.sent(3);
+    assert_eq!(pins.names(PinCause::TemporaryTable), None);
+    pins.answered(&ReplySummary::default());
+    runs(&mut pins, "DROP TABLE t", None);
+    assert!(pins.is_pinned());
 }
 
 #[test]
 fn a_plan_counts_among_the_reasons_before_it_is_sent_and_is_none_of_them() {
-    let mut holds = Holds::default();
-    holds.plan(b"x").reasons.push(PinReason::PreparedSchema);
-    assert!(holds.is_pinned_for(PinReason::PreparedSchema));
-    assert!(!holds.is_pinned() && holds.is_under_way() && !holds.is_empty());
-    assert_eq!(holds.sent(9), [PinReason::PreparedSchema]);
-    assert!(holds.is_pinned() && holds.is_under_way());
-    holds.answered(&ReplySummary::default());
-    assert!(holds.is_pinned() && !holds.is_under_way());
-    assert_eq!(holds.list()[0].since, 9);
-    assert_eq!(&*holds.list()[0].text, b"x");
+    let mut pins = Pins::default();
+    pins.plan(b"x").reasons.push(PinReason::PreparedSchema);
+    assert!(pins.is_pinned_for(PinReason::PreparedSchema));
+    assert!(!pins.is_pinned() && pins.is_under_way() && !pins.is_empty());
+    assert_eq!(pins.sent(9), [PinReason::PreparedSchema]);
+    assert!(pins.is_pinned() && pins.is_under_way());
+    pins.answered(&ReplySummary::default());
+    assert!(pins.is_pinned() && !pins.is_under_way());
+    assert_eq!(pins.list()[0].since, 9);
+    assert_eq!(&*pins.list()[0].text, b"x");
 }
 
 #[test]
 fn the_first_text_of_a_plan_is_the_one_that_is_shown() {
-    let mut holds = Holds::default();
-    holds.plan(b"FIRST").reasons.push(PinReason::PreparedSchema);
-    holds.plan(b"SECOND").reasons.push(PinReason::WideCharset);
-    holds.sent(1);
-    assert!(holds.list().iter().all(|pin| &*pin.text == b"FIRST"));
+    let mut pins = Pins::default();
+    pins.plan(b"FIRST").reasons.push(PinReason::PreparedSchema);
+    pins.plan(b"SECOND").reasons.push(PinReason::WideCharset);
+    pins.sent(1);
+    assert!(pins.list().iter().all(|pin| &*pin.text == b"FIRST"));
 }
 
 /// Notes when it is dropped.
@@ -345,63 +346,63 @@ impl Drop for Noted {
 
 #[test]
 fn a_guard_lasts_until_its_statement_has_ended_however_it_ends() {
-    let ends: [fn(&mut Holds); 4] = [
-        Holds::forget_plan,
-        |holds| {
-            holds.sent(1);
-            holds.answered(&ReplySummary::default());
+    let ends: [fn(&mut Pins); 4] = [
+        Pins::forget_plan,
+        |pins| {
+            pins.sent(1);
+            pins.answered(&ReplySummary::default());
         },
-        |holds| {
-            holds.sent(1);
-            holds.answered(&ReplySummary {
+        |pins| {
+            pins.sent(1);
+            pins.answered(&ReplySummary {
                 error: Some((1064, String::new())),
                 ..ReplySummary::default()
             });
         },
-        |holds| *holds = Holds::default(),
+        |pins| *pins = Pins::default(),
     ];
     for end in ends {
         let dropped = std::rc::Rc::default();
-        let mut holds = Holds::default();
+        let mut pins = Pins::default();
         let guard = Box::new(Noted(std::rc::Rc::clone(&dropped)));
-        holds.plan(b"SET GLOBAL x = 1").guards.push(guard);
+        pins.plan(b"SET GLOBAL x = 1").guards.push(guard);
         assert!(!dropped.get());
-        end(&mut holds);
+        end(&mut pins);
         assert!(dropped.get());
     }
     let dropped = std::rc::Rc::default();
-    let mut holds = Holds::default();
+    let mut pins = Pins::default();
     let guard = Box::new(Noted(std::rc::Rc::clone(&dropped)));
-    holds.plan(b"SET GLOBAL x = 1").guards.push(guard);
-    holds.sent(1);
+    pins.plan(b"SET GLOBAL x = 1").guards.push(guard);
+    pins.sent(1);
     assert!(!dropped.get(), "while it runs");
-    holds.forget_plan();
+    pins.forget_plan();
     assert!(!dropped.get(), "a plan that was sent is not forgotten");
 }
 
 #[test]
 fn a_lock_that_may_have_ended_does_not_end_what_has_no_name() {
-    let mut holds = Holds::default();
+    let mut pins = Pins::default();
     let lock = PinReason::Text(PinCause::UserLock);
-    holds.add(lock, Some(b"a".as_slice().into()), 1);
-    holds.ask_again();
-    assert!(holds.may_have_ended(false));
+    pins.add(lock, Some(b"a".as_slice().into()), 1);
+    pins.ask_again();
+    assert!(pins.may_have_ended(false));
     // Which variables those are is not known.
-    holds.add(PinReason::Text(PinCause::UserVariable), None, 2);
-    assert!(holds.asks() && !holds.may_have_ended(false));
+    pins.add(PinReason::Text(PinCause::UserVariable), None, 2);
+    assert!(pins.asks() && !pins.may_have_ended(false));
 }
 
 #[test]
 fn user_variables_may_have_ended_where_they_are_read_back() {
-    let mut holds = Holds::default();
-    holds.add(
+    let mut pins = Pins::default();
+    pins.add(
         PinReason::Text(PinCause::UserVariable),
         Some(b"values".as_slice().into()),
         1,
     );
-    assert!(!holds.may_have_ended(false));
-    assert!(holds.may_have_ended(true));
-    holds.add(PinReason::UnexplainedChange, None, 2);
-    assert!(!holds.may_have_ended(true), "that has no end");
-    assert!(!Holds::default().may_have_ended(true));
+    assert!(!pins.may_have_ended(false));
+    assert!(pins.may_have_ended(true));
+    pins.add(PinReason::UnexplainedChange, None, 2);
+    assert!(!pins.may_have_ended(true), "that has no end");
+    assert!(!Pins::default().may_have_ended(true));
 }

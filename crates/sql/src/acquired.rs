@@ -2,13 +2,13 @@
 //! cursors, variables that a later statement uses up.
 //!
 //! A pin can end when what it stands for has ended. For that it must be known exactly what was
-//! taken: each holding has a cause and a name (a lock's, a table's with its schema, an alias, a
-//! transaction's), and a statement gives back what it names in the same form. The mechanism: a
-//! handful of statements are recognized whole, token by token; names count only if no server could
-//! read them in another way.
+//! taken: each acquired resource has a cause and a name (a lock's, a table's with its schema, an
+//! alias, a transaction's), and a statement gives back what it names in the same form. The
+//! mechanism: a handful of statements are recognized whole, token by token; names count only if no
+//! server could read them in another way.
 //!
 //! The rule is one-sided, as in [`crate::classify`]: whatever is not recognized takes something
-//! that nothing ends ([`Holdings::for_good`]) and gives nothing back. What a text gives back counts
+//! that nothing ends ([`Acquired::for_good`]) and gives nothing back. What a text gives back counts
 //! when the server has answered OK.
 //!
 //! Sources: the servers' manuals on LOCK TABLES, FLUSH, BACKUP STAGE, LOCK INSTANCE FOR BACKUP,
@@ -20,7 +20,7 @@ use crate::classify::{PinCause, PinCauses, Statement, Verb, rests_at, session_na
 use crate::lex::{Kind, LexMode, Lexer, Server, Token, function_name};
 use words::Words;
 
-/// The name of a holding, with its schema where it has one.
+/// The name of an acquired resource, with its schema where it has one.
 pub type Name = Box<[u8]>;
 
 /// Longest name of a lock or an alias, in bytes: MySQL refuses longer ones.
@@ -32,7 +32,7 @@ const INSERT_ID: &str = "insert_id";
 /// Resource that a text gives back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// One holding.
+    /// One acquired resource.
     One(PinCause, Name),
     /// All with this cause, whatever their names, if they are known at all.
     All(PinCause),
@@ -40,7 +40,7 @@ pub enum Ended {
 
 /// Resources that a text acquires and gives back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
+pub struct Acquired {
     /// Resources that it acquires, if it succeeds or fails half-way.
     pub taken: Vec<(PinCause, Name)>,
     /// Causes with which it takes something that cannot be told apart.
@@ -56,7 +56,7 @@ pub struct Holdings {
     pub asks_for_locks: bool,
 }
 
-impl Holdings {
+impl Acquired {
     /// True if it takes, ends and changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -84,8 +84,8 @@ impl Holdings {
 /// Judges a text that was classified as `found`; `schema` is the default schema in which its names
 /// are looked up, if that is certain.
 #[must_use]
-pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u8]>) -> Holdings {
-    let mut out = Holdings::default();
+pub fn acquired(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u8]>) -> Acquired {
+    let mut out = Acquired::default();
     let ends_something = matches!(found.verb, Verb::Begin | Verb::Lock | Verb::Ddl);
     if found.causes.is_empty() && !ends_something && !found.multi {
         return out;
@@ -126,7 +126,7 @@ pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
 }
 
 /// Every call of GET_LOCK with a plain literal as its name.
-fn take_locks(words: &Words<'_>, tokens: &[Token], server: Server, out: &mut Holdings) {
+fn take_locks(words: &Words<'_>, tokens: &[Token], server: Server, out: &mut Acquired) {
     const RELEASES: [&[u8]; 2] = [b"RELEASE_LOCK", b"RELEASE_ALL_LOCKS"];
     for (at, token) in tokens.iter().enumerate() {
         let Some(text) = function_name(token.kind, words.text(*token)) else {
@@ -163,7 +163,7 @@ fn take_locks(words: &Words<'_>, tokens: &[Token], server: Server, out: &mut Hol
 /// Every variable that is in use once it is set, if a text that sets some names it at all. With
 /// `insert_id` set to 0 the next row gets that id, and the variable shows 0 before and after
 /// (MariaDB 10.11, MySQL 9.7): only of another number can be told when it is used up.
-fn take_variables(words: &Words<'_>, tokens: &[Token], out: &mut Holdings) {
+fn take_variables(words: &Words<'_>, tokens: &[Token], out: &mut Acquired) {
     for (at, token) in tokens.iter().enumerate() {
         let name = match token.kind {
             Kind::Word | Kind::Name | Kind::SystemVariable => session_name(words.text(*token)),
@@ -195,7 +195,7 @@ fn head(
     mut words: Words<'_>,
     found: &Statement,
     schema: Option<&[u8]>,
-    out: &mut Holdings,
+    out: &mut Acquired,
 ) -> Option<PinCause> {
     let only = |cause| found.causes == PinCauses::of(cause);
     let first = words.next_word()?;
@@ -242,7 +242,7 @@ fn name(text: &[u8]) -> Name {
 }
 
 /// UNLOCK TABLES, UNLOCK INSTANCE.
-fn unlock(words: &mut Words<'_>, out: &mut Holdings) {
+fn unlock(words: &mut Words<'_>, out: &mut Acquired) {
     if words.eat(b"INSTANCE") {
         if words.at_end() {
             out.end(PinCause::BackupLock, name(b"instance"));
@@ -254,7 +254,7 @@ fn unlock(words: &mut Words<'_>, out: &mut Holdings) {
 }
 
 /// BACKUP STAGE, BACKUP LOCK, BACKUP UNLOCK.
-fn backup(words: &mut Words<'_>, out: &mut Holdings) {
+fn backup(words: &mut Words<'_>, out: &mut Acquired) {
     if words.eat(b"UNLOCK") && words.at_end() {
         out.end(PinCause::BackupLock, name(b"lock"));
     } else if words.eat(b"STAGE") {
@@ -333,7 +333,7 @@ fn renamed(
 }
 
 /// DROP [TEMPORARY] TABLE [IF EXISTS] and names. It takes nothing, however it is written.
-fn dropped(words: &mut Words<'_>, schema: Option<&[u8]>, out: &mut Holdings) {
+fn dropped(words: &mut Words<'_>, schema: Option<&[u8]>, out: &mut Acquired) {
     words.eat(b"TEMPORARY");
     if !words.eat(b"TABLE") && !words.eat(b"TABLES") {
         return;
@@ -360,7 +360,7 @@ fn dropped(words: &mut Words<'_>, schema: Option<&[u8]>, out: &mut Holdings) {
 }
 
 /// HANDLER t OPEN [[AS] alias], HANDLER alias CLOSE, HANDLER alias READ.
-fn handler(words: &mut Words<'_>, out: &mut Holdings) {
+fn handler(words: &mut Words<'_>, out: &mut Acquired) {
     let first = words.plain_name();
     let mut qualified = false;
     let mut last = first.clone();
@@ -382,7 +382,7 @@ fn handler(words: &mut Words<'_>, out: &mut Holdings) {
 }
 
 /// XA START xid and what follows it; a transaction is named as it was written.
-fn xa(words: &mut Words<'_>, out: &mut Holdings) {
+fn xa(words: &mut Words<'_>, out: &mut Acquired) {
     if words.eat(b"START") || words.eat(b"BEGIN") {
         let xid = words.xid();
         let _ = words.eat(b"JOIN") || words.eat(b"RESUME");

@@ -4,7 +4,7 @@
 //! of it, where the servers find that error before they begin: a text that cannot be read, a
 //! variable or a routine that there is not. Code that a text runs may fail with the same numbers
 //! behind something that it did; so a missing routine must be the only one that the text calls, and
-//! the error must name it. Doubts are [`Void::Never`].
+//! the error must name it. Doubts are [`FailedAcquisition::Never`].
 
 use super::only_calls;
 use crate::reply_summary::ReplySummary;
@@ -34,7 +34,7 @@ const NO_VARIABLE: u16 = 1193;
 
 /// When a statement has not taken what it was to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Void {
+pub enum FailedAcquisition {
     /// That is never certain.
     #[default]
     Never,
@@ -53,7 +53,7 @@ pub enum Void {
     Uncalled(Box<[u8]>),
 }
 
-impl Void {
+impl FailedAcquisition {
     /// True if it has not, by what was heard of it.
     #[must_use]
     pub fn is_so(&self, summary: &ReplySummary) -> bool {
@@ -84,15 +84,19 @@ fn says_missing(summary: &ReplySummary, name: &[u8]) -> bool {
 
 /// When a text with these findings has not taken what it was to take.
 #[must_use]
-pub fn void_of((sql, mode): (&[u8], LexMode), found: &Statement, schema: Option<&[u8]>) -> Void {
+pub fn failed_acquisition_of(
+    (sql, mode): (&[u8], LexMode),
+    found: &Statement,
+    schema: Option<&[u8]>,
+) -> FailedAcquisition {
     if let Some(name) = only_routine((sql, mode), found, schema) {
         return match found.verb {
-            Verb::Call => Void::Uncalled(name),
-            _ => Void::Missing(name),
+            Verb::Call => FailedAcquisition::Uncalled(name),
+            _ => FailedAcquisition::Missing(name),
         };
     }
     if schema.is_some_and(<[u8]>::is_empty) && names_no_schema((sql, mode), found) {
-        return Void::Nowhere;
+        return FailedAcquisition::Nowhere;
     }
     // Code that runs in it may have done something before it met what cannot be read.
     let hides = [PinCause::StoredCode, PinCause::TextExecute];
@@ -100,15 +104,15 @@ pub fn void_of((sql, mode): (&[u8], LexMode), found: &Statement, schema: Option<
     // The same where the text has not been understood.
     let blind = found.causes.contains(PinCause::Unknown);
     if hidden || (blind && RUNS_TEXTS.iter().any(|word| mentions(sql, word.as_bytes()))) {
-        return Void::Never;
+        return FailedAcquisition::Never;
     }
     let whole = WHOLE
         .iter()
         .any(|cause| found.causes == PinCauses::of(*cause));
     match found.multi {
-        false if whole => Void::Failed,
-        false if found.verb == Verb::Set => Void::Unset,
-        _ => Void::Unparsed,
+        false if whole => FailedAcquisition::Failed,
+        false if found.verb == Verb::Set => FailedAcquisition::Unset,
+        _ => FailedAcquisition::Unparsed,
     }
 }
 

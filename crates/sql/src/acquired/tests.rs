@@ -7,7 +7,7 @@ use crate::classify::classify;
 fn seen(sql: &str) -> Vec<String> {
     let mode = LexMode::default();
     let found = classify(sql.as_bytes(), mode);
-    let held = holdings(sql.as_bytes(), mode, &found, Some(b"db"));
+    let held = acquired(sql.as_bytes(), mode, &found, Some(b"db"));
     let text = |name: &Name| String::from_utf8_lossy(name).replace('\0', ".");
     let mut out: Vec<String> = Vec::new();
     for (cause, name) in &held.taken {
@@ -169,7 +169,7 @@ fn what_is_not_understood_is_kept_for_good() {
     }
     let mode = LexMode::default();
     let sql = b"CREATE TEMPORARY TABLE t (a INT)";
-    let held = holdings(sql, mode, &classify(sql, mode), None);
+    let held = acquired(sql, mode, &classify(sql, mode), None);
     assert!(
         held.for_good.contains(PinCause::TemporaryTable),
         "no schema"
@@ -209,7 +209,7 @@ fn the_server_decides_what_is_a_lock_and_what_is_renamed() {
             ..LexMode::default()
         };
         let found = classify(sql.as_bytes(), mode);
-        holdings(sql.as_bytes(), mode, &found, Some(b"db"))
+        acquired(sql.as_bytes(), mode, &found, Some(b"db"))
     };
     let (mariadb, mysql) = (Server::MariaDb(101_119), Server::MySql(90_704));
     for (length, expected) in [(64, [1, 1]), (65, [1, 0]), (192, [1, 0]), (193, [0, 0])] {
@@ -232,7 +232,7 @@ fn a_schema_that_is_passed_over_is_not_a_tables() {
     };
     let ended = |sql: &str, schema: Option<&[u8]>| {
         let found = classify(sql.as_bytes(), mode);
-        holdings(sql.as_bytes(), mode, &found, schema).ended
+        acquired(sql.as_bytes(), mode, &found, schema).ended
     };
     let there = Ended::One(PinCause::TemporaryTable, (*b"db\0t").into());
     assert_eq!(ended("DROP TABLE other.t", Some(b"db")), [there]);

@@ -1,12 +1,12 @@
-//! Holds: why a client keeps its backend, and when each reason for it ends.
+//! Pins: why a client keeps its backend, and when each reason for it ends.
 //!
 //! The problem: what a session has taken (locks, temporary tables, cursors) lives on one server
 //! connection, and a client that has it must stay there; but no longer than it has it. The
 //! mechanism: a client has a list of reasons, each either for good or with the names of what was
-//! taken ([`sql::holdings`]). A statement's takings are planned when it is classified, count from
+//! taken ([`sql::acquired`]). A statement's takings are planned when it is classified, count from
 //! the moment it is sent, and what it gives back counts when the server has answered OK. Which
 //! named locks are still held after a statement that takes or releases some, only the server
-//! knows: it is asked ([`Holds::columns_to_ask`]) once nothing else pins the client; so it is for
+//! knows: it is asked ([`Pins::columns_to_ask`]) once nothing else pins the client; so it is for
 //! variables that a statement uses up.
 //!
 //! Invariants: a client is unpinned when its last reason has ended; a doubt makes a reason last for
@@ -14,13 +14,13 @@
 
 use crate::reply_summary::ReplySummary;
 use crate::text::Text;
+use failed_acquisition::FailedAcquisition;
+use sql::acquired::{Acquired, Ended, Name};
 use sql::classify::{PinCause, Statement, Verb, rests_at};
-use sql::holdings::{Ended, Holdings, Name};
 use std::fmt;
-use void::Void;
 
+pub mod failed_acquisition;
 mod recorded;
-pub mod void;
 
 /// Bytes of a statement that are kept for the report.
 const TEXT_MAX: usize = 200;
@@ -152,9 +152,9 @@ pub struct Plan {
     /// Reasons without an end.
     pub reasons: Vec<PinReason>,
     /// Resources that it acquires and gives back.
-    pub holdings: Holdings,
+    pub acquired: Acquired,
     /// When it has not taken it.
-    pub void: Void,
+    pub failed_acquisition: FailedAcquisition,
     /// Guards that end with it.
     pub guards: Vec<Box<dyn Guard>>,
     /// Pins that it begins, once it is sent.
@@ -163,7 +163,7 @@ pub struct Plan {
 
 /// The reasons of a client that has any, or whose command may give it some.
 #[derive(Debug, Default)]
-struct Pins {
+struct PinList {
     list: Vec<Pin>,
     /// Of the command that is not sent yet.
     coming: Option<Plan>,
@@ -175,9 +175,9 @@ struct Pins {
 
 /// All that makes a client keep its backend; a pointer, while nothing does.
 #[derive(Debug, Default)]
-pub struct Holds(Option<Box<Pins>>);
+pub struct Pins(Option<Box<PinList>>);
 
-impl Holds {
+impl Pins {
     /// The reasons, oldest first.
     #[must_use]
     pub fn list(&self) -> &[Pin] {
@@ -208,7 +208,7 @@ impl Holds {
     pub fn is_pinned_for(&self, reason: PinReason) -> bool {
         self.0.as_ref().is_some_and(|pins| {
             let planned = |plan: &Plan| {
-                let among = |cause| plan.holdings.for_good.contains(cause);
+                let among = |cause| plan.acquired.for_good.contains(cause);
                 let text = matches!(reason, PinReason::Text(cause) if among(cause));
                 text || plan.reasons.contains(&reason)
             };
@@ -229,8 +229,8 @@ impl Holds {
     pub fn will_pin(&self) -> bool {
         let plan = self.0.as_ref().and_then(|pins| pins.coming.as_ref());
         plan.is_some_and(|plan| {
-            let holdings = &plan.holdings;
-            let any = holdings.taken.is_empty() && holdings.for_good.is_empty();
+            let acquired = &plan.acquired;
+            let any = acquired.taken.is_empty() && acquired.for_good.is_empty();
             !any || !plan.reasons.is_empty()
         })
     }
@@ -259,8 +259,9 @@ impl Holds {
     }
 
     fn shrink(&mut self) {
-        let empty =
-            |pins: &Pins| pins.list.is_empty() && pins.coming.is_none() && pins.running.is_none();
+        let empty = |pins: &PinList| {
+            pins.list.is_empty() && pins.coming.is_none() && pins.running.is_none()
+        };
         if self.0.as_deref().is_some_and(empty) {
             self.0 = None;
         }
@@ -282,9 +283,9 @@ impl Holds {
         let Some(mut plan) = pins.coming.take() else {
             return Vec::new();
         };
-        let taken = plan.holdings.taken.drain(..);
+        let taken = plan.acquired.taken.drain(..);
         let named = taken.map(|(cause, name)| (PinReason::Text(cause), Some(name)));
-        let causes = plan.holdings.for_good.iter().map(PinReason::Text);
+        let causes = plan.acquired.for_good.iter().map(PinReason::Text);
         let for_good = causes.chain(plan.reasons.iter().copied());
         let all: Vec<_> = named.chain(for_good.map(|reason| (reason, None))).collect();
         let mut reasons = Vec::new();
@@ -297,7 +298,7 @@ impl Holds {
                 plan.fresh.push((reason, name));
             }
         }
-        for cause in plan.holdings.blurred.iter() {
+        for cause in plan.acquired.blurred.iter() {
             if let Some(pin) = pins.find(PinReason::Text(cause)) {
                 pin.names = None;
             }
@@ -315,16 +316,16 @@ impl Holds {
             }
             // What has run may have failed for any reason, and of its own choice.
             let hidden = plan.reasons.contains(&PinReason::TriggersAndViews);
-            if !hidden && plan.void.is_so(summary) {
+            if !hidden && plan.failed_acquisition.is_so(summary) {
                 pins.withdraw(plan.fresh);
             }
             if summary.error.is_none() {
-                for ended in &plan.holdings.ended {
+                for ended in &plan.acquired.ended {
                     pins.end(ended);
                 }
             }
-            pins.rename(&plan.holdings.renamed, summary.error.is_none());
-            pins.asks |= plan.holdings.asks_for_locks;
+            pins.rename(&plan.acquired.renamed, summary.error.is_none());
+            pins.asks |= plan.acquired.asks_for_locks;
         }
         // Any statement may have used one up.
         pins.asks |= pins.names(PinCause::VariableInUse).is_some();
@@ -400,7 +401,7 @@ impl Holds {
     }
 }
 
-impl Pins {
+impl PinList {
     fn find(&mut self, reason: PinReason) -> Option<&mut Pin> {
         self.list.iter_mut().find(|pin| pin.reason == reason)
     }
