@@ -676,7 +676,7 @@ impl<S> Backend<S> {
     }
 
     /// That session starts over: they are not its own any more.
-    pub(crate) fn disown_types(&mut self) {
+    pub(crate) fn invalidate_types(&mut self) {
         if let Some(typed) = &mut self.typed {
             typed.by = None;
         }

@@ -12,10 +12,10 @@ pub(crate) mod clients;
 pub(crate) mod compression;
 pub(crate) mod guards;
 pub(crate) mod input;
+pub(crate) mod modified;
 pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod place;
-pub(crate) mod touched;
 pub(crate) mod unrestored;
 
 use crate::auth::login::Login;
@@ -24,8 +24,8 @@ use crate::backend::relay::PendingChanges;
 use crate::buffers::received::Received;
 use crate::buffers::room::make_room;
 use crate::buffers::transport::Transport;
+use crate::client::modified::Modified;
 use crate::client::place::Place;
-use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
 use crate::group::tokens::BackendId;
 use crate::limits::spool::Tail;
@@ -236,9 +236,9 @@ pub(crate) struct Client<S> {
     /// Why it keeps its backend, if it does.
     pub(crate) pins: Pins,
     /// Variables that its command may set without a report, once that is sent.
-    pub(crate) touching: Option<Box<Touched>>,
+    pub(crate) modifying: Option<Box<Modified>>,
     /// Variables that may have been set on its backend and were neither reported nor read back.
-    pub(crate) touched: Option<Box<Touched>>,
+    pub(crate) modified: Option<Box<Modified>>,
     /// The backend bound to it.
     pub binding: Binding<BackendId>,
     /// State that its last statement has left for questions about it.
@@ -318,8 +318,8 @@ impl<S> Client<S> {
             pipelining: Pipelining::Allowed,
             ended: Ended::Nothing,
             pins: Pins::default(),
-            touching: None,
-            touched: None,
+            modifying: None,
+            modified: None,
             transport,
             state: ClientState::Greeted,
             collation: 0,
@@ -487,7 +487,7 @@ impl<S> Client<S> {
         self.forget_command();
         self.statement.send_mode = SendMode::Apart;
         self.statement.ride = Ride::Never;
-        self.touching = None;
+        self.modifying = None;
         self.retracking = None;
         self.pins.forget_plan();
     }

@@ -3,8 +3,8 @@
 //! The problem: SHOW WARNINGS, GET DIAGNOSTICS, ROW_COUNT() and FOUND_ROWS() ask the session about
 //! its last statement, and the backend that ran it may serve others meanwhile. The mechanism: a
 //! [`LastStatement`] goes with the client. It has the counts, the conditions once they are read,
-//! what is still to be read back ([`Owed`]), and which of it the client's backend still has
-//! ([`LastStatement::lost`] is the rest).
+//! what is still to be read back ([`PendingReadBack`]), and which of it the client's backend still
+//! has ([`LastStatement::lost`] is the rest).
 //!
 //! Invariants: what is not known for certain is unknown, never a guess; a count or a condition is
 //! this client's own, or it is unknown.
@@ -43,7 +43,7 @@ enum Counts {
 
 /// Pending read-backs: what the backend must be asked before it may serve another client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Owed {
+pub struct PendingReadBack {
     /// The statement failed or warned: SHOW WARNINGS.
     pub warnings: bool,
     /// It failed, so the transaction's state is unknown.
@@ -92,14 +92,14 @@ pub struct LastStatement {
     /// FOUND_ROWS(), if it is known.
     pub found_rows: FoundRows,
     /// Pending read-backs.
-    pub owed: Owed,
+    pub pending: PendingReadBack,
     /// Number of statements that its client has sent, with this one; may begin again at 0.
     pub number: u32,
     /// Number of conditions that it has by itself, as MySQL counts them in the OK of COM_PING.
     pub conditions: u16,
     read_back: ReadBack,
     /// Facts that are still valid on the backend: nothing else has run there since.
-    native: Reads,
+    valid: Reads,
     /// Conditions as the end of the last statement with some has counted them.
     told: Told,
     /// Conditions of the last statement that left any, once they are read.
@@ -116,11 +116,11 @@ impl Default for LastStatement {
             insert_id: 0,
             row_count: RowCount(0),
             found_rows: FoundRows::NONE_YET,
-            owed: Owed::default(),
+            pending: PendingReadBack::default(),
             number: 0,
             conditions: 0,
             read_back: ReadBack::default(),
-            native: Reads::default(),
+            valid: Reads::default(),
             told: Told::default(),
             kept: None,
             lost: false,
@@ -133,32 +133,32 @@ impl LastStatement {
     /// Facts that its client's backend cannot tell any more.
     #[must_use]
     pub fn lost(&self) -> Reads {
-        LEFT_BY_STATEMENT.without(self.native)
+        LEFT_BY_STATEMENT.without(self.valid)
     }
 
     /// True if its client's backend still has all of this.
-    pub fn is_native(&self, what: Reads) -> bool {
-        self.native.contains(what)
+    pub fn is_valid_on_backend(&self, what: Reads) -> bool {
+        self.valid.contains(what)
     }
 
     /// Its client's backend has no more of this, or it is not to be asked there.
-    pub fn disown(&mut self, what: Reads) {
-        self.native = self.native.without(what);
+    pub fn invalidate(&mut self, what: Reads) {
+        self.valid = self.valid.without(what);
     }
 
     /// Its client's backend has this as its own connection would have it.
     pub fn own(&mut self, what: Reads) {
-        self.native = self.native.union(what);
+        self.valid = self.valid.union(what);
     }
 
     /// Its client has got another backend.
     pub fn moved(&mut self) {
-        self.native = Reads::default();
+        self.valid = Reads::default();
     }
 
     /// True if its client's backend, and nobody else, knows FOUND_ROWS().
     pub fn counts_unread(&self) -> bool {
-        self.found_rows.get().is_none() && self.is_native(Reads::FOUND_ROWS)
+        self.found_rows.get().is_none() && self.is_valid_on_backend(Reads::FOUND_ROWS)
     }
 }
 
@@ -177,7 +177,7 @@ impl LastStatement {
 
     /// True if it has left some that nobody knows, or not yet.
     pub fn has_unknown_conditions(&self) -> bool {
-        self.lost || self.owed.warnings
+        self.lost || self.pending.warnings
     }
 
     /// True if questions about it may come that its last backend answers best.
@@ -206,10 +206,10 @@ impl LastStatement {
 
     /// Others rode behind it, and the backend is theirs: what was to be read back there is lost.
     pub fn leave_to_riders(&mut self) {
-        if self.owed.warnings {
+        if self.pending.warnings {
             self.lose_conditions();
         }
-        self.owed = Owed::default();
+        self.pending = PendingReadBack::default();
     }
 
     /// The answer to SHOW WARNINGS on its client's behalf has come; `charset` is
@@ -280,7 +280,7 @@ impl LastStatement {
     /// The pool has answered a command itself, which leaves this ROW_COUNT() and nothing else.
     pub fn answered(&mut self, row_count: i64) {
         self.row_count = RowCount(row_count);
-        self.disown(COUNTS);
+        self.invalidate(COUNTS);
     }
 
     /// Notes an answer of the pool's own; the conditions of the statement before stay, and are not
@@ -298,7 +298,7 @@ impl LastStatement {
     pub fn answered_clean(&mut self, row_count: i64) {
         self.answered(row_count);
         self.forget_conditions();
-        self.disown(Reads::DIAGNOSTICS);
+        self.invalidate(Reads::DIAGNOSTICS);
     }
 
     /// A KILL was answered, well or with an error. One that goes well keeps the conditions before
@@ -319,9 +319,9 @@ impl LastStatement {
     /// character set.
     pub fn failed_by_pool(&mut self) {
         // What is still to be read of the statement before is not asked for any more.
-        self.owed.warnings &= self.owed.failed;
+        self.pending.warnings &= self.pending.failed;
         self.read_back = ReadBack::Outdated;
-        self.disown(COUNTS.union(Reads::DIAGNOSTICS));
+        self.invalidate(COUNTS.union(Reads::DIAGNOSTICS));
         self.lose_conditions();
         self.conditions = 1;
         self.row_count = RowCount::NONE;
@@ -330,7 +330,9 @@ impl LastStatement {
     /// True if its statement has failed with these words alone, and nothing else of it is to be
     /// read: were it sent again, the server's answer and what it leaves would be the same.
     pub fn fails_again(&self, words: &str) -> bool {
-        let kept = self.kept().filter(|_| self.owed == Owed::default());
+        let kept = self
+            .kept()
+            .filter(|_| self.pending == PendingReadBack::default());
         kept.is_some_and(
             |kept| matches!(&kept.rows()[..], [row] if row.message == words.as_bytes()),
         )
@@ -345,23 +347,23 @@ impl LastStatement {
     /// Its session starts over; FOUND_ROWS() stays, as on the servers.
     pub fn start_over(&mut self) {
         self.answered_clean(0);
-        self.owed = Owed::default();
+        self.pending = PendingReadBack::default();
         self.insert_id = 0;
     }
 
     /// Notes that a prepared statement had to be prepared again on its backend: what stood there
     /// for SHOW WARNINGS may be gone.
     pub fn prepared_ahead(&mut self) {
-        self.disown(Reads::DIAGNOSTICS);
+        self.invalidate(Reads::DIAGNOSTICS);
     }
 
     /// That has failed, which is the error of its client's statement.
     pub fn failed_ahead(&mut self, summary: &ReplySummary) {
-        self.owed.failed = true;
-        self.owed.warnings = true;
+        self.pending.failed = true;
+        self.pending.warnings = true;
         self.read_back = ReadBack::Wanted;
         self.none_kept();
-        self.native = self.native.union(COUNTS).union(Reads::DIAGNOSTICS);
+        self.valid = self.valid.union(COUNTS).union(Reads::DIAGNOSTICS);
         self.conditions = 1;
         self.told = Told {
             state: Some(summary.state),
@@ -378,12 +380,12 @@ impl LastStatement {
             ..
         } = *ended;
         let failed = summary.error.is_some();
-        self.owed.failed = failed;
-        self.owed.explanation = match failed {
+        self.pending.failed = failed;
+        self.pending.explanation = match failed {
             true => statement.explanation,
             false => Explanation::None,
         };
-        self.owed.changed = self.owed.changed.union(changed_by(ended));
+        self.pending.changed = self.pending.changed.union(changed_by(ended));
         let after = counts_after(statement, summary);
         self.count_rows(statement, summary, after);
         if failed || !statement.counts_before {
@@ -401,15 +403,15 @@ impl LastStatement {
         }
         self.count_found(ended);
         // A backend that knows nothing of the statement before does not learn it by this one.
-        let own = self.is_native(Reads::ROW_COUNT);
+        let own = self.is_valid_on_backend(Reads::ROW_COUNT);
         let counts = alone && (own || after == Counts::New);
-        self.set_native(COUNTS, counts);
+        self.set_valid(COUNTS, counts);
     }
 
-    fn set_native(&mut self, what: Reads, native: bool) {
-        self.native = match native {
-            true => self.native.union(what),
-            false => self.native.without(what),
+    fn set_valid(&mut self, what: Reads, valid: bool) {
+        self.valid = match valid {
+            true => self.valid.union(what),
+            false => self.valid.without(what),
         };
     }
 
@@ -440,22 +442,22 @@ impl LastStatement {
         let asks = statement.conditions.asks();
         if is_unlisted(statement, summary) {
             if !alone {
-                self.disown(Reads::DIAGNOSTICS);
+                self.invalidate(Reads::DIAGNOSTICS);
             }
             return;
         }
         // MySQL's COM_INIT_DB clears none: its error comes behind them.
         let behind = failed && statement.counts_before;
         let follows = behind || asks && (!failed || summary.is_error(NO_HANDLER));
-        self.owed.warnings = true;
-        if follows && !self.is_native(Reads::DIAGNOSTICS) {
+        self.pending.warnings = true;
+        if follows && !self.is_valid_on_backend(Reads::DIAGNOSTICS) {
             // Its backend has them behind the conditions of another statement.
             self.lose_conditions();
             self.read_back = ReadBack::Outdated;
             return;
         }
         self.none_kept();
-        self.set_native(Reads::DIAGNOSTICS, alone);
+        self.set_valid(Reads::DIAGNOSTICS, alone);
         self.told = Told {
             warnings: (!failed && !follows && !statement.is_several()).then_some(summary.warnings),
             state: failed.then_some(summary.state),
@@ -468,20 +470,20 @@ impl LastStatement {
 
     fn note_clean(&mut self, area: Area, alone: bool) {
         let some = self.has_conditions();
-        let native = alone && self.is_native(Reads::DIAGNOSTICS);
+        let valid = alone && self.is_valid_on_backend(Reads::DIAGNOSTICS);
         match area {
             Area::Clears => {
                 self.forget_conditions();
-                self.owed.warnings = false;
-                self.set_native(Reads::DIAGNOSTICS, alone);
+                self.pending.warnings = false;
+                self.set_valid(Reads::DIAGNOSTICS, alone);
             }
-            Area::Keeps => self.set_native(Reads::DIAGNOSTICS, native),
+            Area::Keeps => self.set_valid(Reads::DIAGNOSTICS, valid),
             Area::Unsure | Area::Warns => {
                 // Where the backend still has them, it can be asked whether it has.
-                self.set_native(Reads::DIAGNOSTICS, native);
-                self.owed.warnings = some && native;
+                self.set_valid(Reads::DIAGNOSTICS, valid);
+                self.pending.warnings = some && valid;
                 if some {
-                    (self.kept, self.lost) = (None, !native);
+                    (self.kept, self.lost) = (None, !valid);
                     self.told = Told::default();
                 }
             }
@@ -495,7 +497,7 @@ impl LastStatement {
             (found, Some(_)) if found != Found::Keeps => Found::Unsure,
             (found, _) => found,
         };
-        let native = self.is_native(Reads::FOUND_ROWS);
+        let valid = self.is_valid_on_backend(Reads::FOUND_ROWS);
         let (known, new) = match found {
             Found::Keeps => (self.found_rows.get(), false),
             Found::Rows => (ended.summary.affected.is_none().then_some(ended.rows), true),
@@ -503,7 +505,7 @@ impl LastStatement {
             Found::Unsure => (None, false),
         };
         self.found_rows.set(known);
-        self.set_native(Reads::FOUND_ROWS, ended.alone && (native || new));
+        self.set_valid(Reads::FOUND_ROWS, ended.alone && (valid || new));
     }
 }
 

@@ -543,13 +543,13 @@ pub enum Wanted<'a> {
     /// With these; empty where there are no parameters.
     Types(TypeList<'a>),
     /// With none that any execution has sent: its client never sent any.
-    Untouched,
+    Unmodified,
 }
 
 /// Index of an entry that this statement of a client can run on.
 fn place(entries: &[Entry], id: u32, wanted: Wanted<'_>, how: How) -> Option<usize> {
     let by_types = |entry: &Entry| match (wanted, &entry.types) {
-        (Wanted::Untouched, types) => types.is_none(),
+        (Wanted::Unmodified, types) => types.is_none(),
         (Wanted::Types(types), Some(sent)) => !how.mysql || types.is(sent),
         (Wanted::Types(_), None) => true,
     };

@@ -35,7 +35,7 @@ const DECIMAL_DIGITS_MAX: usize = 65;
 const UNSIGNED: u16 = 32;
 
 /// Names of the variables that a text may set; `None` when they cannot be told or are too many.
-pub fn touched(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Vec<Text>> {
+pub fn modified(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Vec<Text>> {
     let tokens = || Lexer::new(sql, mode);
     let reads = matches!(
         found.verb,
@@ -315,10 +315,10 @@ mod tests {
     use super::*;
     use sql::classify::classify;
 
-    fn touched_in(sql: &str) -> Option<Vec<String>> {
+    fn modified_in(sql: &str) -> Option<Vec<String>> {
         let mode = LexMode::default();
         let found = classify(sql.as_bytes(), mode);
-        let names = touched(sql.as_bytes(), mode, &found)?;
+        let names = modified(sql.as_bytes(), mode, &found)?;
         let text = |name: Text| String::from_utf8(name.to_vec()).unwrap();
         Some(names.into_iter().map(text).collect())
     }
@@ -340,17 +340,17 @@ mod tests {
             ("INSERT INTO t VALUES (@a)", &[]),
         ];
         for (sql, names) in cases {
-            assert_eq!(touched_in(sql).unwrap(), names, "{sql}");
+            assert_eq!(modified_in(sql).unwrap(), names, "{sql}");
         }
         let on_mysql = LexMode {
             server: sql::lex::Server::MySql(90_704),
             ..LexMode::default()
         };
         let found = classify(refused.as_bytes(), on_mysql);
-        let names = touched(refused.as_bytes(), on_mysql, &found).unwrap();
+        let names = modified(refused.as_bytes(), on_mysql, &found).unwrap();
         assert_eq!(names, [Text::from(&b"a"[..])], "MySQL refuses the other");
         for sql in ["SET @'a\\'b' = 1", "SET @`\u{1f600}` = 1"] {
-            assert_eq!(touched_in(sql), None, "{sql}");
+            assert_eq!(modified_in(sql), None, "{sql}");
         }
         let latin1 = LexMode {
             charset: Charset::OneByte,

@@ -260,7 +260,7 @@ impl<N: Net> Answers<'_, N> {
     /// Conditions, by rows that were kept: who has been shown them has read its counts.
     pub(crate) fn show(&mut self, key: ClientId, rows: &[u8]) {
         if let Some(client) = self.to.clients.get_mut(key) {
-            client.last.disown(COUNTS);
+            client.last.invalidate(COUNTS);
         }
         self.replay(key, rows);
     }

@@ -13,7 +13,7 @@ use crate::client::{Client, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::server::schemas::Schemas;
 use reactor::Time;
-use session::last_statement::Owed;
+use session::last_statement::PendingReadBack;
 use session::read_back::Properties;
 use session::roles::{NONE, is_refused};
 use session::send_mode::Behind;
@@ -55,15 +55,15 @@ pub(crate) struct Unrestored {
 impl<S> Client<S> {
     /// True if a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
-        let there = self.last.owed.changed.without(Properties::FOUND_ROWS);
-        !there.is_empty() || self.touched.is_some()
+        let there = self.last.pending.changed.without(Properties::FOUND_ROWS);
+        !there.is_empty() || self.modified.is_some()
     }
 
     /// True if anything of it goes with its backend, between two statements: what holds it there,
     /// what is still to be read back, or a transaction, if it is `in_transaction`.
     pub(crate) fn loses_with_backend(&self, in_transaction: bool) -> bool {
-        let owed = self.last.owed.failed || self.last.owed.warnings;
-        in_transaction || self.is_held() || owed || self.is_left_there()
+        let pending = self.last.pending.failed || self.last.pending.warnings;
+        in_transaction || self.is_held() || pending || self.is_left_there()
     }
 
     /// Its backend has refused its state, and is gone. It is no client that logs in.
@@ -79,7 +79,7 @@ impl<S> Client<S> {
         if sent && error.behind == Behind::Unknown {
             self.session.accepted.withdraw();
             let gone = error.keeps || self.is_held() || self.is_left_there();
-            self.last.owed = Owed::default();
+            self.last.pending = PendingReadBack::default();
             return Unrestored {
                 refusal: Refusal::Unrestored(words),
                 leaves: gone || !self.change_state(ClientState::Idle, now),
@@ -241,7 +241,7 @@ mod tests {
         let mut restoring = client(ClientState::Restoring, &mut sessions);
         assert!(refused(&mut restoring, &keeps).leaves, "a transaction");
         let mut owing = client(ClientState::Restoring, &mut sessions);
-        owing.last.owed.changed = Properties::INSERT_ID;
+        owing.last.pending.changed = Properties::INSERT_ID;
         assert!(refused(&mut owing, &error(1231, Behind::Unknown)).leaves);
         // What pins it counts once the backend has run something of its.
         for served in [false, true] {

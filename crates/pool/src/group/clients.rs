@@ -431,7 +431,7 @@ impl<N: Net> Group<N> {
             }
         }
         if let Some(backend_id) = client.backend() {
-            let keeps = client.is_held() || client.touched.is_some() || client.session_is_unread();
+            let keeps = client.is_held() || client.modified.is_some() || client.session_is_unread();
             self.orphan(key, backend_id, keeps);
         }
     }

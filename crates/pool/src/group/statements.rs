@@ -41,7 +41,7 @@ pub(crate) fn is_answered_here(command: Command) -> bool {
 /// True if a client keeps a backend that alone knows how many conditions its last error has left:
 /// the server's answer to its next command tells that.
 fn is_uncounted<S>(client: &Client<S>) -> bool {
-    client.last.owed.failed && client.is_held()
+    client.last.pending.failed && client.is_held()
 }
 
 impl<N: Net> Group<N> {
@@ -71,7 +71,7 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         client.begin_command();
-        let awaits_answers = client.touched.as_ref().is_some_and(|t| t.is_awaited());
+        let awaits_answers = client.modified.as_ref().is_some_and(|t| t.is_awaited());
         let joined = self.current_input.joined(message);
         let payload = match &joined {
             Some(joined) => Cow::Borrowed(&joined[..]),
@@ -200,7 +200,7 @@ impl<N: Net> Group<N> {
             return true;
         }
         let client = view.client;
-        let asks = client.last.owed.warnings && wanted(client);
+        let asks = client.last.pending.warnings && wanted(client);
         let backend = client.backend().filter(|_| asks);
         let Some((backend, mut pair)) = backend.and_then(|l| Some((l, self.pair(key, l)?))) else {
             return false;
@@ -373,8 +373,8 @@ impl<N: Net> Group<N> {
             Code::Unread => self.counts.code_unread += 1,
             Code::Known => self.counts.code_known += 1,
         }
-        if runs && client.touching.is_some() {
-            client.note_touched(Some(backend), (command.sent, &mut self.counts));
+        if runs && client.modifying.is_some() {
+            client.note_modified(Some(backend), (command.sent, &mut self.counts));
         }
         match front {
             Front::Joined(joined) => {

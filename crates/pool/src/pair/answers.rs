@@ -36,8 +36,8 @@ impl<S> Pair<'_, S> {
         if has_values(asked) {
             self.values_told(asked, answer);
         }
-        let owed = &mut self.client.last.owed;
-        owed.changed = owed.changed.without(asked);
+        let pending = &mut self.client.last.pending;
+        pending.changed = pending.changed.without(asked);
         Ok(())
     }
 
@@ -100,16 +100,16 @@ impl<S> Pair<'_, S> {
 
     /// The clock of a client's session was read.
     fn clock_told(&mut self, now: &[u8]) {
-        let Some(touched) = &mut self.client.touched else {
+        let Some(modified) = &mut self.client.modified else {
             return;
         };
-        touched.awaited = touched.awaited.saturating_sub(1);
+        modified.awaited = modified.awaited.saturating_sub(1);
         let seconds = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
         let before = self.client.session.variable(CLOCK).and_then(seconds);
         let stands = before.is_some() && before == seconds(now);
-        touched.clock = if stands { 0 } else { touched.clock - 1 };
+        modified.clock = if stands { 0 } else { modified.clock - 1 };
         if !stands {
-            let again = touched.clock > 0;
+            let again = modified.clock > 0;
             self.change_both(|session| {
                 session.unset(CLOCK);
                 if again {

@@ -93,8 +93,8 @@ impl<S> Client<S> {
 
     /// True if a report that `timestamp` has changed comes of its own text.
     fn sets_clock(&self) -> bool {
-        let touched = self.touched.as_ref();
-        touched.is_some_and(|touched| touched.asks_clock())
+        let modified = self.modified.as_ref();
+        modified.is_some_and(|modified| modified.asks_clock())
     }
 
     /// Notes in its session what is reported of a variable. `false` where no text of its says so: a
@@ -118,8 +118,8 @@ impl<S> Client<S> {
         let charset = CHARSET_VARIABLES
             .iter()
             .any(|charset| charset.as_bytes() == name);
-        self.last.owed.changed =
-            (self.last.owed.changed).union(Properties::COLLATION.when(charset));
+        self.last.pending.changed =
+            (self.last.pending.changed).union(Properties::COLLATION.when(charset));
         kept && explains && said
     }
 }

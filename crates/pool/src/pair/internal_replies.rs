@@ -169,8 +169,8 @@ impl<S> Pair<'_, S> {
     /// for the next OK, which is this one. MariaDB forgets it; code that may have changed something
     /// before it failed has pinned its client.
     fn warnings_read(&mut self, answer: OwnAnswer<'_>) -> After {
-        let (summary, owed) = (answer.summary, self.client.last.owed);
-        let explanation = owed.explanation.with_due(summary.due);
+        let (summary, pending) = (answer.summary, self.client.last.pending);
+        let explanation = pending.explanation.with_due(summary.due);
         let noted = self.note_changes(summary, explanation);
         let told = noted.and_then(|()| {
             let told = self.tell_later(summary);
@@ -187,13 +187,13 @@ impl<S> Pair<'_, S> {
     fn retold(&mut self, summary: &ReplySummary) -> After {
         let client = &mut *self.client;
         if summary.warned || summary.error.is_some() {
-            client.last.disown(Reads::DIAGNOSTICS);
+            client.last.invalidate(Reads::DIAGNOSTICS);
         }
         let mut failed = false;
-        if let Some(touched) = &mut client.touched {
-            touched.awaited = touched.awaited.saturating_sub(1);
-            failed = touched.failed;
-            touched.failed &= touched.awaited > 0;
+        if let Some(modified) = &mut client.modified {
+            modified.awaited = modified.awaited.saturating_sub(1);
+            failed = modified.failed;
+            modified.failed &= modified.awaited > 0;
         }
         let noted = match &summary.error {
             None => self.note_changes(summary, Explanation::Lasting),
@@ -239,7 +239,7 @@ impl<S> Pair<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::touched::Touched;
+    use crate::client::modified::Modified;
     use crate::pair::tests::{NOW, Parts, owner, reported};
     use session::read_back::Question;
     use session::statement::Statement;
@@ -325,11 +325,11 @@ mod tests {
     #[test]
     fn a_set_that_is_told_again_is_taken_and_one_that_failed_pins() {
         let mut parts = Parts::bound();
-        let touched = Touched {
+        let modified = Modified {
             awaited: 2,
-            ..Touched::default()
+            ..Modified::default()
         };
-        parts.client.touched = Some(Box::new(touched));
+        parts.client.modified = Some(Box::new(modified));
         let told = reported("time_zone", "+01:00");
         assert_eq!(answered(&mut parts, Purpose::Retold, &told), After::Settle);
         let zone = parts.client.session.variable(b"time_zone");
@@ -341,7 +341,7 @@ mod tests {
             After::Settle
         );
         assert!(!parts.client.is_pinned());
-        assert_eq!(parts.client.touched.as_ref().unwrap().awaited, 0);
+        assert_eq!(parts.client.modified.as_ref().unwrap().awaited, 0);
         assert_eq!(
             answered(&mut parts, Purpose::Retold, &error(1205)),
             After::Settle

@@ -65,8 +65,8 @@ impl<S> Pair<'_, S> {
         if !client.pins.is_empty() {
             client.pins.answered(summary);
         }
-        if let Some(touched) = &mut client.touched {
-            touched.note_result(summary.error.is_some());
+        if let Some(modified) = &mut client.modified {
+            modified.note_result(summary.error.is_some());
         }
         if let Some((code, _)) = &summary.error {
             doubt(self.context.gtids, self.owner, *code);
@@ -79,13 +79,13 @@ impl<S> Pair<'_, S> {
         let (session, there) = (&client.session, &backend.session);
         // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
         if there.multi_statements != session.multi_statements {
-            client.last.disown(COUNTS);
+            client.last.invalidate(COUNTS);
         }
         // COM_INIT_DB is sent in whatever schema the backend is; where it fails, the session's own
         // is to be set in front of what follows.
         let moves = client.statement.send_mode == SendMode::NewSchema;
         if summary.error.is_some() && moves && !there.stands_in_schema_of(session) {
-            client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
+            client.last.invalidate(COUNTS.union(Reads::DIAGNOSTICS));
         }
     }
 
@@ -190,7 +190,9 @@ impl<S> Pair<'_, S> {
         };
         // What the last statement has left here, if with fewer conditions than are kept of it.
         let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT];
-        let here = here.iter().any(|&what| self.client.last.is_native(what));
+        let here = here
+            .iter()
+            .any(|&what| self.client.last.is_valid_on_backend(what));
         // Its own, or those of what has restored its session, MySQL clears itself unless the text
         // asks for them; a statement in front would count.
         let asks = (self.client.statement.looks_back).contains(Reads::DIAGNOSTICS);
@@ -207,12 +209,12 @@ impl<S> Pair<'_, S> {
             Server::MariaDb(_) if client.capabilities & NO_SCHEMA != 0 => CLEARS_WITHOUT_SCHEMA,
             Server::MariaDb(_) => CLEARS_MARIADB,
             _ => {
-                client.last.disown(Reads::FOUND_ROWS);
+                client.last.invalidate(Reads::FOUND_ROWS);
                 CLEARS_MYSQL
             }
         };
         backend.conditions_of = None;
-        client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
+        client.last.invalidate(COUNTS.union(Reads::DIAGNOSTICS));
         let command = InFlight::own(Some(self.owner), Purpose::Clearing, ReplyShape::Results);
         backend.expect(command);
         put_query(out, backend.form, clears.as_bytes());
@@ -257,12 +259,12 @@ mod tests {
     fn counts_are_not_left_to_a_backend_that_is_told_of_several_statements_first() {
         let mut parts = Parts::bound();
         ends(&mut parts, &ReplySummary::default(), true);
-        assert!(parts.client.last.is_native(COUNTS));
+        assert!(parts.client.last.is_valid_on_backend(COUNTS));
         differs(&mut parts, |session| {
             session.multi_statements = !session.multi_statements;
         });
         ends(&mut parts, &ReplySummary::default(), true);
-        assert!(!parts.client.last.is_native(COUNTS));
+        assert!(!parts.client.last.is_valid_on_backend(COUNTS));
     }
 
     #[test]
@@ -309,7 +311,7 @@ mod tests {
                 session.schema = schema.map(Into::into)
             });
             ends(&mut parts, &failed, true);
-            assert_eq!(parts.client.last.is_native(asked), native);
+            assert_eq!(parts.client.last.is_valid_on_backend(asked), native);
         }
     }
 
@@ -318,9 +320,9 @@ mod tests {
         let mut parts = Parts::bound();
         parts.client.statement.found = Found::Rows;
         ends(&mut parts, &ReplySummary::default(), true);
-        assert!(parts.client.last.is_native(Reads::FOUND_ROWS));
+        assert!(parts.client.last.is_valid_on_backend(Reads::FOUND_ROWS));
         ends(&mut parts, &ReplySummary::default(), false);
-        assert!(!parts.client.last.is_native(Reads::FOUND_ROWS));
+        assert!(!parts.client.last.is_valid_on_backend(Reads::FOUND_ROWS));
         assert_eq!(
             parts.client.last.found_rows.get(),
             Some(0),

@@ -20,7 +20,7 @@ use crate::client::{Client, ClientState};
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
 use crate::pair::user_variables::value_max;
-use session::last_statement::Owed;
+use session::last_statement::PendingReadBack;
 use session::read_back::{Properties, Question, question};
 use sql::classify::{PinCause, Reads};
 
@@ -51,13 +51,13 @@ enum Stay {
 impl<S> Client<S> {
     /// Properties of its session that its backend alone knows.
     pub(crate) fn changed_properties(&self) -> Properties {
-        let touched = self.touched.as_ref();
-        let variables = touched.is_some_and(|touched| touched.fresh);
-        let clock = touched.is_some_and(|touched| touched.asks_clock());
+        let modified = self.modified.as_ref();
+        let variables = modified.is_some_and(|modified| modified.fresh);
+        let clock = modified.is_some_and(|modified| modified.asks_clock());
         // What has replaced it since is known, or is not to be known.
         let found = Properties::FOUND_ROWS.when(!self.last.counts_unread());
         self.last
-            .owed
+            .pending
             .changed
             .without(found)
             .union(Properties::HOLDINGS.when(self.pins.asks()))
@@ -91,19 +91,19 @@ impl<S> Pair<'_, S> {
         }
         let server = self.context.server.flavour;
         let reports = backend.owes_report(server.is_mysql());
-        let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
+        let untracked = client.modified.as_ref().is_some_and(|t| t.is_untracked());
         let asks = client.may_have_ended();
-        let owed = client.last.owed;
+        let pending = client.last.pending;
         let fetches = stay == Stay::Leaves && reports;
         // Its backend has the last of its conditions alone where the others were read back before.
-        let partly = owed.warnings && !client.last.is_native(Reads::DIAGNOSTICS);
+        let partly = pending.warnings && !client.last.is_valid_on_backend(Reads::DIAGNOSTICS);
         if client.is_held() && !asks && !untracked && !fetches && !partly {
             return Next::Keep;
         }
         let in_transaction = backend.in_transaction();
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it. In a
         // transaction the backend answers for itself.
-        if owed.warnings && (!in_transaction || owed.failed || untracked || partly) {
+        if pending.warnings && (!in_transaction || pending.failed || untracked || partly) {
             return Next::Ask(self.ask_for_conditions());
         }
         if untracked {
@@ -122,8 +122,8 @@ impl<S> Pair<'_, S> {
         if !changed.is_empty() {
             return self.read_back(changed);
         }
-        self.client.touched = None;
-        self.client.last.owed = Owed::default();
+        self.client.modified = None;
+        self.client.last.pending = PendingReadBack::default();
         Next::Free
     }
 
@@ -143,14 +143,14 @@ impl<S> Pair<'_, S> {
             true => client.pins.columns_to_ask(),
             false => Vec::new(),
         };
-        if let Some(touched) = &mut client.touched {
-            touched.awaited += usize::from(properties.intersects(Properties::CLOCK));
+        if let Some(modified) = &mut client.modified {
+            modified.awaited += usize::from(properties.intersects(Properties::CLOCK));
         }
         if properties.is_empty() {
             return Next::GoOn;
         }
-        let touched = client.touched.as_ref();
-        let names = touched.map_or(&[][..], |touched| &touched.names);
+        let modified = client.modified.as_ref();
+        let names = modified.map_or(&[][..], |modified| &modified.names);
         let asked = Question {
             properties,
             acquired: &acquired,
@@ -174,7 +174,7 @@ impl<S> Pair<'_, S> {
 mod tests {
     use super::*;
     use crate::backend::{InFlight, Reports};
-    use crate::client::touched::Touched;
+    use crate::client::modified::Modified;
     use crate::pair::tests::{NOW, Parts, owner};
     use session::statement::Explanation;
     use wire::command::ReplyShape;
@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn a_backend_is_free_where_nothing_is_left() {
         let mut parts = Parts::bound();
-        parts.client.touched = Some(Box::default());
-        parts.client.last.owed.failed = true;
+        parts.client.modified = Some(Box::default());
+        parts.client.last.pending.failed = true;
         assert_eq!(parts.pair().next(), Next::Free);
-        assert!(parts.client.touched.is_none() && !parts.client.last.owed.failed);
+        assert!(parts.client.modified.is_none() && !parts.client.last.pending.failed);
         assert_eq!(parts.purposes(), []);
     }
 
@@ -239,7 +239,7 @@ mod tests {
             .client
             .pins
             .add(PinReason::PreparedSchema, None, NOW.0);
-        parts.client.last.owed.changed = Properties::ROLE;
+        parts.client.last.pending.changed = Properties::ROLE;
         assert_eq!(parts.pair().next(), Next::Keep, "it stays where that is");
     }
 
@@ -248,14 +248,14 @@ mod tests {
         let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
         parts.client.last.own(Reads::DIAGNOSTICS);
-        parts.client.last.owed.warnings = true;
+        parts.client.last.pending.warnings = true;
         assert_eq!(parts.pair().next(), Next::Keep, "its backend has them");
-        parts.client.last.owed.failed = true;
+        parts.client.last.pending.failed = true;
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         answer(&mut parts);
         // The backend has but the last of several conditions.
-        parts.client.last.disown(Reads::DIAGNOSTICS);
-        parts.client.last.owed.warnings = true;
+        parts.client.last.invalidate(Reads::DIAGNOSTICS);
+        parts.client.last.pending.warnings = true;
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
     }
 
@@ -267,10 +267,10 @@ mod tests {
             .pins
             .add(PinReason::PreparedSchema, None, NOW.0);
         parts.client.last.own(Reads::DIAGNOSTICS);
-        parts.client.last.owed.warnings = true;
+        parts.client.last.pending.warnings = true;
         assert_eq!(parts.pair().next(), Next::Keep, "its backend has them all");
         // A question about what it holds has come behind the others.
-        parts.client.last.disown(Reads::DIAGNOSTICS);
+        parts.client.last.invalidate(Reads::DIAGNOSTICS);
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         answer(&mut parts);
         assert_eq!(parts.pair().next(), Next::Keep);
@@ -279,9 +279,9 @@ mod tests {
     #[test]
     fn conditions_come_first_and_all_properties_in_one_question() {
         let mut parts = Parts::bound();
-        let owed = &mut parts.client.last.owed;
-        owed.warnings = true;
-        owed.changed = Properties::INSERT_ID.union(Properties::ROLE);
+        let pending = &mut parts.client.last.pending;
+        pending.warnings = true;
+        pending.changed = Properties::INSERT_ID.union(Properties::ROLE);
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         assert_eq!(parts.pair().next(), Next::Wait);
         answer(&mut parts);
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(parts.counts.questions, 1);
         assert_eq!(parts.counts.properties_asked, 2);
         answer(&mut parts);
-        parts.client.last.owed.changed = Properties::NONE;
+        parts.client.last.pending.changed = Properties::NONE;
         assert_eq!(parts.pair().next(), Next::Free);
     }
 
@@ -301,7 +301,7 @@ mod tests {
         let calculated = |parts: &mut Parts| {
             parts.client.last.found_rows.set(None);
             parts.client.last.own(Reads::FOUND_ROWS);
-            parts.client.last.owed.changed = Properties::FOUND_ROWS;
+            parts.client.last.pending.changed = Properties::FOUND_ROWS;
         };
         let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(parts.pair().next(), Next::Keep, "its backend tells it");
         let mut parts = Parts::bound();
         calculated(&mut parts);
-        parts.client.last.owed.warnings = true;
+        parts.client.last.pending.warnings = true;
         assert!(asked(&mut parts).ends_with("SHOW WARNINGS"));
         answer(&mut parts);
         let question = asked(&mut parts);
@@ -317,7 +317,7 @@ mod tests {
         answer(&mut parts);
         let mut parts = Parts::bound();
         calculated(&mut parts);
-        parts.client.last.disown(Reads::FOUND_ROWS);
+        parts.client.last.invalidate(Reads::FOUND_ROWS);
         assert_eq!(parts.pair().next(), Next::Free, "the backend knows another");
     }
 
@@ -325,11 +325,11 @@ mod tests {
     fn sets_that_are_not_reported_are_told_again_even_in_a_transaction() {
         let mut parts = Parts::bound();
         parts.backend.transaction.note_begin_sent();
-        let touched = Touched {
+        let modified = Modified {
             sets: vec![b"SET time_zone=@@time_zone".to_vec()],
-            ..Touched::default()
+            ..Modified::default()
         };
-        parts.client.touched = Some(Box::new(touched));
+        parts.client.modified = Some(Box::new(modified));
         assert!(asked(&mut parts).ends_with("SET time_zone=@@time_zone"));
         assert_eq!(parts.purposes(), [Purpose::Retold]);
     }
@@ -357,12 +357,12 @@ mod tests {
         session.put(b"character_set_client", b"latin1");
         session.put(b"character_set_connection", b"latin1");
         parts.client.session = std::rc::Rc::new(session);
-        let touched = Touched {
+        let modified = Modified {
             names: vec!["\u{fc}".as_bytes().into()],
             fresh: true,
-            ..Touched::default()
+            ..Modified::default()
         };
-        parts.client.touched = Some(Box::new(touched));
+        parts.client.modified = Some(Box::new(modified));
         assert_eq!(parts.pair().next(), Next::GoOn);
         let pinned = PinReason::Text(PinCause::UserVariable);
         assert!(parts.client.is_pinned_for(pinned));

@@ -151,9 +151,9 @@ fn wanted_of<'a, S>(
 /// True if a schema that the reply names is of a statement before it. The trackers of the pool make
 /// MariaDB report, where those of the client would not.
 fn is_of_before<S>(client: &Client<S>, backend: &Backend<S>, mysql: bool) -> bool {
-    let may_be_owed = backend.in_transaction() || backend.reports != Reports::Complete;
+    let may_be_pending = backend.in_transaction() || backend.reports != Reports::Complete;
     let stays = client.statement.extent == Extent::OneInSchema;
-    backend.eofs && !mysql && may_be_owed && stays
+    backend.eofs && !mysql && may_be_pending && stays
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl<S> Client<S> {
     /// True if it prepares a statement in a session that is not known whole.
     pub(crate) fn prepares_unread(&self) -> bool {
         let prepares = |under_way: &UnderWay| under_way.command == Command::StmtPrepare;
-        self.last.owed.changed.intersects(Properties::COLLATION)
+        self.last.pending.changed.intersects(Properties::COLLATION)
             && !self.is_pinned_for(PinReason::WideCharset)
             && self.under_way().is_some_and(prepares)
     }
@@ -448,7 +448,7 @@ fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
         (Types::Sent(types), _) => Wanted::Types(types),
         (Types::NoParameters, _) => Wanted::Types(TypeList::plain(&[])),
         (Types::Earlier | Types::Unreadable, Some(types)) => Wanted::Types(TypeList::plain(types)),
-        (Types::Earlier | Types::Unreadable, None) => Wanted::Untouched,
+        (Types::Earlier | Types::Unreadable, None) => Wanted::Unmodified,
     }
 }
 

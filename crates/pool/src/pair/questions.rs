@@ -21,7 +21,7 @@ impl<S> Pair<'_, S> {
         let mariadb = matches!(self.context.server.flavour, Server::MariaDb(_));
         // SHOW WARNINGS leaves the ROW_COUNT() of a statement with rows, and of an error.
         let uncounted = self.client.last.row_count == RowCount::NONE;
-        self.client.last.disown(match purpose {
+        self.client.last.invalidate(match purpose {
             Purpose::Warnings if uncounted => Reads::NONE,
             Purpose::Warnings | Purpose::Retold => COUNTS,
             _ if mariadb => COUNTS.union(Reads::FOUND_ROWS),
@@ -34,8 +34,8 @@ impl<S> Pair<'_, S> {
 
     /// Has the backend show the conditions of its client's last statement, to be kept.
     pub(crate) fn ask_for_conditions(&mut self) -> Vec<u8> {
-        self.client.last.owed.warnings = false;
-        self.client.last.owed.failed = false;
+        self.client.last.pending.warnings = false;
+        self.client.last.pending.failed = false;
         let mut out = Vec::with_capacity(WARNINGS.len() + 8);
         self.put_question(&mut out, Purpose::Warnings, WARNINGS);
         out
@@ -44,11 +44,11 @@ impl<S> Pair<'_, S> {
     /// Has the server report what the client's last statement set.
     pub(crate) fn retell(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
-        let Some(touched) = &mut self.client.touched else {
+        let Some(modified) = &mut self.client.modified else {
             return out;
         };
-        let sets = std::mem::take(&mut touched.sets);
-        touched.awaited += sets.len();
+        let sets = std::mem::take(&mut modified.sets);
+        modified.awaited += sets.len();
         for set in sets {
             self.put_question(&mut out, Purpose::Retold, &set);
         }
@@ -59,7 +59,7 @@ impl<S> Pair<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::touched::Touched;
+    use crate::client::modified::Modified;
     use crate::pair::tests::{Parts, owner};
     use session::last_statement::LastStatement;
     use session::read_back::{Properties, Question};
@@ -115,13 +115,13 @@ mod tests {
     #[test]
     fn conditions_are_asked_for_once() {
         let mut parts = Parts::bound();
-        let owed = &mut parts.client.last.owed;
-        (owed.warnings, owed.failed) = (true, true);
+        let pending = &mut parts.client.last.pending;
+        (pending.warnings, pending.failed) = (true, true);
         let out = parts.pair().ask_for_conditions();
         assert!(out.ends_with(b"\x03SHOW WARNINGS"), "{out:?}");
         assert_eq!(parts.purposes(), [Purpose::Warnings]);
-        let owed = parts.client.last.owed;
-        assert!(!owed.warnings && !owed.failed);
+        let pending = parts.client.last.pending;
+        assert!(!pending.warnings && !pending.failed);
     }
 
     #[test]
@@ -129,18 +129,18 @@ mod tests {
         let mut parts = Parts::bound();
         assert!(parts.pair().retell().is_empty(), "there is none");
         let sets = [&b"SET a=1"[..], b"SET b=2"].map(<[u8]>::to_vec);
-        let touched = Touched {
+        let modified = Modified {
             sets: sets.to_vec(),
             awaited: 1,
-            ..Touched::default()
+            ..Modified::default()
         };
-        parts.client.touched = Some(Box::new(touched));
+        parts.client.modified = Some(Box::new(modified));
         let out = String::from_utf8_lossy(&parts.pair().retell()).into_owned();
         let places = ["SET a=1", "SET b=2"].map(|set| out.find(set));
         assert!(places[0].is_some() && places[0] < places[1], "{out}");
         assert_eq!(parts.purposes(), [Purpose::Retold; 2]);
-        let touched = parts.client.touched.as_ref().unwrap();
-        assert_eq!(touched.awaited, 3);
-        assert!(!touched.is_untracked(), "none is told twice");
+        let modified = parts.client.modified.as_ref().unwrap();
+        assert_eq!(modified.awaited, 3);
+        assert!(!modified.is_untracked(), "none is told twice");
     }
 }

@@ -96,7 +96,7 @@ impl<S> Backend<S> {
 impl<S> Pair<'_, S> {
     /// The commands by which the server reports what it owes.
     pub(crate) fn ask_for_report(&mut self) -> Vec<u8> {
-        self.client.last.disown(LEFT_BY_STATEMENT);
+        self.client.last.invalidate(LEFT_BY_STATEMENT);
         let (owner, backend) = (self.owner, &mut *self.backend);
         backend.riding = Riding::Closed;
         let mut out = Vec::new();

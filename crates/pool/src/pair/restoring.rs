@@ -325,7 +325,8 @@ impl<S> Pair<'_, S> {
         }
         let Context { now, counts, .. } = &mut self.context;
         self.client.note_pins(*now, counts);
-        self.client.note_touched(Some(self.backend), (*now, counts));
+        self.client
+            .note_modified(Some(self.backend), (*now, counts));
     }
 }
 

@@ -48,7 +48,7 @@ impl<S> Client<S> {
 
     /// True if its backend may be in a role that was not read back.
     pub(crate) fn role_is_unread(&self) -> bool {
-        self.last.owed.changed.intersects(Properties::ROLE)
+        self.last.pending.changed.intersects(Properties::ROLE)
             || self.statement.untracked.contains(Untracked::ROLE)
     }
 

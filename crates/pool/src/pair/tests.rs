@@ -198,7 +198,7 @@ fn mysql_clears_what_the_clients_own_session_has_left_unless_its_text_asks() {
         let mut parts = Parts::new();
         parts.server.flavour = Server::MySql(90_700);
         parts.backend.conditions_of = Some(of);
-        parts.client.last.disown(LEFT_BY_STATEMENT);
+        parts.client.last.invalidate(LEFT_BY_STATEMENT);
         parts.client.last.own(Reads::FOUND_ROWS);
         parts.client.statement.looks_back = looks_back;
         let clears = parts.pair().has_conditions_of_others();

@@ -131,9 +131,9 @@ impl<S> Backend<S> {
 impl<S> Client<S> {
     /// True if a user variable may be set in its session.
     fn may_have(&self, name: &[u8]) -> bool {
-        let touched = self.touched.as_ref();
+        let modified = self.modified.as_ref();
         self.session.user_variable(name).is_some()
-            || touched.is_some_and(|touched| touched.names.iter().any(|other| **other == *name))
+            || modified.is_some_and(|modified| modified.names.iter().any(|other| **other == *name))
     }
 
     /// User variables that its text names and that it has never set.
@@ -151,8 +151,8 @@ impl<S> Client<S> {
 
     /// True if its command finds nothing on a backend that it must not find there.
     pub(crate) fn is_clean_on(&self, backend: &Backend<S>) -> bool {
-        let touching = self.touching.as_ref();
-        let needs_none_left = touching.is_some_and(|touching| touching.needs_none_left);
+        let modifying = self.modifying.as_ref();
+        let needs_none_left = modifying.is_some_and(|modifying| modifying.needs_none_left);
         let mut there = backend.session.user_variables().pairs().iter();
         !needs_none_left || !backend.leftovers && there.all(|(name, _)| self.may_have(name))
     }

@@ -1,10 +1,10 @@
 //! User variables (`@a`) follow their client as values.
 //!
 //! The problem: a user variable lives in one server session, and no tracker tells its value. The
-//! mechanism: the text names the variables that it may set ([`touched`]); when the backend would be
-//! checked in, they are read back once, with type and collation, and each becomes the literal that
-//! restores it ([`literal_of`]): a part of the session, restored by difference like any other. What
-//! no literal gives back exactly, and what is too long or too much to carry, pins, and is read
+//! mechanism: the text names the variables that it may set ([`modified`]); when the backend would
+//! be checked in, they are read back once, with type and collation, and each becomes the literal
+//! that restores it ([`literal_of`]): a part of the session, restored by difference like any other.
+//! What no literal gives back exactly, and what is too long or too much to carry, pins, and is read
 //! again whenever the client may have set it to something else. A value that is too long stays on
 //! the server: the question is bounded, whatever the values are ([`value_max`]). Names that are too
 //! long or too many pin for good.
@@ -29,7 +29,7 @@
 
 use crate::backend::{Backend, COLLECTED_MAX, Purpose};
 use crate::client::Client;
-use crate::client::touched::Touched;
+use crate::client::modified::Modified;
 use crate::errors::reasons::PinReason;
 use crate::observe::figures::counts::Counts;
 use crate::pair::unset::Use;
@@ -40,7 +40,7 @@ use session::read_back::{Answer, Properties};
 use session::state::{UserVariables, is_tricky};
 use session::text::Text;
 use session::user_variables::{
-    COUNT_MAX, READ_COLUMNS, Read, columns_len_max, literal_of, touched,
+    COUNT_MAX, READ_COLUMNS, Read, columns_len_max, literal_of, modified,
 };
 use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::LexMode;
@@ -71,7 +71,7 @@ const VALUES: &[u8] = b"values";
 /// User variables that a server makes or sets for this text, of which its client has never set
 /// `unset`; `None` where they cannot be told.
 fn made_by(sql: &[u8], mode: LexMode, found: &Statement, unset: &[Text]) -> Option<Vec<Text>> {
-    let mut names = touched(sql, mode, found)?;
+    let mut names = modified(sql, mode, found)?;
     if names.is_empty() && found.verb != Verb::Select {
         // A server with a binary log makes what such a statement reads, as NULL.
         names.extend(unset.iter().filter(|name| !name.is_empty()).cloned());
@@ -84,21 +84,21 @@ impl<S> Client<S> {
     /// by the name of another. `false` where they cannot be written in its session's character set,
     /// or not in a command of this length with other questions.
     pub(crate) fn names_to_read(&mut self, packet_max: usize) -> bool {
-        let Some(touched) = &mut self.touched else {
+        let Some(modified) = &mut self.modified else {
             return true;
         };
-        touched.fresh = false;
+        modified.fresh = false;
         let carried = self.session.user_variables();
-        if carried.is_tricky() || touched.names.iter().any(|name| is_tricky(name)) {
+        if carried.is_tricky() || modified.names.iter().any(|name| is_tricky(name)) {
             for (name, _) in carried.pairs() {
-                if !touched.names.contains(name) {
-                    touched.names.push(name.clone());
+                if !modified.names.contains(name) {
+                    modified.names.push(name.clone());
                 }
             }
         }
-        let can = self.session.speaks_utf8() || touched.names.iter().all(|name| name.is_ascii());
-        if !can || columns_len_max(&touched.names) > packet_max / 2 {
-            touched.names = Vec::new();
+        let can = self.session.speaks_utf8() || modified.names.iter().all(|name| name.is_ascii());
+        if !can || columns_len_max(&modified.names) > packet_max / 2 {
+            modified.names = Vec::new();
             return false;
         }
         true
@@ -107,21 +107,21 @@ impl<S> Client<S> {
     /// Its command is this text, which may set user variables or what is not reported: notes what,
     /// for when it is sent.
     pub(crate) fn touch(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let mut touching = self.variables_in(sql, mode, (found, Use::Run));
-        touching.set_by(sql, mode, found);
-        self.note_touching(touching);
+        let mut modifying = self.variables_in(sql, mode, (found, Use::Run));
+        modifying.set_by(sql, mode, found);
+        self.note_modifying(modifying);
     }
 
     /// Its command prepares this text: a server looks at the user variables that it names, and
     /// makes those that it would set, whether it is executed or not.
     pub(crate) fn touch_to_prepare(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let touching = self.variables_in(sql, mode, (found, Use::Prepare));
-        self.note_touching(touching);
+        let modifying = self.variables_in(sql, mode, (found, Use::Prepare));
+        self.note_modifying(modifying);
     }
 
-    fn note_touching(&mut self, touching: Touched) {
-        let nothing = touching.sets_nothing() && !touching.needs_none_left;
-        self.touching = (!nothing).then(|| Box::new(touching));
+    fn note_modifying(&mut self, modifying: Modified) {
+        let nothing = modifying.sets_nothing() && !modifying.needs_none_left;
+        self.modifying = (!nothing).then(|| Box::new(modifying));
     }
 
     /// User variables that this text makes or sets, and those that are not to be there for it.
@@ -131,29 +131,29 @@ impl<S> Client<S> {
         sql: &[u8],
         mode: LexMode,
         (found, used): (&Statement, Use),
-    ) -> Touched {
+    ) -> Modified {
         let runs_strings = found.runs_strings();
         if !found.user_variables && !runs_strings {
-            return Touched::default();
+            return Modified::default();
         }
         let unset = self.unset_by(sql, mode, (found, used));
         let names = made_by(sql, mode, found, &unset);
         if names.is_none() {
             self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
         }
-        let mut touched = Touched::of(names.unwrap_or_default());
+        let mut modified = Modified::of(names.unwrap_or_default());
         // What such a text names is not shown.
-        touched.needs_none_left = runs_strings || !unset.is_empty();
-        touched
+        modified.needs_none_left = runs_strings || !unset.is_empty();
+        modified
     }
 
     /// Its statement, which may set these variables, is about to be sent to its backend.
-    pub(crate) fn note_touched(
+    pub(crate) fn note_modified(
         &mut self,
         backend: Option<&mut Backend<S>>,
         counted: (Time, &mut Counts),
     ) {
-        if let Some(next) = self.touching.take().filter(|next| !next.sets_nothing()) {
+        if let Some(next) = self.modifying.take().filter(|next| !next.sets_nothing()) {
             self.note_made(*next, backend, counted);
         }
     }
@@ -161,7 +161,7 @@ impl<S> Client<S> {
     /// A backend is about to be sent what may set these variables.
     fn note_made(
         &mut self,
-        next: Touched,
+        next: Modified,
         backend: Option<&mut Backend<S>>,
         counted: (Time, &mut Counts),
     ) {
@@ -174,11 +174,11 @@ impl<S> Client<S> {
                 }
             }
         }
-        let touched = self.touched.get_or_insert_default();
-        touched.add(next);
-        let bytes: usize = touched.names.iter().map(|name| name.len()).sum();
-        if touched.names.len() > COUNT_MAX || bytes > NAMES_BYTES_MAX {
-            touched.names = Vec::new();
+        let modified = self.modified.get_or_insert_default();
+        modified.add(next);
+        let bytes: usize = modified.names.iter().map(|name| name.len()).sum();
+        if modified.names.len() > COUNT_MAX || bytes > NAMES_BYTES_MAX {
+            modified.names = Vec::new();
             self.pin(PinReason::Text(PinCause::UserVariable), None, counted);
         }
     }
@@ -195,7 +195,7 @@ impl<S> Pair<'_, S> {
         let mode = (self.context.server).lex_mode(&definition.session, self.client.capabilities);
         let unset = self.client.unset_by(sql, mode, (class, Use::Prepare));
         // One that cannot be told has pinned its client when it was prepared first.
-        let made = Touched::of(made_by(sql, mode, class, &unset).unwrap_or_default());
+        let made = Modified::of(made_by(sql, mode, class, &unset).unwrap_or_default());
         if !made.sets_nothing() {
             let Context { now, counts, .. } = &mut self.context;
             (self.client).note_made(made, Some(self.backend), (*now, counts));
@@ -204,8 +204,8 @@ impl<S> Pair<'_, S> {
 
     /// The values have come back.
     pub(super) fn variables_told(&mut self, answer: &Answer) -> Result<(), Broken> {
-        let names = self.client.touched.as_mut();
-        let names = names.map_or_else(Vec::new, |touched| std::mem::take(&mut touched.names));
+        let names = self.client.modified.as_mut();
+        let names = names.map_or_else(Vec::new, |modified| std::mem::take(&mut modified.names));
         let columns: Vec<_> = answer.of(Properties::USER_VARIABLES).collect();
         if columns.len() != READ_COLUMNS * names.len() {
             return Err("the server gave other variables back than it was asked for");
@@ -269,7 +269,7 @@ impl<S> Pair<'_, S> {
     /// They stay where they are, until the client's statements have made something else of them.
     fn keep_variables(&mut self, names: Vec<Text>) {
         self.pin_while(PinReason::Text(PinCause::UserVariable), VALUES);
-        self.client.touched.get_or_insert_default().names = names;
+        self.client.modified.get_or_insert_default().names = names;
     }
 }
 
@@ -299,11 +299,11 @@ mod tests {
     /// the clock if it does, has been sent behind it; and whether they are to be asked for again.
     fn asked_behind(names: &[&str], clock: u8) -> (bool, bool) {
         let mut parts = Parts::bound();
-        let asked = Touched {
+        let asked = Modified {
             names: vec![b"a"[..].into()],
-            ..Touched::default()
+            ..Modified::default()
         };
-        parts.client.touched = Some(Box::new(asked));
+        parts.client.modified = Some(Box::new(asked));
         let asked = ["a".as_bytes().into()];
         let question = Question {
             properties: Properties::USER_VARIABLES,
@@ -314,19 +314,21 @@ mod tests {
         let question = Purpose::ReadBack(question.asked());
         let question = InFlight::own(Some(owner()), question, ReplyShape::Results);
         parts.backend.expect(question);
-        let next = Touched {
+        let next = Modified {
             names: names.iter().map(|name| name.as_bytes().into()).collect(),
             fresh: !names.is_empty(),
             clock,
-            ..Touched::default()
+            ..Modified::default()
         };
-        parts.client.touching = Some(Box::new(next));
+        parts.client.modifying = Some(Box::new(next));
         let counted = (NOW, &mut parts.counts);
-        parts.client.note_touched(Some(&mut parts.backend), counted);
+        parts
+            .client
+            .note_modified(Some(&mut parts.backend), counted);
         let mut flight = parts.backend.flight().iter();
         let counts = flight.any(|command| command.reads(Properties::USER_VARIABLES));
-        let touched = parts.client.touched.as_ref();
-        (counts, touched.is_some_and(|touched| touched.fresh))
+        let modified = parts.client.modified.as_ref();
+        (counts, modified.is_some_and(|modified| modified.fresh))
     }
 
     #[test]
@@ -364,15 +366,17 @@ mod tests {
     fn left_to_read(names: &[&str]) -> usize {
         let mut parts = Parts::bound();
         for name in names {
-            parts.client.touching = Some(Box::new(Touched {
+            parts.client.modifying = Some(Box::new(Modified {
                 names: vec![name.as_bytes().into()],
-                ..Touched::default()
+                ..Modified::default()
             }));
             let counted = (NOW, &mut parts.counts);
-            parts.client.note_touched(Some(&mut parts.backend), counted);
+            parts
+                .client
+                .note_modified(Some(&mut parts.backend), counted);
         }
         let pinned = PinReason::Text(PinCause::UserVariable);
-        let left = parts.client.touched.as_ref().map_or(0, |t| t.names.len());
+        let left = parts.client.modified.as_ref().map_or(0, |t| t.names.len());
         assert_eq!(parts.client.is_pinned_for(pinned), left == 0);
         left
     }
@@ -392,9 +396,9 @@ mod tests {
     fn a_question_that_is_longer_than_a_command_is_not_asked() {
         let asks = |packet_max: usize| {
             let mut parts = Parts::bound();
-            parts.client.touched = Some(Box::new(Touched {
+            parts.client.modified = Some(Box::new(Modified {
                 names: vec![[b'n'; 100].as_slice().into()],
-                ..Touched::default()
+                ..Modified::default()
             }));
             parts.client.names_to_read(packet_max)
         };

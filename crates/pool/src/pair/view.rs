@@ -56,9 +56,10 @@ impl<S> ClientView<'_, S> {
     /// session.
     pub(crate) fn is_counting(&self) -> bool {
         let last = &self.client.last;
-        let owed = last.counts_unread() && last.owed.changed.intersects(Properties::FOUND_ROWS);
+        let pending =
+            last.counts_unread() && last.pending.changed.intersects(Properties::FOUND_ROWS);
         last.found_rows.get().is_none()
-            && (self.is_reading(Properties::FOUND_ROWS) || owed && self.has_in_flight(|_| true))
+            && (self.is_reading(Properties::FOUND_ROWS) || pending && self.has_in_flight(|_| true))
     }
 
     /// True if a text asks for what is being read back at this moment: FOUND_ROWS(), or the

@@ -111,7 +111,7 @@ impl<S> Client<S> {
         let is_set = |name: &&[u8]| session.value(name).is_some_and(is_set);
         self.backend().is_none()
             && !self.is_held()
-            && self.touched.is_none()
+            && self.modified.is_none()
             && !self.is_interrupted()
             // There BEGIN begins a block.
             && !session.sql_mode_has("ORACLE")
@@ -120,9 +120,9 @@ impl<S> Client<S> {
 
     /// True if its backend alone knows its LAST_INSERT_ID(), and nothing else of it.
     fn owes_insert_id_alone(&self) -> bool {
-        let owed = &self.last.owed;
+        let pending = &self.last.pending;
         self.changed_properties() == Properties::INSERT_ID
-            && !(owed.warnings || owed.failed || self.is_held() || self.touched.is_some())
+            && !(pending.warnings || pending.failed || self.is_held() || self.modified.is_some())
             && !(self.last.has_conditions() || self.last.counts_unread())
             && self.session.completes_plainly()
     }

@@ -43,7 +43,10 @@ impl<S> Client<S> {
     /// True if nothing pins it but what may have ended unnoticed.
     pub(crate) fn may_have_ended(&self) -> bool {
         let cursor = self.prepared.as_ref().is_some_and(|p| p.holds());
-        let fresh = self.touched.as_ref().is_some_and(|touched| touched.fresh);
+        let fresh = self
+            .modified
+            .as_ref()
+            .is_some_and(|modified| modified.fresh);
         !cursor && self.pins.may_have_ended(fresh)
     }
 }

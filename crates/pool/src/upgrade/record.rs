@@ -18,7 +18,7 @@ use crate::backend::Backend;
 use crate::backend::recorded::BackendRecord;
 use crate::backend::relay::PendingChanges;
 use crate::buffers::packing::Compression;
-use crate::client::touched::Touched;
+use crate::client::modified::Modified;
 use crate::client::{Client, ClientState};
 use crate::scheduler::priority::Priority;
 use reactor::{Time, Tls};
@@ -112,11 +112,11 @@ impl<S> Client<S> {
             return Some(Stays::Holding);
         }
         // What it has set and is not read back goes along with the backend that knows it.
-        let unread = self.touched.as_ref();
-        let unread = unread.is_some_and(|touched| !(has_backend && touched.goes_along()));
+        let unread = self.modified.as_ref();
+        let unread = unread.is_some_and(|modified| !(has_backend && modified.goes_along()));
         let under_way = prepares.is_some_and(|prepared| prepared.under_way.is_some())
             || self.retracking.is_some()
-            || self.touching.is_some()
+            || self.modifying.is_some()
             || unread
             || self.pins.is_under_way();
         if under_way || self.is_closing() || self.is_interrupted() || self.is_being_read() {
@@ -244,7 +244,7 @@ pub(crate) fn put_bound_backend<S>(
     client.last.put_beside(out);
     put_lenenc(out, u64::from(client.place.tickets()));
     client.pins.put_record(out, now.0);
-    put_option(out, client.touched.as_deref(), put_touched);
+    put_option(out, client.modified.as_deref(), put_modified);
     backend.put_record(out, now);
 }
 
@@ -253,7 +253,7 @@ pub(crate) fn put_bound_backend<S>(
 pub(crate) struct BoundBackend {
     pub(crate) tickets: u32,
     pub(crate) pins: Pins,
-    pub(crate) touched: Option<Touched>,
+    pub(crate) modified: Option<Modified>,
     pub(crate) backend: BackendRecord,
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn read_bound_backend(
     let bound = BoundBackend {
         tickets: read_number(reader, "tickets")?,
         pins: Pins::read_record(reader, now.0)?,
-        touched: read_option(reader, "what is not read back", read_touched)?,
+        modified: read_option(reader, "what is not read back", read_modified)?,
         backend: BackendRecord::read_record(reader, |reader| here.session(reader))?,
     };
     match reader.is_empty() {
@@ -385,25 +385,25 @@ fn read_string(reader: &mut Reader<'_>, what: &'static str) -> Read<String> {
     Ok(text.to_owned())
 }
 
-/// Appends what a client has set on its backend and is not read back ([`Touched::goes_along`]).
-fn put_touched(out: &mut Vec<u8>, touched: &Touched) {
-    put_list(out, touched.names.iter(), |out, name| {
+/// Appends what a client has set on its backend and is not read back ([`Modified::goes_along`]).
+fn put_modified(out: &mut Vec<u8>, modified: &Modified) {
+    put_list(out, modified.names.iter(), |out, name| {
         put_lenenc_bytes(out, name);
     });
-    put_bool(out, touched.fresh);
-    put_bool(out, touched.failed);
-    out.push(touched.clock);
+    put_bool(out, modified.fresh);
+    put_bool(out, modified.failed);
+    out.push(modified.clock);
 }
 
-fn read_touched(reader: &mut Reader<'_>) -> Read<Touched> {
-    Ok(Touched {
+fn read_modified(reader: &mut Reader<'_>) -> Read<Modified> {
+    Ok(Modified {
         names: read_list(reader, "user variables", |reader| {
             read_text(reader, "a user variable")
         })?,
         fresh: read_bool(reader, "whether user variables are read back")?,
         failed: read_bool(reader, "whether a SET has failed")?,
         clock: reader.u8("readings of the clock")?,
-        ..Touched::default()
+        ..Modified::default()
     })
 }
 

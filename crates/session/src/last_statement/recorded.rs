@@ -4,7 +4,7 @@
 //! nothing may still have to be read back. Where it goes along, what it knows and what is to be
 //! read back there stand beside ([`LastStatement::put_beside`]).
 
-use super::{LastStatement, Owed, ReadBack, charged};
+use super::{LastStatement, PendingReadBack, ReadBack, charged};
 use crate::diagnostics::{Diagnostics, Told};
 use crate::found::FoundRows;
 use crate::meter::Meter;
@@ -24,28 +24,28 @@ impl LastStatement {
     /// True if nothing of it is still to be read back.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.owed == Owed::default()
+        self.pending == PendingReadBack::default()
     }
 
     /// True if it may go to another process together with its backend: what is still to be read
     /// back there is so little that it can be said ([`LastStatement::put_beside`]).
     #[must_use]
     pub fn goes_with_backend(&self) -> bool {
-        let Owed {
+        let PendingReadBack {
             warnings: _,
             failed,
             explanation,
             changed: _,
-        } = self.owed;
+        } = self.pending;
         !failed && explanation == Explanation::None
     }
 
     /// Appends what its backend has of it, where that goes along: beside [`Self::put_record`].
     pub fn put_beside(&self, out: &mut Vec<u8>) {
-        put_bool(out, self.owed.warnings);
-        put_lenenc(out, u64::from(self.owed.changed.bits()));
+        put_bool(out, self.pending.warnings);
+        put_lenenc(out, u64::from(self.pending.changed.bits()));
         put_one_of(out, READ_BACKS, &self.read_back);
-        out.push(self.native.bits());
+        out.push(self.valid.bits());
         let Told {
             warnings,
             state,
@@ -61,10 +61,10 @@ impl LastStatement {
     /// # Errors
     /// [`crate::record::RecordError::Malformed`].
     pub fn read_beside(&mut self, reader: &mut Reader<'_>) -> Read<()> {
-        self.owed.warnings = read_bool(reader, "whether warnings are to be read")?;
-        self.owed.changed = Properties::from_bits(read_number(reader, "what may have changed")?);
+        self.pending.warnings = read_bool(reader, "whether warnings are to be read")?;
+        self.pending.changed = Properties::from_bits(read_number(reader, "what may have changed")?);
         self.read_back = read_one_of(reader, READ_BACKS, "whose conditions are read back")?;
-        self.native = Reads::from_bits(reader.u8("what its backend knows")?);
+        self.valid = Reads::from_bits(reader.u8("what its backend knows")?);
         self.told = Told {
             warnings: read_option(reader, "a count of warnings", |r| {
                 read_number(r, "a count of warnings")
@@ -82,11 +82,11 @@ impl LastStatement {
             insert_id,
             row_count,
             found_rows,
-            owed: _,
+            pending: _,
             number,
             conditions,
             read_back: _,
-            native: _,
+            valid: _,
             told: _,
             kept,
             lost,
@@ -118,11 +118,11 @@ impl LastStatement {
             insert_id,
             row_count,
             found_rows,
-            owed: Owed::default(),
+            pending: PendingReadBack::default(),
             number,
             conditions,
             read_back: ReadBack::default(),
-            native: Reads::default(),
+            valid: Reads::default(),
             told: Told::default(),
             kept: kept.map(|kept| charged(kept, meter)),
             lost,
@@ -180,7 +180,7 @@ mod tests {
             row_count: RowCount(-1),
             number: u32::MAX,
             conditions: 7,
-            native: Reads::ROW_COUNT,
+            valid: Reads::ROW_COUNT,
             ..LastStatement::default()
         };
         let kept = Diagnostics {
@@ -203,21 +203,24 @@ mod tests {
             assert_eq!(read.found_rows.get(), found);
             assert_eq!((read.number, read.conditions), (u32::MAX, 7));
             assert_eq!(read.kept(), last.kept());
-            assert!(!read.is_native(Reads::ROW_COUNT), "its backend stays");
+            assert!(
+                !read.is_valid_on_backend(Reads::ROW_COUNT),
+                "its backend stays"
+            );
             assert!(read.is_settled());
             for len in 0..out.len() {
                 let cut = LastStatement::read_record(&mut Reader::new(&out[..len]), &meter);
                 assert!(cut.is_err(), "{len}");
             }
         }
-        last.owed.warnings = true;
+        last.pending.warnings = true;
         assert!(!last.is_settled());
     }
 
     /// A state with each part other than by default.
     fn beside() -> LastStatement {
         let mut last = LastStatement {
-            native: Reads::ROW_COUNT.union(Reads::DIAGNOSTICS),
+            valid: Reads::ROW_COUNT.union(Reads::DIAGNOSTICS),
             read_back: ReadBack::Uncounted,
             told: Told {
                 warnings: Some(3),
@@ -226,8 +229,8 @@ mod tests {
             },
             ..LastStatement::default()
         };
-        last.owed.warnings = true;
-        last.owed.changed = Properties::INSERT_ID.union(Properties::ROLE);
+        last.pending.warnings = true;
+        last.pending.changed = Properties::INSERT_ID.union(Properties::ROLE);
         last
     }
 
@@ -248,7 +251,7 @@ mod tests {
                 let mut out = Vec::new();
                 last.put_beside(&mut out);
                 let read = read_beside(&out).unwrap();
-                assert_eq!((read.owed, read.native), (last.owed, last.native));
+                assert_eq!((read.pending, read.valid), (last.pending, last.valid));
                 assert_eq!((read.read_back, read.told), (read_back, told));
                 for len in 0..out.len() {
                     assert!(read_beside(&out[..len]).is_err(), "{len}");
@@ -272,8 +275,8 @@ mod tests {
     fn it_goes_with_its_backend_unless_more_is_owed_than_can_be_said() {
         assert!(beside().goes_with_backend() && LastStatement::default().goes_with_backend());
         let changes: [fn(&mut LastStatement); 2] = [
-            |last| last.owed.failed = true,
-            |last| last.owed.explanation = Explanation::Passing,
+            |last| last.pending.failed = true,
+            |last| last.pending.explanation = Explanation::Passing,
         ];
         for (at, change) in changes.iter().enumerate() {
             let mut last = beside();

@@ -156,7 +156,7 @@ fn what_is_looked_up_and_is_not_there_leaves_the_count_of_before() {
         conditions,
         ..statement(Area::Clears, Found::Keeps)
     };
-    for (conditions, code, count, native) in [
+    for (conditions, code, count, valid) in [
         (Conditions::LooksUp, 1146, Some(7), false),
         (Conditions::LooksUp, 1049, Some(7), false),
         (Conditions::LooksUp, 1054, Some(-1), true),
@@ -172,7 +172,11 @@ fn what_is_looked_up_and_is_not_there_leaves_the_count_of_before() {
             (true, MARIADB),
         ));
         assert_eq!(last.row_count.get(), count, "{conditions:?} {code}");
-        assert_eq!(last.is_native(COUNTS), native, "{conditions:?} {code}");
+        assert_eq!(
+            last.is_valid_on_backend(COUNTS),
+            valid,
+            "{conditions:?} {code}"
+        );
         let unknown = count.is_none();
         assert!(!unknown || last.alone_knows());
     }
@@ -188,10 +192,13 @@ fn a_question_that_keeps_the_counts_does_not_make_them_native() {
     last.moved();
     last.ended(&finished(&asks, &changed(0), 0, (true, MARIADB)));
     assert_eq!(last.row_count.get(), Some(7), "it stays");
-    assert!(!last.is_native(COUNTS), "and this backend does not know it");
+    assert!(
+        !last.is_valid_on_backend(COUNTS),
+        "and this backend does not know it"
+    );
     last.ended(&finished(&asks, &failed(1064), 0, (true, MARIADB)));
     assert_eq!(last.row_count.get(), Some(-1));
-    assert!(last.is_native(COUNTS), "an error counts anywhere");
+    assert!(last.is_valid_on_backend(COUNTS), "an error counts anywhere");
 }
 
 #[test]
@@ -210,7 +217,7 @@ fn a_count_of_several_executions_is_that_of_the_last_only_if_it_is_none() {
     ] {
         let last = after(of(conditions), &summary);
         assert_eq!(last.row_count.get(), count, "{conditions:?}");
-        assert!(last.is_native(COUNTS), "{conditions:?}");
+        assert!(last.is_valid_on_backend(COUNTS), "{conditions:?}");
     }
 }
 
@@ -236,7 +243,7 @@ fn what_only_the_backend_counted_is_unknown_once_that_is_anothers() {
     for found in [Found::Counts, Found::Calculated] {
         let mut last = after(statement(Area::Clears, found), &rows());
         assert!(last.counts_unread() && last.alone_knows());
-        let asks = last.owed.changed.intersects(Properties::FOUND_ROWS);
+        let asks = last.pending.changed.intersects(Properties::FOUND_ROWS);
         assert_eq!(asks, found == Found::Calculated, "its client asks next");
         last.moved();
         assert!(!last.counts_unread());
@@ -273,12 +280,12 @@ fn an_error_behind_the_conditions_of_another_statement_is_not_shown_as_its_own()
         ..statement(Area::Keeps, Found::Keeps)
     };
     let mut last = after(insert(), &warned(1));
-    last.owed.warnings = false;
+    last.pending.warnings = false;
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     last.moved();
     last.sent();
     last.ended(&finished(&asks, &warned(1), 0, (true, MARIADB)));
-    assert!(last.owed.warnings, "the answer tells the status");
+    assert!(last.pending.warnings, "the answer tells the status");
     keep(&mut last, Ok(shown(b"1758", 2)), &meter);
     assert!(last.kept().is_none() && last.has_unknown_conditions());
 }
@@ -287,9 +294,9 @@ fn an_error_behind_the_conditions_of_another_statement_is_not_shown_as_its_own()
 fn warnings_are_owed_then_kept_then_cleared() {
     let meter = Meter::default();
     let mut last = after(insert(), &warned(2));
-    assert!(last.owed.warnings && last.has_unknown_conditions());
+    assert!(last.pending.warnings && last.has_unknown_conditions());
     assert_eq!(last.conditions, 2);
-    last.owed.warnings = false;
+    last.pending.warnings = false;
     keep(&mut last, Ok(shown(b"1265", 2)), &meter);
     assert_eq!(last.kept().map(Diagnostics::conditions), Some(2));
     assert_eq!(last.kept().and_then(|kept| kept.total), Some(2));
@@ -320,7 +327,7 @@ fn an_error_has_as_many_conditions_as_are_shown() {
 fn what_cannot_be_read_is_lost_and_not_none() {
     let meter = Meter::default();
     let mut last = after(insert(), &warned(1));
-    last.owed.warnings = false;
+    last.pending.warnings = false;
     keep(&mut last, Err(()), &meter);
     assert!(last.kept().is_none() && last.has_unknown_conditions());
     last.ended(&finished(&insert(), &changed(1), 0, (true, MARIADB)));
@@ -331,7 +338,7 @@ fn what_cannot_be_read_is_lost_and_not_none() {
 fn what_was_lost_meanwhile_stays_lost() {
     let meter = Meter::default();
     let mut last = after(insert(), &warned(1));
-    last.owed.warnings = false;
+    last.pending.warnings = false;
     // An error of the pool's own, while the answer is on its way.
     last.lose_conditions();
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
@@ -344,7 +351,7 @@ fn a_kill_outdates_what_is_on_its_way() {
     let meter = Meter::default();
     let mut last = after(insert(), &warned(1));
     last.answered_kill(true, MYSQL);
-    assert!(!last.owed.warnings, "it is not asked for any more");
+    assert!(!last.pending.warnings, "it is not asked for any more");
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     assert!(!last.has_conditions());
     assert_eq!((last.row_count.get(), last.conditions), (Some(0), 0));
@@ -366,10 +373,10 @@ fn a_kill_outdates_what_is_on_its_way() {
 #[test]
 fn riders_take_the_backend_and_with_it_the_words() {
     let mut last = after(insert(), &warned(1));
-    last.owed.explanation = Explanation::Lasting;
+    last.pending.explanation = Explanation::Lasting;
     last.leave_to_riders();
     assert!(last.has_unknown_conditions());
-    assert_eq!(last.owed, Owed::default());
+    assert_eq!(last.pending, PendingReadBack::default());
     let mut last = after(insert(), &changed(1));
     last.leave_to_riders();
     assert!(!last.has_conditions());
@@ -379,21 +386,21 @@ fn riders_take_the_backend_and_with_it_the_words() {
 fn a_text_that_may_clear_is_asked_about_where_that_can_be() {
     let meter = Meter::default();
     let unsure = statement(Area::Unsure, Found::Unsure);
-    for (elsewhere, owed, lost) in [(false, true, true), (true, false, true)] {
+    for (elsewhere, pending, lost) in [(false, true, true), (true, false, true)] {
         let mut last = after(insert(), &warned(1));
-        last.owed.warnings = false;
+        last.pending.warnings = false;
         keep(&mut last, Ok(shown(b"1265", 1)), &meter);
         if elsewhere {
             last.moved();
         }
         last.ended(&finished(&unsure, &changed(0), 0, (true, MARIADB)));
-        assert_eq!(last.owed.warnings, owed, "elsewhere: {elsewhere}");
+        assert_eq!(last.pending.warnings, pending, "elsewhere: {elsewhere}");
         assert_eq!(last.has_unknown_conditions(), lost);
         assert!(last.kept().is_none());
     }
     let keeps = statement(Area::Keeps, Found::Keeps);
     let mut last = after(insert(), &warned(1));
-    last.owed.warnings = false;
+    last.pending.warnings = false;
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     last.ended(&finished(&keeps, &changed(0), 0, (true, MARIADB)));
     assert!(last.kept().is_some());
@@ -412,22 +419,22 @@ fn an_error_of_a_handler_that_is_not_active_stands_nowhere_but_in_its_packet() {
         0,
         (true, MYSQL),
     ));
-    assert!(!last.owed.warnings);
+    assert!(!last.pending.warnings);
     last.ended(&finished(&asks, &failed(1146), 0, (true, MYSQL)));
-    assert!(last.owed.warnings);
+    assert!(last.pending.warnings);
 }
 
 #[test]
 fn a_session_that_starts_over_keeps_found_rows_alone() {
     let mut last = after(select(), &rows());
     last.insert_id = 9;
-    last.owed.changed = Properties::INSERT_ID;
+    last.pending.changed = Properties::INSERT_ID;
     last.start_over();
     assert_eq!((last.insert_id, last.row_count.get()), (0, Some(0)));
     assert_eq!(last.found_rows.get(), Some(3));
-    assert_eq!(last.owed, Owed::default());
-    assert!(last.is_native(Reads::FOUND_ROWS));
-    assert!(!last.is_native(COUNTS));
+    assert_eq!(last.pending, PendingReadBack::default());
+    assert!(last.is_valid_on_backend(Reads::FOUND_ROWS));
+    assert!(!last.is_valid_on_backend(COUNTS));
 }
 
 #[test]
@@ -447,7 +454,7 @@ fn conditions_that_are_no_more_counted_are_still_shown() {
     let mut last = after(insert(), &failed(1146));
     last.answered_uncounted(0);
     assert_eq!((last.row_count.get(), last.conditions), (Some(0), 0));
-    assert!(last.lost().contains(COUNTS) && last.is_native(Reads::DIAGNOSTICS));
+    assert!(last.lost().contains(COUNTS) && last.is_valid_on_backend(Reads::DIAGNOSTICS));
     // The answer was on its way.
     keep(&mut last, Ok(shown(b"1146", 1)), &meter);
     assert_eq!(last.kept().map(Diagnostics::conditions), Some(1));
@@ -467,7 +474,7 @@ fn a_text_that_may_end_with_get_diagnostics_counts_what_nobody_knows() {
     };
     let last = after(statement, &changed(0));
     assert_eq!(last.row_count.get(), None);
-    assert!(last.is_native(COUNTS) && last.may_be_asked_for());
+    assert!(last.is_valid_on_backend(COUNTS) && last.may_be_asked_for());
     // GET DIAGNOSTICS was not the last.
     assert_eq!(after(statement, &changed(2)).row_count.get(), Some(2));
     assert_eq!(after(statement, &failed(1146)).row_count.get(), Some(-1));
@@ -480,8 +487,8 @@ fn a_failed_preparation_is_the_statements_error_on_its_backend() {
     last.prepared_ahead();
     assert!(last.lost().contains(Reads::DIAGNOSTICS));
     last.failed_ahead(&failed(1146));
-    assert!(last.owed.warnings && last.owed.failed);
-    assert!(last.is_native(COUNTS.union(Reads::DIAGNOSTICS)));
+    assert!(last.pending.warnings && last.pending.failed);
+    assert!(last.is_valid_on_backend(COUNTS.union(Reads::DIAGNOSTICS)));
     keep(&mut last, Ok(shown(b"1146", 1)), &meter);
     assert_eq!(last.kept().and_then(|kept| kept.state), Some(*b"42S02"));
 }
@@ -492,7 +499,7 @@ fn an_error_is_known_to_come_again_once_its_words_are_read() {
     let fails = |count| {
         let mut last = after(insert(), &failed(1065));
         assert!(!last.fails_again("words"), "they are not read");
-        last.owed = Owed::default();
+        last.pending = PendingReadBack::default();
         keep(&mut last, Ok(shown(b"1065", count)), &meter);
         last
     };

@@ -218,9 +218,9 @@ fn types_of_others_do_not_reach_who_sent_none() {
     let mut backend = OnBackend::default();
     backend.add(shared.clone(), 10);
     let mine = (&shared, 1);
-    assert!(backend.find(mine, Wanted::Untouched, PLAIN).is_some());
+    assert!(backend.find(mine, Wanted::Unmodified, PLAIN).is_some());
     backend.find(mine, INT, PLAIN).unwrap().types = Some([8, 0].into());
-    assert!(backend.find(mine, Wanted::Untouched, PLAIN).is_none());
+    assert!(backend.find(mine, Wanted::Unmodified, PLAIN).is_none());
     assert!(backend.find(mine, TEXT, PLAIN).is_some());
     assert!(backend.find(mine, TEXT, ON_MYSQL).is_none());
     assert!(backend.find(mine, INT, ON_MYSQL).is_some());

@@ -19,7 +19,7 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::limits::timeouts::Limits;
 use crate::observe::log::{Event, note};
 use reactor::Net;
-use session::last_statement::Owed;
+use session::last_statement::PendingReadBack;
 use session::own_commands::OWN_COMMANDS_MAX;
 use session::send_mode::Behind;
 use sql::classify::PinCause;
@@ -304,7 +304,7 @@ impl<N: Net> Group<N> {
             ClientState::Running if !amid_packet => {
                 // What was to be read back is lost as well.
                 let keeps = in_transaction || held || client.is_left_there();
-                client.last.owed = Owed::default();
+                client.last.pending = PendingReadBack::default();
                 self.answers().refuse(owner, &loss.refusal());
                 let Some(client) = self.clients.get_mut(owner) else {
                     return;

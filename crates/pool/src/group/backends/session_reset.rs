@@ -103,7 +103,7 @@ impl<N: Net> Group<N> {
         kept.multi_statements = before.multi_statements;
         backend.session = self.sessions.intern(kept);
         backend.note_role();
-        client.last.disown(LEFT_BY_STATEMENT);
+        client.last.invalidate(LEFT_BY_STATEMENT);
         backend.riding = Riding::Closed;
         backend.leftovers = false;
         backend.was_reset = true;

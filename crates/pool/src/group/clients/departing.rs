@@ -146,7 +146,7 @@ impl<N: Net> Group<N> {
         match stays {
             None => Going::Now,
             Some(why @ (Stays::Asks | Stays::Holding)) if is_read_back(self) => Going::Soon(why),
-            Some(why @ (Stays::Pinned | Stays::Holding)) if self.is_owed_first(key) => {
+            Some(why @ (Stays::Pinned | Stays::Holding)) if self.is_pending_first(key) => {
                 Going::Soon(why)
             }
             Some(why) => Going::Not(why),
@@ -155,7 +155,7 @@ impl<N: Net> Group<N> {
 
     /// True if the server owes a report of what an idle client has done on its backend, and is
     /// asked for it: without that the backend cannot go.
-    fn is_owed_first(&mut self, key: ClientId) -> bool {
+    fn is_pending_first(&mut self, key: ClientId) -> bool {
         let mysql = self.shared.server.flavour.is_mysql();
         let idle = self
             .clients

@@ -147,7 +147,7 @@ impl<N: Net> Group<N> {
             return;
         };
         client.pins = bound.pins;
-        client.touched = bound.touched.map(Box::new);
+        client.modified = bound.modified.map(Box::new);
         client.place.give_tickets(bound.tickets);
         let pool = client.pool as usize;
         let mut backend = Backend::arrived(

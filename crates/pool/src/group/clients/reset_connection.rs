@@ -177,8 +177,8 @@ impl<N: Net> Group<N> {
         let client = self.clients.get_mut(key)?;
         let backend_id = client.backend()?;
         let backend = self.backends.get_mut(backend_id)?;
-        let keeps = client.is_held() || backend.in_transaction() || client.last.owed.failed;
-        let keeps = keeps || client.last.owed.changed.intersects(Properties::ROLE);
+        let keeps = client.is_held() || backend.in_transaction() || client.last.pending.failed;
+        let keeps = keeps || client.last.pending.changed.intersects(Properties::ROLE);
         if !keeps {
             return None;
         }
@@ -192,8 +192,8 @@ impl<N: Net> Group<N> {
         let command = Command::ResetConnection;
         let mut out = Vec::new();
         let unread = client.is_pinned() && !client.is_pinned_for(PinReason::WideCharset);
-        let owed = client.last.owed.changed.intersects(Properties::ROLE);
-        if (owed || unread) && has_roles(self.shared.server.flavour) {
+        let pending = client.last.pending.changed.intersects(Properties::ROLE);
+        if (pending || unread) && has_roles(self.shared.server.flavour) {
             let role = Question {
                 properties: Properties::ROLE,
                 ..Question::default()
@@ -227,15 +227,15 @@ impl<N: Net> Group<N> {
             let typed = self.backends.keys_of(|backend| backend.has_types_of(key));
             for backend_id in typed {
                 if let Some(backend) = self.backends.get_mut(backend_id) {
-                    backend.disown_types();
+                    backend.invalidate_types();
                 }
             }
         }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let touched = client.touched.take().is_some() || client.session_is_unread();
-        let pinned = client.is_held() || touched;
+        let modified = client.modified.take().is_some() || client.session_is_unread();
+        let pinned = client.is_held() || modified;
         client.pins = Pins::default();
         client.take_interruption();
         client.pipelining = Pipelining::Allowed;

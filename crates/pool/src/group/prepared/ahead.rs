@@ -58,7 +58,13 @@ impl<N: Net> Group<N> {
         let session = match client {
             _ if same => session,
             // What the session is now must be known, or there would be no way back to it.
-            client if client.last.owed.changed.intersects(Properties::COLLATION) => {
+            client
+                if client
+                    .last
+                    .pending
+                    .changed
+                    .intersects(Properties::COLLATION) =>
+            {
                 return Some(self.read_back_ahead(key, backend_id));
             }
             _ => session,
@@ -72,7 +78,7 @@ impl<N: Net> Group<N> {
         pair.put_restore(&session, SendMode::Anywhere, &mut out);
         if !out.is_empty() {
             // A SET has a ROW_COUNT() of its own.
-            pair.client.last.disown(COUNTS);
+            pair.client.last.invalidate(COUNTS);
         }
         pair.prepare_ahead(share, &mut out)?;
         Some(self.send_restore(key, backend_id, &out))

@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
                 client.last.answered_clean(0);
                 // What clears its conditions there counts.
                 if client.last.counts_unread() {
-                    client.last.disown(Reads::FOUND_ROWS);
+                    client.last.invalidate(Reads::FOUND_ROWS);
                 }
             }
             false => client.last.answered_uncounted(0),

@@ -42,7 +42,7 @@ impl<S> Client<S> {
     /// Explanation, by its texts, of the changes that the answer to its statement reports. On MySQL
     /// these include changes of the statement before, if that failed.
     fn explanation(&self) -> Explanation {
-        match (self.statement.explanation, self.last.owed.explanation) {
+        match (self.statement.explanation, self.last.pending.explanation) {
             (Explanation::None, Explanation::Lasting) => Explanation::Lasting,
             (own, _) => own,
         }
@@ -73,25 +73,25 @@ impl<N: Net> Group<N> {
             return;
         };
         // What a client that keeps the backend has left there is no change by a reply of nobody.
-        let contaminated = match backend.client() {
+        let dirty = match backend.client() {
             Some(_) if command.owner.is_none() => !summary.changes.is_empty(),
             _ => backend.has_changed(summary),
         };
         backend.pass_on();
         let alone = backend.flight().is_empty();
-        let ending = command.ending(summary, contaminated, self.net.now());
+        let ending = command.ending(summary, dirty, self.net.now());
         self.shapes.learn(command.shape, ending);
         let Some(owner) = command
             .owner
             .filter(|owner| self.clients.get(*owner).is_some())
         else {
-            return self.statement_of_nobody(backend_id, summary, contaminated);
+            return self.statement_of_nobody(backend_id, summary, dirty);
         };
         self.note_service(owner, command, summary);
         if let Some(client) = self.clients.get(owner) {
             (self.slow_readers).statement_ended(backend_id, client.statement.digest);
         }
-        if !alone && contaminated {
+        if !alone && dirty {
             self.part_riders(backend_id, Some(owner));
         }
         let Some(mut pair) = self.pair(owner, backend_id) else {
@@ -112,7 +112,7 @@ impl<N: Net> Group<N> {
             return self.lose(backend_id, why);
         }
         pair.note_left(command, summary, alone);
-        if !alone && !contaminated {
+        if !alone && !dirty {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
             pair.client.last.leave_to_riders();
             self.clients.unbind(owner, &mut self.backends);
@@ -230,16 +230,11 @@ impl<N: Net> Group<N> {
     }
 
     /// The client left while its statement ran.
-    fn statement_of_nobody(
-        &mut self,
-        backend_id: BackendId,
-        summary: &ReplySummary,
-        contaminated: bool,
-    ) {
+    fn statement_of_nobody(&mut self, backend_id: BackendId, summary: &ReplySummary, dirty: bool) {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
-        if contaminated {
+        if dirty {
             self.part_riders(backend_id, None);
             return self.retire(backend_id);
         }

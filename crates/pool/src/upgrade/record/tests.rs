@@ -237,13 +237,13 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
     let two = define(b"SELECT 2", &Session::default());
     backend.prepared.add(two, 12);
     assert!(backend.goes_with(of));
-    client.last.owed.warnings = true;
+    client.last.pending.warnings = true;
     client.place.give_tickets(5);
-    client.touched = Some(Box::new(Touched {
+    client.modified = Some(Box::new(Modified {
         names: vec![b"mine".to_vec().into()],
         fresh: true,
         clock: 1,
-        ..Touched::default()
+        ..Modified::default()
     }));
     let (mut record, mut beside_it) = (Vec::new(), Vec::new());
     put(&mut record, &client, &beside(None));
@@ -259,11 +259,11 @@ fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
         Read::Ok((arrived, backend_id))
     };
     let (arrived, read) = here_is(&beside_it).unwrap();
-    assert!(arrived.last.owed.warnings && !arrived.last.is_settled());
+    assert!(arrived.last.pending.warnings && !arrived.last.is_settled());
     assert_eq!(read.tickets, 5);
-    let touched = read.touched.unwrap();
-    assert_eq!(touched.names, [b"mine".to_vec().into()]);
-    assert!(touched.fresh && !touched.failed && touched.asks_clock() && touched.goes_along());
+    let modified = read.modified.unwrap();
+    assert_eq!(modified.names, [b"mine".to_vec().into()]);
+    assert!(modified.fresh && !modified.failed && modified.asks_clock() && modified.goes_along());
     assert_eq!(read.backend.at, at.to_string());
     let again: Backend<()> = Backend::arrived(
         Endpoint::new((), at, 3),
@@ -353,17 +353,17 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     };
     assert_eq!(along(&|_| {}), None);
     assert_eq!(along(&pin), None);
-    assert_eq!(along(&|client| client.last.owed.warnings = true), None);
-    let touched = |touched: fn(&mut Touched)| {
-        move |client: &mut Client<()>| touched(client.touched.get_or_insert_default())
+    assert_eq!(along(&|client| client.last.pending.warnings = true), None);
+    let modified = |modified: fn(&mut Modified)| {
+        move |client: &mut Client<()>| modified(client.modified.get_or_insert_default())
     };
-    assert_eq!(stays(&touched(|_| {})), Some(Stays::Busy));
-    assert_eq!(along(&touched(|touched| touched.fresh = true)), None);
-    let awaited = touched(|touched| touched.awaited = 1);
+    assert_eq!(stays(&modified(|_| {})), Some(Stays::Busy));
+    assert_eq!(along(&modified(|modified| modified.fresh = true)), None);
+    let awaited = modified(|modified| modified.awaited = 1);
     assert_eq!(along(&awaited), Some(Stays::Busy));
-    let untold = touched(|touched| touched.sets.push(b"SET a = 1".to_vec()));
+    let untold = modified(|modified| modified.sets.push(b"SET a = 1".to_vec()));
     assert_eq!(along(&untold), Some(Stays::Busy));
-    let failed = |client: &mut Client<()>| client.last.owed.failed = true;
+    let failed = |client: &mut Client<()>| client.last.pending.failed = true;
     assert_eq!(along(&failed), Some(Stays::Holding));
     let cursor = |client: &mut Client<()>| {
         let prepared = client.prepared.as_mut().unwrap();
@@ -372,8 +372,8 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     };
     assert_eq!(stays(&cursor), Some(Stays::Holding));
     assert_eq!(along(&cursor), Some(Stays::Holding));
-    let owed = |client: &mut Client<()>| client.last.owed.warnings = true;
-    assert_eq!(stays(&owed), Some(Stays::Asks));
+    let pending = |client: &mut Client<()>| client.last.pending.warnings = true;
+    assert_eq!(stays(&pending), Some(Stays::Asks));
     let frame = |client: &mut Client<()>| {
         let header = FrameHeader {
             sent: 9,

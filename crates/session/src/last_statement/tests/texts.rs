@@ -46,7 +46,7 @@ fn knows(last: &LastStatement) -> Knows {
         rows: last.row_count.get(),
         found: last.found_rows.get(),
         conditions: last.conditions,
-        asks: last.owed.warnings,
+        asks: last.pending.warnings,
     }
 }
 
@@ -162,7 +162,7 @@ fn a_command_without_a_text_is_counted_as_the_servers_count_it() {
 
 #[test]
 fn a_change_of_schema_counts_the_warnings_before_it_on_mysql() {
-    for (server, counted, owed) in [(ON_MYSQL, 2, true), (ON_MARIADB, 1, true)] {
+    for (server, counted, pending) in [(ON_MYSQL, 2, true), (ON_MARIADB, 1, true)] {
         let mut last = LastStatement::default();
         last.ended(&finished(
             &insert(),
@@ -170,7 +170,7 @@ fn a_change_of_schema_counts_the_warnings_before_it_on_mysql() {
             0,
             (true, server.is_mysql()),
         ));
-        last.owed.warnings = false;
+        last.pending.warnings = false;
         let statement = statement_without_text(Command::InitDb, server);
         last.ended(&finished(
             &statement,
@@ -178,7 +178,7 @@ fn a_change_of_schema_counts_the_warnings_before_it_on_mysql() {
             0,
             (true, server.is_mysql()),
         ));
-        assert_eq!((last.conditions, last.owed.warnings), (counted, owed));
+        assert_eq!((last.conditions, last.pending.warnings), (counted, pending));
     }
 }
 
@@ -187,7 +187,7 @@ fn conditions_last_as_long_as_each_server_keeps_them() {
     let kept_behind = |sql: &str, server: Server| {
         let meter = Meter::default();
         let mut last = after(insert(), &warned(1));
-        last.owed.warnings = false;
+        last.pending.warnings = false;
         keep(&mut last, Ok(shown(b"1265", 1)), &meter);
         last.ended(&finished(
             &judged(sql, server),
@@ -267,7 +267,7 @@ fn a_number_of_statements_begins_again_at_its_end() {
 fn a_statement_prepared_ahead_takes_the_words_and_not_the_counts() {
     let mut last = before();
     last.prepared_ahead();
-    assert!(last.is_native(COUNTS) && !last.is_native(Reads::DIAGNOSTICS));
+    assert!(last.is_valid_on_backend(COUNTS) && !last.is_valid_on_backend(Reads::DIAGNOSTICS));
 }
 
 #[test]

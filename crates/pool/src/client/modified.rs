@@ -20,7 +20,7 @@ use sql::unscoped::retold;
 
 /// Variables that a client's statements may have set on its backend.
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct Modified {
     /// User variables.
     pub(crate) names: Vec<Text>,
     /// Some of them may have been set since they were read back last.
@@ -38,13 +38,13 @@ pub(crate) struct Touched {
     pub(crate) awaited: usize,
 }
 
-impl Touched {
+impl Modified {
     /// These user variables.
-    pub(crate) fn of(names: Vec<Text>) -> Touched {
-        Touched {
+    pub(crate) fn of(names: Vec<Text>) -> Modified {
+        Modified {
             fresh: !names.is_empty(),
             names,
-            ..Touched::default()
+            ..Modified::default()
         }
     }
 
@@ -63,7 +63,7 @@ impl Touched {
     }
 
     /// Notes what another text may set.
-    pub(crate) fn add(&mut self, next: Touched) {
+    pub(crate) fn add(&mut self, next: Modified) {
         for name in next.names {
             if !self.names.contains(&name) {
                 self.names.push(name);
