@@ -103,7 +103,7 @@ fn statements_with_attributes_ride_and_pin_nobody() {
         }
     }
     let census = pool.wait_for_census(" statements: 162,").unwrap();
-    assert!(!census.contains(" ridden: 0,"), "{census}");
+    assert!(!census.contains(" pipelined: 0,"), "{census}");
     let pins = census.contains("stored code");
     assert!(!pins, "{census}");
 }

@@ -103,8 +103,8 @@ fn clients_that_keep_backends_leave_a_reserve_in_every_group() {
 #[test]
 fn backends_that_become_free_go_to_the_account_that_has_fewer() {
     for real in pooled_servers() {
-        // Those that ride wait for no backend.
-        let settings = "groups = 1\nbackends_max = 4\noversubscribe = 1000\nride_max = 1";
+        // Those that are pipelined wait for no backend.
+        let settings = "groups = 1\nbackends_max = 4\noversubscribe = 1000\npipeline_max = 1";
         let pool = start_pool(real, &name(real, "fair_part"), settings);
         let mut many: Vec<Client> = (0..12).map(|_| login(&pool.address, &app())).collect();
         for client in &mut many {

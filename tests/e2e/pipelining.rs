@@ -1,4 +1,4 @@
-//! Riding: statements of several clients in flight on one backend, one behind the other.
+//! Pipelining: statements of several clients in flight on one backend, one behind the other.
 
 use crate::world::{app, login, mysql, pooled, pooled_servers, server, start_pool};
 use testkit::client::Client;
@@ -12,7 +12,7 @@ const ROUNDS: usize = 20;
 const TEXT: &str = "SELECT 1 + 2 AS three";
 
 /// Eight clients and one backend: all send, then all receive.
-fn rides(real: &Real, name: &str) {
+fn may_pipeline(real: &Real, name: &str) {
     let pool = start_pool(real, name, "backends_max = 1\ngroups = 1");
     let mut clients: Vec<_> = (0..CLIENTS).map(|_| login(&pool.address, &app())).collect();
     // Alone once, so that the text has shown that it leaves nothing.
@@ -28,25 +28,25 @@ fn rides(real: &Real, name: &str) {
     }
     let all = format!(" statements: {},", CLIENTS * ROUNDS + 1);
     let census = pool.wait_for_census(&all).unwrap();
-    assert!(!census.contains(" ridden: 0,"), "{census}");
-    assert!(census.contains(" ridden: "), "{census}");
+    assert!(!census.contains(" pipelined: 0,"), "{census}");
+    assert!(census.contains(" pipelined: "), "{census}");
 }
 
 #[test]
 fn statements_ride_on_mariadb() {
     let Some(real) = pooled(server) else { return };
-    rides(real, "riding.toml");
+    may_pipeline(real, "pipelining.toml");
 }
 
-/// Clients of two sessions wait in one line: each rides behind those of its own session, and none
-/// behind the others.
+/// Clients of two sessions wait in one line: each is pipelined behind those of its own session, and
+/// none behind the others.
 #[test]
 fn clients_of_two_sessions_ride_apart() {
     let Some(real) = pooled(server) else { return };
     const ASKS: &str = "SELECT @@time_zone AS zone";
     let zone = |number: usize| ["+01:00", "+02:00"][number % 2];
     let settings = "backends_max = 2\ngroups = 1\noversubscribe = 1";
-    let pool = start_pool(real, "riding_apart.toml", settings);
+    let pool = start_pool(real, "pipelining_apart.toml", settings);
     let mut clients: Vec<_> = (0..2 * CLIENTS)
         .map(|_| login(&pool.address, &app()))
         .collect();
@@ -67,16 +67,17 @@ fn clients_of_two_sessions_ride_apart() {
     }
     let all = format!(" statements: {},", 2 * CLIENTS * (ROUNDS + 2));
     let census = pool.wait_for_census(&all).unwrap();
-    assert!(!census.contains(" ridden: 0,"), "{census}");
+    assert!(!census.contains(" pipelined: 0,"), "{census}");
 }
 
 /// The first client's text waits for a lock of the client that is returned, and the second's is
-/// trusted to ride: each has run so often that one run in 32 may have been late, on a busy machine.
-fn stuck(real: &Real, table: &str, [late, rider]: [&mut Client; 2]) -> Client {
+/// trusted to be pipelined: each has run so often that one run in 32 may have been late, on a busy
+/// machine.
+fn stuck(real: &Real, table: &str, [late, follower]: [&mut Client; 2]) -> Client {
     let text = text_of(table);
     for _ in 0..64 {
         assert_eq!(late.value(&text), "short");
-        assert_eq!(rider.value(TEXT), "3");
+        assert_eq!(follower.value(TEXT), "3");
     }
     let mut locks = login(&real.address(), &app());
     locks.must(&format!("LOCK TABLES shop.{table} WRITE"));
@@ -90,7 +91,7 @@ fn stuck(real: &Real, table: &str, [late, rider]: [&mut Client; 2]) -> Client {
 
 /// A pool with one backend and so many clients, who have asked once, so that the texts have shown
 /// that they leave nothing: the first for the long text of a table, the second for a sum.
-fn riding<const N: usize>(real: &Real, table: &str, settings: &str) -> (Pool, [Client; N]) {
+fn pipelining<const N: usize>(real: &Real, table: &str, settings: &str) -> (Pool, [Client; N]) {
     let settings = format!("backends_max = 1\ngroups = 1\n{settings}");
     let name = format!("{table}_{:?}.toml", real.flavour());
     let pool = start_pool(real, &name, &settings);
@@ -130,75 +131,76 @@ fn rows(client: &mut Client) -> usize {
 /// A reply that has always been short may be long once. Who has sent a statement behind it waits
 /// for its end, and its client need not read.
 #[test]
-fn who_rides_behind_a_reader_that_has_stopped_is_answered() {
+fn who_is_pipelined_behind_a_reader_that_has_stopped_is_answered() {
     for real in pooled_servers() {
-        let (pool, [mut reader, mut rider]) = riding(real, "riding_long", "");
-        lengthen(real, "riding_long", 24);
+        let (pool, [mut reader, mut follower]) = pipelining(real, "pipelining_long", "");
+        lengthen(real, "pipelining_long", 24);
         for round in 0..2 {
-            send(&mut reader, &text_of("riding_long"));
-            send(&mut rider, TEXT);
-            assert_eq!(rows(&mut rider), 1);
+            send(&mut reader, &text_of("pipelining_long"));
+            send(&mut follower, TEXT);
+            assert_eq!(rows(&mut follower), 1);
             assert_eq!(rows(&mut reader), 25, "round {round}");
         }
         let census = pool.wait_for_census(" statements: 6,").unwrap();
-        assert!(!census.contains(" ridden: 0,"), "{census}");
+        assert!(!census.contains(" pipelined: 0,"), "{census}");
     }
 }
 
-/// Statements that ride behind one whose backend has to be closed are plain reads of which their
-/// clients have heard nothing: they run again. Where replies may be spooled, the backend goes on
-/// without the reader; the reply is long enough to fill what the pool reads ahead, and its socket.
+/// Statements that are pipelined behind one whose backend has to be closed are plain reads of which
+/// their clients have heard nothing: they run again. Where replies may be spooled, the backend goes
+/// on without the reader; the reply is long enough to fill what the pool reads ahead, and its
+/// socket.
 #[test]
-fn who_rides_behind_a_reader_that_leaves_is_answered() {
+fn who_is_pipelined_behind_a_reader_that_leaves_is_answered() {
     for real in pooled_servers() {
-        let (pool, clients) = riding(real, "riding_left", "spool_bytes_max = 0");
+        let (pool, clients) = pipelining(real, "pipelining_left", "spool_bytes_max = 0");
         let [mut reader, mut first, mut second] = clients;
-        lengthen(real, "riding_left", 40);
-        send(&mut reader, &text_of("riding_left"));
+        lengthen(real, "pipelining_left", 40);
+        send(&mut reader, &text_of("pipelining_left"));
         reader.await_answer().unwrap();
-        for rider in [&mut first, &mut second] {
-            send(rider, TEXT);
+        for follower in [&mut first, &mut second] {
+            send(follower, TEXT);
         }
-        pool.wait_for_census(" ridden: 2,").unwrap();
+        pool.wait_for_census(" pipelined: 2,").unwrap();
         drop(reader);
-        for rider in [&mut first, &mut second] {
-            assert_eq!(rows(rider), 1);
-            assert_eq!(rider.value(TEXT), "3");
+        for follower in [&mut first, &mut second] {
+            assert_eq!(rows(follower), 1);
+            assert_eq!(follower.value(TEXT), "3");
         }
-        pool.wait_for_census(" ridden_again: 2,").unwrap();
+        pool.wait_for_census(" pipelined_again: 2,").unwrap();
     }
 }
 
 #[test]
-fn who_rides_behind_a_statement_that_takes_too_long_is_answered() {
+fn who_is_pipelined_behind_a_statement_that_takes_too_long_is_answered() {
     for real in pooled_servers() {
-        let (pool, clients) = riding(real, "riding_late", "statement_ms_max = 2000");
-        let [mut late, mut rider] = clients;
-        let mut locks = stuck(real, "riding_late", [&mut late, &mut rider]);
-        send(&mut rider, TEXT);
-        assert_eq!(rows(&mut rider), 1);
+        let (pool, clients) = pipelining(real, "pipelining_late", "statement_ms_max = 2000");
+        let [mut late, mut follower] = clients;
+        let mut locks = stuck(real, "pipelining_late", [&mut late, &mut follower]);
+        send(&mut follower, TEXT);
+        assert_eq!(rows(&mut follower), 1);
         let reply = format!("{:?}", late.receive().unwrap());
         assert!(reply.contains("3024") || reply.contains("1969"), "{reply}");
         locks.must("UNLOCK TABLES");
-        pool.wait_for_census(" ridden: 1, ridden_again: 1,")
+        pool.wait_for_census(" pipelined: 1, pipelined_again: 1,")
             .unwrap();
     }
 }
 
 /// The client of the statement in front has gone. It takes too long all the same, and those who
-/// ride behind it do not wait for ever.
+/// be pipelined behind it do not wait for ever.
 #[test]
-fn who_rides_behind_a_statement_of_nobody_is_answered() {
+fn who_is_pipelined_behind_a_statement_of_nobody_is_answered() {
     for real in pooled_servers() {
-        let table = "riding_left_late";
-        let (pool, [mut late, mut rider]) = riding(real, table, "statement_ms_max = 2000");
-        let mut locks = stuck(real, table, [&mut late, &mut rider]);
-        send(&mut rider, TEXT);
-        pool.wait_for_census(" ridden: 1,").unwrap();
+        let table = "pipelining_left_late";
+        let (pool, [mut late, mut follower]) = pipelining(real, table, "statement_ms_max = 2000");
+        let mut locks = stuck(real, table, [&mut late, &mut follower]);
+        send(&mut follower, TEXT);
+        pool.wait_for_census(" pipelined: 1,").unwrap();
         drop(late);
-        assert_eq!(rows(&mut rider), 1);
+        assert_eq!(rows(&mut follower), 1);
         locks.must("UNLOCK TABLES");
-        pool.wait_for_census(" ridden: 1, ridden_again: 1,")
+        pool.wait_for_census(" pipelined: 1, pipelined_again: 1,")
             .unwrap();
     }
 }
@@ -207,5 +209,5 @@ fn who_rides_behind_a_statement_of_nobody_is_answered() {
 #[test]
 fn statements_ride_on_mysql() {
     let Some(real) = pooled(mysql) else { return };
-    rides(real, "riding_mysql.toml");
+    may_pipeline(real, "pipelining_mysql.toml");
 }

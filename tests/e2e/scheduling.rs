@@ -321,8 +321,8 @@ fn idle_backends_are_closed_down_to_the_minimum() {
 fn the_pool_looks_for_the_number_of_statements_at_once() {
     let test = "the_pool_looks_for_the_number_of_statements_at_once";
     let Some(real) = stage(test) else { return };
-    // Statements that ride on others do not wait.
-    let settings = "backends_max = 16\ngroups = 1\nride_max = 1\noversubscribe = \"auto\"\n\
+    // Statements that are pipelined on others do not wait.
+    let settings = "backends_max = 16\ngroups = 1\npipeline_max = 1\noversubscribe = \"auto\"\n\
         http = \"127.0.0.1:0\"";
     let pool = pool(real, test, settings, "");
     let place = place_of(&pool);

@@ -220,7 +220,7 @@ fn a_statement_of_a_high_rung_may_take_longer() {
         .climb(&[
             "--rungs=20,50000",
             "--paths=onramp",
-            "--pool-arg=--ride-max=1",
+            "--pool-arg=--pipeline-max=1",
         ])
         .unwrap();
     let calls = stage.lines("calls");

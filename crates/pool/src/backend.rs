@@ -11,6 +11,7 @@
 
 pub(crate) mod binding;
 pub(crate) mod dial;
+pub(crate) mod followers;
 pub(crate) mod handshake;
 pub(crate) mod input;
 pub(crate) mod last_client;
@@ -22,15 +23,14 @@ pub(crate) mod pools;
 pub(crate) mod recorded;
 pub(crate) mod relay;
 pub(crate) mod reuse;
-pub(crate) mod riders;
 pub(crate) mod rollback;
 
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
+use crate::backend::followers::Followers;
 use crate::backend::last_client::LastClient;
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
-use crate::backend::riders::Riders;
 use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
 use crate::group::tokens::ClientId;
@@ -122,7 +122,7 @@ pub(crate) struct Typed {
 
 /// Permission to pipeline behind the commands in flight on a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Riding {
+pub(crate) enum Pipeline {
     /// Nobody may: nothing is in flight, or what is has not been seen to leave nothing.
     Closed,
     /// Those may whose statements have been seen to leave nothing, as the one in front has.
@@ -235,7 +235,7 @@ pub(crate) struct InFlight {
     pub(crate) purpose: Purpose,
     /// Follows its reply.
     pub(crate) reply: CheckedReply,
-    /// Its shape (see [`session::shapes`]); 0 when it rides with nobody.
+    /// Its shape (see [`session::shapes`]); 0 when it is pipelined with nobody.
     pub(crate) shape: u64,
     /// When it was sent.
     pub(crate) sent: Time,
@@ -245,7 +245,7 @@ pub(crate) struct InFlight {
     pub(crate) is_long: bool,
     /// Nobody waits for its reply any more.
     pub(crate) left: Option<Left>,
-    /// Bytes of it that are kept ([`Riders`]).
+    /// Bytes of it that are kept ([`Followers`]).
     pub(crate) kept: usize,
 }
 
@@ -341,8 +341,8 @@ pub(crate) struct Backend<S> {
     pub(crate) typed: Option<Typed>,
     /// Outstanding replies, oldest first.
     flight: VecDeque<InFlight>,
-    /// The commands of those who ride.
-    pub(crate) riders: Riders,
+    /// The commands of those who are pipelined.
+    pub(crate) followers: Followers,
     /// Position of the oldest reply between two reads.
     pub middle: Middle,
     /// Transaction state that its client has been told last.
@@ -353,8 +353,8 @@ pub(crate) struct Backend<S> {
     pub(crate) output: Outgoing,
     /// It is on the list of those to be written to at the end of the turn.
     pub(crate) dirty: bool,
-    /// True if others may ride behind what is in flight.
-    pub(crate) riding: Riding,
+    /// True if others may be pipelined behind what is in flight.
+    pub(crate) pipeline: Pipeline,
     /// Its client keeps it.
     kept_slot: Option<Kept>,
     /// It has run a statement of the client that has it.
@@ -435,13 +435,13 @@ impl<S> Backend<S> {
             cursor: None,
             typed: None,
             flight: VecDeque::new(),
-            riders: Riders::default(),
+            followers: Followers::default(),
             middle: Middle::default(),
             bound: Bound::default(),
             input: Vec::new(),
             output: Outgoing::default(),
             dirty: false,
-            riding: Riding::Closed,
+            pipeline: Pipeline::Closed,
             kept_slot: None,
             served: false,
             load: Load::None,
@@ -481,42 +481,44 @@ impl<S> Backend<S> {
     /// Takes the oldest, whose reply is complete.
     pub(crate) fn take_answered(&mut self) -> Option<InFlight> {
         let command = self.flight.pop_front()?;
-        self.riders.drop_oldest(command.kept);
+        self.followers.drop_oldest(command.kept);
         if let Some(next) = self.flight.front_mut() {
             next.reply.note_before(&command.reply);
         }
         Some(command)
     }
 
-    /// Takes those from this backend who ride on it, each with what becomes of its statement, in
-    /// the order in which they were sent; nobody waits for the replies any more. `but` is none of
-    /// them.
-    pub(crate) fn part_riders(&mut self, but: Option<ClientId>) -> Vec<(ClientId, Parted)> {
+    /// Takes those from this backend who are pipelined on it, each with what becomes of its
+    /// statement, in the order in which they were sent; nobody waits for the replies any more.
+    /// `but` is none of them.
+    pub(crate) fn abort_followers(&mut self, but: Option<ClientId>) -> Vec<(ClientId, Aborted)> {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();
-        let mut riders: Vec<(ClientId, Parted)> = Vec::new();
+        let mut followers: Vec<(ClientId, Aborted)> = Vec::new();
         for (place, command) in self.flight.iter_mut().enumerate() {
-            let sent = self.riders.take_oldest(std::mem::take(&mut command.kept));
-            let Some(rider) = command.owner.take_if(|rider| Some(*rider) != but) else {
+            let sent = self
+                .followers
+                .take_oldest(std::mem::take(&mut command.kept));
+            let Some(follower) = command.owner.take_if(|follower| Some(*follower) != but) else {
                 continue;
             };
-            let parted = match place == 0 && begun {
-                true => Parted::HasBegun,
-                false if sent.is_empty() => Parted::OwnsSession,
-                false => Parted::RunsAgain(sent),
+            let aborted = match place == 0 && begun {
+                true => Aborted::HasBegun,
+                false if sent.is_empty() => Aborted::OwnsSession,
+                false => Aborted::RunsAgain(sent),
             };
             // What the pool has sent for a client goes with the client's statement.
-            match riders.iter_mut().find(|(known, _)| *known == rider) {
-                Some(known) if command.purpose == Purpose::Statement => known.1 = parted,
+            match followers.iter_mut().find(|(known, _)| *known == follower) {
+                Some(known) if command.purpose == Purpose::Statement => known.1 = aborted,
                 Some(_) => {}
-                None => riders.push((rider, parted)),
+                None => followers.push((follower, aborted)),
             }
         }
-        riders
+        followers
     }
 
-    /// A client's statement is left to those who ride with it: nobody waits for its reply any more.
-    /// `false` where it is not in flight, or its reply has begun, and ends soon.
-    pub(crate) fn leave_to_riders(&mut self, victim: ClientId, now: Time) -> bool {
+    /// A client's statement is left to those who are pipelined with it: nobody waits for its reply
+    /// any more. `false` where it is not in flight, or its reply has begun, and ends soon.
+    pub(crate) fn leave_to_followers(&mut self, victim: ClientId, now: Time) -> bool {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();
         let owns = |c: &InFlight| c.owner == Some(victim) && c.purpose == Purpose::Statement;
         let Some(place) = self.flight.iter().position(owns) else {
@@ -620,17 +622,17 @@ impl<S> Backend<S> {
         self.transaction_seen.as_mut()
     }
 
-    /// True if others may ride behind what is in flight. Behind the last client of a backend nobody
-    /// may: it would not come to its end.
-    pub(crate) fn takes_riders(&self) -> bool {
-        self.riding == Riding::Open && self.reuse.is_for_others()
+    /// True if others may be pipelined behind what is in flight. Behind the last client of a
+    /// backend nobody may: it would not come to its end.
+    pub(crate) fn takes_followers(&self) -> bool {
+        self.pipeline == Pipeline::Open && self.reuse.is_for_others()
     }
 
     /// Counts what it keeps of commands and replies.
     pub(crate) fn count_kept(&mut self, in_transit: &Meter) {
         let reply = self.collected.capacity() + self.summary.changes.capacity();
-        let riders = self.riders.capacity();
-        let kept = reply + riders + self.output.capacity();
+        let followers = self.followers.capacity();
+        let kept = reply + followers + self.output.capacity();
         self.kept.set(in_transit, kept);
     }
 
@@ -694,7 +696,7 @@ impl Backend<()> {
 
 /// Fate of a statement whose reply nobody is to have from this backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Parted {
+pub(crate) enum Aborted {
     /// Nothing of its reply has come: this command runs again elsewhere.
     RunsAgain(Vec<u8>),
     /// A part of its reply has come, and the rest does not.
@@ -732,7 +734,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_left_to_riders_until_its_reply_has_begun() {
+    fn a_statement_is_left_to_followers_until_its_reply_has_begun() {
         let mut backend = backend();
         let keys = [1, 2].map(|number| ClientId::from_parts(number, 0));
         for key in keys {
@@ -740,9 +742,12 @@ mod tests {
             backend.expect(InFlight::own(Some(key), Purpose::Statement, shape));
         }
         backend.summary.len = 1;
-        assert!(!backend.leave_to_riders(keys[0], Time(2)), "it has begun");
-        assert!(backend.leave_to_riders(keys[1], Time(2)));
-        assert!(!backend.leave_to_riders(keys[1], Time(2)), "it has gone");
+        assert!(
+            !backend.leave_to_followers(keys[0], Time(2)),
+            "it has begun"
+        );
+        assert!(backend.leave_to_followers(keys[1], Time(2)));
+        assert!(!backend.leave_to_followers(keys[1], Time(2)), "it has gone");
         let owners: Vec<_> = backend.flight().iter().map(|c| c.owner).collect();
         assert_eq!(owners, [Some(keys[0]), None]);
         assert!(backend.flight()[1].left.is_some());

@@ -37,7 +37,7 @@ use session::own_commands::OwnCommands;
 use session::pins::Pins;
 use session::prepared::Statements;
 use session::send_mode::SendMode;
-use session::shapes::Ride;
+use session::shapes::Pipelinable;
 use session::state::Session;
 use session::statement::Statement;
 use sql::classify::{PinCause, Reads};
@@ -193,7 +193,7 @@ pub(crate) struct Client<S> {
     pub seq: u8,
     /// Times that it has failed to change its user.
     pub(crate) changes_failed: u8,
-    /// True if its next statement may ride, as far as that does not follow from its text.
+    /// True if its next statement may be pipelined, as far as that does not follow from its text.
     pub(crate) pipelining: Pipelining,
     /// End of it from outside of its statements.
     ended: Ended,
@@ -282,13 +282,15 @@ impl<S> Client<S> {
         interrupted
     }
 
-    /// Its statement's shape; 0 of one that rides with nobody.
+    /// Its statement's shape; 0 of one that is pipelined with nobody.
     pub(crate) fn shape(&self) -> u64 {
         if self.pipelining != Pipelining::Allowed {
             return 0;
         }
         let session = Rc::as_ptr(&self.session).addr();
-        self.statement.ride.shape(self.statement.digest, session)
+        self.statement
+            .pipelinable
+            .shape(self.statement.digest, session)
     }
 
     /// True if it has been told that a transaction is open, of which no backend knows.
@@ -481,12 +483,12 @@ impl<S> Client<S> {
     }
 
     /// Its next command is looked at: what was noted of one that was not sent is forgotten. Where
-    /// it has to wait before it is judged, it neither sets a schema nor rides because the one
-    /// before did.
+    /// it has to wait before it is judged, it neither sets a schema nor is pipelined because the
+    /// one before did.
     pub(crate) fn begin_command(&mut self) {
         self.forget_command();
         self.statement.send_mode = SendMode::Apart;
-        self.statement.ride = Ride::Never;
+        self.statement.pipelinable = Pipelinable::Never;
         self.modifying = None;
         self.retracking = None;
         self.pins.forget_plan();
@@ -582,7 +584,7 @@ mod tests {
     fn a_command_that_is_not_judged_yet_sets_no_schema_and_does_not_ride() {
         let mut client = client();
         client.statement.send_mode = SendMode::NewSchema;
-        (client.statement.ride, client.statement.digest) = (Ride::Text, 7);
+        (client.statement.pipelinable, client.statement.digest) = (Pipelinable::Text, 7);
         assert!(client.may_choose_schema() && client.shape() != 0);
         client.begin_command();
         assert!(!client.may_choose_schema());

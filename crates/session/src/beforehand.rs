@@ -8,7 +8,7 @@
 use crate::diagnostics::Area;
 use crate::found::Found;
 use crate::send_mode::SendMode;
-use crate::shapes::Ride;
+use crate::shapes::Pipelinable;
 use crate::statement::{Code, Conditions, Explanation, Extent, NOT_JUDGED, Statement, Untracked};
 use sql::classify::{self, Marks, PinCause, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server, Token};
@@ -132,7 +132,7 @@ pub fn statement_of(found: &classify::Statement, mode: LexMode) -> Statement {
         judged: NOT_JUDGED,
         send_mode: SendMode::Apart,
         conditions,
-        ride: Ride::Never,
+        pipelinable: Pipelinable::Never,
         digest: 0,
     }
 }

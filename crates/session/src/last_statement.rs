@@ -205,7 +205,7 @@ impl LastStatement {
     }
 
     /// Others rode behind it, and the backend is theirs: what was to be read back there is lost.
-    pub fn leave_to_riders(&mut self) {
+    pub fn leave_to_followers(&mut self) {
         if self.pending.warnings {
             self.lose_conditions();
         }

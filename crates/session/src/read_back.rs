@@ -19,7 +19,7 @@
 use crate::found::Found;
 use crate::reply_summary::ReplySummary;
 use crate::roles::argument_of;
-use crate::shapes::Ride;
+use crate::shapes::Pipelinable;
 use crate::state::Session;
 use crate::statement::{Statement, Untracked};
 use crate::text::Text;
@@ -226,9 +226,9 @@ const ORIGINAL_VERSION: UsedUp = (b"original_server_version", b"999999");
 const IMMEDIATE_VERSION: UsedUp = (b"immediate_server_version", b"999999");
 
 /// True if a statement may have used up a variable that its client has set. A plain read, which may
-/// ride with others, uses up none.
+/// be pipelined with others, uses up none.
 fn may_use_up(ended: &Ended<'_>, (name, _): UsedUp) -> bool {
-    ended.statement.ride == Ride::Never && ended.session.variable(name).is_some()
+    ended.statement.pipelinable == Pipelinable::Never && ended.session.variable(name).is_some()
 }
 
 /// Takes the rest that a statement has left of a variable in use.

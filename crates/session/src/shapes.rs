@@ -3,8 +3,8 @@
 //! The problem: a server thread that gets one command at a time sleeps and is woken for each; with
 //! several commands in its buffer it answers them in one go, and so does the pool. But what stands
 //! behind a statement on the wire runs even when that statement fails or changes the session, and
-//! waits when it is slow. The mechanism: a statement rides with others only if it is a plain
-//! SELECT outside any transaction ([`rides`]), and its shape, the digest of its text
+//! waits when it is slow. The mechanism: a statement is pipelined with others only if it is a plain
+//! SELECT outside any transaction ([`may_pipeline`]), and its shape, the digest of its text
 //! ([`sql::digest`]) under its session, has run alone before and left nothing: no reported change,
 //! no warning, no error, a small result. Whatever breaks that promise once is not trusted again. It
 //! has to take little time as well, but for a few times of its last hundreds: a host that stood
@@ -21,26 +21,26 @@ use std::time::Duration;
 
 /// Shapes remembered per group.
 const SHAPES_MAX: usize = 4096;
-/// A statement that takes longer rides with nobody: those behind it would wait.
+/// A statement that takes longer is pipelined with nobody: those behind it would wait.
 const SERVICE_MAX: Duration = Duration::from_millis(50);
 /// Of the runs that count, one in so many may take longer.
 const LATE_ONE_IN: u8 = 32;
 /// One in so many may, and the shape is still known to be short.
 const SHORT_ONE_IN: u8 = 4;
-/// A reply that is longer rides with nobody: a client that is slow to take it would hold back
-/// those behind it.
+/// A reply that is longer is pipelined with nobody: a client that is slow to take it would hold
+/// back those behind it.
 pub const REPLY_MAX: usize = 16 * 1024;
 
 /// True if a text may share a backend in flight, should its shape turn out to be trusted. A longer
 /// one than its digest is made of may not.
 #[must_use]
-pub fn text_rides(sql: &[u8], class: &Statement, found: Found) -> bool {
-    sql.len() <= sql::digest::LEN_MAX && rides(class, found)
+pub fn may_pipeline_text(sql: &[u8], class: &Statement, found: Found) -> bool {
+    sql.len() <= sql::digest::LEN_MAX && may_pipeline(class, found)
 }
 
-/// True if a statement is of the kind that may ride: a plain SELECT that reads nothing and leaves
-/// nothing for which its backend would have to be asked.
-pub fn rides(found: &Statement, left: Found) -> bool {
+/// True if a statement is of the kind that may be pipelined: a plain SELECT that reads nothing and
+/// leaves nothing for which its backend would have to be asked.
+pub fn may_pipeline(found: &Statement, left: Found) -> bool {
     left == Found::Rows
         && found.verb == Verb::Select
         && found.pin.is_none()
@@ -54,7 +54,7 @@ pub fn rides(found: &Statement, left: Found) -> bool {
 
 /// Permission of a statement to be pipelined with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ride {
+pub enum Pipelinable {
     /// It may not, whatever its shape has done.
     Never,
     /// A text, if its shape is trusted.
@@ -63,14 +63,15 @@ pub enum Ride {
     Execution,
 }
 
-impl Ride {
-    /// The shape of a statement with this digest under one session; 0 of one that never rides.
+impl Pipelinable {
+    /// The shape of a statement with this digest under one session; 0 of one that never is
+    /// pipelined.
     #[must_use]
     pub fn shape(self, digest: u64, session: usize) -> u64 {
         let hash = match self {
-            Ride::Never => return 0,
-            Ride::Text => digest,
-            Ride::Execution => !digest,
+            Pipelinable::Never => return 0,
+            Pipelinable::Text => digest,
+            Pipelinable::Execution => !digest,
         };
         // 2^64 divided by the golden ratio: an odd number whose bits are even.
         let spread = (session as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -126,13 +127,13 @@ pub struct Shapes {
 }
 
 impl Shapes {
-    /// True if statements of this shape may ride.
+    /// True if statements of this shape may be pipelined.
     pub fn trusts(&self, shape: u64) -> bool {
         self.is_quick(shape, LATE_ONE_IN)
     }
 
     /// True if statements of this shape are known to be short: it may be late more often than one
-    /// that rides, as nobody stands behind it.
+    /// that is pipelined, as nobody stands behind it.
     pub fn are_short(&self, shape: u64) -> bool {
         self.is_quick(shape, SHORT_ONE_IN)
     }
@@ -170,7 +171,7 @@ mod tests {
     };
 
     fn shape(sql: &str) -> u64 {
-        Ride::Text.shape(digest(sql.as_bytes(), LexMode::default()), 1)
+        Pipelinable::Text.shape(digest(sql.as_bytes(), LexMode::default()), 1)
     }
 
     #[test]
@@ -183,13 +184,16 @@ mod tests {
         assert_ne!(shape("SELECT c FROM t"), shape("SELECT c FROM u"));
         let text = digest(b"SELECT c FROM t", LexMode::default());
         assert_ne!(
-            Ride::Text.shape(text, 1),
-            Ride::Text.shape(text, 2),
+            Pipelinable::Text.shape(text, 1),
+            Pipelinable::Text.shape(text, 2),
             "another session, another schema maybe"
         );
-        assert_ne!(Ride::Text.shape(text, 1), Ride::Execution.shape(text, 1));
-        assert_eq!(Ride::Never.shape(text, 1), 0);
-        assert_ne!(Ride::Text.shape(0, 0), 0);
+        assert_ne!(
+            Pipelinable::Text.shape(text, 1),
+            Pipelinable::Execution.shape(text, 1)
+        );
+        assert_eq!(Pipelinable::Never.shape(text, 1), 0);
+        assert_ne!(Pipelinable::Text.shape(0, 0), 0);
     }
 
     #[test]
@@ -209,7 +213,7 @@ mod tests {
         };
         for (sql, expected) in cases {
             assert_eq!(
-                rides(&classify(sql.as_bytes(), mode), Found::Rows),
+                may_pipeline(&classify(sql.as_bytes(), mode), Found::Rows),
                 expected,
                 "{sql}"
             );
@@ -219,9 +223,9 @@ mod tests {
     #[test]
     fn a_select_that_writes_does_not_ride() {
         let mut found = classify(b"SELECT c FROM t", LexMode::default());
-        assert!(rides(&found, Found::Rows));
+        assert!(may_pipeline(&found, Found::Rows));
         found.writes = true;
-        assert!(!rides(&found, Found::Rows));
+        assert!(!may_pipeline(&found, Found::Rows));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use crate::diagnostics::Area;
 use crate::found::Found;
 use crate::send_mode::SendMode;
-use crate::shapes::Ride;
+use crate::shapes::Pipelinable;
 use sql::classify::{self, InsertId, Marks, Reads, Verb};
 use wire::command::ReplyShape;
 
@@ -105,7 +105,7 @@ pub struct Statement {
     /// Effect on LAST_INSERT_ID().
     pub insert_id: InsertId,
     /// True if it may share a backend in flight, should its shape be trusted.
-    pub ride: Ride,
+    pub pipelinable: Pipelinable,
     /// Its text's digest ([`sql::digest`]); 0 of a command without a text.
     pub digest: u64,
     /// Relation to conditions.
@@ -135,7 +135,7 @@ impl Statement {
 
     /// Notes that all the stored code that it runs is known to be clean.
     pub fn runs_known_code(&mut self) {
-        self.ride = Ride::Never;
+        self.pipelinable = Pipelinable::Never;
         self.explain();
         self.code = Code::Known;
     }
@@ -153,7 +153,7 @@ impl Statement {
             counts_before: false,
             looks_back: Reads::NONE,
             insert_id: InsertId::Keeps,
-            ride: Ride::Never,
+            pipelinable: Pipelinable::Never,
             digest: 0,
             conditions: Conditions::Leaves,
             code: Code::None,

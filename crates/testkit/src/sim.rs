@@ -35,7 +35,7 @@ pub struct Seen {
     pub abandoned: u64,
     /// Statements that ran once more, because what they rode behind had changed their session, or
     /// its backend was closed.
-    pub ridden_again: u64,
+    pub pipelined_again: u64,
     /// Replies that were taken off their backends because their clients did not read.
     pub spooled: u64,
     /// Blocks of such replies that came back from the file.

@@ -53,7 +53,7 @@ fn no_client_notices_the_pool() {
         sum.flooded = sum.flooded.max(seen.flooded);
         sum.lent += seen.lent;
         sum.abandoned += seen.abandoned;
-        sum.ridden_again += seen.ridden_again;
+        sum.pipelined_again += seen.pipelined_again;
         sum.passwords += seen.passwords;
         sum.texts += seen.texts;
         sum.untaken = sum.untaken.max(seen.untaken);
@@ -90,7 +90,7 @@ fn no_client_notices_the_pool() {
         "no reader was closed for a disk that cannot be read, or that hangs: {sum:?}"
     );
     assert!(
-        sum.ridden_again > 0 || count < RARE_SEEDS,
+        sum.pipelined_again > 0 || count < RARE_SEEDS,
         "no statement rode behind one that changed its session: {sum:?}"
     );
     assert!(

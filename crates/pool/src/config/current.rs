@@ -235,15 +235,15 @@ mod tests {
     #[test]
     fn what_is_fixed_keeps_its_value() {
         let old = settings("groups = 2\nwait_ms_max = 5", &[A]);
-        let mut new = settings("groups = 3\nwait_ms_max = 6\nride_max = 1", &[A]);
+        let mut new = settings("groups = 3\nwait_ms_max = 6\npipeline_max = 1", &[A]);
         new.backend = crate::server::upstream::Place::parse("127.0.0.1:9").unwrap();
         let changes = new.follow(&old).unwrap();
         assert_eq!(
-            (new.groups, new.wait_max.as_millis(), new.ride_max),
+            (new.groups, new.wait_max.as_millis(), new.pipeline_max),
             (Some(2), 6, 1)
         );
         assert_eq!(new.backend.to_string(), "127.0.0.1:2");
-        let applied = ["ride_max: 8 -> 1", "wait_ms_max: 5 -> 6"];
+        let applied = ["pipeline_max: 8 -> 1", "wait_ms_max: 5 -> 6"];
         assert_eq!(changes.applied, applied);
         assert_eq!(changes.kept_by_upgrades, ["groups: 2 -> 3"]);
         let shown = |name| new.shown.iter().find(|setting| setting.name == name);

@@ -324,7 +324,7 @@ table! {
 
             /// Pipelining: plain SELECTs of several clients in flight at once on one backend; 1
             /// switches it off.
-            ride_max: usize { .number("statements", 1, 64).or_number(8).option("N") }
+            pipeline_max: usize { .number("statements", 1, 64).or_number(8).option("N") }
 
             /// Answer a plain BEGIN locally and send it with the first statement of the
             /// transaction, so that a client that begins and waits holds no backend. COMMIT and

@@ -20,7 +20,7 @@ use crate::backend::output::Written;
 use crate::backend::overdue::why_broken;
 use crate::backend::pools::DialEnd;
 use crate::backend::relay::{Stop, WHOLE_MAX};
-use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN_LONG, Riding};
+use crate::backend::{Backend, BackendState, InFlight, Pipeline, Purpose, READ_LEN_LONG};
 use crate::client::ClientState;
 use crate::group::Group;
 use crate::group::tasks::Task;
@@ -348,7 +348,7 @@ impl<N: Net> Group<N> {
         backend.busy_since = self.net.now();
         backend.held_up_since = None;
         if backend.flight().is_empty() {
-            backend.riding = Riding::Closed;
+            backend.pipeline = Pipeline::Closed;
             self.running.ends(backend);
         }
         let is_own = !matches!(command.purpose, Purpose::Statement | Purpose::Retold);

@@ -240,13 +240,13 @@ impl<N: Net> Group<N> {
         self.serve();
     }
 
-    /// Lets those at the front of the lane ride, as long as they may: on a backend that has begun
-    /// or ended a statement, or behind those of their own session.
-    pub(crate) fn take_riders(&mut self, backend_id: BackendId) {
+    /// Lets those at the front of the lane be pipelined, as long as they may: on a backend that has
+    /// begun or ended a statement, or behind those of their own session.
+    pub(crate) fn take_followers(&mut self, backend_id: BackendId) {
         while !self.line.is_empty()
             && let Some(backend) = self.backends.get(backend_id)
-            && backend.takes_riders()
-            && backend.flight().len() < self.settings.ride_max
+            && backend.takes_followers()
+            && backend.flight().len() < self.settings.pipeline_max
             && let pool = backend.pool
             && !self.matching().yields()
             && !(self.backend_pools).owes_next(&self.shared.budget, self.index)
@@ -511,7 +511,7 @@ impl<N: Net> Group<N> {
         let mut flight = backend.flight().iter();
         let only_statements = flight.all(|command| command.purpose == Purpose::Statement);
         if !clean || !only_statements {
-            self.part_riders(backend_id, Some(key));
+            self.abort_followers(backend_id, Some(key));
             return self.retire(backend_id);
         }
         backend.binding.forget(key);

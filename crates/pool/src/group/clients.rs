@@ -388,7 +388,7 @@ impl<N: Net> Group<N> {
             .get(key)
             .filter(|client| client.state() == ClientState::Feeding);
         if let Some(backend_id) = feeds.and_then(Client::backend) {
-            self.part_riders(backend_id, Some(key));
+            self.abort_followers(backend_id, Some(key));
             self.retire(backend_id);
             self.clients.unbind(key, &mut self.backends);
         }

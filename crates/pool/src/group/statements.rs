@@ -12,7 +12,7 @@ pub(crate) mod endings;
 pub(crate) mod kills;
 pub(crate) mod query;
 
-use crate::backend::{Backend, InFlight, Purpose, Riding};
+use crate::backend::{Backend, InFlight, Pipeline, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
@@ -244,7 +244,7 @@ impl<N: Net> Group<N> {
             return self.begin(key, backend, message);
         }
         if !self.shared.upstream.is_silent()
-            && let Some(backend) = self.matching().place_to_ride(key, message)
+            && let Some(backend) = self.matching().place_to_pipeline(key, message)
             && !self.matching().is_ahead()
         {
             self.send_statement(key, backend, message, &Front::CannotFail);
@@ -338,12 +338,13 @@ impl<N: Net> Group<N> {
         message: &[u8],
         front: &Front,
     ) {
-        // Who rides was chosen by the present names of code (`scheduler/matching/riding.rs`).
-        let rides = self
+        // Who is pipelined was chosen by the present names of code
+        // (`scheduler/matching/pipelining.rs`).
+        let may_pipeline = self
             .backends
             .get(backend_id)
             .is_some_and(Backend::runs_statement);
-        if !rides
+        if !may_pipeline
             && let Some(mut planning) = self.planning(key).filter(|planning| planning.is_outdated())
         {
             planning.judge_again(message);
@@ -389,8 +390,8 @@ impl<N: Net> Group<N> {
     }
 
     /// A client's statement goes out: notes that it runs, with what it is pinned for where that is
-    /// certain (`runs`), and whether others may ride behind it. Returns how it stands among those
-    /// in flight, and how long it has waited; `None` where it does not go out.
+    /// certain (`runs`), and whether others may be pipelined behind it. Returns how it stands among
+    /// those in flight, and how long it has waited; `None` where it does not go out.
     fn note_sent(
         &mut self,
         (key, backend_id): (ClientId, BackendId),
@@ -419,19 +420,19 @@ impl<N: Net> Group<N> {
         client.last.sent();
         let first = backend.flight().is_empty();
         let behind = backend.flight().back().and_then(|command| command.owner);
-        self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
+        self.counts.pipelined += u64::from(behind.is_some_and(|owner| owner != key));
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
         let apart = client.is_held() || backend.in_transaction();
         let shape = if apart { 0 } else { client.shape() };
         if first {
-            backend.riding = match self.shapes.trusts(shape) {
-                true => Riding::Open,
-                false => Riding::Closed,
+            backend.pipeline = match self.shapes.trusts(shape) {
+                true => Pipeline::Open,
+                false => Pipeline::Closed,
             };
         }
         let kept = match first || shape == 0 {
             true => 0,
-            false => backend.riders.keep(message),
+            false => backend.followers.keep(message),
         };
         let command = InFlight {
             owner: Some(key),

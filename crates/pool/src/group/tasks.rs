@@ -76,7 +76,7 @@ impl<N: Net> Group<N> {
             match task {
                 Task::Read(client) => self.pump(client),
                 Task::Settle(backend) => self.settle(backend),
-                Task::Pipeline(backend) => self.take_riders(backend),
+                Task::Pipeline(backend) => self.take_followers(backend),
                 Task::Serve => self.serve(),
                 Task::Spare(pool) => {
                     if self.matching().wants_spare(pool) {

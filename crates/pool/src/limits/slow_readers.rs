@@ -73,7 +73,7 @@ struct Reader {
     backend: BackendId,
     user: u16,
     /// Statements of others were sent behind its own.
-    has_riders: bool,
+    has_followers: bool,
 }
 
 impl Reader {
@@ -168,7 +168,7 @@ pub(crate) struct Keeps<'a> {
 
 impl<S> Backend<S> {
     /// True if statements of others stand behind the one whose reply it sends.
-    fn has_riders(&self) -> bool {
+    fn has_followers(&self) -> bool {
         let mut owners = self.flight().iter().filter_map(|command| command.owner);
         let first = owners.next();
         owners.any(|owner| Some(owner) != first)
@@ -412,12 +412,12 @@ impl SlowReaders {
             crowd.shared.spool.note_lack(crowd.now);
             makes_room = false;
         }
-        slow.retain(|reader| demand.any || reader.has_riders);
+        slow.retain(|reader| demand.any || reader.has_followers);
         slow.sort_unstable_by_key(|reader| reader.since);
         let mut of_users = self.users_over(crowd.settings);
         for reader in slow {
             let of_user = of_users.get_mut(&reader.user).filter(|over| **over > 0);
-            if over > 0 || of_user.is_some() || reader.has_riders {
+            if over > 0 || of_user.is_some() || reader.has_followers {
                 over = over.saturating_sub(1);
                 of_user.into_iter().for_each(|over| *over -= 1);
                 relief.extend(self.relieve_of(reader, crowd));
@@ -482,7 +482,7 @@ impl SlowReaders {
             return None;
         }
         client.output.as_mut()?.rest = Rest::Spooled(Tail::default());
-        match reader.has_riders {
+        match reader.has_followers {
             true => self.spooled.insert(0, reader.client),
             false => self.spooled.push(reader.client),
         }
@@ -569,7 +569,7 @@ impl SlowReaders {
                 client: owner,
                 backend: *backend_id,
                 user: client.user,
-                has_riders: backend.has_riders(),
+                has_followers: backend.has_followers(),
             })
         });
         on_backend.collect()
@@ -589,7 +589,7 @@ impl SlowReaders {
                 client: *key,
                 backend,
                 user: client.user,
-                has_riders: false,
+                has_followers: false,
             })
         });
         within.collect()
@@ -677,7 +677,7 @@ impl SlowReaders {
     ) -> Time {
         let slow_at = self.held_up.iter().filter_map(|key| {
             let backend = backends.get(*key)?;
-            let matters = others_wait || backend.has_riders();
+            let matters = others_wait || backend.has_followers();
             backend.held_up_since.filter(|_| matters)
         });
         let relief = slow_at.map(|since| since + SLOW_AFTER);
@@ -722,7 +722,7 @@ fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
         client: key,
         backend: client.backend()?,
         user: client.user,
-        has_riders: false,
+        has_followers: false,
     })
 }
 
@@ -732,7 +732,7 @@ fn slow_max(settings: &Settings, shared: &Shared, group: usize) -> usize {
 }
 
 /// True if a backend is read although its client has not taken so many bytes. Behind a reply that
-/// others ride with, as much as a trusted reply has is kept.
+/// others are pipelined with, as much as a trusted reply has is kept.
 fn has_room(untaken: usize, in_flight: usize) -> bool {
     in_flight > 1 && untaken < REPLY_MAX
 }

@@ -115,7 +115,8 @@ impl<S> Client<S> {
 pub(crate) enum OverTime {
     /// A client's statement or transaction, as it is told.
     Clients(ClientId, Refusal),
-    /// A statement whose client has left; those who ride behind it are of the same account.
+    /// A statement whose client has left; those who are pipelined behind it are of the same
+    /// account.
     Nobodys,
 }
 
@@ -284,7 +285,7 @@ impl<N: Net> TimeLimits<'_, N> {
             let client = self.clients.get(key)?;
             Some(&self.limits.settings.users[client.user as usize].limits)
         };
-        // Behind a reply of nobody waits who keeps something there, or who rides.
+        // Behind a reply of nobody waits who keeps something there, or who is pipelined.
         let Some(owner) = running.and_then(|c| c.owner).or(backend.client()) else {
             let limits = limits_of(flight.iter().find_map(|c| c.owner)?)?;
             let since = running?.sent.max(backend.busy_since);
@@ -583,10 +584,10 @@ mod tests {
     }
 
     #[test]
-    fn who_rides_behind_a_reply_of_nobody_waits_as_long_as_that_statement_may_take() {
+    fn who_is_pipelined_behind_a_reply_of_nobody_waits_as_long_as_that_statement_may_take() {
         let mut bench = Bench::new("", "statement_ms_max = 1000");
         let (key, backend_id) = bench.running();
-        let rider = bench.client(&[ClientState::Idle, ClientState::Running]);
+        let follower = bench.client(&[ClientState::Idle, ClientState::Running]);
         let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.flight_mut().next().unwrap().owner = None;
         backend.binding.forget(key);
@@ -600,7 +601,7 @@ mod tests {
         let backend = bench.backends.get_mut(backend_id).unwrap();
         backend.expect(InFlight {
             sent,
-            ..InFlight::own(Some(rider), Purpose::Statement, ReplyShape::Results)
+            ..InFlight::own(Some(follower), Purpose::Statement, ReplyShape::Results)
         });
         assert_eq!(bench.limits().overdue(backend_id), Some(OverTime::Nobodys));
         let backend = bench.backends.get_mut(backend_id).unwrap();

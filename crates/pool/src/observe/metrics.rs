@@ -524,11 +524,11 @@ metrics! {
         "Clients that disconnected while their statement waited; it was not executed."
         |pool, out| out.set(&[], pool.total.census.counts.gave_up);
     Counter Pool "onramp_pool_pipelined_total" []
-        "Statements sent behind another client's statement in flight (ride_max)."
-        |pool, out| out.set(&[], pool.total.census.counts.ridden);
+        "Statements sent behind another client's statement in flight (pipeline_max)."
+        |pool, out| out.set(&[], pool.total.census.counts.pipelined);
     Counter Pool "onramp_pool_pipelined_again_total" []
         "Pipelined statements that ran again, because the one in front changed their session."
-        |pool, out| out.set(&[], pool.total.census.counts.ridden_again);
+        |pool, out| out.set(&[], pool.total.census.counts.pipelined_again);
     Counter Pool "onramp_pool_pins_total" ["reason"]
         "Times that a client was pinned."
         |pool, out| {

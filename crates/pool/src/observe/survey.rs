@@ -226,8 +226,8 @@ impl<'a, N: Net> Survey<'a, N> {
             let output = client.output.as_ref()?;
             let backend = self.backends.get(client.backend()?)?;
             let len = output.bytes.len();
-            let rides = backend.flight().len() > 1;
-            (output.rest.is_on_backend()).then_some((len, rides))
+            let may_pipeline = backend.flight().len() > 1;
+            (output.rest.is_on_backend()).then_some((len, may_pipeline))
         };
         self.clients
             .iter()

@@ -81,7 +81,7 @@ impl<S> Pair<'_, S> {
     fn next_of(&mut self, stay: Stay) -> Next {
         use ClientState::{Asking, Idle, Waiting};
         let (client, backend) = (&*self.client, &*self.backend);
-        // While others ride, the one whose reply comes next is not looked at yet.
+        // While others are pipelined, the one whose reply comes next is not looked at yet.
         if backend.state() != BackendState::CheckedOut
             || !backend.flight().is_empty()
             || backend.reuse.is_frozen()

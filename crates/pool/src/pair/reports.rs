@@ -13,7 +13,7 @@
 //!
 //! Invariant: a backend that owes a report serves no other client.
 
-use crate::backend::{Backend, InFlight, Purpose, Reports, Riding, SchemaThere};
+use crate::backend::{Backend, InFlight, Pipeline, Purpose, Reports, SchemaThere};
 use crate::client::Client;
 use crate::pair::trackers::wanted_by;
 use crate::pair::{Broken, Pair};
@@ -98,7 +98,7 @@ impl<S> Pair<'_, S> {
     pub(crate) fn ask_for_report(&mut self) -> Vec<u8> {
         self.client.last.invalidate(LEFT_BY_STATEMENT);
         let (owner, backend) = (self.owner, &mut *self.backend);
-        backend.riding = Riding::Closed;
+        backend.pipeline = Pipeline::Closed;
         let mut out = Vec::new();
         let own = |last| InFlight::own(Some(owner), Purpose::Reports(last), ReplyShape::Status);
         if self.context.server.flavour.is_mysql() {

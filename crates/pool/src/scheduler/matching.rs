@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `turns.rs` | whose turn is next in the lanes, and who has to wait though it has a backend |
 //! | `choice.rs` | which idle backend suits a client best |
-//! | `riding.rs` | behind whose statements one may go out |
+//! | `pipelining.rs` | behind whose statements one may go out |
 //! | `fairness.rs` | whether other groups' lanes come first |
 //! | `shares.rs` | whether another account comes first |
 //! | `dialling.rs` | whether a backend is to be opened, lent, or closed for another |
@@ -22,7 +22,7 @@
 pub(crate) mod choice;
 mod dialling;
 mod fairness;
-mod riding;
+mod pipelining;
 pub(crate) mod shares;
 pub(crate) mod turns;
 

@@ -15,7 +15,7 @@ use crate::group::shared::Shared;
 use crate::statements::stored_code::{CodeSeen, SchemaText};
 use session::pins::failed_acquisition::failed_acquisition_of;
 use session::pins::only_calls;
-use session::shapes::Ride;
+use session::shapes::Pipelinable;
 use session::statement::Code;
 use sql::acquired::{Ended, acquired};
 use sql::classify::stored::definitions;
@@ -202,7 +202,7 @@ impl<S> Planning<'_, S> {
         sql: &[u8],
         statement: &mut session::statement::Statement,
     ) {
-        statement.ride = Ride::Never;
+        statement.pipelinable = Pipelinable::Never;
         if self.policy == StoredCode::Pin {
             self.client.pin_by(PinReason::TriggersAndViews, sql);
         }

@@ -371,14 +371,14 @@ fn a_kill_outdates_what_is_on_its_way() {
 }
 
 #[test]
-fn riders_take_the_backend_and_with_it_the_words() {
+fn followers_take_the_backend_and_with_it_the_words() {
     let mut last = after(insert(), &warned(1));
     last.pending.explanation = Explanation::Lasting;
-    last.leave_to_riders();
+    last.leave_to_followers();
     assert!(last.has_unknown_conditions());
     assert_eq!(last.pending, PendingReadBack::default());
     let mut last = after(insert(), &changed(1));
-    last.leave_to_riders();
+    last.leave_to_followers();
     assert!(!last.has_conditions());
 }
 

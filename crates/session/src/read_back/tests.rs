@@ -235,7 +235,7 @@ fn what_a_transaction_uses_up_is_read_behind_all_that_may_be_one_while_it_is_set
     session.set(COMMIT_TIMESTAMP.0, b"5").unwrap();
     let asked = Properties::COMMIT_TIMESTAMP;
     assert_eq!(changed(&statement, &session), asked);
-    statement.ride = Ride::Text;
+    statement.pipelinable = Pipelinable::Text;
     assert_eq!(changed(&statement, &session), Properties::NONE, "a read");
 
     let server = Server::MySql(90_700);

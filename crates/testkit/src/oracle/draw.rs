@@ -367,7 +367,7 @@ impl Drawing {
         step
     }
 
-    /// Plain reads of several clients, which may run in any order and ride on one backend.
+    /// Plain reads of several clients, which may run in any order and be pipelined on one backend.
     fn together(&mut self) -> Act {
         let count = 2 + self.random.index(self.clients - 1);
         let mut all: Vec<(usize, String)> = Vec::new();

@@ -45,7 +45,7 @@ pub(crate) struct Manners {
     pub(crate) tame: bool,
     /// Several statements may be sent before the first is answered.
     pub(crate) pipelined: bool,
-    /// All clients have one session, and mostly read: they ride with each other.
+    /// All clients have one session, and mostly read: they be pipelined with each other.
     pub(crate) uniform: bool,
     /// Clients log in as users with full authentication, some with a wrong password, and some
     /// leave while they do.
@@ -68,7 +68,7 @@ pub(crate) struct Manners {
     pub(crate) statements: u64,
     pub(crate) wait_max: Duration,
     /// Statements of several clients that may be in flight on a backend.
-    pub(crate) ride_max: u64,
+    pub(crate) pipeline_max: u64,
 }
 
 /// Phase of a client.
@@ -503,10 +503,10 @@ impl SimClient {
         self.failed_before || self.last.as_ref().is_some_and(Kind::is_read_back)
     }
 
-    /// Notes that it was told that a statement was not executed. A read that has ridden may have
+    /// Notes that it was told that a statement was not executed. A read that has pipelined may have
     /// been, once: what it was answered was dropped.
     fn note_not_executed(&mut self, tag: u64, kind: &Kind, manners: &Manners) {
-        if manners.ride_max == 1 || !self.belief.ran(kind).may_ride() {
+        if manners.pipeline_max == 1 || !self.belief.ran(kind).may_pipeline() {
             self.not_executed.push(tag);
         }
     }
@@ -671,7 +671,7 @@ impl SimClient {
         match outcome {
             Outcome::Rows(rows) => self.check_rows(asked, rows),
             Outcome::Prepared(prepared) => return self.believe_prepared(asked, prepared),
-            _ if ran.may_ride() => {
+            _ if ran.may_pipeline() => {
                 self.wrong::<()>(&format!("{asked:?} got {outcome:?}"));
             }
             _ => {}

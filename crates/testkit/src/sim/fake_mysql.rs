@@ -34,7 +34,8 @@ use wire::packet::{Frame, HEADER_LEN, frame, put_short};
 use wire::reply::{OK, OkPacket};
 use wire::status;
 
-/// So often a short answer is long: others ride behind a statement whose shape had short ones.
+/// So often a short answer is long: others are pipelined behind a statement whose shape had short
+/// ones.
 const LONG_POINT_EVERY: u64 = 29;
 /// The password of the pool's account.
 pub(crate) const PASSWORD: &str = "secret";

@@ -17,7 +17,7 @@ pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
 /// Tags of one client.
 pub(crate) const TAGS_PER_CLIENT: u64 = 100_000;
 /// Of the statements that read poison, one in so many sets a variable, by stored code that no text
-/// shows; the others leave nothing, so that statements like it may ride.
+/// shows; the others leave nothing, so that statements like it may be pipelined.
 const POISON_EVERY: u64 = 11;
 /// So many statements of a client that read poison have one shape.
 const TAGS_PER_SHAPE: u64 = 6;
@@ -92,8 +92,8 @@ impl Kind {
     pub(crate) fn command(&self, tag: u64, belief: &Belief) -> (Command, Vec<u8>) {
         let text = match self {
             Kind::Point => format!("SELECT c FROM t WHERE id={tag}"),
-            // A shape that has changed a session once does not ride again, so there are several.
-            // Clients that have come equally far use the same.
+            // A shape that has changed a session once does not be pipelined again, so there are
+            // several. Clients that have come equally far use the same.
             Kind::Poison => {
                 let shape = tag % TAGS_PER_CLIENT / TAGS_PER_SHAPE;
                 format!("SELECT p FROM poison WHERE id={tag} AND s{shape}=0")
@@ -164,8 +164,8 @@ impl Kind {
         matches!(self, Kind::Close(_) | Kind::LongData(_))
     }
 
-    /// True if it may ride with others' statements.
-    pub(crate) fn may_ride(&self) -> bool {
+    /// True if it may be pipelined with others' statements.
+    pub(crate) fn may_pipeline(&self) -> bool {
         use Kind::{Big, Fail, Point, Poison, Slow, Warn};
         matches!(self, Point | Poison | Big | Warn | Fail | Slow(_))
     }

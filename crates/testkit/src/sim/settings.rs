@@ -20,7 +20,7 @@ pub(super) const PROXY_HEADER: &[u8] = b"PROXY TCP4 192.0.2.1 192.0.2.2 4660 330
 pub(super) fn settings_text(
     random: &mut Random,
     (groups, backends): (u64, u64),
-    ride_max: u64,
+    pipeline_max: u64,
     wait_ms: u64,
     readers_stop: bool,
 ) -> String {
@@ -52,7 +52,7 @@ pub(super) fn settings_text(
          listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
          dials_max = {dials}\n\
          groups = {groups}\noversubscribe = {oversubscribe}\nstall_ms_max = {stall}\n\
-         ride_max = {ride_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
+         pipeline_max = {pipeline_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
          high_prio_mode = \"{mode}\"\nhigh_prio_tickets = {tickets}\n\
          prio_kickup_ms = {kickup}\nbackend_idle_ms_max = {idle}\nbackends_min = 0\n\
          slow_backends_percent_max = {slow_percent}\nslow_reader_ms_max = {slow_ms}\n\

@@ -112,8 +112,8 @@ impl World {
         let backends = if ordered { 1 } else { random.between(1, 4) };
         let most = *random.pick(&[1, 3]);
         let groups = random.between(1, backends.min(most));
-        let ride_max = *random.pick(&[1, 2, 3, 8]);
-        let ride_max = if ordered { 1 } else { ride_max };
+        let pipeline_max = *random.pick(&[1, 2, 3, 8]);
+        let pipeline_max = if ordered { 1 } else { pipeline_max };
         let wait_ms = *random.pick(&[150, 600, 2500]);
         let disk = match seed {
             _ if seed.is_multiple_of(7) => Disk::Full,
@@ -124,7 +124,7 @@ impl World {
         // A disk matters to those only who leave long replies to it.
         let readers_stop = disk != Disk::Well || seed.is_multiple_of(5);
         let of_all = (groups, backends);
-        let mut text = settings_text(&mut random, of_all, ride_max, wait_ms, readers_stop);
+        let mut text = settings_text(&mut random, of_all, pipeline_max, wait_ms, readers_stop);
         if ordered {
             // One lane is one order; between two, priority decides.
             text = text.replace("\"statements\"", "\"transactions\"");
@@ -146,7 +146,7 @@ impl World {
             kinds: if ordered { 1 } else { random.between(1, 3) },
             eofs: random.chance(300),
             statements: random.between(4, 30),
-            ride_max,
+            pipeline_max,
             wait_max: settings.wait_max,
         };
         let prepared_max = settings.prepared_max / settings.backends_max;
@@ -694,10 +694,10 @@ impl World {
         self.seen.new_logins = self.db.new_logins;
         self.seen.lent = census.counts.lent;
         self.seen.abandoned = census.counts.abandoned;
-        self.seen.ridden_again = census.counts.ridden_again;
+        self.seen.pipelined_again = census.counts.pipelined_again;
         assert!(
-            self.db.read_again <= self.seen.ridden_again,
-            "a read was executed twice that had not ridden: {census:?}"
+            self.db.read_again <= self.seen.pipelined_again,
+            "a read was executed twice that had not pipelined: {census:?}"
         );
         self.seen.spooled = census.counts.spooled;
         match self.disk {
@@ -741,7 +741,7 @@ impl World {
         assert_eq!(collecting, 0, "nobody's reply goes to the spool");
     }
 
-    /// With one backend and no riding, statements run in the order in which they came.
+    /// With one backend and no pipelining, statements run in the order in which they came.
     fn check_order(&self) {
         let wires = self.net.0.borrow();
         let plain: Vec<u64> = self.clients.iter().flat_map(|c| c.plain.clone()).collect();

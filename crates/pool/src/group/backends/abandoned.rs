@@ -21,14 +21,14 @@ use reactor::Net;
 impl<N: Net> Group<N> {
     /// Closes a backend whose statement is of no more use, and has a KILL end that on the server:
     /// enough of a reply that nobody waits for has been thrown away, or that of `owner` has taken
-    /// too long. The statements of others that ride behind it run again.
+    /// too long. The statements of others that are pipelined behind it run again.
     pub(crate) fn abandon(&mut self, backend_id: BackendId, owner: Option<ClientId>) {
         self.counts.abandoned += u64::from(owner.is_none());
         let Some(backend) = self.backends.get(backend_id) else {
             return;
         };
         let (pool, thread, at) = (backend.pool, backend.thread, backend.at.clone());
-        self.part_riders(backend_id, owner);
+        self.abort_followers(backend_id, owner);
         self.retire(backend_id);
         let job = Job {
             asker: None,

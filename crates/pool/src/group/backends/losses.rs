@@ -143,7 +143,7 @@ impl<N: Net> Group<N> {
     ) {
         let backend = self.backends.get(backend_id);
         let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
-        self.part_riders(backend_id, Some(owner));
+        self.abort_followers(backend_id, Some(owner));
         self.retire(backend_id);
         self.clients.unbind(owner, &mut self.backends);
         let now = self.net.now();

@@ -28,7 +28,7 @@
 
 use crate::backend::dial::{ROLE, put_preparation};
 use crate::backend::openings::FreshSession;
-use crate::backend::{InFlight, Purpose, Riding};
+use crate::backend::{InFlight, Pipeline, Purpose};
 use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::group::tasks::Task;
@@ -104,7 +104,7 @@ impl<N: Net> Group<N> {
         backend.session = self.sessions.intern(kept);
         backend.note_role();
         client.last.invalidate(LEFT_BY_STATEMENT);
-        backend.riding = Riding::Closed;
+        backend.pipeline = Pipeline::Closed;
         backend.leftovers = false;
         backend.was_reset = true;
         backend.conditions_of = None;

@@ -135,18 +135,18 @@ mod tests {
     use wire::command::ReplyShape;
 
     #[test]
-    fn who_rides_behind_a_statement_of_nobody_that_takes_too_long_runs_again() {
+    fn who_is_pipelined_behind_a_statement_of_nobody_that_takes_too_long_runs_again() {
         let mut group = group_with("statement_ms_max = 1000");
-        let (rider, backend_id) = bound(&mut group);
-        let client = group.clients.get_mut(rider).unwrap();
+        let (follower, backend_id) = bound(&mut group);
+        let client = group.clients.get_mut(follower).unwrap();
         assert!(client.change_state(ClientState::Running, NOW));
         let backend = group.backends.get_mut(backend_id).unwrap();
-        backend.binding.forget(rider);
+        backend.binding.forget(follower);
         let sent = NOW;
         let statement = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
         backend.expect(InFlight { sent, ..statement });
-        let owner = Some(rider);
-        let kept = backend.riders.keep(b"\x09\0\0\0\x03SELECT 1");
+        let owner = Some(follower);
+        let kept = backend.followers.keep(b"\x09\0\0\0\x03SELECT 1");
         backend.expect(InFlight {
             owner,
             kept,
@@ -158,8 +158,11 @@ mod tests {
         group.net.now = group.net.now + Duration::from_millis(1);
         group.keep_time_limits();
         assert!(group.backends.get(backend_id).is_none());
-        let client = group.clients.get(rider).unwrap();
+        let client = group.clients.get(follower).unwrap();
         assert_eq!((client.is_closing(), client.backend()), (false, None));
-        assert_eq!((group.counts.ridden_again, group.counts.too_slow), (1, 0));
+        assert_eq!(
+            (group.counts.pipelined_again, group.counts.too_slow),
+            (1, 0)
+        );
     }
 }

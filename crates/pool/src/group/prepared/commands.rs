@@ -21,7 +21,7 @@ use session::beforehand::{class_with, hides_reads, in_bulk, statement_of};
 use session::found::Found;
 use session::prepared::{Definition, UnderWay};
 use session::send_mode::send_mode_of_execution;
-use session::shapes::{Ride, text_rides};
+use session::shapes::{Pipelinable, may_pipeline_text};
 use sql::classify::{self, Marks, Reads, Verb};
 use sql::text::Text;
 use std::borrow::Cow;
@@ -262,16 +262,17 @@ impl<N: Net> Group<N> {
             statement.found = Found::Unsure;
             statement.shape = ReplyShape::Cursor;
         }
-        let rides = !cursor
-            && (self.settings.ride_max > 1 && text_rides(&definition.sql, &class, statement.found));
-        if rides || self.figures.digests.are_counted() {
+        let may_pipeline = !cursor
+            && (self.settings.pipeline_max > 1
+                && may_pipeline_text(&definition.sql, &class, statement.found));
+        if may_pipeline || self.figures.digests.are_counted() {
             statement.digest = definition.digest(mode);
             let text = (&definition.sql[..], mode);
             (self.figures.digests).note(statement.digest, text, self.net.now());
         }
         let whole = |client: &Client<N::Sock>| client.executes_whole(command, id);
-        if rides && self.clients.get(key).is_some_and(whole) {
-            statement.ride = Ride::Execution;
+        if may_pipeline && self.clients.get(key).is_some_and(whole) {
+            statement.pipelinable = Pipelinable::Execution;
         }
         if let Some(text) = self.schema_text(key, &definition, &class)
             && let Some(mut planning) = self.planning(key)

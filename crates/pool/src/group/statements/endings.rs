@@ -8,7 +8,7 @@
 //! Invariant: a backend is released only where [`Next::Free`] says so, or its client has gone and
 //! left nothing there.
 
-use crate::backend::{Backend, InFlight, Parted, Reports, Riding};
+use crate::backend::{Aborted, Backend, InFlight, Pipeline, Reports};
 use crate::client::{Client, ClientState, Pipelining};
 use crate::group::Group;
 use crate::group::backends::losses::{Loss, LossCause};
@@ -20,8 +20,8 @@ use reactor::Net;
 use session::reply_summary::ReplySummary;
 use session::statement::Explanation;
 
-/// Why the rest of a reply does not come. Who rides has no transaction, and keeps nothing.
-const PARTED: Loss<'_> = Loss {
+/// Why the rest of a reply does not come. Who is pipelined has no transaction, and keeps nothing.
+const ABORTED: Loss<'_> = Loss {
     why: "a statement that was sent behind this one had its connection closed",
     in_transaction: false,
     served: false,
@@ -92,7 +92,7 @@ impl<N: Net> Group<N> {
             (self.slow_readers).statement_ended(backend_id, client.statement.digest);
         }
         if !alone && dirty {
-            self.part_riders(backend_id, Some(owner));
+            self.abort_followers(backend_id, Some(owner));
         }
         let Some(mut pair) = self.pair(owner, backend_id) else {
             return;
@@ -114,7 +114,7 @@ impl<N: Net> Group<N> {
         pair.note_left(command, summary, alone);
         if !alone && !dirty {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
-            pair.client.last.leave_to_riders();
+            pair.client.last.leave_to_followers();
             self.clients.unbind(owner, &mut self.backends);
         }
         let now = self.net.now();
@@ -179,11 +179,11 @@ impl<N: Net> Group<N> {
     /// statements, plain reads of which they have seen nothing, run again in order, each of them
     /// with nobody beside it. The backend is `owner`'s, who is none of them. Where it is nobody's,
     /// a client that kept something on the backend has lost it.
-    pub(crate) fn part_riders(&mut self, backend_id: BackendId, owner: Option<ClientId>) {
+    pub(crate) fn abort_followers(&mut self, backend_id: BackendId, owner: Option<ClientId>) {
         let Some(backend) = self.backends.get_mut(backend_id) else {
             return;
         };
-        backend.riding = Riding::Closed;
+        backend.pipeline = Pipeline::Closed;
         if owner.is_some() {
             // What their statements do to the session, which was not theirs, is not known.
             backend.reuse.end_with_client();
@@ -193,16 +193,17 @@ impl<N: Net> Group<N> {
             ..CHANGED
         };
         let keeper = backend.client().filter(|_| owner.is_none());
-        let riders = backend.part_riders(owner);
-        let keeper = keeper.filter(|keeper| riders.iter().all(|(rider, _)| rider != keeper));
+        let followers = backend.abort_followers(owner);
+        let keeper =
+            keeper.filter(|keeper| followers.iter().all(|(follower, _)| follower != keeper));
         let now = self.net.now();
         backend.note_left(now);
         backend.binding.hand_over(owner);
-        for (rider, parted) in riders {
-            match parted {
-                Parted::RunsAgain(command) => self.run_again(rider, &command),
-                Parted::HasBegun => self.backend_lost(rider, PARTED),
-                Parted::OwnsSession => self.backend_lost(rider, changed),
+        for (follower, aborted) in followers {
+            match aborted {
+                Aborted::RunsAgain(command) => self.run_again(follower, &command),
+                Aborted::HasBegun => self.backend_lost(follower, ABORTED),
+                Aborted::OwnsSession => self.backend_lost(follower, changed),
             }
         }
         let Some((key, client)) = keeper.and_then(|key| Some((key, self.clients.get(key)?))) else {
@@ -225,7 +226,7 @@ impl<N: Net> Group<N> {
         };
         client.pipelining = Pipelining::NotAfterAbort;
         client.put_back(command);
-        self.counts.ridden_again += 1;
+        self.counts.pipelined_again += 1;
         self.return_to_idle(key);
     }
 
@@ -235,11 +236,11 @@ impl<N: Net> Group<N> {
             return;
         };
         if dirty {
-            self.part_riders(backend_id, None);
+            self.abort_followers(backend_id, None);
             return self.retire(backend_id);
         }
         if !backend.flight().is_empty() {
-            return self.take_riders(backend_id);
+            return self.take_followers(backend_id);
         }
         if backend
             .client()
@@ -361,16 +362,16 @@ mod tests {
     fn who_keeps_nothing_goes_on_without_a_backend_that_a_reply_of_nobody_has_changed() {
         let (mut group, key, backend) = pinned_behind_replies_of_nobody();
         group.clients.get_mut(key).unwrap().pins = Default::default();
-        group.part_riders(backend, None);
+        group.abort_followers(backend, None);
         group.retire(backend);
         let client = group.clients.get(key).unwrap();
         assert_eq!((client.is_closing(), client.backend()), (false, None));
     }
 
     #[test]
-    fn a_backend_where_riders_were_parted_serves_its_client_and_nobody_else() {
+    fn a_backend_where_followers_were_aborted_serves_its_client_and_nobody_else() {
         let (mut group, key, backend) = pinned_behind_replies_of_nobody();
-        group.part_riders(backend, Some(key));
+        group.abort_followers(backend, Some(key));
         let reuse = group.backends.get(backend).unwrap().reuse;
         assert!(!reuse.is_for_others() && !reuse.is_frozen());
     }
@@ -402,7 +403,7 @@ mod tests {
             .get_mut(backend_id)
             .unwrap()
             .expect(statement);
-        group.part_riders(backend_id, None);
+        group.abort_followers(backend_id, None);
         let client = group.clients.get(key);
         assert!(client.is_none_or(|client| client.state() == ClientState::Leaving));
     }

@@ -3,14 +3,14 @@
 //! Its victim is found by [`crate::statements::kill::meaning`]. The victim's group is in its id;
 //! another group is asked by a message and answers by a message. There, a statement that was not
 //! sent is answered by the pool; one that runs alone on its backend is ended by a KILL that another
-//! connection carries to the server (`connection.rs`); one that others ride with is answered
-//! at once, and its reply dropped when it comes ([`crate::statements::kill::fate`]). A connection
-//! is ended by closing it.
+//! connection carries to the server (`connection.rs`); one that others are pipelined with is
+//! answered at once, and its reply dropped when it comes ([`crate::statements::kill::fate`]). A
+//! connection is ended by closing it.
 //!
 //! Invariants: an id belongs to one client at a time; whoever says KILL is answered, by a time
 //! limit at the latest.
 
-use crate::backend::{Backend, Riding};
+use crate::backend::{Backend, Pipeline};
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -144,13 +144,13 @@ impl<N: Net> Group<N> {
                     client.interrupt();
                 }
             }
-            Fate::LeaveRide {
+            Fate::LeavePipeline {
                 victim,
                 backend: backend_id,
             } => {
                 let now = self.net.now();
                 let backend = self.backends.get_mut(backend_id);
-                if backend.is_some_and(|backend| backend.leave_to_riders(victim, now)) {
+                if backend.is_some_and(|backend| backend.leave_to_followers(victim, now)) {
                     self.clients.unbind(victim, &mut self.backends);
                     self.answers().refuse(victim, &Refusal::Interrupted);
                     self.return_to_idle(victim);
@@ -162,7 +162,7 @@ impl<N: Net> Group<N> {
                 job,
             } => {
                 if let Some(backend) = self.backends.get_mut(backend_id) {
-                    backend.riding = Riding::Closed;
+                    backend.pipeline = Pipeline::Closed;
                 }
                 self.kill_connection.push(job);
                 return None;

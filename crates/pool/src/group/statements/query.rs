@@ -10,7 +10,8 @@
 //!    may ask what only another backend knows;
 //! 3. questions about the statement before, answered from what was kept
 //!    ([`crate::pair::previous`]);
-//! 4. what it takes, gives back and sets ([`crate::statements::pinning`]), and whether it may ride.
+//! 4. what it takes, gives back and sets ([`crate::statements::pinning`]), and whether it may be
+//!    pipelined.
 //!
 //! Then it is started (`statements.rs: start`), perhaps with another text in its place.
 //!
@@ -28,7 +29,7 @@ use crate::statements::stored_code::SchemaText;
 use reactor::Net;
 use session::beforehand::{class_with, hides_reads, statement_of};
 use session::send_mode::send_mode_of;
-use session::shapes::{Ride, text_rides};
+use session::shapes::{Pipelinable, may_pipeline_text};
 use session::statement::Statement;
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::kill::Kill;
@@ -137,14 +138,15 @@ impl<N: Net> Group<N> {
                 Asks::Not(handled) => return handled,
             }
         }
-        let rides = self.settings.ride_max > 1 && text_rides(sql, found, statement.found);
-        if rides || self.figures.digests.are_counted() {
+        let may_pipeline =
+            self.settings.pipeline_max > 1 && may_pipeline_text(sql, found, statement.found);
+        if may_pipeline || self.figures.digests.are_counted() {
             statement.digest = text.digest();
             let now = self.net.now();
             (self.figures.digests).note(statement.digest, (sql, mode), now);
         }
-        if rides {
-            statement.ride = Ride::Text;
+        if may_pipeline {
+            statement.pipelinable = Pipelinable::Text;
         }
         if let Some(mut planning) = self.planning(key) {
             planning.plan(judged, known, &mut statement);

@@ -42,16 +42,16 @@ fn a_reply_that_others_ride_behind_is_kept_up_to_its_bound() {
 }
 
 #[test]
-fn statements_of_others_behind_a_reply_are_riders() {
+fn statements_of_others_behind_a_reply_are_followers() {
     let (a, b) = (Some(key(1)), Some(key(2)));
-    for (owners, rides) in [
+    for (owners, may_pipeline) in [
         (&[][..], false),
         (&[a], false),
         (&[a, a], false),
         (&[a, None], false),
         (&[a, None, b], true),
     ] {
-        assert_eq!(backend(owners).has_riders(), rides, "{owners:?}");
+        assert_eq!(backend(owners).has_followers(), may_pipeline, "{owners:?}");
     }
 }
 
@@ -71,9 +71,9 @@ fn a_backend_that_is_held_up_is_looked_at_when_its_reader_is_slow() {
     assert_eq!(readers.held_up, [backend_id], "it is noted once");
     assert_eq!(next(&readers, &backends, true, NOW), NOW + SLOW_AFTER);
     assert_eq!(next(&readers, &backends, false, NOW), Time::NEVER);
-    // Those who ride behind it wait, whoever else does.
-    let rider = InFlight::own(Some(key(2)), Purpose::Statement, ReplyShape::Results);
-    backends.get_mut(backend_id).unwrap().expect(rider);
+    // Those who are pipelined behind it wait, whoever else does.
+    let follower = InFlight::own(Some(key(2)), Purpose::Statement, ReplyShape::Results);
+    backends.get_mut(backend_id).unwrap().expect(follower);
     assert_eq!(next(&readers, &backends, false, NOW), NOW + SLOW_AFTER);
     let slow = NOW + SLOW_AFTER;
     assert_eq!(

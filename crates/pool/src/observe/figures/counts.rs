@@ -20,10 +20,10 @@ pub struct Counts {
     /// Statements whose reply was complete.
     pub statements: u64,
     /// Those of them that were sent behind another client's statement in flight.
-    pub ridden: u64,
+    pub pipelined: u64,
     /// Those that ran once more, because what stood in front of them had changed their session, or
     /// its backend was closed.
-    pub ridden_again: u64,
+    pub pipelined_again: u64,
     /// Statements that had to wait in a lane.
     pub waited: u64,
     /// Those of them that waited in the high lane.
@@ -107,8 +107,8 @@ impl AddAssign<&Counts> for Counts {
         self.logins += other.logins;
         self.denied += other.denied;
         self.statements += other.statements;
-        self.ridden += other.ridden;
-        self.ridden_again += other.ridden_again;
+        self.pipelined += other.pipelined;
+        self.pipelined_again += other.pipelined_again;
         self.waited += other.waited;
         self.waited_high += other.waited_high;
         self.kicked_up += other.kicked_up;

@@ -5,7 +5,7 @@ use super::*;
 use crate::backend::last_client::LastClient;
 use crate::backend::pools::{DialEnd, PoolKey};
 use crate::backend::reuse::Reuse;
-use crate::backend::{BackendState, Endpoint, InFlight, Purpose, Riding};
+use crate::backend::{BackendState, Endpoint, InFlight, Pipeline, Purpose};
 use crate::client::ClientState;
 use crate::config::test_settings;
 use crate::group::shared::Sizes;
@@ -288,26 +288,26 @@ fn a_pool_without_backends_is_starved_when_its_front_waits_for_longest() {
     assert_eq!(bench.matching().starved_pool(0, since(5)), None);
 }
 
-/// A client whose statement may ride once its shape is trusted, and two backends that take riders,
-/// each with one statement in flight.
-fn rider_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
-    let rider = bench.client(0, None);
+/// A client whose statement may be pipelined once its shape is trusted, and two backends that take
+/// followers, each with one statement in flight.
+fn follower_and_two(bench: &mut Bench) -> (ClientId, [BackendId; 2]) {
+    let follower = bench.client(0, None);
     let backends = [(); 2].map(|()| {
         let (client, backend) = (bench.client(0, None), bench.idle(0, None));
         bench.check_out(client, backend);
         bench.runs(client, backend);
-        bench.backends.get_mut(backend).unwrap().riding = Riding::Open;
+        bench.backends.get_mut(backend).unwrap().pipeline = Pipeline::Open;
         backend
     });
-    let client = bench.clients.get_mut(rider).unwrap();
-    client.statement.ride = session::shapes::Ride::Text;
+    let client = bench.clients.get_mut(follower).unwrap();
+    client.statement.pipelinable = session::shapes::Pipelinable::Text;
     client.statement.digest = 77;
-    (rider, backends)
+    (follower, backends)
 }
 
 /// The shape of this client's statement has been seen to be short, often enough.
-fn trust_shape_of(bench: &mut Bench, rider: ClientId) {
-    let shape = bench.clients.get(rider).unwrap().shape();
+fn trust_shape_of(bench: &mut Bench, follower: ClientId) {
+    let shape = bench.clients.get(follower).unwrap().shape();
     while !bench.shapes.trusts(shape) {
         let ending = session::shapes::Ending {
             left_something: false,
@@ -318,43 +318,43 @@ fn trust_shape_of(bench: &mut Bench, rider: ClientId) {
     }
 }
 
-const RIDDEN: [u8; 5] = [1, 0, 0, 0, 3];
+const PIPELINED: [u8; 5] = [1, 0, 0, 0, 3];
 
 #[test]
 fn a_busier_backend_takes_who_may_ride_on_no_other() {
-    let mut bench = Bench::new("backends_max = 2\nride_max = 3");
-    let (rider, backends) = rider_and_two(&mut bench);
-    trust_shape_of(&mut bench, rider);
+    let mut bench = Bench::new("backends_max = 2\npipeline_max = 3");
+    let (follower, backends) = follower_and_two(&mut bench);
+    trust_shape_of(&mut bench, follower);
     for (busier, other) in [(backends[0], backends[1]), (backends[1], backends[0])] {
         let second = bench.client(0, None);
         bench.runs(second, busier);
-        let place = bench.matching().place_to_ride(rider, &RIDDEN);
+        let place = bench.matching().place_to_pipeline(follower, &PIPELINED);
         assert_eq!(place, Some(other), "it has fewer in flight");
-        bench.backends.get_mut(other).unwrap().riding = Riding::Closed;
-        let place = bench.matching().place_to_ride(rider, &RIDDEN);
+        bench.backends.get_mut(other).unwrap().pipeline = Pipeline::Closed;
+        let place = bench.matching().place_to_pipeline(follower, &PIPELINED);
         assert_eq!(place, Some(busier), "the other one takes nobody");
-        bench.backends.get_mut(other).unwrap().riding = Riding::Open;
+        bench.backends.get_mut(other).unwrap().pipeline = Pipeline::Open;
         let _ = bench.backends.get_mut(busier).unwrap().take_answered();
     }
 }
 
 #[test]
 fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
-    let mut bench = Bench::new("backends_max = 2\nride_max = 2");
+    let mut bench = Bench::new("backends_max = 2\npipeline_max = 2");
     let session = bench.session(None);
-    let (rider, backends) = rider_and_two(&mut bench);
-    let message = RIDDEN;
+    let (follower, backends) = follower_and_two(&mut bench);
+    let message = PIPELINED;
     assert!(Rc::ptr_eq(
-        &bench.clients.get(rider).unwrap().session,
+        &bench.clients.get(follower).unwrap().session,
         &session
     ));
-    assert_eq!(bench.matching().place_to_ride(rider, &message), None);
-    trust_shape_of(&mut bench, rider);
-    let place = bench.matching().place_to_ride(rider, &message);
+    assert_eq!(bench.matching().place_to_pipeline(follower, &message), None);
+    trust_shape_of(&mut bench, follower);
+    let place = bench.matching().place_to_pipeline(follower, &message);
     assert!(place.is_some_and(|place| backends.contains(&place)));
     let other = bench.client(0, None);
     bench.runs(other, backends[0]);
-    let place = bench.matching().place_to_ride(rider, &message);
+    let place = bench.matching().place_to_pipeline(follower, &message);
     assert_eq!(place, Some(backends[1]), "the other one is full");
     let last_client = |bench: &mut Bench, is_last: bool| {
         let backend = bench.backends.get_mut(backends[1]).unwrap();
@@ -364,14 +364,14 @@ fn who_may_ride_goes_behind_the_fewest_and_passes_nobody() {
         }
     };
     last_client(&mut bench, true);
-    let place = bench.matching().place_to_ride(rider, &message);
+    let place = bench.matching().place_to_pipeline(follower, &message);
     assert_eq!(place, None, "nobody comes behind its client");
     last_client(&mut bench, false);
     bench.runs(other, backends[1]);
-    assert_eq!(bench.matching().place_to_ride(rider, &message), None);
+    assert_eq!(bench.matching().place_to_pipeline(follower, &message), None);
     let _ = bench.backends.get_mut(backends[1]).unwrap().take_answered();
     bench.waits(other, LaneName::Low, 3);
-    let place = bench.matching().place_to_ride(rider, &message);
+    let place = bench.matching().place_to_pipeline(follower, &message);
     assert_eq!(place, None, "another came before");
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Fate {
     /// Its backend is being brought into its state: it hears so in place of its statement.
     Instead(ClientId),
     /// Its statement leaves those in flight on this backend.
-    LeaveRide {
+    LeavePipeline {
         victim: ClientId,
         backend: BackendId,
     },
@@ -126,7 +126,7 @@ impl KillAsk {
             None if client.is_held() || client.is_left_there() || backend.in_transaction() => {
                 Fate::Close(victim)
             }
-            None => Fate::LeaveRide {
+            None => Fate::LeavePipeline {
                 victim,
                 backend: backend_id,
             },
@@ -261,8 +261,10 @@ mod tests {
         let (mut bench, key) = Bench::new();
         let backend = bench.runs(key, &[ClientId::from_parts(9, 0)]);
         let fate = bench.fate(true, None);
-        assert!(matches!(fate, Fate::LeaveRide { victim, backend: there }
-            if victim == key && there == backend));
+        assert!(
+            matches!(fate, Fate::LeavePipeline { victim, backend: there }
+            if victim == key && there == backend)
+        );
         assert!(matches!(bench.fate(false, None), Fate::Close(_)));
     }
 

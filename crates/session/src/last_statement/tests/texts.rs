@@ -217,7 +217,7 @@ fn conditions_last_as_long_as_each_server_keeps_them() {
 }
 
 #[test]
-fn what_the_backend_has_is_lost_with_whoever_rides_behind() {
+fn what_the_backend_has_is_lost_with_whoever_is_pipelined_behind() {
     for sql in [
         "SELECT a FROM t",
         "INSERT INTO t VALUES (1)",

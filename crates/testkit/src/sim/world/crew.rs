@@ -131,12 +131,12 @@ impl Crew {
             .members
             .iter()
             .map(|m| m.group.survey().longest_untaken());
-        let (len, rides) = untaken.max().unwrap_or_default();
+        let (len, may_pipeline) = untaken.max().unwrap_or_default();
         assert!(
             len <= UNTAKEN_MAX,
             "{len} bytes of a reply are kept for who takes none, and the rest is on its backend"
         );
-        len * usize::from(rides)
+        len * usize::from(may_pipeline)
     }
 
     /// Puts a message of a thread that is no group's in a group's mailbox.

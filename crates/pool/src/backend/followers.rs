@@ -1,4 +1,4 @@
-//! The commands of those who ride: kept until they are answered.
+//! The commands of those who are pipelined: kept until they are answered.
 //!
 //! The problem: statements of several clients are in flight on a backend, and the one in front
 //! changes the session in which the others run, or its backend has to be closed. What the others
@@ -8,29 +8,29 @@
 //! these says how many are its own ([`crate::backend::InFlight::kept`]).
 //!
 //! Invariants: the queue is as long as the commands in flight say; a command is kept whole or not
-//! at all; one that is longer than [`RIDER_MAX`] rides with nobody. So a backend keeps no more than
-//! `ride_max` times that.
+//! at all; one that is longer than [`RIDER_MAX`] is pipelined with nobody. So a backend keeps no
+//! more than `pipeline_max` times that.
 
 use std::collections::VecDeque;
 
-/// The longest command that may ride.
-pub(crate) const RIDER_MAX: usize = 8 * 1024;
+/// The longest command that may be pipelined.
+pub(crate) const FOLLOWER_MAX: usize = 8 * 1024;
 /// Memory of an empty queue that is kept for the next commands.
 const SPARE_MAX: usize = 16 * 1024;
 
 /// See the file's head.
 #[derive(Debug, Default)]
-pub(crate) struct Riders(VecDeque<u8>);
+pub(crate) struct Followers(VecDeque<u8>);
 
-impl Riders {
-    /// True if a command of this length may ride.
+impl Followers {
+    /// True if a command of this length may be pipelined.
     pub(crate) fn takes(len: usize) -> bool {
-        len <= RIDER_MAX
+        len <= FOLLOWER_MAX
     }
 
     /// Keeps a command that is sent behind all others; gives how many bytes are kept of it.
     pub(crate) fn keep(&mut self, command: &[u8]) -> usize {
-        if !Riders::takes(command.len()) {
+        if !Followers::takes(command.len()) {
             return 0;
         }
         self.0.extend(command);
@@ -59,7 +59,7 @@ impl Riders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Backend, InFlight, Parted, Purpose};
+    use crate::backend::{Aborted, Backend, InFlight, Purpose};
     use crate::group::tokens::ClientId;
     use reactor::{Slots, Time};
     use std::rc::Rc;
@@ -75,13 +75,13 @@ mod tests {
     }
 
     fn sends(backend: &mut Backend<()>, owner: ClientId, command: &[u8]) {
-        let kept = backend.riders.keep(command);
+        let kept = backend.followers.keep(command);
         let statement = InFlight::own(Some(owner), Purpose::Statement, ReplyShape::Results);
         backend.expect(InFlight { kept, ..statement });
     }
 
     #[test]
-    fn who_rides_is_given_back_in_order_with_its_command() {
+    fn who_is_pipelined_is_given_back_in_order_with_its_command() {
         let (mut backend, keys) = (backend(), keys());
         sends(&mut backend, keys[0], b"");
         for (owner, command) in [(1, b"first"), (2, b"secnd"), (3, b"third")] {
@@ -89,13 +89,13 @@ mod tests {
         }
         backend.take_answered().unwrap();
         backend.take_answered().unwrap();
-        let riders = backend.part_riders(Some(keys[0]));
+        let followers = backend.abort_followers(Some(keys[0]));
         let expected = [(keys[2], b"secnd"), (keys[3], b"third")];
         assert_eq!(
-            riders,
-            expected.map(|(key, text)| (key, Parted::RunsAgain(text.to_vec())))
+            followers,
+            expected.map(|(key, text)| (key, Aborted::RunsAgain(text.to_vec())))
         );
-        assert!(backend.riders.0.is_empty() && backend.part_riders(None).is_empty());
+        assert!(backend.followers.0.is_empty() && backend.abort_followers(None).is_empty());
         assert_eq!(backend.flight().len(), 2, "the replies are still to come");
         assert!(backend.flight().iter().all(|c| c.owner.is_none()));
         backend.take_answered().unwrap();
@@ -107,9 +107,9 @@ mod tests {
         sends(&mut backend, keys[0], b"begun");
         sends(&mut backend, keys[1], b"behind");
         backend.summary.len = 1;
-        let riders = backend.part_riders(None);
-        let behind = Parted::RunsAgain(b"behind".to_vec());
-        assert_eq!(riders, [(keys[0], Parted::HasBegun), (keys[1], behind)]);
+        let followers = backend.abort_followers(None);
+        let behind = Aborted::RunsAgain(b"behind".to_vec());
+        assert_eq!(followers, [(keys[0], Aborted::HasBegun), (keys[1], behind)]);
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
         backend.expect(own);
         sends(&mut backend, keys[1], b"statement");
         backend.take_answered().unwrap();
-        let again = Parted::RunsAgain(b"statement".to_vec());
-        assert_eq!(backend.part_riders(None), [(keys[1], again)]);
+        let again = Aborted::RunsAgain(b"statement".to_vec());
+        assert_eq!(backend.abort_followers(None), [(keys[1], again)]);
     }
 
     #[test]
@@ -130,23 +130,23 @@ mod tests {
         sends(&mut backend, keys[0], b"rides");
         sends(&mut backend, keys[1], b"");
         backend.take_answered().unwrap();
-        let riders = backend.part_riders(None);
-        assert_eq!(riders, [(keys[1], Parted::OwnsSession)]);
+        let followers = backend.abort_followers(None);
+        assert_eq!(followers, [(keys[1], Aborted::OwnsSession)]);
     }
 
     #[test]
     fn a_command_is_kept_up_to_its_bound() {
-        let mut riders = Riders::default();
-        assert_eq!(riders.keep(&[7; RIDER_MAX]), RIDER_MAX);
-        assert_eq!(riders.keep(&[7; RIDER_MAX + 1]), 0);
-        assert!(Riders::takes(RIDER_MAX) && !Riders::takes(RIDER_MAX + 1));
+        let mut followers = Followers::default();
+        assert_eq!(followers.keep(&[7; FOLLOWER_MAX]), FOLLOWER_MAX);
+        assert_eq!(followers.keep(&[7; FOLLOWER_MAX + 1]), 0);
+        assert!(Followers::takes(FOLLOWER_MAX) && !Followers::takes(FOLLOWER_MAX + 1));
         for _ in 1..64 {
-            riders.keep(&[7; RIDER_MAX]);
+            followers.keep(&[7; FOLLOWER_MAX]);
         }
-        assert!(riders.capacity() <= 2 * 64 * RIDER_MAX);
+        assert!(followers.capacity() <= 2 * 64 * FOLLOWER_MAX);
         for _ in 0..64 {
-            riders.drop_oldest(RIDER_MAX);
+            followers.drop_oldest(FOLLOWER_MAX);
         }
-        assert!(riders.0.is_empty() && riders.capacity() <= SPARE_MAX);
+        assert!(followers.0.is_empty() && followers.capacity() <= SPARE_MAX);
     }
 }

@@ -4,7 +4,7 @@
 //! out behind others of its kind, and the server answers in order ([`session::shapes`]).
 
 use crate::backend::Backend;
-use crate::backend::riders::Riders;
+use crate::backend::followers::Followers;
 use crate::client::{Client, ClientState};
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::matching::Matching;
@@ -12,12 +12,12 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<S> Matching<'_, S> {
-    /// A backend on which a client's statement that has just come may ride now, if nobody waits
-    /// who came before.
-    pub(crate) fn place_to_ride(&mut self, key: ClientId, message: &[u8]) -> Option<BackendId> {
+    /// A backend on which a client's statement that has just come may be pipelined now, if nobody
+    /// waits who came before.
+    pub(crate) fn place_to_pipeline(&mut self, key: ClientId, message: &[u8]) -> Option<BackendId> {
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
-        if !self.may_ride(client, message)
+        if !self.may_pipeline(client, message)
             || self.front_of(pool).is_some()
             || (self.pools).owes_next(&self.shared.budget, self.index)
             || self.shared.paused.load(Relaxed)
@@ -27,14 +27,16 @@ impl<S> Matching<'_, S> {
         self.place_for((key, client), message)
     }
 
-    /// The backend with the fewest in flight that takes the statement of a client, which may ride,
-    /// behind them; a group has few backends. One that has more than another that takes it is not
-    /// asked for what it has prepared: each backend's table is memory of its own.
-    fn place_for(&self, rider: (ClientId, &Client<S>), message: &[u8]) -> Option<BackendId> {
+    /// The backend with the fewest in flight that takes the statement of a client, which may be
+    /// pipelined, behind them; a group has few backends. One that has more than another that takes
+    /// it is not asked for what it has prepared: each backend's table is memory of its own.
+    fn place_for(&self, follower: (ClientId, &Client<S>), message: &[u8]) -> Option<BackendId> {
         let mut best = None;
         for (backend_id, backend) in self.backends.iter() {
             let rank = (backend.flight().len(), backend_id);
-            if best.is_none_or(|best| rank < best) && self.takes_rider(rider, backend, message) {
+            if best.is_none_or(|best| rank < best)
+                && self.takes_follower(follower, backend, message)
+            {
                 best = Some(rank);
             }
         }
@@ -42,24 +44,24 @@ impl<S> Matching<'_, S> {
     }
 
     /// True if a client's statement may go out behind others at all.
-    fn may_ride(&self, client: &Client<S>, message: &[u8]) -> bool {
-        Riders::takes(message.len())
+    fn may_pipeline(&self, client: &Client<S>, message: &[u8]) -> bool {
+        Followers::takes(message.len())
             && !client.is_held()
             && client.backend().is_none()
             && self.shapes.trusts(client.shape())
             && self.shared.code_catalogue.holds(client.statement.judged)
     }
 
-    /// True if the statement of a client, which may ride, may go out behind what is in flight on
-    /// this backend.
-    fn takes_rider(
+    /// True if the statement of a client, which may be pipelined, may go out behind what is in
+    /// flight on this backend.
+    fn takes_follower(
         &self,
         (key, client): (ClientId, &Client<S>),
         backend: &Backend<S>,
         message: &[u8],
     ) -> bool {
-        backend.takes_riders()
-            && backend.flight().len() < self.settings.ride_max
+        backend.takes_followers()
+            && backend.flight().len() < self.settings.pipeline_max
             && backend.pool == client.pool as usize
             && backend.insert_id == Some(client.last.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
@@ -67,9 +69,9 @@ impl<S> Matching<'_, S> {
             && client.is_prepared_on(backend, message, &self.shared.server)
     }
 
-    /// A place for a client whose command waits in its input to ride: on this backend, which has
-    /// room, or, if that stands in another session's state, on any other. Or the clients of one
-    /// session would hold up those of another, with places free for both.
+    /// A place for a client whose command waits in its input to be pipelined: on this backend,
+    /// which has room, or, if that stands in another session's state, on any other. Or the clients
+    /// of one session would hold up those of another, with places free for both.
     pub(crate) fn place_for_waiting(
         &self,
         key: ClientId,
@@ -81,10 +83,10 @@ impl<S> Matching<'_, S> {
         let input = client.input.as_ref().filter(|_| waits)?;
         let message = &input[..input.command_len()];
         let backend = self.backends.get(backend_id)?;
-        if !self.may_ride(client, message) {
+        if !self.may_pipeline(client, message) {
             return None;
         }
-        if self.takes_rider((key, client), backend, message) {
+        if self.takes_follower((key, client), backend, message) {
             return Some(backend_id);
         }
         let differs = !Rc::ptr_eq(&backend.session, &client.session);
