@@ -341,7 +341,7 @@ pub(crate) struct Backend<S> {
     pub(crate) typed: Option<Typed>,
     /// Outstanding replies, oldest first.
     flight: VecDeque<InFlight>,
-    /// The commands of those who are pipelined.
+    /// The commands of those that are pipelined.
     pub(crate) followers: Followers,
     /// Position of the oldest reply between two reads.
     pub middle: Middle,
@@ -516,7 +516,7 @@ impl<S> Backend<S> {
         followers
     }
 
-    /// A client's statement is left to those who are pipelined with it: nobody waits for its reply
+    /// A client's statement is left to those that are pipelined with it: nobody waits for its reply
     /// any more. `false` where it is not in flight, or its reply has begun, and ends soon.
     pub(crate) fn leave_to_followers(&mut self, victim: ClientId, now: Time) -> bool {
         let begun = self.summary.len > 0 || !self.middle.at_packet_start();

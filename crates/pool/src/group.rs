@@ -73,7 +73,7 @@ use crate::server::status::ServerStatus;
 use crate::server::watched::code_catalogue::Seen;
 use crate::statements::kill::connection::KillConnection;
 use crate::statements::kill::jobs::{KillAsk, KillEnd};
-use crate::upgrade::aside::Aside;
+use crate::upgrade::migrating::Migrating;
 use reactor::{Event, Net, Slots, Time, Token};
 use session::global_defaults::GlobalDefaults;
 use session::last_gtid::LastGtid;
@@ -137,7 +137,7 @@ pub struct Group<N: Net> {
     /// Clients that go to another process next, while clients do.
     pub(crate) departures: Departures,
     /// Backends that are on their way with their clients.
-    pub(crate) aside: Aside<N::Sock>,
+    pub(crate) migrating: Migrating<N::Sock>,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
     pub(crate) epoch: u64,
     /// Since when it drains.
@@ -217,7 +217,7 @@ impl<N: Net> Group<N> {
             current_input: LongInput::default(),
             arrivals: Arrivals::default(),
             departures: Departures::default(),
-            aside: Aside::default(),
+            migrating: Migrating::default(),
             draining: None,
             slow_readers: SlowReaders::new(spool),
             gtids: BTreeMap::new(),

@@ -2,7 +2,7 @@
 //!
 //! Most statements clear the warnings before them, some leave them, and whether one has tables
 //! decides on MariaDB. [`Area`] says what is known of a text
-//! ([`area_of`](crate::beforehand::area_of)).
+//! ([`area_of`](crate::plan::area_of)).
 
 use sql::asked::{Condition, Get};
 use sql::lex::Server;

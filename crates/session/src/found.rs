@@ -1,6 +1,6 @@
 //! FOUND_ROWS() as a value, and what may become of it.
 //!
-//! What a text does to it says [`found_of`](crate::beforehand::found_of); what a statement has left
+//! What a text does to it says [`found_of`](crate::plan::found_of); what a statement has left
 //! of it when it has ended, [`LastStatement::ended`](crate::last_statement::LastStatement::ended).
 
 /// Effect on FOUND_ROWS().

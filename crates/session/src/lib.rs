@@ -12,8 +12,6 @@
 //! - no `unsafe`, and nothing that a peer sends causes a panic.
 #![forbid(unsafe_code)]
 
-pub mod aside;
-pub mod beforehand;
 pub mod diagnostics;
 pub mod found;
 pub mod global_defaults;
@@ -23,6 +21,7 @@ pub mod last_statement;
 pub mod meter;
 pub mod own_commands;
 pub mod pins;
+pub mod plan;
 pub mod prepared;
 pub mod read_back;
 pub mod record;
@@ -35,5 +34,6 @@ pub mod statement;
 pub mod stored_code;
 pub mod text;
 pub mod transaction;
+pub mod uncompared;
 pub mod user_variables;
 pub mod well_formed;

@@ -25,9 +25,9 @@ pub use interner::Interner;
 pub use user::{UserVariables, is_tricky};
 pub use written::quoted_variable;
 
-use crate::aside::{Accepted, Aside};
 use crate::global_defaults::{GlobalDefaults, alias_of};
 use crate::text::Text;
+use crate::uncompared::{Accepted, Uncompared};
 use sql::lex::{Charset, LexMode, Server};
 use sql::plain_set::Assignment;
 use sql::tracking::Tracked;
@@ -154,7 +154,7 @@ pub struct Session {
     /// True if its values can be set again for certain.
     pub accepted: Accepted,
     /// Mode in which its texts are cut, once that was asked: it is asked for each statement.
-    lex_mode: Aside<Option<LexMode>>,
+    lex_mode: Uncompared<Option<LexMode>>,
 }
 
 /// True if a value of which servers report is `value`; a switch may stand there as a number.
@@ -196,7 +196,7 @@ impl Session {
             releases: false,
             tracked: None,
             accepted: Accepted::default(),
-            lex_mode: Aside::default(),
+            lex_mode: Uncompared::default(),
         };
         for (name, value) in CHARSET_VARIABLES.iter().zip(charsets) {
             session.put(name.as_bytes(), value);

@@ -1,4 +1,4 @@
-//! The commands of those who are pipelined: kept until they are answered.
+//! The commands of those that are pipelined: kept until they are answered.
 //!
 //! The problem: statements of several clients are in flight on a backend, and the one in front
 //! changes the session in which the others run, or its backend has to be closed. What the others

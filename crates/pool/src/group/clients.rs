@@ -403,7 +403,7 @@ impl<N: Net> Group<N> {
         self.waiters().forget(key);
         self.room().uncount(key);
         // Where the other process has its backend, this one forgets that, and says nothing on it.
-        if let Some((backend_id, backend)) = self.aside.forget(key) {
+        if let Some((backend_id, backend)) = self.migrating.forget(key) {
             self.shared.forget_thread(backend.thread);
             self.backend_pools.leaves(backend.pool, backend_id);
             (self.turn_output).give_slot_back(&self.shared.budget, self.index);

@@ -25,7 +25,7 @@ use crate::observe::log::statement::StatementLog;
 use crate::statements::kill::meaning::kill_of_command;
 use crate::statements::own_ok::OwnOk;
 use reactor::Net;
-use session::beforehand::statement_without_text;
+use session::plan::statement_without_text;
 use session::read_back::Properties;
 use session::send_mode::Front;
 use session::statement::{Code, Statement};

@@ -115,7 +115,7 @@ impl<S> Client<S> {
 pub(crate) enum OverTime {
     /// A client's statement or transaction, as it is told.
     Clients(ClientId, Refusal),
-    /// A statement whose client has left; those who are pipelined behind it are of the same
+    /// A statement whose client has left; those that are pipelined behind it are of the same
     /// account.
     Nobodys,
 }

@@ -226,8 +226,8 @@ mod tests {
     use super::*;
     use crate::backend::Purpose;
     use crate::pair::tests::{Parts, owner};
-    use session::beforehand::statement_without_text;
     use session::found::Found;
+    use session::plan::statement_without_text;
     use session::state::Session;
     use std::rc::Rc;
     use wire::command::{Command, ReplyShape};

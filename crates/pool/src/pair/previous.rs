@@ -18,9 +18,9 @@
 use crate::client::Client;
 use crate::pair::view::ClientView;
 use crate::server::facts::ServerFacts;
-use session::beforehand::area_of;
 use session::diagnostics::{Area, Diagnostics};
 use session::last_gtid::LastGtid;
+use session::plan::area_of;
 use session::prepared::Definition;
 use sql::asked::{Question, question};
 use sql::classify::{self, Marks, PinCause, Reads, Verb};

@@ -25,7 +25,7 @@
 //! whether it still holds ([`Seen::short`]).
 
 use crate::server::watched::code_catalogue::{CodeCatalogue, Seen, object_of};
-use session::beforehand::{asked_by_literals, hides_reads};
+use session::plan::{asked_by_literals, hides_reads};
 use session::state::Session;
 use session::text::mentions;
 use sql::classify::stored::{Definitions, Finding, asked_in, calls_in};

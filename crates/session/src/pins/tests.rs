@@ -1,4 +1,4 @@
-//! Holds of one client, statement by statement, without a server.
+//! Pins of one client, statement by statement, without a server.
 
 use super::failed_acquisition::failed_acquisition_of;
 use super::*;

@@ -6,13 +6,13 @@
 //! Invariant: a session that is read is equal to the one that was written, or it is not read.
 
 use super::{Session, UserVariables};
-use crate::aside::{Accepted, Aside};
 use crate::global_defaults::{GlobalDefaults, alias_of};
 use crate::meter::Meter;
 use crate::record::{
     PeerDefaults, Read, put_bool, put_list, put_one_of, put_option, read_bool, read_list,
     read_one_of, read_option, read_text,
 };
+use crate::uncompared::{Accepted, Uncompared};
 use sql::tracking::Tracked;
 use std::rc::Rc;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
@@ -114,7 +114,7 @@ impl Session {
             releases,
             tracked: tracked.map(Rc::new),
             accepted: Accepted::default(),
-            lex_mode: Aside::default(),
+            lex_mode: Uncompared::default(),
         };
         let listed = |name: &[u8]| {
             let has = |name: &[u8]| session.variable(name).is_some();

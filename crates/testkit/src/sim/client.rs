@@ -45,7 +45,7 @@ pub(crate) struct Manners {
     pub(crate) tame: bool,
     /// Several statements may be sent before the first is answered.
     pub(crate) pipelined: bool,
-    /// All clients have one session, and mostly read: they be pipelined with each other.
+    /// All clients have one session, and mostly read: they are pipelined with each other.
     pub(crate) uniform: bool,
     /// Clients log in as users with full authentication, some with a wrong password, and some
     /// leave while they do.
@@ -503,7 +503,7 @@ impl SimClient {
         self.failed_before || self.last.as_ref().is_some_and(Kind::is_read_back)
     }
 
-    /// Notes that it was told that a statement was not executed. A read that has pipelined may have
+    /// Notes that it was told that a statement was not executed. A read that was pipelined may have
     /// been, once: what it was answered was dropped.
     fn note_not_executed(&mut self, tag: u64, kind: &Kind, manners: &Manners) {
         if manners.pipeline_max == 1 || !self.belief.ran(kind).may_pipeline() {

@@ -92,7 +92,7 @@ impl Kind {
     pub(crate) fn command(&self, tag: u64, belief: &Belief) -> (Command, Vec<u8>) {
         let text = match self {
             Kind::Point => format!("SELECT c FROM t WHERE id={tag}"),
-            // A shape that has changed a session once does not be pipelined again, so there are
+            // A shape that has changed a session once is not pipelined again, so there are
             // several. Clients that have come equally far use the same.
             Kind::Poison => {
                 let shape = tag % TAGS_PER_CLIENT / TAGS_PER_SHAPE;

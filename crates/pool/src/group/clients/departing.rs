@@ -15,7 +15,7 @@ use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::group::tokens::ClientId;
 use crate::pair::next::Next;
-use crate::upgrade::aside::Aside;
+use crate::upgrade::migrating::Migrating;
 use crate::upgrade::record::Stays;
 use reactor::{Net, Time};
 use std::collections::HashSet;
@@ -67,9 +67,15 @@ impl Departures {
     }
 
     /// The other process does not take a client, with a backend or without.
-    pub(crate) fn refuse<S>(&mut self, key: ClientId, clients: &Clients<S>, aside: &Aside<S>) {
+    pub(crate) fn refuse<S>(
+        &mut self,
+        key: ClientId,
+        clients: &Clients<S>,
+        migrating: &Migrating<S>,
+    ) {
         let has_backend = clients.get(key).is_some_and(|c| c.backend().is_some());
-        self.refused.insert((key, aside.has(key) || has_backend));
+        self.refused
+            .insert((key, migrating.has(key) || has_backend));
     }
 
     pub(crate) fn has(&self, key: ClientId) -> bool {
@@ -283,10 +289,10 @@ mod tests {
         let Group {
             departures,
             clients,
-            aside,
+            migrating,
             ..
         } = &mut group;
-        departures.refuse(key, clients, aside);
+        departures.refuse(key, clients, migrating);
         assert_eq!(group.goes(key), Going::Not(Stays::Refused));
         let backend_id = backend(&mut group);
         assert!(group.bind(key, backend_id));

@@ -6,7 +6,7 @@
 //! other process is bound to know; or turned out, which only closes this process's copy of its
 //! socket.
 //!
-//! A backend that goes along is *aside* meanwhile ([`crate::upgrade::aside`]).
+//! A backend that goes along is *migrating* meanwhile ([`crate::upgrade::migrating`]).
 //!
 //! Invariants: a client is served by one process at a time; one that is on its way
 //! ([`ClientState::Moving`]) is neither read nor closed; what is refused here is refused before
@@ -17,7 +17,7 @@ use crate::client::ClientState;
 use crate::group::Group;
 use crate::group::tokens::ClientId;
 use crate::upgrade::arrival::{NotHere, Place};
-use crate::upgrade::aside::Aside;
+use crate::upgrade::migrating::Migrating;
 use crate::upgrade::record::{self, BoundBackend, Here};
 use reactor::{Address, Net};
 use session::record::PeerDefaults;
@@ -45,7 +45,7 @@ impl<N: Net> Group<N> {
                 self.let_in(key);
                 return false;
             }
-            (self.aside).put(key, &mut self.clients, &mut self.backends);
+            (self.migrating).put(key, &mut self.clients, &mut self.backends);
         }
         true
     }
@@ -167,13 +167,13 @@ impl<N: Net> Group<N> {
         });
         self.shared.note_thread(backend.thread);
         self.backend_pools.arrives(pool);
-        Aside::bind(key, backend, &mut self.clients, &mut self.backends);
+        Migrating::bind(key, backend, &mut self.clients, &mut self.backends);
     }
 
-    /// It is this process that serves it from now on, on its backend if that was aside.
+    /// It is this process that serves it from now on, on its backend if that was migrating.
     pub(crate) fn let_in(&mut self, key: ClientId) {
         let now = self.net.now();
-        (self.aside).take_back(key, &mut self.clients, &mut self.backends);
+        (self.migrating).take_back(key, &mut self.clients, &mut self.backends);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

@@ -27,7 +27,7 @@ use crate::scheduler::priority::{Asked, asked};
 use crate::statements::own_ok::OwnOk;
 use crate::statements::stored_code::SchemaText;
 use reactor::Net;
-use session::beforehand::{class_with, hides_reads, statement_of};
+use session::plan::{class_with, hides_reads, statement_of};
 use session::send_mode::send_mode_of;
 use session::shapes::{Pipelinable, may_pipeline_text};
 use session::statement::Statement;

@@ -71,7 +71,7 @@ fn a_backend_that_is_held_up_is_looked_at_when_its_reader_is_slow() {
     assert_eq!(readers.held_up, [backend_id], "it is noted once");
     assert_eq!(next(&readers, &backends, true, NOW), NOW + SLOW_AFTER);
     assert_eq!(next(&readers, &backends, false, NOW), Time::NEVER);
-    // Those who are pipelined behind it wait, whoever else does.
+    // Those that are pipelined behind it wait, whoever else does.
     let follower = InFlight::own(Some(key(2)), Purpose::Statement, ReplyShape::Results);
     backends.get_mut(backend_id).unwrap().expect(follower);
     assert_eq!(next(&readers, &backends, false, NOW), NOW + SLOW_AFTER);

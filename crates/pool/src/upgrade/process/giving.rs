@@ -210,7 +210,7 @@ impl Giving {
                     group.close(*key);
                 }
                 Some(why) => {
-                    (group.departures).refuse(*key, &group.clients, &group.aside);
+                    (group.departures).refuse(*key, &group.clients, &group.migrating);
                     self.progress.steps().refusal = Some(why);
                     group.let_in(*key);
                 }
@@ -292,7 +292,7 @@ impl Giving {
         }
         let record = group.survey().packed(key);
         if record.is_err() {
-            (group.departures).refuse(key, &group.clients, &group.aside);
+            (group.departures).refuse(key, &group.clients, &group.migrating);
         }
         let record = record?;
         match group.send_away(key) {
@@ -327,7 +327,7 @@ impl Giving {
         let sockets = batch
             .keys
             .iter()
-            .flat_map(|key| group.aside.sockets(*key, &group.clients));
+            .flat_map(|key| group.migrating.sockets(*key, &group.clients));
         let sockets: Vec<BorrowedFd<'_>> = sockets.map(AsFd::as_fd).collect();
         let sent = self.channel.send(&Frame::Clients(batch.records), &sockets);
         drop(sockets);

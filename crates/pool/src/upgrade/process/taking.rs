@@ -226,7 +226,7 @@ impl Taking {
                 Ok(()) => group.let_in(key),
                 // The other process goes on with it.
                 Err(_) => {
-                    (group.aside).put(key, &mut group.clients, &mut group.backends);
+                    (group.migrating).put(key, &mut group.clients, &mut group.backends);
                     group.close(key);
                 }
             }

@@ -4,7 +4,7 @@
 //! the same backend, behind a query that found five.
 
 use super::*;
-use crate::beforehand::{statement_of, statement_without_text};
+use crate::plan::{statement_of, statement_without_text};
 use sql::classify::classify;
 use sql::lex::{LexMode, Server};
 use wire::command::Command;

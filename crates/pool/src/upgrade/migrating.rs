@@ -14,15 +14,15 @@ use std::collections::BTreeMap;
 
 /// Backends by their clients, and what each was called in its group.
 #[derive(Debug)]
-pub(crate) struct Aside<S>(BTreeMap<ClientId, (BackendId, Backend<S>)>);
+pub(crate) struct Migrating<S>(BTreeMap<ClientId, (BackendId, Backend<S>)>);
 
-impl<S> Default for Aside<S> {
-    fn default() -> Aside<S> {
-        Aside(BTreeMap::new())
+impl<S> Default for Migrating<S> {
+    fn default() -> Migrating<S> {
+        Migrating(BTreeMap::new())
     }
 }
 
-impl<S> Aside<S> {
+impl<S> Migrating<S> {
     /// Takes a client's backend out of the books, if it has one.
     pub(crate) fn put(
         &mut self,
@@ -99,7 +99,7 @@ mod tests {
     use wire::auth::NONCE_LEN;
 
     struct Bench {
-        aside: Aside<u8>,
+        migrating: Migrating<u8>,
         clients: Clients<u8>,
         backends: Slots<Backend<u8>, BackendId>,
     }
@@ -114,17 +114,20 @@ mod tests {
             let to = Endpoint::new(2, at, 0);
             let backend = Backend::dialling(to, Time(1), Rc::default(), None);
             let mut bench = Bench {
-                aside: Aside::default(),
+                migrating: Migrating::default(),
                 clients: Clients::default(),
                 backends: Slots::default(),
             };
             let key = bench.clients.insert(client);
-            Aside::bind(key, backend, &mut bench.clients, &mut bench.backends);
+            Migrating::bind(key, backend, &mut bench.clients, &mut bench.backends);
             (bench, key)
         }
 
         fn sockets(&self, key: ClientId) -> Vec<u8> {
-            self.aside.sockets(key, &self.clients).copied().collect()
+            self.migrating
+                .sockets(key, &self.clients)
+                .copied()
+                .collect()
         }
 
         /// True if the client's backend names the client; `None` without one.
@@ -140,17 +143,17 @@ mod tests {
         assert_eq!(bench.has_backend(key), Some(true));
         assert_eq!(bench.sockets(key), [1], "it is on no way");
         bench
-            .aside
+            .migrating
             .put(key, &mut bench.clients, &mut bench.backends);
         assert_eq!((bench.has_backend(key), bench.backends.len()), (None, 0));
-        assert!(bench.aside.has(key));
+        assert!(bench.migrating.has(key));
         assert_eq!(bench.sockets(key), [1, 2]);
-        (bench.aside).take_back(key, &mut bench.clients, &mut bench.backends);
+        (bench.migrating).take_back(key, &mut bench.clients, &mut bench.backends);
         assert_eq!(
             (bench.has_backend(key), bench.backends.len()),
             (Some(true), 1)
         );
-        assert!(!bench.aside.has(key));
+        assert!(!bench.migrating.has(key));
     }
 
     #[test]
@@ -158,12 +161,12 @@ mod tests {
         let (mut bench, key) = Bench::new();
         let backend = bench.clients.get(key).unwrap().backend();
         bench
-            .aside
+            .migrating
             .put(key, &mut bench.clients, &mut bench.backends);
-        let forgotten = bench.aside.forget(key);
+        let forgotten = bench.migrating.forget(key);
         assert_eq!(forgotten.map(|(backend, _)| backend), backend);
-        assert!(bench.aside.forget(key).is_none());
-        (bench.aside).take_back(key, &mut bench.clients, &mut bench.backends);
+        assert!(bench.migrating.forget(key).is_none());
+        (bench.migrating).take_back(key, &mut bench.clients, &mut bench.backends);
         assert_eq!((bench.has_backend(key), bench.backends.len()), (None, 0));
     }
 
@@ -171,13 +174,13 @@ mod tests {
     fn who_has_no_backend_takes_none_along() {
         let (mut bench, key) = Bench::new();
         bench
-            .aside
+            .migrating
             .put(key, &mut bench.clients, &mut bench.backends);
-        drop(bench.aside.forget(key));
+        drop(bench.migrating.forget(key));
         bench
-            .aside
+            .migrating
             .put(key, &mut bench.clients, &mut bench.backends);
-        assert!(!bench.aside.has(key));
+        assert!(!bench.migrating.has(key));
         assert_eq!(bench.sockets(key), [1]);
     }
 }

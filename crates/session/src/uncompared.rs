@@ -10,9 +10,9 @@ use std::hash::{Hash, Hasher};
 /// A note beside a session's state: equal sessions stay equal, and a copy, which is made to be
 /// changed, begins without it.
 #[derive(Debug, Default)]
-pub struct Aside<T: Copy>(Cell<T>);
+pub struct Uncompared<T: Copy>(Cell<T>);
 
-impl<T: Copy> Aside<T> {
+impl<T: Copy> Uncompared<T> {
     /// The note.
     pub fn get(&self) -> T {
         self.0.get()
@@ -24,27 +24,27 @@ impl<T: Copy> Aside<T> {
     }
 }
 
-impl<T: Copy + Default> Clone for Aside<T> {
+impl<T: Copy + Default> Clone for Uncompared<T> {
     fn clone(&self) -> Self {
-        Aside::default()
+        Uncompared::default()
     }
 }
 
-impl<T: Copy> PartialEq for Aside<T> {
+impl<T: Copy> PartialEq for Uncompared<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl<T: Copy> Eq for Aside<T> {}
+impl<T: Copy> Eq for Uncompared<T> {}
 
-impl<T: Copy> Hash for Aside<T> {
+impl<T: Copy> Hash for Uncompared<T> {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// The epoch in which a backend has stood in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Accepted(Aside<u64>);
+pub struct Accepted(Uncompared<u64>);
 
 impl Accepted {
     /// A backend of this epoch stands in the session.
