@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 
 tables! { TABLES DEFAULT_SCHEMA;
     "running" "A statement that runs or waits, the longest first." running => {
-        "id" Integer(10) "its client's CONNECTION_ID(), for KILL",
-        "user" Text(12) "its client's account",
-        "address" Text(21) "its client's address",
-        "program" Text "its client's program",
+        "id" Integer(10) "CONNECTION_ID(), for KILL",
+        "user" Text(12) "account",
+        "address" Text(21) "address of the client",
+        "program" Text "program",
         "seconds" Real(10) "time since it was sent, or has waited",
         "state" Text(8) "running or waiting",
         "thread" Integer "thread ID of its backend on the server",
@@ -26,10 +26,10 @@ tables! { TABLES DEFAULT_SCHEMA;
         "statement" Text(40) "its text, as `statement_text` says",
     }
     "transactions" "An open transaction, the oldest first." transactions => {
-        "id" Integer(10) "its client's CONNECTION_ID(), for KILL",
-        "user" Text(12) "its client's account",
-        "address" Text(21) "its client's address",
-        "program" Text "its client's program",
+        "id" Integer(10) "CONNECTION_ID(), for KILL",
+        "user" Text(12) "account",
+        "address" Text(21) "address of the client",
+        "program" Text "program",
         "seconds" Real(10) "time that it is open",
         "statements" Integer(10) "statements answered in it",
         "state" Text(8) "running, or holding: nothing runs in it",
@@ -60,7 +60,7 @@ tables! { TABLES DEFAULT_SCHEMA;
         "blocked_by_thread" Integer "thread ID with the lock, on the server",
     }
     "clients" "A client." clients => {
-        "id" Integer(10) "its CONNECTION_ID(), for KILL",
+        "id" Integer(10) "CONNECTION_ID(), for KILL",
         "user" Text(12) "its account; NULL during the login",
         "address" Text(21) "its address",
         "program" Text "its program, as it says itself (the connection attribute program_name); \
