@@ -150,7 +150,7 @@ exposure=$(inside systemd-analyze security --no-pager onramp | sed -n 's/.*expos
 say "package: it is reloaded"
 configure 'wait_ms_max = 12345'
 inside systemctl reload onramp
-await "a reload" logged 'wait_ms_max (.*now'
+await "a reload" logged 'wait_ms_max: .* -> 12345'
 
 # drop_in UNIT LINE...: more lines for a unit.
 drop_in() {
