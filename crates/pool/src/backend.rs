@@ -14,7 +14,6 @@ pub(crate) mod dial;
 pub(crate) mod followers;
 pub(crate) mod handshake;
 pub(crate) mod input;
-pub(crate) mod last_client;
 pub(crate) mod openings;
 pub(crate) mod output;
 pub(crate) mod overdue;
@@ -28,7 +27,6 @@ pub(crate) mod rollback;
 use crate::backend::binding::Binding;
 use crate::backend::dial::Dial;
 use crate::backend::followers::Followers;
-use crate::backend::last_client::LastClient;
 use crate::backend::relay::Middle;
 use crate::backend::reuse::Reuse;
 use crate::buffers::outgoing::Outgoing;
@@ -281,6 +279,15 @@ impl InFlight {
     pub(crate) fn reads(&self, property: Properties) -> bool {
         matches!(self.purpose, Purpose::ReadBack(asked) if asked.properties.intersects(property))
     }
+}
+
+/// The client that a backend has served last, noted at checkin: it may come back for what its
+/// statement left there. Once it has sent another one elsewhere, nothing there counts any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LastClient {
+    pub(crate) client: ClientId,
+    /// Number of statements that it had sent.
+    pub(crate) sent: u32,
 }
 
 /// One connection to the server.

@@ -16,7 +16,7 @@ pub(crate) mod queueing;
 pub(crate) mod sharing;
 pub(crate) mod waiting;
 
-use crate::backend::last_client::LastClient;
+use crate::backend::LastClient;
 use crate::backend::pools::DialEnd;
 use crate::backend::{Backend, BackendState, Endpoint, Purpose, Reports};
 use crate::client::{ClientState, Handled};

@@ -7,7 +7,7 @@
 //! in the client's session comes first.
 
 use crate::backend::Backend;
-use crate::backend::last_client::LastClient;
+use crate::backend::LastClient;
 use crate::client::Client;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::matching::Matching;

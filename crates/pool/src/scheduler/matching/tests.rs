@@ -2,7 +2,7 @@
 
 use super::choice::Affinity;
 use super::*;
-use crate::backend::last_client::LastClient;
+use crate::backend::LastClient;
 use crate::backend::pools::{DialEnd, PoolKey};
 use crate::backend::reuse::Reuse;
 use crate::backend::{BackendState, Endpoint, InFlight, Pipeline, Purpose};
