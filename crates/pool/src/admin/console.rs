@@ -265,7 +265,11 @@ impl Console {
 
     /// Waits for row locks, which the server is asked for.
     fn lock_waits(&self) -> LockWaits {
-        let answer = self.shared.lock_questions.ask();
+        let Some(answer) = self.shared.lock_questions.ask() else {
+            return Err(
+                "the server has not answered many such questions: it cannot be asked".into(),
+            );
+        };
         self.shared.watch_trigger.fire();
         let answer = answer.recv_timeout(SERVER_ANSWER_MAX);
         answer.unwrap_or_else(|_| {

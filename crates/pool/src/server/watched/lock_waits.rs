@@ -5,12 +5,15 @@
 //! watch's trigger; the watch asks on its connection, behind its turn. Nobody asks: it costs
 //! nothing.
 //!
-//! Bounds: the server is asked once for all that wait for an answer, and lists [`WAITS_MAX`].
+//! Bounds: at most [`ASKED_MAX`] wait for an answer, among them those that have given up while the
+//! watch stands still; the server is asked once for all of them, and lists [`WAITS_MAX`].
 
 use session::text::Text;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
+/// Questions that may wait for an answer.
+const ASKED_MAX: usize = 64;
 /// Waits that are listed, the longest first.
 const WAITS_MAX: usize = 1000;
 /// Columns of a wait, of the transactions `r` that wait for `b`.
@@ -40,17 +43,18 @@ pub(crate) struct LockWait {
 /// Answer of the server, or the reason that there is none.
 pub(crate) type LockWaits = Result<Vec<LockWait>, String>;
 
-/// Those who wait for an answer.
+/// Places for answers, one for each console that asks.
 #[derive(Debug, Default)]
 pub(crate) struct LockQuestions(Mutex<Vec<SyncSender<LockWaits>>>);
 
 impl LockQuestions {
-    /// Leaves a place for an answer, which comes once the watch has been woken.
-    pub(crate) fn ask(&self) -> Receiver<LockWaits> {
-        let (sender, receiver) = sync_channel(1);
+    /// Leaves a place for an answer, which comes once the watch has been woken; `None` where too
+    /// many questions wait already.
+    pub(crate) fn ask(&self) -> Option<Receiver<LockWaits>> {
         let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.push(sender);
-        receiver
+        let (sender, receiver) = sync_channel(1);
+        (asked.len() < ASKED_MAX).then(|| asked.push(sender))?;
+        Some(receiver)
     }
 
     /// Answers all who have asked, by what the server says to this text.
@@ -104,10 +108,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn questions_wait_up_to_a_bound() {
+        let questions = LockQuestions::default();
+        for _ in 0..ASKED_MAX {
+            drop(questions.ask().unwrap());
+        }
+        assert!(questions.ask().is_none());
+        questions.answer(false, |_| Err("gone".into()));
+        assert!(questions.ask().is_some());
+    }
+
+    #[test]
     fn all_who_ask_get_one_answer() {
         let questions = LockQuestions::default();
         questions.answer(true, |_| panic!("nobody has asked"));
-        let waiting = [questions.ask(), questions.ask()];
+        let waiting = [(); 2].map(|()| questions.ask().unwrap());
         let row = ["7", "8", "3", "shop.orders"].map(|text| text.as_bytes().into());
         let mut asked = 0;
         questions.answer(false, |_| {
@@ -115,7 +130,7 @@ mod tests {
             Ok(vec![row.clone().into(), Vec::new()])
         });
         assert_eq!(asked, 1);
-        let mute = questions.ask();
+        let mute = questions.ask().unwrap();
         questions.answer(true, |_| Ok(vec![vec![b"0"[..].into()]]));
         assert!(
             mute.recv()
