@@ -1,7 +1,7 @@
 //! FOUND_ROWS() as a value, and what may become of it.
 //!
-//! What a text does to it says [`found_of`](crate::plan::found_of); what a statement has left
-//! of it when it has ended, [`LastStatement::ended`](crate::last_statement::LastStatement::ended).
+//! The effect of a text is [`found_of`](crate::plan::found_of), the value at the end of a statement
+//! [`LastStatement::ended`](crate::last_statement::LastStatement::ended).
 
 /// Effect on FOUND_ROWS().
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -154,7 +154,7 @@ fn resident(pid: Option<u32>) -> usize {
     usize::try_from(bytes).unwrap()
 }
 
-/// What a client does whose latencies count.
+/// Work of a client whose latencies count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Short,

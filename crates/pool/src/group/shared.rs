@@ -135,7 +135,7 @@ pub struct Shared {
     backends_taken: AtomicUsize,
     /// Prepared statements that the server takes of all its clients.
     pub(crate) prepared_taken: AtomicUsize,
-    /// Those who want to know who waits for row locks.
+    /// Questions of consoles about waits for row locks.
     pub(crate) lock_questions: LockQuestions,
     /// Something that is watched may have changed.
     pub(crate) watch_trigger: WatchTrigger,

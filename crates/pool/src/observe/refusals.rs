@@ -27,7 +27,7 @@ pub(crate) struct Refused {
     pub(crate) count: u64,
     /// When the last one was.
     pub(crate) last: Time,
-    /// Where its client was.
+    /// Address of its client.
     pub(crate) peer: Peer,
     /// The words that it heard, with the limit.
     pub(crate) words: String,

@@ -4,7 +4,7 @@
 //! mechanism: the text names the variables that it may set ([`modified`]); when the backend would
 //! be checked in, they are read back once, with type and collation, and each becomes the literal
 //! that restores it ([`literal_of`]): a part of the session, restored by difference like any other.
-//! What no literal gives back exactly, and what is too long or too much to carry, pins, and is read
+//! Values that no literal gives back exactly, or that are too long or too many, pin, and are read
 //! again whenever the client may have set it to something else. A value that is too long stays on
 //! the server: the question is bounded, whatever the values are ([`value_max`]). Names that are too
 //! long or too many pin for good.

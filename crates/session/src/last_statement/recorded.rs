@@ -1,8 +1,8 @@
 //! State that a client's last statement has left, as bytes: see [`crate::record`].
 //!
-//! Where the backend that ran it stays behind, what that alone knew is not there any more, and
-//! nothing may still have to be read back. Where it goes along, what it knows and what is to be
-//! read back there stand beside ([`LastStatement::put_beside`]).
+//! If the backend that ran it stays behind, its knowledge is lost, and nothing may still have to be
+//! read back. If it goes along, its knowledge and its pending read-backs stand beside
+//! ([`LastStatement::put_beside`]).
 
 use super::{LastStatement, PendingReadBack, ReadBack, charged};
 use crate::diagnostics::{Diagnostics, Told};
