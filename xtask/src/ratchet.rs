@@ -49,9 +49,9 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 44_999, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 121_373, Loosely),
-    ("product lines of pool, session and sql", 67_027, Loosely),
-    ("lines of end-to-end tests", 27_340, Loosely),
+    ("product lines", 121_401, Loosely),
+    ("product lines of pool, session and sql", 67_055, Loosely),
+    ("lines of end-to-end tests", 27_341, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -204,7 +204,7 @@ impl Watcher {
     fn tell_lock_waits(&mut self, shared: &Shared) {
         let is_mysql = shared.server.flavour.is_mysql();
         let connection = &mut self.connection;
-        (shared.lock_questions).answer(is_mysql, |question| match connection {
+        (shared.lock_questions).answer(is_mysql, Time::now, |question| match connection {
             Some(connection) => connection.query(question).map_err(|error| error.why),
             None => Err("the server cannot be asked".into()),
         });
