@@ -11,6 +11,7 @@ use crate::offence::Offence;
 /// Crates of the workspace that each of them may use.
 const EDGES: &[(&str, &[&str])] = &[
     ("files", &[]),
+    ("cluster", &[]),
     ("wire", &["files"]),
     ("sql", &["wire"]),
     ("session", &["sql", "wire"]),
@@ -22,7 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "pool",
         &[
-            "session", "sql", "wire", "reactor", "measure", "httpd", "console", "files",
+            "session", "sql", "wire", "reactor", "measure", "httpd", "console", "files", "cluster",
         ],
     ),
     ("load-core", &["sql", "wire", "reactor", "measure", "httpd"]),

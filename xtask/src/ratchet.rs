@@ -41,15 +41,15 @@ const BOUNDS: &[Bound] = &[
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 374, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 13, Exactly),
+    ("doc comments that open with a question word", 14, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
-        2,
+        3,
         Exactly,
     ),
     ("words of docs", 44_999, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 121_401, Loosely),
+    ("product lines", 121_950, Loosely),
     ("product lines of pool, session and sql", 67_055, Loosely),
     ("lines of end-to-end tests", 27_341, Loosely),
 ];
