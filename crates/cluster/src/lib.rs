@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod decide;
+mod evidence;
 mod report;
 mod settings;
 mod view;

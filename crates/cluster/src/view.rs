@@ -21,6 +21,8 @@ pub struct View {
     pub why: String,
     /// The last writer, which has the first right to be it again.
     pub(crate) holder: Option<ServerId>,
+    /// Time at which it became the writer.
+    pub(crate) holder_since: u64,
 }
 
 /// A server's state.
@@ -75,6 +77,40 @@ impl State {
 pub(crate) struct Memory {
     /// Time of the observation that was counted last.
     pub(crate) counted_at: Option<u64>,
+    /// Time of the last report.
+    pub(crate) reported_at: u64,
+    /// True from the first answers on until the last of too many failures.
+    pub(crate) is_up: bool,
+    /// Time at which it came back; `None` if it was never down.
+    pub(crate) up_at: Option<u64>,
+    /// Reports in a row.
+    pub(crate) good: u32,
+    /// Failures to hear anything of it, in a row; those of them that refused, and the first's time.
+    pub(crate) failures: u32,
+    pub(crate) refusals: u32,
+    pub(crate) failing_at: u64,
+    /// Errors in place of reports, in a row.
+    pub(crate) silent: u32,
+    /// Words of the last failure.
+    pub(crate) failure: String,
+    /// Reason for which somebody vouches that it takes no writes.
+    pub(crate) fenced: Option<String>,
+    /// Last lag that was known, in milliseconds, with its time.
+    pub(crate) lag: Option<(u64, u64)>,
+    /// True from a lag over the limit to one below half of it.
+    pub(crate) lags: bool,
+    /// Clients' statements of late, and those that failed.
+    pub(crate) statements: u32,
+    pub(crate) failed: u32,
+    /// Time at which the circuit breaker opened last.
+    pub(crate) opened_at: Option<u64>,
+}
+
+impl Memory {
+    /// Notes that it lives.
+    pub(crate) fn heard_from(&mut self) {
+        (self.failures, self.refusals) = (0, 0);
+    }
 }
 
 impl View {
@@ -99,28 +135,40 @@ impl View {
                 .collect(),
             why: "no server has answered yet".into(),
             holder: None,
+            holder_since: 0,
         }
     }
 
-    /// Time from an observation of a server to the next question.
+    /// Time from an observation of a server to the next question: shorter for one that fails, and
+    /// for all while the writer fails or there is none.
     pub fn ask_after_ms(&self, server: ServerId, settings: &Settings) -> u64 {
-        let _ = server;
-        settings.ask_ms
+        let fails = |id: ServerId| {
+            let memory = self.servers.get(id.index()).map(|it| &it.memory);
+            memory.is_some_and(|it| it.is_up && it.failures > 0)
+        };
+        match self.writer {
+            Some(writer) if !fails(writer) && !fails(server) => settings.ask_ms,
+            _ => settings.ask_again_ms,
+        }
     }
 
     /// View after a switchover that the operator asked for: `to` takes the writes. The caller has
     /// held all writes, and knows that `to` has everything and that no other server takes writes.
     #[must_use]
-    pub fn switched(&self, to: ServerId, why: &str, settings: &Settings, now: u64) -> Self {
-        let _ = (to, why, settings, now);
-        self.clone()
+    pub fn switched(&self, to: ServerId, why: &str, now: u64) -> Self {
+        let mut next = self.clone();
+        next.set_writer(Some(to), why.into(), now);
+        next
     }
 
     /// View after an operator or an orchestrator has vouched that a server takes no writes, however
-    /// it looks. That ends when the server says that it takes none, or becomes the writer.
+    /// it looks. That ends when the server says so itself, or becomes the writer by a switchover.
     #[must_use]
     pub fn fenced(&self, server: ServerId, why: &str) -> Self {
-        let _ = (server, why);
-        self.clone()
+        let mut next = self.clone();
+        if let Some(server) = next.servers.get_mut(server.index()) {
+            server.memory.fenced = Some(why.into());
+        }
+        next
     }
 }
