@@ -452,16 +452,16 @@ impl<S> Client<S> {
     }
 
     /// Results that its backend is not to be asked: those that it does not know, and `@@last_gtid`,
-    /// which is kept for the client.
-    pub(crate) fn reads_elsewhere(&self) -> Reads {
-        self.reads_lost().union(Reads::LAST_GTID)
+    /// which is kept for the client. `bound`: it has a backend, or goes back to its last one.
+    pub(crate) fn reads_elsewhere(&self, bound: bool) -> Reads {
+        self.reads_lost(bound).union(Reads::LAST_GTID)
     }
 
     /// Results that only the backend of the statement before could tell, and this client's cannot.
-    pub(crate) fn reads_lost(&self) -> Reads {
-        let lost = match self.backend() {
-            Some(_) => self.last.lost(),
-            None => LEFT_BY_STATEMENT,
+    pub(crate) fn reads_lost(&self, bound: bool) -> Reads {
+        let lost = match bound {
+            true => self.last.lost(),
+            false => LEFT_BY_STATEMENT,
         };
         match self.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
             true => lost,
@@ -471,13 +471,13 @@ impl<S> Client<S> {
 
     /// Results that stored code would ask and its backend cannot tell: a number that is put into a
     /// text does not reach it. Conditions of others are cleared in front of it.
-    pub(crate) fn lost_to_code(&self) -> Reads {
-        let mut lost = self.reads_lost().of(COUNTS.union(Reads::FOUND_ROWS));
+    pub(crate) fn lost_to_code(&self, bound: bool) -> Reads {
+        let mut lost = self.reads_lost(bound).of(COUNTS.union(Reads::FOUND_ROWS));
         if lost.intersects(COUNTS) {
             lost = lost.union(Reads::LAST_GTID);
         }
         match self.last.has_conditions() {
-            true => lost.union(self.reads_lost().of(Reads::DIAGNOSTICS)),
+            true => lost.union(self.reads_lost(bound).of(Reads::DIAGNOSTICS)),
             false => lost,
         }
     }

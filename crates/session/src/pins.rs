@@ -161,6 +161,17 @@ pub struct Plan {
     fresh: Vec<(PinReason, Option<Name>)>,
 }
 
+impl Plan {
+    /// One for a command with this text, without any effect yet.
+    #[must_use]
+    pub fn of(sql: &[u8]) -> Plan {
+        Plan {
+            text: shown(sql),
+            ..Plan::default()
+        }
+    }
+}
+
 /// The reasons of a client that has any, or whose command may give it some.
 #[derive(Debug, Default)]
 struct PinList {
@@ -244,10 +255,12 @@ impl Pins {
     /// Plan of the next command, which has this text.
     pub fn plan(&mut self, sql: &[u8]) -> &mut Plan {
         let pins = self.0.get_or_insert_default();
-        pins.coming.get_or_insert_with(|| Plan {
-            text: shown(sql),
-            ..Plan::default()
-        })
+        pins.coming.get_or_insert_with(|| Plan::of(sql))
+    }
+
+    /// Makes this the plan of the next command.
+    pub fn set_plan(&mut self, plan: Plan) {
+        self.0.get_or_insert_default().coming = Some(plan);
     }
 
     /// Forgets the plan of a command that was not sent, and the box when nothing is in it.

@@ -1,6 +1,6 @@
 //! Guards of statements that change what is watched: when one has ended, the watch looks at once.
 //!
-//! A guard belongs to the plan of a statement ([`session::holds`]) and ends with it, however that
+//! A guard belongs to the plan of a statement ([`session::pins`]) and ends with it, however that
 //! ends: with an answer, with its client, or with its backend.
 
 use crate::group::shared::Shared;

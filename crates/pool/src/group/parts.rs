@@ -26,7 +26,6 @@ use crate::scheduler::matching::Matching;
 use crate::scheduler::waiters::Waiters;
 use crate::statements::answered_locally::Alone;
 use crate::statements::binary_prepare::StatementCommands;
-use crate::statements::pinning::Planning;
 use crate::statements::stored_code::CodeSeen;
 use reactor::Net;
 use wire::capabilities::NO_SCHEMA;
@@ -210,26 +209,12 @@ impl<N: Net> Group<N> {
     }
 
     /// Knowledge of stored code.
-    pub(crate) fn code(&mut self) -> CodeSeen<'_> {
+    pub(crate) fn code(&self) -> CodeSeen<'_> {
         CodeSeen {
             catalogue: &self.shared.code_catalogue,
             sql_mode: &self.shared.server.sql_mode,
-            seen: &mut self.code_seen,
+            seen: &self.code_seen,
         }
-    }
-
-    /// A client's text that is about to be sent, to be judged.
-    pub(crate) fn planning(&mut self, key: ClientId) -> Option<Planning<'_, N::Sock>> {
-        Some(Planning {
-            client: self.clients.get_mut(key)?,
-            code: CodeSeen {
-                catalogue: &self.shared.code_catalogue,
-                sql_mode: &self.shared.server.sql_mode,
-                seen: &mut self.code_seen,
-            },
-            shared: &self.shared,
-            policy: self.settings.stored_code,
-        })
     }
 
     /// A client as one that may be answered without the server.

@@ -7,12 +7,11 @@
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
 //! behind what puts it there ([`crate::pair::restoring`]).
 
-pub(crate) mod deferred_begin;
 pub(crate) mod endings;
 pub(crate) mod kills;
 pub(crate) mod query;
 
-use crate::backend::{Backend, InFlight, Pipeline, Purpose};
+use crate::backend::{InFlight, Pipeline, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
@@ -338,17 +337,6 @@ impl<N: Net> Group<N> {
         message: &[u8],
         front: &Front,
     ) {
-        // Who is pipelined was chosen by the present names of code
-        // (`scheduler/matching/pipelining.rs`).
-        let may_pipeline = self
-            .backends
-            .get(backend_id)
-            .is_some_and(Backend::runs_statement);
-        if !may_pipeline
-            && let Some(mut planning) = self.planning(key).filter(|planning| planning.is_outdated())
-        {
-            planning.judge_again(message);
-        }
         let runs = *front == Front::CannotFail;
         let Some((mut command, waited)) = self.note_sent((key, backend_id), message, runs) else {
             return;

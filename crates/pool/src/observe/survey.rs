@@ -25,7 +25,6 @@ use crate::observe::figures::counts::{Census, Counts};
 use crate::observe::figures::{Figures, GroupView, Stage, Turns};
 use crate::observe::statement_logs::StatementLogs;
 use crate::observe::who::Who;
-use crate::pair::previous::Before;
 use crate::pair::view::ClientView;
 use crate::scheduler::bulk::Bulk;
 use crate::scheduler::line::Line;
@@ -127,15 +126,6 @@ impl<'a, N: Net> Survey<'a, N> {
         let view = self.client_view(key)?;
         let names = (self.settings, self.pools);
         Some(Who::of(view.client, view.backend, self.net, names))
-    }
-
-    /// Record of a client's statement before.
-    pub(crate) fn before(&self, key: ClientId) -> Option<Before<'a, N::Sock>> {
-        Some(Before {
-            view: self.client_view(key)?,
-            gtid: self.gtids.get(&key),
-            server: &self.shared.server,
-        })
     }
 
     /// Bytes that this group keeps for its clients.

@@ -60,6 +60,8 @@ fn counts_itself(found: &classify::Statement, server: Server) -> bool {
 /// A client, and what is kept of its statement before.
 pub(crate) struct Before<'a, S> {
     pub(crate) view: ClientView<'a, S>,
+    /// It has a backend, or goes back to its last one.
+    pub(crate) bound: bool,
     pub(crate) gtid: Option<&'a LastGtid>,
     pub(crate) server: &'a ServerFacts,
 }
@@ -81,7 +83,7 @@ impl<'a, S> Before<'a, S> {
         if !asks {
             let text = with_values(sql, mode, self.values(found));
             // Galera's functions are asked where they stand.
-            let lost = found.reads.intersects(client.reads_lost());
+            let lost = found.reads.intersects(client.reads_lost(self.bound));
             let otherwise = if lost { Previous::Gone } else { Previous::Same };
             return text.map_or(otherwise, Previous::Text);
         }
@@ -122,11 +124,11 @@ impl<'a, S> Before<'a, S> {
         found: &classify::Statement,
     ) -> Previous {
         let client = self.view.client;
-        if found.reads.of(client.reads_lost()).is_empty() {
+        if found.reads.of(client.reads_lost(self.bound)).is_empty() {
             return Previous::Same;
         }
         let sets = found.causes.contains(PinCause::SessionTracking);
-        let trackers = found.reads.of(client.reads_elsewhere()) == Reads::TRACKERS;
+        let trackers = found.reads.of(client.reads_elsewhere(self.bound)) == Reads::TRACKERS;
         let tells = client.session.multi_statements && trackers && !sets;
         let text = tells.then(|| with_values(sql, mode, self.values(found)));
         text.flatten().map_or(Previous::Gone, Previous::Text)
@@ -137,7 +139,7 @@ impl<'a, S> Before<'a, S> {
         let client = self.view.client;
         let mut values = Values {
             id: client.own_id(),
-            asked: found.reads.of(client.reads_elsewhere()),
+            asked: found.reads.of(client.reads_elsewhere(self.bound)),
             row_count: client.last.row_count.get(),
             found_rows: client.last.found_rows.get(),
             last_gtid: self.gtid.map_or(Some(""), LastGtid::get),
@@ -213,6 +215,7 @@ mod tests {
         };
         let before = Before {
             view,
+            bound: false,
             gtid: None,
             server: &server,
         };

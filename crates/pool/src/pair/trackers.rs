@@ -17,7 +17,7 @@ use crate::server::facts::ServerFacts;
 use session::reply_summary::ReplySummary;
 use sql::classify::{PinCause, Reads, Statement, Verb};
 use sql::lex::LexMode;
-use sql::tracking::{PINNING, Tracked, retracked};
+use sql::tracking::{PINNING, Retracked, Tracked, retracked};
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -159,15 +159,14 @@ impl<S> Client<S> {
 }
 
 impl<S> Client<S> {
-    /// The text to run instead of a SET that says what it is told: unless it sets the backend's
-    /// switches it does not pin the client any more. Its settings count once the server has
-    /// answered.
+    /// Takes apart a SET that says what it is told: unless it sets the backend's switches it does
+    /// not pin the client any more. Its settings count once the server has answered.
     pub(crate) fn retrack(
-        &mut self,
+        &self,
         (sql, mode): (&[u8], LexMode),
         found: &mut Statement,
         server: &ServerFacts,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<Retracked> {
         let sets = found.verb == Verb::Set && !found.multi && !found.passing;
         // What it asks about the statement before is answered in words of their own.
         let alone = found.reads == found.reads.of(Reads::TRACKERS);
@@ -180,9 +179,7 @@ impl<S> Client<S> {
             found.causes.insert(PinCause::SessionSwitches);
         }
         found.pin = found.causes.iter().next();
-        let sql = retracked.sql.clone();
-        self.retracking = Some(Box::new(retracked));
-        Some(sql)
+        Some(retracked)
     }
 }
 

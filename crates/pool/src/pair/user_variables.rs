@@ -79,6 +79,12 @@ fn made_by(sql: &[u8], mode: LexMode, found: &Statement, unset: &[Text]) -> Opti
     Some(names)
 }
 
+/// Effects that are to be noted, if there are any.
+fn boxed(modified: Modified) -> Option<Box<Modified>> {
+    let nothing = modified.sets_nothing() && !modified.needs_none_left;
+    (!nothing).then(|| Box::new(modified))
+}
+
 impl<S> Client<S> {
     /// Completes the names of what its statements may have set: all that it has, where one may go
     /// by the name of another. `false` where they cannot be written in its session's character set,
@@ -104,47 +110,48 @@ impl<S> Client<S> {
         true
     }
 
-    /// Its command is this text, which may set user variables or what is not reported: notes what,
-    /// for when it is sent.
-    pub(crate) fn touch(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let mut modifying = self.variables_in(sql, mode, (found, Use::Run));
-        modifying.set_by(sql, mode, found);
-        self.note_modifying(modifying);
+    /// Unreported effects of running this text; and `false` where the user variables among them
+    /// cannot be told from it.
+    pub(crate) fn sets_by(
+        &self,
+        sql: &[u8],
+        mode: LexMode,
+        found: &Statement,
+    ) -> (Option<Box<Modified>>, bool) {
+        let (mut modified, certain) = self.variables_in(sql, mode, (found, Use::Run));
+        modified.set_by(sql, mode, found);
+        (boxed(modified), certain)
     }
 
     /// Its command prepares this text: a server looks at the user variables that it names, and
     /// makes those that it would set, whether it is executed or not.
     pub(crate) fn touch_to_prepare(&mut self, sql: &[u8], mode: LexMode, found: &Statement) {
-        let modifying = self.variables_in(sql, mode, (found, Use::Prepare));
-        self.note_modifying(modifying);
-    }
-
-    fn note_modifying(&mut self, modifying: Modified) {
-        let nothing = modifying.sets_nothing() && !modifying.needs_none_left;
-        self.modifying = (!nothing).then(|| Box::new(modifying));
+        let (modified, certain) = self.variables_in(sql, mode, (found, Use::Prepare));
+        if !certain {
+            self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
+        }
+        self.modifying = boxed(modified);
     }
 
     /// User variables that this text makes or sets, and those that are not to be there for it.
-    /// Plans to pin its client where they cannot be told.
+    /// `false` where they cannot be told.
     fn variables_in(
-        &mut self,
+        &self,
         sql: &[u8],
         mode: LexMode,
         (found, used): (&Statement, Use),
-    ) -> Modified {
+    ) -> (Modified, bool) {
         let runs_strings = found.runs_strings();
         if !found.user_variables && !runs_strings {
-            return Modified::default();
+            return (Modified::default(), true);
         }
         let unset = self.unset_by(sql, mode, (found, used));
         let names = made_by(sql, mode, found, &unset);
-        if names.is_none() {
-            self.pin_by(PinReason::Text(PinCause::UserVariable), sql);
-        }
+        let certain = names.is_some();
         let mut modified = Modified::of(names.unwrap_or_default());
         // What such a text names is not shown.
         modified.needs_none_left = runs_strings || !unset.is_empty();
-        modified
+        (modified, certain)
     }
 
     /// Its statement, which may set these variables, is about to be sent to its backend.

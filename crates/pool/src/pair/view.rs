@@ -15,12 +15,21 @@ use sql::lex::Server;
 use wire::status;
 
 /// A client, with the backend that it has, if it has one.
+#[derive(Debug)]
 pub(crate) struct ClientView<'a, S> {
     /// The client's key.
     pub(crate) key: ClientId,
     pub(crate) client: &'a Client<S>,
     pub(crate) backend: Option<&'a Backend<S>>,
 }
+
+impl<S> Clone for ClientView<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for ClientView<'_, S> {}
 
 impl<'a, S> ClientView<'a, S> {
     /// The client with this key, with the backend that it has.

@@ -1,28 +1,27 @@
-//! Pins of a client: planned for a text, taken when it is sent.
+//! Effects of a statement on its client: found in its text, counted when it is sent.
 //!
-//! The reasons themselves are values ([`session::holds`]). A statement's takings count from
-//! the moment that it is sent; its answer confirms them or takes them back. Here they are planned:
-//! what its text takes and gives back, what it reaches of stored code, and what code it defines, as
-//! the policy `stored_code` wants it. The plan is the client's; what follows for the reports that
-//! come with the reply is noted with the statement.
+//! Pins themselves are values ([`session::pins`]). What a statement acquires counts from the moment
+//! that it is sent; its answer confirms it or takes it back. Here it is found: what a text acquires
+//! and gives back, what it reaches of stored code, as the policy `stored_code` wants it, and what
+//! it may set without a report. What follows for the reports that come with the reply is noted with
+//! the statement. Nothing is changed here but the catalogue, by a text that defines code
+//! ([`guards`]).
 
-use crate::buffers::message::payload_of;
 use crate::client::Client;
 use crate::client::guards::{Changing, Coming, DefiningSchemas};
+use crate::client::modified::Modified;
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::shared::Shared;
 use crate::statements::stored_code::{CodeSeen, SchemaText};
 use session::pins::failed_acquisition::failed_acquisition_of;
-use session::pins::only_calls;
+use session::pins::{Guard, Plan, only_calls};
 use session::shapes::Pipelinable;
-use session::statement::Code;
 use sql::acquired::{Ended, acquired};
 use sql::classify::stored::definitions;
-use sql::classify::{PinCause, Statement, Verb, classify};
+use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::sync::Arc;
-use wire::command::Command;
 
 impl<S> Client<S> {
     /// True if it is pinned, for whatever reason.
@@ -38,6 +37,22 @@ impl<S> Client<S> {
     /// Plans that it is pinned for this, from the moment that the statement is sent.
     pub(crate) fn pin_by(&mut self, reason: PinReason, sql: &[u8]) {
         self.pins.plan(sql).reasons.push(reason);
+    }
+
+    /// Takes on the effects of its command, which end with these guards.
+    pub(crate) fn take_effects(
+        &mut self,
+        sql: &[u8],
+        effects: Effects,
+        guards: Vec<Box<dyn Guard>>,
+    ) {
+        if let Some(plan) = effects.pins {
+            self.pins.set_plan(*plan);
+        }
+        if !guards.is_empty() {
+            self.pins.plan(sql).guards = guards;
+        }
+        self.modifying = effects.modifying;
     }
 
     /// True if nothing pins it but what may have ended unnoticed.
@@ -75,44 +90,97 @@ fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
     }
 }
 
-/// A client's text that is about to be sent, and by what it is judged.
+/// Effects of a statement on its client, which count from the moment that it is sent.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// What it acquires and gives back, and what it pins for.
+    pub(crate) pins: Option<Box<Plan>>,
+    /// What it may set without a report.
+    pub(crate) modifying: Option<Box<Modified>>,
+}
+
+impl Effects {
+    fn pins(&mut self, sql: &[u8]) -> &mut Plan {
+        self.pins.get_or_insert_with(|| Box::new(Plan::of(sql)))
+    }
+}
+
+/// Guards of a text that changes what is watched: code that it defines, a global value, an account.
+/// Code that it defines counts from here on, for its own judgement too.
+pub(crate) fn guards(
+    text: SchemaText<'_>,
+    code: CodeSeen<'_>,
+    shared: &Arc<Shared>,
+) -> Vec<Box<dyn Guard>> {
+    let mut guards: Vec<Box<dyn Guard>> = Vec::new();
+    let found = text.found;
+    if found.verb == Verb::Ddl || found.multi {
+        let mut defined = definitions(text.sql, text.mode);
+        let schemas = std::mem::take(&mut defined.schemas);
+        if !schemas.is_empty() {
+            guards.push(Box::new(DefiningSchemas {
+                shared: shared.clone(),
+                schemas,
+                several: found.multi,
+            }));
+        }
+        if let Some(number) = code.defines(text, defined) {
+            let shared = shared.clone();
+            guards.push(Box::new(Coming { shared, number }));
+        }
+    }
+    if found.changes_watched {
+        guards.push(Box::new(Changing(shared.clone())));
+    }
+    guards
+}
+
+/// A client's text, and by what its effects are found.
 pub(crate) struct Planning<'a, S> {
-    pub(crate) client: &'a mut Client<S>,
+    pub(crate) client: &'a Client<S>,
     pub(crate) code: CodeSeen<'a>,
-    /// For the guards of statements that change what is watched.
-    pub(crate) shared: &'a Arc<Shared>,
     pub(crate) policy: StoredCode,
+    /// The text has guards.
+    pub(crate) guarded: bool,
 }
 
 impl<S> Planning<'_, S> {
-    /// Plans what a statement takes, gives back and sets; `known`: the code that it calls is known
-    /// to be clean.
-    pub(crate) fn plan(
-        &mut self,
+    /// Effects of a statement; `known`: the code that it calls is known to be clean.
+    pub(crate) fn effects(
+        &self,
         text: SchemaText<'_>,
         known: bool,
         statement: &mut session::statement::Statement,
-    ) {
+    ) -> Effects {
         if known {
             statement.runs_known_code();
         }
+        let mut effects = Effects::default();
         let SchemaText {
             sql, mode, found, ..
         } = text;
-        if found.verb == Verb::Ddl || found.multi || found.changes_watched {
-            self.plan_definitions(text);
-        }
-        statement.judged = self.code.see();
+        statement.judged = self.code.seen.short();
         if self.code.named(text).pins() {
-            self.plan_triggers_and_views(sql, statement);
+            statement.pipelinable = Pipelinable::Never;
+            if self.policy == StoredCode::Pin {
+                let reasons = &mut effects.pins(sql).reasons;
+                reasons.push(PinReason::TriggersAndViews);
+            }
         }
         let releases = self.may_release(text) && ends_transaction(sql, mode, found);
-        if releases || !found.causes.is_empty() || !self.client.pins.is_empty() {
-            self.plan_acquired(text, releases, statement);
+        let pins = self.guarded || effects.pins.is_some() || !self.client.pins.is_empty();
+        if releases || !found.causes.is_empty() || pins {
+            self.acquires(text, releases, statement, &mut effects);
         }
         if found.user_variables || found.untracked || found.sets_clock || found.runs_strings() {
-            self.client.touch(sql, mode, found);
+            let (modifying, certain) = self.client.sets_by(sql, mode, found);
+            effects.modifying = modifying;
+            if !certain {
+                let reasons = &mut effects.pins(sql).reasons;
+                reasons.push(PinReason::Text(PinCause::UserVariable));
+            }
         }
+        effects
     }
 
     /// True if the end of a transaction may be that of its client's connection.
@@ -122,11 +190,12 @@ impl<S> Planning<'_, S> {
 
     /// Plans what a statement takes and gives back by its own text, its connection too if it
     /// `releases` that.
-    fn plan_acquired(
-        &mut self,
+    fn acquires(
+        &self,
         text: SchemaText<'_>,
         releases: bool,
         statement: &mut session::statement::Statement,
+        effects: &mut Effects,
     ) {
         let SchemaText {
             sql,
@@ -135,7 +204,6 @@ impl<S> Planning<'_, S> {
             schema,
             ..
         } = text;
-        let client = &mut *self.client;
         let mut acquired = acquired(sql, mode, found, schema);
         if releases {
             acquired.for_good.insert(PinCause::Release);
@@ -143,7 +211,8 @@ impl<S> Planning<'_, S> {
         let tables = PinCause::TemporaryTable;
         // A temporary table that is altered is recreated, which is reported as if it were another.
         let own_table = PinReason::Text(tables);
-        let alters = found.verb == Verb::Ddl && !found.multi && client.is_pinned_for(own_table);
+        let alters = found.verb == Verb::Ddl && !found.multi;
+        let alters = alters && self.client.is_pinned_for(own_table);
         let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
         let changes_own = alters
             || found.causes.contains(tables)
@@ -162,96 +231,8 @@ impl<S> Planning<'_, S> {
         if acquired.is_empty() {
             return;
         }
-        let plan = client.pins.plan(sql);
+        let plan = effects.pins(sql);
         plan.acquired = acquired;
         plan.failed_acquisition = failed_acquisition_of((sql, mode), found, schema);
-    }
-
-    /// Plans what is watched, and changes with a statement: code that it defines, a global value,
-    /// an account.
-    fn plan_definitions(&mut self, text: SchemaText<'_>) {
-        if text.found.verb == Verb::Ddl || text.found.multi {
-            let mut defined = definitions(text.sql, text.mode);
-            let schemas = std::mem::take(&mut defined.schemas);
-            if !schemas.is_empty() {
-                let defining = DefiningSchemas {
-                    shared: self.shared.clone(),
-                    schemas,
-                    several: text.found.multi,
-                };
-                let plan = self.client.pins.plan(text.sql);
-                plan.guards.push(Box::new(defining));
-            }
-            if let Some(number) = self.code.defines(text, defined) {
-                let shared = self.shared.clone();
-                let coming = Coming { shared, number };
-                let plan = self.client.pins.plan(text.sql);
-                plan.guards.push(Box::new(coming));
-            }
-        }
-        if text.found.changes_watched {
-            let changing = Changing(self.shared.clone());
-            let plan = self.client.pins.plan(text.sql);
-            plan.guards.push(Box::new(changing));
-        }
-    }
-
-    /// Plans what a statement does through code that its text does not show.
-    fn plan_triggers_and_views(
-        &mut self,
-        sql: &[u8],
-        statement: &mut session::statement::Statement,
-    ) {
-        statement.pipelinable = Pipelinable::Never;
-        if self.policy == StoredCode::Pin {
-            self.client.pin_by(PinReason::TriggersAndViews, sql);
-        }
-    }
-
-    /// True if a text, or code that it runs, may ask about the statement before, as far as `words`
-    /// tell; or whether that has left conditions, which a text may keep.
-    pub(crate) fn may_look_back(&mut self, words: &Statement) -> bool {
-        !words.asks_nothing() || self.client.last.has_conditions() || self.code.any_asks()
-    }
-
-    /// True if names of code have changed since the client's command was judged.
-    pub(crate) fn is_outdated(&self) -> bool {
-        let judged = self.client.statement.judged;
-        !self.shared.code_catalogue.holds(judged)
-    }
-
-    /// Judges a command again that is about to be sent: the names have changed since it was judged.
-    /// It has waited for a backend, and code in triggers and views has come into being meanwhile.
-    pub(crate) fn judge_again(&mut self, message: &[u8]) {
-        let client = &*self.client;
-        let payload = payload_of(message);
-        let (sql, session) = match client.under_way() {
-            Some(under_way) => {
-                let definition = &under_way.definition;
-                (definition.sql.to_vec(), definition.session.clone())
-            }
-            None if payload.first() == Some(&Command::Query.byte()) => {
-                let sql = client.text_in(&payload[1..]).unwrap_or(&payload[1..]);
-                (sql.to_vec(), client.session.clone())
-            }
-            None => return,
-        };
-        let mode = (self.shared.server).lex_mode(&session, client.capabilities);
-        let found = classify(&sql, mode);
-        let schema = Some(session.schema.as_deref().unwrap_or_default());
-        let known = client.statement.code == Code::Known;
-        let text = SchemaText {
-            sql: &sql,
-            mode,
-            found: &found,
-            schema,
-            names_none_of: None,
-        };
-        let unknown = known && !self.code.knows(text, &session);
-        if unknown || self.code.named(text).pins() {
-            let mut statement = client.statement;
-            self.plan_triggers_and_views(&sql, &mut statement);
-            self.client.statement = statement;
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Stored code that a client's text runs, as a group knows it.
 //!
 //! Code on the server stands in a catalogue that all groups share ([`CodeCatalogue`]). A
-//! group keeps the names that it has seen last ([`Seen`]) and looks for later ones where it judges
+//! group keeps the names that it has seen last ([`Seen`]) and looks for later ones before it judges
 //! a text, which costs the load of one number. Here a text is judged: whether it reaches triggers,
 //! views or columns with code, what the routines that it calls come down to, what of the statement
 //! before is asked for inside of them, and what code it defines. What follows for the client and
@@ -31,7 +31,6 @@ use session::text::mentions;
 use sql::classify::stored::{Definitions, Finding, asked_in, calls_in};
 use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::LexMode;
-use std::sync::atomic::Ordering;
 
 /// A text, and what it is known to do.
 #[derive(Clone, Copy, Debug)]
@@ -45,32 +44,23 @@ pub(crate) struct SchemaText<'t> {
     pub(crate) names_none_of: Option<u64>,
 }
 
-/// A group's knowledge of stored code, and the sources of more.
+/// Stored code as a group has seen it last.
+#[derive(Clone, Copy)]
 pub(crate) struct CodeSeen<'a> {
     pub(crate) catalogue: &'a CodeCatalogue,
     /// The server's, where a session has set no other.
     pub(crate) sql_mode: &'a str,
-    pub(crate) seen: &'a mut Seen,
+    pub(crate) seen: &'a Seen,
 }
 
 impl CodeSeen<'_> {
-    /// Sees the latest names, and gives their version in short.
-    pub(crate) fn see(&mut self) -> u16 {
-        if self.catalogue.version.load(Ordering::Acquire) != self.seen.version {
-            *self.seen = self.catalogue.seen();
-        }
-        self.seen.short()
-    }
-
     /// True if any trigger or view is known to ask about the statement before.
-    pub(crate) fn any_asks(&mut self) -> bool {
-        self.see();
+    pub(crate) fn any_asks(&self) -> bool {
         self.seen.names.any_asks()
     }
 
     /// Finding about the code in the triggers and views that a text names.
-    pub(crate) fn named(&mut self, text: SchemaText<'_>) -> Finding {
-        self.see();
+    pub(crate) fn named(&self, text: SchemaText<'_>) -> Finding {
         let names = &self.seen.names;
         if names.is_empty() || text.names_none_of == Some(self.seen.version) {
             return Finding::default();
@@ -80,11 +70,10 @@ impl CodeSeen<'_> {
 
     /// Notes what a text defines, if that is code; from here on it counts. Gives its number,
     /// for [`CodeCatalogue::is_defined`].
-    pub(crate) fn defines(&mut self, text: SchemaText<'_>, defined: Definitions) -> Option<u64> {
+    pub(crate) fn defines(&self, text: SchemaText<'_>, defined: Definitions) -> Option<u64> {
         if !self.catalogue.on {
             return None;
         }
-        self.see();
         let tables = defined.tables && !self.seen.names.is_empty();
         if !defined.code && !tables && defined.list.is_empty() {
             return None;
@@ -95,8 +84,7 @@ impl CodeSeen<'_> {
     }
 
     /// Finding about the routines that a text calls, and whether all are known.
-    fn called(&mut self, text: SchemaText<'_>) -> (Finding, bool) {
-        self.see();
+    fn called(&self, text: SchemaText<'_>) -> (Finding, bool) {
         match calls_in(text.sql, text.mode).filter(|_| self.catalogue.on) {
             Some(calls) => (self.seen.names).called_by(&calls, text.schema, text.mode.server),
             None => (Finding::default(), false),
@@ -104,7 +92,7 @@ impl CodeSeen<'_> {
     }
 
     /// True if a text calls stored code, and all that it calls is known to be clean.
-    pub(crate) fn knows(&mut self, text: SchemaText<'_>, session: &Session) -> bool {
+    pub(crate) fn knows(&self, text: SchemaText<'_>, session: &Session) -> bool {
         let found = text.found;
         if !found.causes.contains(PinCause::StoredCode) {
             return false;
@@ -129,7 +117,7 @@ impl CodeSeen<'_> {
     }
 
     /// Results of the statement before that a text, or code that it runs, may ask of its backend.
-    pub(crate) fn asked(&mut self, text: SchemaText<'_>) -> Reads {
+    pub(crate) fn asked(&self, text: SchemaText<'_>) -> Reads {
         let SchemaText {
             sql, mode, found, ..
         } = text;

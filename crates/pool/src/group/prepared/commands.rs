@@ -6,62 +6,23 @@
 
 use crate::backend::BackendState;
 use crate::buffers::message::payload_of;
-use crate::client::{Client, Handled};
-use crate::errors::reasons::Refusal;
+use crate::client::Handled;
 use crate::group::Group;
+use crate::group::statements::query::Judged;
 use crate::group::tokens::ClientId;
 use crate::pair::prepared::put_closes;
-use crate::server::watched::code_catalogue::Seen;
 use crate::statements::binary_prepare::{Chosen, CommandOutcome};
 use crate::statements::kill::meaning::command_of;
 use crate::statements::own_ok::OwnOk;
-use crate::statements::stored_code::SchemaText;
+use crate::statements::plan::Execution;
 use reactor::Net;
-use session::found::Found;
-use session::plan::{class_with, hides_reads, in_bulk, statement_of};
-use session::prepared::{Definition, UnderWay};
-use session::send_mode::send_mode_of_execution;
-use session::shapes::{Pipelinable, may_pipeline_text};
-use sql::classify::{self, Marks, Reads, Verb};
 use sql::text::Text;
 use std::borrow::Cow;
-use std::rc::Rc;
 use wire::attributes::Form;
-use wire::command::{Command, ReplyShape};
-use wire::execution::{is_cut_short, wants_cursor, without_cursor};
-
-/// Execution of a client: its command, and its own id of the statement.
-struct Execution {
-    command: Command,
-    id: u32,
-    definition: Rc<Definition>,
-}
+use wire::command::Command;
+use wire::execution::is_cut_short;
 
 impl<N: Net> Group<N> {
-    /// A client's prepared text, which is known to do this. A server looks names up where they were
-    /// prepared, or where it is now.
-    fn schema_text<'t>(
-        &mut self,
-        key: ClientId,
-        definition: &'t Definition,
-        found: &'t classify::Statement,
-    ) -> Option<SchemaText<'t>> {
-        self.code().see();
-        let client = self.clients.get(key)?;
-        let session = &definition.session;
-        let mode = self.shared.server.lex_mode(session, client.capabilities);
-        let schema = session.schema.as_deref();
-        let Seen { names, version } = &self.code_seen;
-        let names_none = definition.names_none_of(names, *version, mode);
-        Some(SchemaText {
-            sql: &definition.sql,
-            mode,
-            found,
-            schema: schema.filter(|schema| client.session.schema.as_deref() == Some(*schema)),
-            names_none_of: names_none.then_some(*version),
-        })
-    }
-
     /// A command about a prepared statement.
     pub(crate) fn on_prepared(
         &mut self,
@@ -168,125 +129,20 @@ impl<N: Net> Group<N> {
             let said = kill.map(|kill| command_of(kill, Form::of(capabilities)));
             return self.on_kill(key, &said.unwrap_or_default(), kill);
         }
-        if let Some(backend) = self
-            .matching()
-            .last_backend_for_text(key, &definition.class)
-        {
-            self.bind(key, backend);
-        }
-        let handled = self.execute_read(key, (command, id), definition, message);
-        self.leave_last_backend(key);
-        handled
-    }
-
-    /// Executes a statement, or a text of its own where it reads what its backend does not know.
-    fn execute_read(
-        &mut self,
-        key: ClientId,
-        (command, id): (Command, u32),
-        definition: Rc<Definition>,
-        message: &[u8],
-    ) -> Handled {
-        let text = self.schema_text(key, &definition, &definition.class);
-        let known = text.is_some_and(|text| self.code().knows(text, &definition.session));
-        let class = class_with(&definition.class, known);
-        let told = !hides_reads(&class);
-        let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
-        let asks = elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere));
-        if told && asks {
-            if (self.client_view(key)).is_some_and(|view| view.is_read_back_now(class.reads)) {
-                return self.waiters().wait_outside(key);
-            }
-            // Each execution of a bulk asks anew, so that no text has all the answers.
-            let before = self.survey().before(key);
-            let before = before.filter(|_| command == Command::StmtExecute);
-            let Some(sql) = before.and_then(|before| before.execution(&definition)) else {
-                self.kept.drop_long_data(self.clients.get_mut(key), id);
-                return self.answers().refuse_counted(key, &Refusal::PreviousGone);
-            };
-            let client = self.clients.get(key);
-            let session = client.map(|client| client.session.clone());
-            let mut class = definition.class;
-            class.reads = Reads::NONE;
-            let instead = Definition::new(sql.into(), session.unwrap_or_default(), class);
-            let execution = Execution {
-                command: Command::StmtExecute,
-                id,
-                definition: self.definitions.share(instead),
-            };
-            return self.execute(key, execution, known, message);
-        }
-        let text = self.schema_text(key, &definition, &class);
-        if text.is_some_and(|text| self.asks_for_lost(key, text)) {
-            self.kept.drop_long_data(self.clients.get_mut(key), id);
-            return self.answers().refuse_counted(key, &Refusal::PreviousGone);
-        }
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        self.code_seen.renew(&self.shared.code_catalogue);
+        let guards = self.guards(client.prepared_text(&definition, &self.shared.server));
         let execution = Execution {
             command,
             id,
-            definition,
+            definition: &definition,
+            message,
         };
-        self.execute(key, execution, known, message)
-    }
-
-    fn execute(
-        &mut self,
-        key: ClientId,
-        execution: Execution,
-        known: bool,
-        message: &[u8],
-    ) -> Handled {
-        let Execution {
-            command,
-            id,
-            definition,
-        } = execution;
-        let class = class_with(&definition.class, known);
-        // MariaDB 10.11 answers ANALYZE of a query with two results in one where a cursor is asked
-        // for, and MySQL 9.7 ends itself at EXPLAIN of one.
-        let explains = class.verb == Verb::Explain && class.marks.contains(Marks::SELECT_INSIDE);
-        let plain = (explains && command == Command::StmtExecute).then(|| without_cursor(message));
-        let message = plain.as_deref().unwrap_or(message);
-        // The servers send the results of a CALL at once, whatever it asks for.
-        let cursor = command == Command::StmtExecute
-            && class.verb != Verb::Call
-            && wants_cursor(&payload_of(message));
-        let capabilities = self.clients.get(key).map_or(0, |c| c.capabilities);
-        let mode = (self.shared.server).lex_mode(&definition.session, capabilities);
-        let mut statement = statement_of(&class, mode);
-        if command == Command::StmtBulkExecute {
-            statement = in_bulk(statement, class.verb);
-        }
-        statement.send_mode = send_mode_of_execution(definition.asks_schema(), &class);
-        if cursor {
-            statement.found = Found::Unsure;
-            statement.shape = ReplyShape::Cursor;
-        }
-        let may_pipeline = !cursor
-            && (self.settings.pipeline_max > 1
-                && may_pipeline_text(&definition.sql, &class, statement.found));
-        if may_pipeline || self.figures.digests.are_counted() {
-            statement.digest = definition.digest(mode);
-            let text = (&definition.sql[..], mode);
-            (self.figures.digests).note(statement.digest, text, self.net.now());
-        }
-        let whole = |client: &Client<N::Sock>| client.executes_whole(command, id);
-        if may_pipeline && self.clients.get(key).is_some_and(whole) {
-            statement.pipelinable = Pipelinable::Execution;
-        }
-        if let Some(text) = self.schema_text(key, &definition, &class)
-            && let Some(mut planning) = self.planning(key)
-        {
-            planning.plan(text, known, &mut statement);
-        }
-        let Some(client) = self.clients.get_mut(key) else {
-            return Handled::Used;
-        };
-        client.prepared.get_or_insert_default().under_way = Some(UnderWay {
-            cursor,
-            ..UnderWay::new(command, id, definition)
-        });
-        self.start(key, message, statement)
+        let plan = self.judge(key, &guards, |judging| judging.execution(execution));
+        let judged = Judged::Execution(command, id, definition);
+        self.carry_out_plan(key, message, plan, judged, guards)
     }
 
     /// Closes what idle backends have prepared beyond their share: that of each is smaller since

@@ -1,54 +1,43 @@
-//! Texts: what a client's COM_QUERY does, what it needs to know first, and what is sent of it.
+//! Texts and executions: they are judged, and the plan is carried out.
 //!
-//! The problem: a text may ask about the statement before, call code that nobody has read, or set
-//! what no tracker reports; and once it is on its way to a shared backend it is too late to notice.
-//! The mechanism: everything that the text alone, the client and what is known of stored code can
-//! tell is found here, in this order:
-//!
-//! 1. texts that no server has to see, KILL;
-//! 2. what the code that it runs comes to ([`crate::statements::stored_code`]), and whether that
-//!    may ask what only another backend knows;
-//! 3. questions about the statement before, answered from what was kept
-//!    ([`crate::pair::previous`]);
-//! 4. what it takes, gives back and sets ([`crate::statements::pinning`]), and whether it may be
-//!    pipelined.
-//!
-//! Then it is started (`statements.rs: start`), perhaps with another text in its place.
-//!
-//! Invariant: what a text may leave behind unreported pins its client, or is noted to be read back,
-//! before it is sent.
+//! What becomes of a text follows from its words, its client and what is known of stored code, all
+//! at once ([`crate::statements::plan`]). Code that it defines is made known in front of that. What
+//! the plan says is done here, in one match; a command that a backend is to run is started
+//! (`statements.rs: start`), perhaps with another text in its place.
 
-use crate::client::Handled;
-use crate::errors::reasons::Refusal;
+use crate::client::{Handled, Pipelining};
 use crate::group::Group;
 use crate::group::tokens::ClientId;
-use crate::pair::previous::Previous;
-use crate::scheduler::priority::{Asked, asked};
+use crate::scheduler::matching::choice::LastBackend;
+use crate::statements::answered_locally::Edge;
 use crate::statements::own_ok::OwnOk;
+use crate::statements::pinning::guards;
+use crate::statements::plan::{Judging, OwnReply, Plan, RunPlan};
 use crate::statements::stored_code::SchemaText;
 use reactor::Net;
-use session::plan::{class_with, hides_reads, statement_of};
-use session::send_mode::send_mode_of;
-use session::shapes::{Pipelinable, may_pipeline_text};
-use session::statement::Statement;
-use sql::classify::{self, PinCause, Reads, Verb};
-use sql::kill::Kill;
+use session::pins::Guard;
+use session::prepared::{Definition, UnderWay};
+use session::read_back::Properties;
+use sql::classify::{Reads, Verb};
 use sql::text::Text;
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::time::Duration;
+use wire::command::Command;
+use wire::execution::without_cursor;
 
-/// Source of the answer to a text's question about the statement before.
-enum Asks {
-    /// The backend that runs it; or nothing is asked.
-    There,
-    /// The backend, by these words instead, which have the answer in them.
-    InWords(Vec<u8>),
-    /// It does not run now: it has been answered or refused, or waits.
-    Not(Handled),
+/// A command that has been judged.
+pub(crate) enum Judged<'a> {
+    /// A text.
+    Text(&'a Text<'a>),
+    /// An execution of the client's statement with this id.
+    Execution(Command, u32, Rc<Definition>),
 }
 
 impl<N: Net> Group<N> {
     /// A text that a client sends, behind its attributes if it has any.
     pub(crate) fn on_query(&mut self, key: ClientId, message: &[u8], arguments: &[u8]) -> Handled {
-        self.code().see();
+        self.code_seen.renew(&self.shared.code_catalogue);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -61,162 +50,209 @@ impl<N: Net> Group<N> {
         let names = self.code_seen.names.tables();
         let seen = (self.current_input).seen(message, (sql, mode), digested, names);
         let names_none_of = (!seen.may_name).then_some(self.code_seen.version);
+        let session = client.session.clone();
+        let guards = self.guards(SchemaText {
+            sql,
+            mode,
+            found: &seen.class,
+            schema: Some(session.schema.as_deref().unwrap_or_default()),
+            names_none_of: None,
+        });
         let text = Text { sql, mode, seen };
-        let class = &text.seen.class;
-        let answered = match class.verb {
-            Verb::Begin | Verb::Commit | Verb::Rollback => self.on_text_alone(key, &text),
-            Verb::Set => (self.on_text_alone(key, &text)).or_else(|| self.on_priority(key, &text)),
-            _ if sql.is_empty() => self.on_empty_text(key, &text),
-            Verb::Kill if !class.multi => Some(self.on_kill(key, message, Kill::read(sql, mode))),
-            _ => None,
+        let plan = self.judge(key, &guards, |judging| judging.text(&text, names_none_of));
+        self.carry_out_plan(key, message, plan, Judged::Text(&text), guards)
+    }
+
+    /// Guards of a text that changes what is watched; code that it defines is known from here on.
+    pub(crate) fn guards(&mut self, text: SchemaText<'_>) -> Vec<Box<dyn Guard>> {
+        let found = text.found;
+        if found.verb != Verb::Ddl && !found.multi && !found.changes_watched {
+            return Vec::new();
+        }
+        let guards = guards(text, self.code(), &self.shared);
+        self.code_seen.renew(&self.shared.code_catalogue);
+        guards
+    }
+
+    /// Judges a client's command, which has these guards.
+    pub(crate) fn judge(
+        &mut self,
+        key: ClientId,
+        guards: &[Box<dyn Guard>],
+        judge: impl FnOnce(Judging<'_, N::Sock>) -> Plan,
+    ) -> Option<Plan> {
+        let alone = self.alone(key)?;
+        let client = alone.view.client;
+        let last = LastBackend {
+            key,
+            client,
+            backends: &self.backends,
+            pool: &self.backend_pools.pools[client.pool as usize],
+            defaults: &self.defaults,
+            server: &self.shared.server,
+            now: self.net.now(),
         };
-        if let Some(handled) = answered {
-            return handled;
-        }
-        if text.seen.hides_kill {
-            return self.answers().refuse_counted(key, &Refusal::Kill);
-        }
-        let handled = self.run_text(key, message, &text, names_none_of);
-        self.leave_last_backend(key);
-        handled
+        let is_served = self.draining.is_none();
+        let last_backend = || last.find().filter(|_| is_served);
+        Some(judge(Judging {
+            alone,
+            code: self.code(),
+            policy: self.settings.stored_code,
+            gtid: self.gtids.get(&key),
+            pipelines: self.settings.pipeline_max > 1,
+            digests: self.figures.digests.are_counted(),
+            guarded: !guards.is_empty(),
+            last_backend: &last_backend,
+        }))
     }
 
-    /// A SET of the client's own priority, which no server sees.
-    fn on_priority(&mut self, key: ClientId, text: &Text<'_>) -> Option<Handled> {
-        let asked = asked(text.sql, text.mode);
-        if asked == Asked::Nothing {
-            return None;
-        }
-        Some(match self.waiters().ask_priority(key, asked) {
-            Ok(()) => {
-                self.answers().ok(key, &OwnOk::PLAIN);
-                Handled::Used
-            }
-            Err(refusal) => self.answers().refuse_counted(key, &refusal),
-        })
-    }
-
-    /// Runs a text of a client's. `names_none_of`: [`SchemaText::names_none_of`].
-    fn run_text(
+    /// Does what a command has been judged to need.
+    pub(crate) fn carry_out_plan(
         &mut self,
         key: ClientId,
         message: &[u8],
-        text: &Text<'_>,
-        names_none_of: Option<u64>,
+        plan: Option<Plan>,
+        judged: Judged<'_>,
+        guards: Vec<Box<dyn Guard>>,
     ) -> Handled {
-        let Text { sql, mode, seen } = text;
-        let (sql, mode, words) = (*sql, *mode, &seen.class);
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let session = client.session.clone();
-        // Without a schema a name that names none is nothing's: the server refuses it.
-        let schema = Some(session.schema.as_deref().unwrap_or_default());
-        let judged = SchemaText {
-            sql,
-            mode,
-            found: words,
-            schema,
-            names_none_of,
-        };
-        let known = self.code().knows(judged, &session);
-        let mut class = class_with(words, known);
-        let mut statement = statement_of(&class, mode);
-        let mut instead = None;
-        if class.causes.contains(PinCause::SessionTracking)
-            && let Some(client) = self.clients.get_mut(key)
-        {
-            instead = client.retrack((sql, mode), &mut class, &self.shared.server);
-        }
-        let found = &class;
-        let judged = SchemaText { found, ..judged };
-        let planning = self.planning(key);
-        if planning.is_some_and(|mut planning| planning.may_look_back(words)) {
-            match self.look_back(key, judged, words, &mut statement) {
-                Asks::There => {}
-                Asks::InWords(text) => instead = Some(text),
-                Asks::Not(handled) => return handled,
+        match plan {
+            None => Handled::Used,
+            Some(Plan::Reply(reply)) => self.reply_locally(key, reply, &judged),
+            Some(Plan::Kill(kill)) => self.on_kill(key, message, kill),
+            Some(Plan::Refuse(refusal)) => {
+                if let Judged::Execution(_, id, _) = judged {
+                    self.kept.drop_long_data(self.clients.get_mut(key), id);
+                }
+                self.answers().refuse_counted(key, &refusal)
             }
+            Some(Plan::Wait) => self.waiters().wait_outside(key),
+            Some(Plan::Run(plan)) => self.run(key, message, plan, judged, guards),
         }
-        let may_pipeline =
-            self.settings.pipeline_max > 1 && may_pipeline_text(sql, found, statement.found);
-        if may_pipeline || self.figures.digests.are_counted() {
-            statement.digest = text.digest();
-            let now = self.net.now();
-            (self.figures.digests).note(statement.digest, (sql, mode), now);
-        }
-        if may_pipeline {
-            statement.pipelinable = Pipelinable::Text;
-        }
-        if let Some(mut planning) = self.planning(key) {
-            planning.plan(judged, known, &mut statement);
-        }
-        statement.send_mode = send_mode_of(found);
-        if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
-            instead = self.clients.get(key).and_then(|c| c.with_own_id(sql, mode));
-        }
-        let Some(instead) = instead else {
-            return self.start(key, message, statement);
-        };
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let message = client.reworded(message, &instead);
-        self.start(key, &message, statement)
     }
 
-    /// Finds who answers what a text, or code that it runs, asks about the statement before. The
-    /// client goes back to the backend of that, where that can be had. `words`: what the text says
-    /// by itself.
-    fn look_back(
+    /// Answers a command that no server sees.
+    fn reply_locally(&mut self, key: ClientId, reply: OwnReply, judged: &Judged<'_>) -> Handled {
+        if let (OwnReply::Ok(..) | OwnReply::EmptyAgain, Judged::Text(text)) = (&reply, judged) {
+            let failed = matches!(reply, OwnReply::EmptyAgain);
+            let digests = &mut self.figures.digests;
+            let digest = digests.of_text(text, self.net.now());
+            digests.sent(digest, Duration::ZERO);
+            digests.answered(digest, Duration::ZERO, failed, 0);
+        }
+        match reply {
+            OwnReply::Ok(edge, reports) => {
+                self.note_answered_locally(key, edge);
+                let ok = OwnOk {
+                    reports: &reports,
+                    ..OwnOk::PLAIN
+                };
+                self.answers().ok(key, &ok);
+            }
+            OwnReply::EmptyAgain => self.answers().empty_again(key),
+            OwnReply::Rows(rows) => self.answers().show(key, &rows),
+            OwnReply::Priority(asked) => match self.waiters().ask_priority(key, asked) {
+                Ok(()) => self.answers().ok(key, &OwnOk::PLAIN),
+                Err(refusal) => return self.answers().refuse_counted(key, &refusal),
+            },
+        }
+        Handled::Used
+    }
+
+    /// A client is answered OK to a text that has begun or ended its transaction, or that has
+    /// changed nothing.
+    fn note_answered_locally(&mut self, key: ClientId, edge: Option<Edge>) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let begun = client.is_begin_deferred();
+        let counts = &mut self.counts;
+        match edge {
+            Some(Edge::Begin) => {
+                client.pipelining = Pipelining::NotWhileBeginIsDeferred;
+                counts.transactions_deferred += 1;
+            }
+            Some(Edge::End) => {
+                client.pipelining = Pipelining::Allowed;
+                match begun {
+                    true => counts.transactions_unsent += 1,
+                    false => counts.ends_spared += 1,
+                }
+            }
+            None => counts.sets_spared += 1,
+        }
+        match self.shared.server.flavour.is_mysql() {
+            true => {
+                client.last.answered_clean(0);
+                // What clears its conditions there counts.
+                if client.last.counts_unread() {
+                    client.last.invalidate(Reads::FOUND_ROWS);
+                }
+            }
+            false => client.last.answered_uncounted(0),
+        }
+    }
+
+    /// Runs a command on a backend.
+    fn run(
         &mut self,
         key: ClientId,
-        text: SchemaText<'_>,
-        words: &classify::Statement,
-        statement: &mut Statement,
-    ) -> Asks {
-        let SchemaText {
-            sql, mode, found, ..
-        } = text;
-        if let Some(backend) = self.matching().last_backend_for_text(key, words) {
+        message: &[u8],
+        plan: RunPlan,
+        judged: Judged<'_>,
+        guards: Vec<Box<dyn Guard>>,
+    ) -> Handled {
+        if let Some(backend) = plan.back {
             self.bind(key, backend);
         }
-        // Stored code may read anything; that it reads what a statement before its call left is
-        // not assumed, or no CALL could ever be made.
-        let told = !hides_reads(found);
-        if self.asks_for_lost(key, text) {
-            return Asks::Not(self.answers().refuse_counted(key, &Refusal::PreviousGone));
+        let backend = self.clients.get(key).and_then(|client| client.backend());
+        if plan.asks_insert_id
+            && let Some(backend) = backend
+            && let Some(mut pair) = self.pair(key, backend)
+        {
+            let next = pair.read_back(Properties::INSERT_ID);
+            self.follow(key, backend, next);
         }
-        let Some(client) = self.clients.get(key) else {
-            return Asks::Not(Handled::Used);
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
         };
-        let mut found = *found;
-        if !told {
-            // What the client is told of its session is the pool's to say, whatever code runs.
-            found.reads = match found.own_reads {
-                Reads::ALL => Reads::NONE,
-                own => own.of(Reads::TRACKERS),
-            };
-        }
-        // A SET of its trackers is in other words already.
-        if client.retracking.is_some() || !found.reads.intersects(client.reads_elsewhere()) {
-            return Asks::There;
-        }
-        if (self.client_view(key)).is_some_and(|view| view.is_read_back_now(found.reads)) {
-            return Asks::Not(self.waiters().wait_outside(key));
-        }
-        let before = self.survey().before(key);
-        match before.map_or(Previous::Gone, |b| b.previous(sql, mode, &found)) {
-            Previous::Same => Asks::There,
-            Previous::Text(text) => {
-                statement.conditions = statement.conditions.in_words();
-                Asks::InWords(text)
+        client.retracking = plan.retracking;
+        let (digest, now) = (plan.statement.digest, self.net.now());
+        let message = match judged {
+            Judged::Text(text) => {
+                client.take_effects(text.sql, plan.effects, guards);
+                if digest != 0 {
+                    (self.figures.digests).note(digest, (text.sql, text.mode), now);
+                }
+                match plan.instead {
+                    Some(instead) => Cow::Owned(client.reworded(message, &instead)),
+                    None => Cow::Borrowed(message),
+                }
             }
-            Previous::Rows(rows) => {
-                self.answers().show(key, &rows);
-                Asks::Not(Handled::Used)
+            Judged::Execution(command, id, definition) => {
+                let definition = match plan.definition {
+                    Some(own) => self.definitions.share(*own),
+                    None => definition,
+                };
+                client.take_effects(&definition.sql, plan.effects, guards);
+                if digest != 0 {
+                    let server = &self.shared.server;
+                    let mode = server.lex_mode(&definition.session, client.capabilities);
+                    (self.figures.digests).note(digest, (&definition.sql, mode), now);
+                }
+                client.prepared.get_or_insert_default().under_way = Some(UnderWay {
+                    cursor: plan.cursor,
+                    ..UnderWay::new(command, id, definition)
+                });
+                match plan.drops_cursor {
+                    true => Cow::Owned(without_cursor(message)),
+                    false => Cow::Borrowed(message),
+                }
             }
-            Previous::Gone => Asks::Not(self.answers().refuse_counted(key, &Refusal::PreviousGone)),
+        };
+        let handled = self.start(key, &message, plan.statement);
+        if plan.back.is_some() {
+            self.leave_last_backend(key);
         }
+        handled
     }
 }

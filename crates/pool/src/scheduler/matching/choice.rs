@@ -8,13 +8,14 @@
 
 use crate::backend::Backend;
 use crate::backend::LastClient;
+use crate::backend::pools::BackendPool;
 use crate::client::Client;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::matching::Matching;
-use session::diagnostics::Area;
-use session::plan::area_of;
+use crate::server::facts::ServerFacts;
+use reactor::{Slots, Time};
+use session::global_defaults::GlobalDefaults;
 use session::state::can_restore;
-use sql::classify::{self, Reads};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -136,56 +137,37 @@ impl<S> Matching<'_, S> {
         let capabilities = self.pools.pools[backend.pool].key.capabilities;
         backend.lives_on(capabilities, &self.shared.server.timeouts, self.now)
     }
+}
 
-    /// The backend to which a client without one goes back for a text that reads what its last
-    /// statement has left there, or behind which only that backend knows whether its conditions are
-    /// gone.
-    pub(crate) fn last_backend_for_text(
-        &self,
-        key: ClientId,
-        class: &classify::Statement,
-    ) -> Option<BackendId> {
-        let asks = Reads::ROW_COUNT
-            .union(Reads::FOUND_ROWS)
-            .union(Reads::DIAGNOSTICS)
-            .union(Reads::LAST_GTID);
-        let unsure = || area_of(class, self.shared.server.flavour) == Area::Unsure;
-        let client = self.clients.get(key)?;
-        let goes = class.reads.intersects(asks) || client.last.has_conditions() && unsure();
-        goes.then(|| self.last_backend_to_ask(key))?
-    }
+/// Search for the backend of a client's last statement.
+pub(crate) struct LastBackend<'a, S> {
+    pub(crate) key: ClientId,
+    pub(crate) client: &'a Client<S>,
+    pub(crate) backends: &'a Slots<Backend<S>, BackendId>,
+    /// The client's.
+    pub(crate) pool: &'a BackendPool,
+    pub(crate) defaults: &'a GlobalDefaults,
+    pub(crate) server: &'a ServerFacts,
+    pub(crate) now: Time,
+}
 
-    /// Backend of the last statement for a text that is known to read, or runs code that may.
-    pub(crate) fn last_backend_to_ask(&self, key: ClientId) -> Option<BackendId> {
-        let free = self.clients.get(key)?.backend().is_none() && !self.drains;
-        free.then(|| self.last_backend_to_use(key))?
-    }
-
-    /// Backend of the last statement, if it can be used for another one.
-    pub(crate) fn last_backend_to_use(&self, key: ClientId) -> Option<BackendId> {
-        let client = self.clients.get(key)?;
-        let suits = |backend: &Backend<S>| {
-            self.lives_on(backend)
-                && can_restore(&backend.session, &client.session)
-                && self.can_run(key, client, backend)
-        };
-        let mut backends = self.last_backends_of(key).rev();
-        backends.find_map(|(backend_id, backend)| suits(backend).then_some(backend_id))
-    }
-
-    fn last_backends_of(
-        &self,
-        key: ClientId,
-    ) -> impl DoubleEndedIterator<Item = (BackendId, &Backend<S>)> {
-        let client = self.clients.get(key);
-        let own = client.map(|client| LastClient {
-            client: key,
+impl<S> LastBackend<'_, S> {
+    /// The backend, if it is idle and can be used for another statement of a client without one.
+    pub(crate) fn find(&self) -> Option<BackendId> {
+        let client = self.client;
+        let own = Some(LastClient {
+            client: self.key,
             sent: client.last.number,
         });
-        let idle = client.map(|client| &self.pools.pools[client.pool as usize].idle);
-        idle.into_iter().flatten().filter_map(move |backend_id| {
-            let backend = self.backends.get(*backend_id)?;
-            (own.is_some() && backend.last_client == own).then_some((*backend_id, backend))
-        })
+        let (capabilities, timeouts) = (self.pool.key.capabilities, &self.server.timeouts);
+        let suits = |backend: &Backend<S>| {
+            backend.last_client == own
+                && backend.lives_on(capabilities, timeouts, self.now)
+                && can_restore(&backend.session, &client.session)
+                && client.can_run_on(backend, self.key, (self.defaults, self.server))
+        };
+        let mut idle = self.pool.idle.iter().rev().copied();
+        let found = idle.find(|backend_id| self.backends.get(*backend_id).is_some_and(suits));
+        found.filter(|_| client.backend().is_none())
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of who gets what, without a group.
 
-use super::choice::Affinity;
+use super::choice::{Affinity, LastBackend};
 use super::*;
 use crate::backend::LastClient;
 use crate::backend::pools::{DialEnd, PoolKey};
@@ -102,6 +102,20 @@ impl Bench {
         }
     }
 
+    fn last_backend(&self, key: ClientId) -> Option<BackendId> {
+        let client = self.clients.get(key).unwrap();
+        let last = LastBackend {
+            key,
+            client,
+            backends: &self.backends,
+            pool: &self.pools.pools[client.pool as usize],
+            defaults: &self.defaults,
+            server: &self.shared.server,
+            now: NOW,
+        };
+        last.find()
+    }
+
     /// A session with this schema.
     fn session(&mut self, schema: Option<&str>) -> Rc<Session> {
         let mut session = Session::default();
@@ -188,7 +202,7 @@ fn a_clients_own_last_backend_comes_first_then_one_in_its_session() {
     let mut last = LastClient { client, sent: 0 };
     bench.backends.get_mut(own).unwrap().last_client = Some(last);
     assert_eq!(bench.matching().pick_idle(0, client), Some(own));
-    assert_eq!(bench.matching().last_backend_to_use(client), Some(own));
+    assert_eq!(bench.last_backend(client), Some(own));
     // Another statement of its has run elsewhere since.
     last.sent = 7;
     bench.backends.get_mut(own).unwrap().last_client = Some(last);

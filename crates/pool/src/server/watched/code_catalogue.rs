@@ -1,7 +1,7 @@
 //! The catalogue of triggers, views and columns that may change a session unseen: what all groups
 //! share, and what each has taken of it.
 //!
-//! `triggers_and_views/look.rs` reads it from the server, `stored_code.rs` judges statements by it.
+//! `triggers_and_views.rs` reads it from the server, `stored_code.rs` judges statements by it.
 //! What is defined through the pool counts from the moment that it is sent until a look has read it
 //! back.
 
@@ -67,6 +67,13 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Takes the latest names, if there are later ones.
+    pub(crate) fn renew(&mut self, catalogue: &CodeCatalogue) {
+        if catalogue.version.load(Ordering::Acquire) != self.version {
+            *self = catalogue.seen();
+        }
+    }
+
     /// Its version in short: only that it differs counts, and only for as long as one statement
     /// waits. It is never [`NOT_JUDGED`].
     pub(crate) fn short(&self) -> u16 {
