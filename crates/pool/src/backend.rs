@@ -474,12 +474,6 @@ impl<S> Backend<S> {
         &self.flight
     }
 
-    /// True if a client's statement is in flight there.
-    pub(crate) fn runs_statement(&self) -> bool {
-        let is_one = |command: &InFlight| command.purpose == Purpose::Statement;
-        self.flight.iter().any(is_one)
-    }
-
     /// Outstanding replies, to be changed one by one: only [`Backend::expect`] adds to them.
     pub(crate) fn flight_mut(&mut self) -> vec_deque::IterMut<'_, InFlight> {
         self.flight.iter_mut()

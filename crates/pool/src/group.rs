@@ -93,88 +93,88 @@ const EVENTS_AHEAD: usize = 2;
 /// One group.
 pub struct Group<N: Net> {
     pub(crate) net: N,
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
     /// The settings in force, and which those are.
-    pub(crate) settings: Arc<Settings>,
+    settings: Arc<Settings>,
     settings_epoch: u64,
-    pub(crate) index: usize,
+    index: usize,
     pub(crate) clients: Clients<N::Sock>,
     pub(crate) backends: Slots<Backend<N::Sock>, BackendId>,
-    pub(crate) backend_pools: BackendPools,
+    backend_pools: BackendPools,
     /// It has a slot of the budget for a backend that takes the place of another.
     has_slot: bool,
-    pub(crate) sessions: Interner,
+    sessions: Interner,
     /// Bytes that are kept for clients.
-    pub(crate) kept: Kept,
+    kept: Kept,
     /// Bytes kept for clients, as all groups know them; the client that holds most is not looked
     /// for before the moment.
-    pub(crate) memory_told: MemoryTold,
+    memory_told: MemoryTold,
     /// Schemas that a pool is known to have been let into.
-    pub(crate) schemas: Schemas,
+    schemas: Schemas,
     /// Clients that wait in queues.
-    pub(crate) line: Line,
+    line: Line,
     /// Statements that run here.
-    pub(crate) running: Running,
+    running: Running,
     /// Texts that clients have prepared.
-    pub(crate) definitions: Definitions,
+    definitions: Definitions,
     /// Key that the nonces of greetings are made of.
-    pub(crate) nonce_key: [u8; 32],
+    nonce_key: [u8; 32],
     /// Digests that may be pipelined.
-    pub(crate) shapes: Shapes,
+    shapes: Shapes,
     /// Knowledge of code in triggers and views.
-    pub(crate) code_seen: Seen,
+    code_seen: Seen,
     /// Number of definitions of schemas that it knows of.
-    pub(crate) schemas_seen: u64,
+    schemas_seen: u64,
     /// Global defaults that sessions begin with.
-    pub(crate) defaults: GlobalDefaults,
+    defaults: GlobalDefaults,
     /// Backends that something is to be written to at the end of the turn.
-    pub(crate) dirty: Vec<BackendId>,
+    dirty: Vec<BackendId>,
     /// Long work that goes on in later turns.
-    pub(crate) bulk: Bulk,
+    bulk: Bulk,
     tasks: Tasks,
     /// Connections that wait to be accepted.
-    pub(crate) arrivals: Arrivals,
+    arrivals: Arrivals,
     /// Clients that go to another process next, while clients do.
     pub(crate) departures: Departures,
     /// Backends that are on their way with their clients.
     pub(crate) migrating: Migrating<N::Sock>,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
-    pub(crate) epoch: u64,
+    epoch: u64,
     /// Since when it drains.
-    pub(crate) draining: Option<Time>,
+    draining: Option<Time>,
     /// Clients that do not read their replies.
-    pub(crate) slow_readers: SlowReaders,
+    slow_readers: SlowReaders,
     /// `@@last_gtid` of each client to which one was reported.
-    pub(crate) gtids: BTreeMap<ClientId, LastGtid>,
+    gtids: BTreeMap<ClientId, LastGtid>,
     /// Counts of clients by their address; without such limits there are none.
-    pub(crate) counted: HashMap<ClientId, CountedAddress>,
+    counted: HashMap<ClientId, CountedAddress>,
     /// Messages that its thread has to hand over.
     pub turn_output: TurnOutput,
     /// Lines about logins that failed, and about lost connections to the server.
-    pub(crate) log: LimitedLog,
+    log: LimitedLog,
     /// Statements that run and may be logged.
-    pub(crate) statement_logs: StatementLogs,
+    statement_logs: StatementLogs,
     /// KILLs that go to the server, and the connection that carries them.
-    pub(crate) kill_connection: KillConnection<N::Sock>,
+    kill_connection: KillConnection<N::Sock>,
     /// Commands of clients that have not come whole.
-    pub(crate) inputs: Inputs,
+    inputs: Inputs,
     /// Bytes of the client that are being handled, if they are long.
-    pub(crate) current_input: LongInput,
+    current_input: LongInput,
     /// Clients whose failed authentication is answered later.
-    pub(crate) auth_delays: AuthDelays,
+    auth_delays: AuthDelays,
     /// Steps of handshakes that may still be made in this turn.
-    pub(crate) handshakes_left: usize,
+    handshakes_left: usize,
     pub(crate) counts: Counts,
-    pub(crate) figures: Figures,
+    figures: Figures,
     /// Buffers that are lent for a moment.
-    pub(crate) lent: Lent,
+    lent: Lent,
     sweep_at: Time,
     /// Number of sweeps.
-    pub(crate) sweeps: u32,
+    sweeps: u32,
     /// State of the server's address, as the group has seen it.
-    pub(crate) server_status: ServerStatus,
+    server_status: ServerStatus,
     /// The pool of who was refused because the server is away: a dial looks whether it still is.
-    pub(crate) refused_pool: Option<usize>,
+    refused_pool: Option<usize>,
 }
 
 impl<N: Net> Group<N> {
