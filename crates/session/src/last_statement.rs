@@ -9,6 +9,7 @@
 //! Invariants: what is not known for certain is unknown, never a guess; a count or a condition is
 //! this client's own, or it is unknown.
 
+#[path = "record/last_statement.rs"]
 mod recorded;
 
 use crate::diagnostics::{Area, Diagnostics, Told};

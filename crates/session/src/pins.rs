@@ -20,6 +20,7 @@ use sql::classify::{PinCause, Statement, Verb, rests_at};
 use std::fmt;
 
 pub mod failed_acquisition;
+#[path = "record/pins.rs"]
 mod recorded;
 
 /// Bytes of a statement that are kept for the report.

@@ -23,6 +23,7 @@
 //!   and is not closed to make room;
 //! - a client without prepared statements has a number (the next id) and an empty box for them.
 
+#[path = "record/prepared.rs"]
 mod recorded;
 
 use crate::meter::{Charge, Meter};

@@ -3,8 +3,8 @@
 //! A value writes itself behind what is there, and reads itself from the front of what is left.
 //! Lengths stand in front of texts and lists, and nothing is reserved before its bytes are there,
 //! so a record that is cut off or garbled is an error and never a wrong session. What each value
-//! has stands beside it (`state/recorded.rs`, `last_statement/recorded.rs`); the version of all of
-//! them together is the one of the pool's records.
+//! has stands in a file of the folder `record`, as a module of that value, which names its fields;
+//! the version of all of them together is the one of the pool's records.
 //!
 //! Invariants: what was written is read as an equal value; what cannot be carried exactly is
 //! [`RecordError::NotCarried`], never a guess.

@@ -17,6 +17,7 @@
 //!   backend that speaks otherwise is made to speak it before a name that is not ASCII is written.
 
 mod interner;
+#[path = "record/state.rs"]
 mod recorded;
 mod user;
 mod written;

@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::pair::Pair;
 use crate::server::facts::ServerFacts;
+use crate::statements::stored_code::SchemaText;
 use session::prepared::{Definition, Definitions, Held, How, Statements, UnderWay, Wanted};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
@@ -42,6 +43,23 @@ impl<S> Client<S> {
         let held = self.prepared.as_ref().and_then(|all| all.get(id));
         command == Command::StmtExecute
             && held.is_some_and(|held| !held.cursor && held.long.is_none())
+    }
+
+    /// A text that it has prepared. A server looks names up where they were prepared, or where it
+    /// is now.
+    pub(crate) fn prepared_text<'t>(
+        &self,
+        definition: &'t Definition,
+        server: &ServerFacts,
+    ) -> SchemaText<'t> {
+        let schema = definition.session.schema.as_deref();
+        SchemaText {
+            sql: &definition.sql,
+            mode: server.lex_mode(&definition.session, self.capabilities),
+            found: &definition.class,
+            schema: schema.filter(|schema| self.session.schema.as_deref() == Some(*schema)),
+            names_none_of: None,
+        }
     }
 
     /// Notes that its command goes to the backend where a statement's cursor is open, if it is.

@@ -66,7 +66,7 @@ impl<S> Client<S> {
     }
 }
 
-/// What says that COMMIT and ROLLBACK end their connection.
+/// Variable by which COMMIT and ROLLBACK end their connection.
 const COMPLETION: &[u8] = b"completion_type";
 
 /// True if a text of several statements may itself set [`COMPLETION`]. One that names it and does
@@ -93,9 +93,9 @@ fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
 /// Effects of a statement on its client, which count from the moment that it is sent.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    /// What it acquires and gives back, and what it pins for.
+    /// Resources that it acquires and gives back, and pins.
     pub(crate) pins: Option<Box<Plan>>,
-    /// What it may set without a report.
+    /// Variables that it may set without a report.
     pub(crate) modifying: Option<Box<Modified>>,
 }
 

@@ -434,24 +434,5 @@ impl<S> Judging<'_, S> {
     }
 }
 
-impl<S> Client<S> {
-    /// A text that it has prepared. A server looks names up where they were prepared, or where it
-    /// is now.
-    pub(crate) fn prepared_text<'t>(
-        &self,
-        definition: &'t Definition,
-        server: &ServerFacts,
-    ) -> SchemaText<'t> {
-        let schema = definition.session.schema.as_deref();
-        SchemaText {
-            sql: &definition.sql,
-            mode: server.lex_mode(&definition.session, self.capabilities),
-            found: &definition.class,
-            schema: schema.filter(|schema| self.session.schema.as_deref() == Some(*schema)),
-            names_none_of: None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests;

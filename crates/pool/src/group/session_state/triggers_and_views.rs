@@ -10,8 +10,8 @@
 //! stored code: the policy `stored_code` decides.
 //!
 //! A definition counts from the moment that its statement is sent, by its own text, and until a
-//! look that began after its reply has told what has become of it. A statement that has waited for a
-//! backend is judged by the names that there are then.
+//! look that began after its reply has told what has become of it. A statement that has waited for
+//! a backend is judged by the names that there are then.
 //!
 //! Where no such code exists, which is the rule, a statement costs the load of one number. Not
 //! covered: code that is defined past the pool, or inside of other code, until the next look, which
