@@ -29,19 +29,19 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 209, Exactly),
+    ("methods of a type", 204, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
         30,
         Exactly,
     ),
-    ("functions with tuples of parameters", 101, Exactly),
-    ("subjects in more than two folders", 1, Exactly),
+    ("functions with tuples of parameters", 100, Exactly),
+    ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
-    ("look-ups of clients and backends", 374, Exactly),
+    ("look-ups of clients and backends", 358, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 14, Exactly),
+    ("doc comments that open with a question word", 13, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
         3,
@@ -49,8 +49,8 @@ const BOUNDS: &[Bound] = &[
     ),
     ("words of docs", 44_999, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 123_008, Loosely),
-    ("product lines of pool, session and sql", 67_055, Loosely),
+    ("product lines", 123_177, Loosely),
+    ("product lines of pool, session and sql", 67_224, Loosely),
     ("lines of end-to-end tests", 27_341, Loosely),
 ];
 

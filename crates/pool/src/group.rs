@@ -1,16 +1,16 @@
 //! One group: a thread's clients, backends and lanes, and the turn that moves them.
 //!
-//! The hot path, in the order in which a statement takes it:
-//! [`Group::turn`] → `clients.rs: pump` (bytes become a command) → `statements.rs: on_command`
-//! (what is it, what does it need) → `checkout.rs: acquire` (a backend now, or a place in the lane)
-//! → `statements.rs: begin` (restore the session, send) → `backends.rs: on_backend` (the reply)
-//! → `relay.rs: feed` → `endings.rs: settle` → `checkout.rs: release` (the next in the lane).
+//! The hot path, in the order in which a statement takes it (`ARCHITECTURE.md` says what each does):
+//! [`Group::turn`] → `clients.rs: consume` (bytes become a command) → `query.rs: on_query` (a text
+//! becomes a [`crate::statements::plan::Plan`], and `carry_out_plan` does what that says) →
+//! `statements.rs: start` (a backend now, or a place in the queue) → `begin` (the session is
+//! restored) → `send_statement` → `backends.rs: digest_reply` (the reply is relayed) →
+//! `endings.rs: statement_done` → `settle` → `checkout.rs: release` (the next in the queue).
 //!
-//! What is to be done is decided by values that know no group and are tested without one: what
-//! becomes of a client and its backend ([`crate::pair`]), who gets what
-//! ([`crate::scheduler::matching`]), what a command comes to
-//! ([`crate::statements::binary_prepare`], [`crate::statements::kill::meaning`]). They borrow what
-//! they look at, and say what they have decided; the group does it.
+//! What is to be done is decided by values that know no group and are tested without one: what a
+//! command comes to ([`crate::statements`]), what becomes of a client and its backend
+//! ([`crate::pair`]), who gets what ([`crate::scheduler::matching`]). They borrow what they look at,
+//! and say what they have decided; the group does it.
 //!
 //! No step calls back into another client's command: what is to be done next is a task, which the
 //! turn carries out when the step has returned (`group/tasks.rs`).
