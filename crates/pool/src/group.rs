@@ -1,6 +1,6 @@
 //! One group: a thread's clients, backends and lanes, and the turn that moves them.
 //!
-//! The hot path, in the order in which a statement takes it (`ARCHITECTURE.md` says what each does):
+//! The hot path, in the order in which a statement takes it (more of each in `ARCHITECTURE.md`):
 //! [`Group::turn`] → `clients.rs: consume` (bytes become a command) → `query.rs: on_query` (a text
 //! becomes a [`crate::statements::plan::Plan`], and `carry_out_plan` does what that says) →
 //! `statements.rs: start` (a backend now, or a place in the queue) → `begin` (the session is
@@ -9,7 +9,7 @@
 //!
 //! What is to be done is decided by values that know no group and are tested without one: what a
 //! command comes to ([`crate::statements`]), what becomes of a client and its backend
-//! ([`crate::pair`]), who gets what ([`crate::scheduler::matching`]). They borrow what they look at,
+//! ([`crate::pair`]), who gets what ([`crate::scheduler::matching`]). They borrow what they see,
 //! and say what they have decided; the group does it.
 //!
 //! No step calls back into another client's command: what is to be done next is a task, which the
