@@ -270,6 +270,35 @@ fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
     assert!(pool.wait().0.success());
 }
 
+/// Load balancers hear of a drain before clients do.
+#[test]
+fn a_drain_accepts_while_it_waits_and_then_lets_clients_go_in_turns() {
+    let Some(real) = pooled(server) else { return };
+    real.create_user("app", "app");
+    let stages = format!("{HTTP}drain_wait_s = 6\ndrain_s = 1\ngroups = 2");
+    let pool = start_pool(real, "stages.toml", &stages);
+    let place = place_of(&pool);
+    let mut idle: Vec<_> = (0..8).map(|_| login(&pool.address, &app())).collect();
+    let mut holder = login(&pool.address, &app());
+    holder.must(HOLD);
+    pool.terminate();
+    await_status(&place, "/readyz", 503, "draining");
+    idle.push(login(&pool.address, &app()));
+    for client in &mut idle {
+        client.must("SELECT 1");
+    }
+    for mut client in idle {
+        assert!(
+            client.wait().is_err(),
+            "a client that holds nothing goes on"
+        );
+    }
+    let refused = Client::open(&pool.address, &app());
+    assert!(refused.is_err(), "nobody is taken any more");
+    holder.must("COMMIT");
+    assert!(pool.wait().0.success());
+}
+
 #[test]
 fn each_format_is_what_its_reader_expects() {
     let test = "each_format_is_what_its_reader_expects";

@@ -29,7 +29,7 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 204, Exactly),
+    ("methods of a type", 206, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
@@ -47,11 +47,11 @@ const BOUNDS: &[Bound] = &[
         3,
         Exactly,
     ),
-    ("words of docs", 44_999, Loosely),
+    ("words of docs", 45_088, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 123_177, Loosely),
-    ("product lines of pool, session and sql", 67_224, Loosely),
-    ("lines of end-to-end tests", 27_341, Loosely),
+    ("product lines", 123_325, Loosely),
+    ("product lines of pool, session and sql", 67_372, Loosely),
+    ("lines of end-to-end tests", 27_370, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a

@@ -29,6 +29,7 @@ pub(crate) mod backends;
 pub(crate) mod checkout;
 pub(crate) mod clients;
 pub(crate) mod deliveries;
+pub(crate) mod drain;
 pub(crate) mod parts;
 pub(crate) mod prepared;
 #[cfg(test)]
@@ -50,6 +51,7 @@ use crate::client::clients::Clients;
 use crate::config::Settings;
 use crate::group::clients::departing::Departures;
 use crate::group::deliveries::TurnOutput;
+use crate::group::drain::Drain;
 use crate::group::shared::{Order, Shared};
 use crate::group::tasks::{Task, Tasks};
 use crate::group::tokens::{BACKEND, BackendId, CLIENT, ClientId, KILL_CONNECTION, LISTENER};
@@ -140,8 +142,7 @@ pub struct Group<N: Net> {
     pub(crate) migrating: Migrating<N::Sock>,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
     epoch: u64,
-    /// Since when it drains.
-    draining: Option<Time>,
+    drain: Drain,
     /// Clients that do not read their replies.
     slow_readers: SlowReaders,
     /// `@@last_gtid` of each client to which one was reported.
@@ -218,7 +219,7 @@ impl<N: Net> Group<N> {
             arrivals: Arrivals::default(),
             departures: Departures::default(),
             migrating: Migrating::default(),
-            draining: None,
+            drain: Drain::Off,
             slow_readers: SlowReaders::new(spool),
             gtids: BTreeMap::new(),
             counted: HashMap::new(),
@@ -323,6 +324,9 @@ impl<N: Net> Group<N> {
             self.sweep_at = self.net.now() + SWEEP_EVERY;
             self.sweep();
         }
+        if self.drain.is_look_due(self.net.now()) {
+            self.close_drained();
+        }
         self.run_tasks();
         if !self.kill_connection.is_idle() {
             self.next_kill();
@@ -400,10 +404,7 @@ impl<N: Net> Group<N> {
         if !self.slow_readers.is_at_rest() {
             next = next.min((self.slow_readers).next_relief(&self.backends, waits, now));
         }
-        if let Some(since) = self.draining {
-            next = next.min(since + self.settings.drain_max);
-        }
-        next
+        next.min(self.drain.next(self.settings.drain_max).unwrap_or(next))
     }
 
     /// For tests: statements that wait because the share of those known to be long is used up.
@@ -419,13 +420,15 @@ impl<N: Net> Group<N> {
     /// Carries out an order.
     pub fn order(&mut self, order: Order) {
         match order {
-            Order::Drain => {
-                self.draining.get_or_insert(self.net.now());
+            Order::CloseInTurns(over) => {
+                self.drain.begin_leaving(over, self.net.now());
                 // What waits for the end of a pause is to run, or nobody would ever hear of it.
                 self.shared.paused.store(false, Relaxed);
-                for key in self.clients.keys() {
-                    (self.clients).leave_if_idle(key, self.departures.has(key));
-                }
+            }
+            Order::Drain => {
+                self.drain.begin_ending(self.net.now());
+                self.shared.paused.store(false, Relaxed);
+                self.close_drained();
             }
             Order::Report => {
                 let lines = self.survey().report();
@@ -457,9 +460,8 @@ impl<N: Net> Group<N> {
 
     /// True when a drain has ended: nobody is left, or its time is up.
     pub fn is_drained(&self) -> bool {
-        self.draining.is_some_and(|since| {
-            self.clients.is_empty() || self.net.now() >= since + self.settings.drain_max
-        })
+        let is_left = !self.clients.is_empty();
+        (self.drain).is_over(is_left, self.settings.drain_max, self.net.now())
     }
 
     /// Answers a question of the console.
@@ -501,10 +503,23 @@ impl<N: Net> Group<N> {
         self.log.tell_omitted(&mut self.statement_logs, now);
         self.log.tell_idle(now, self.counts.idle_closed);
         self.unread().end_longest();
-        if self.draining.is_some() {
-            for key in self.clients.keys() {
-                (self.clients).leave_if_idle(key, self.departures.has(key));
-            }
+        if self.drain.is_ending() {
+            self.close_drained();
+        }
+    }
+
+    /// Closes the clients whose turn in a drain has come and that hold nothing.
+    fn close_drained(&mut self) {
+        for key in self.clients.keys() {
+            self.close_if_drained(key);
+        }
+    }
+
+    /// Closes a client if its turn in a drain has come and it holds nothing.
+    pub(crate) fn close_if_drained(&mut self, key: ClientId) {
+        if self.drain.has_turn(key, self.net.now()) {
+            let departs = self.departures.has(key);
+            (self.clients).leave_if_idle(key, departs, self.drain.is_ending());
         }
     }
 

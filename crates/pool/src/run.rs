@@ -445,6 +445,35 @@ fn note_hangup() {
     );
 }
 
+/// Takes the groups through the stages of a drain, on a thread where that takes time.
+fn drain(settings: &Settings, orders: &[reactor::Sender<Order>]) {
+    let (wait, spread) = (settings.drain_wait, settings.drain_spread);
+    note(
+        Event::Draining,
+        format_args!(
+            "draining: clients are taken for {} s more, those that hold nothing closed over {} s, \
+             and the rest after {} ms",
+            wait.as_secs(),
+            spread.as_secs(),
+            settings.drain_max.as_millis()
+        ),
+    );
+    let told = orders.to_vec();
+    let stages = move || {
+        reactor::pause(wait);
+        if !spread.is_zero() {
+            Order::CloseInTurns(spread).tell_all(&told);
+            reactor::pause(spread);
+        }
+        Order::Drain.tell_all(&told);
+    };
+    let is_short = wait.is_zero() && spread.is_zero();
+    let builder = std::thread::Builder::new().name("drain".into());
+    if is_short || builder.spawn(stages).is_err() {
+        Order::Drain.tell_all(orders);
+    }
+}
+
 /// Waits for signals and for the groups' end.
 fn attend(
     groups: &GroupThreads,
@@ -484,14 +513,7 @@ fn attend(
                 draining = true;
                 board.drains();
                 service::stopping();
-                note(
-                    Event::Draining,
-                    format_args!(
-                        "draining, for at most {} ms",
-                        shared.settings().drain_max.as_millis()
-                    ),
-                );
-                Order::Drain.tell_all(&groups.orders);
+                drain(&shared.settings(), &groups.orders);
             }
         }
     }

@@ -81,15 +81,15 @@ impl<S> Clients<S> {
         Some(backend_id)
     }
 
-    /// During a drain: a client that keeps nothing on a backend may go, unless it `departs` to
-    /// another process.
-    pub(crate) fn leave_if_idle(&mut self, key: ClientId, departs: bool) {
+    /// Closes a client that keeps nothing on a backend, unless it `departs` to another process. One
+    /// that is logging in goes only where the pool `ends`.
+    pub(crate) fn leave_if_idle(&mut self, key: ClientId, departs: bool, ends: bool) {
         let Some(client) = self.slots.get(key) else {
             return;
         };
         use ClientState::{Accepted, Greeted, Idle, Opening, Proving, Verifying};
         let idle = match client.state() {
-            Accepted | Greeted | Proving | Verifying | Opening => true,
+            Accepted | Greeted | Proving | Verifying | Opening => ends,
             Idle => !departs && client.backend().is_none() && client.output.is_none(),
             _ => false,
         };

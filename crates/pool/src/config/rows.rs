@@ -386,7 +386,15 @@ table! {
                 .fixed()
             }
 
-            /// Time limit of a [drain](signals-and-log.md#signals).
+            /// Behind SIGTERM, serve and accept for so long while `/readyz` fails already: load
+            /// balancers and kubelets go on sending clients for some seconds.
+            drain_wait: Duration { .key("drain_wait_s").seconds(0, 3600).or_number(0) }
+
+            /// Then close the clients that hold nothing one after another over so long, so that not
+            /// all connect again at once.
+            drain_spread: Duration { .key("drain_s").seconds(0, 3600).or_number(0) }
+
+            /// Time limit of what follows, the [drain](signals-and-log.md#signals) itself.
             drain_max: Duration { .key("drain_ms_max").milliseconds(1).or_number(30_000) }
         }
 

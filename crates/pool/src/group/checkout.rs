@@ -191,7 +191,7 @@ impl<N: Net> Group<N> {
             self.counts.lent += 1;
             return self.retire(backend_id);
         }
-        if front.is_none() && self.draining.is_some() {
+        if front.is_none() && self.drain.is_ending() {
             return self.retire(backend_id);
         }
         self.backend_pools.pools[pool].idle.push(backend_id);

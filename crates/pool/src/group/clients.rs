@@ -68,7 +68,7 @@ impl<N: Net> Group<N> {
     /// Greets a connection, at once or behind its PROXY header, or says why it cannot stay.
     pub(crate) fn greet(&mut self, sock: N::Sock, listener: usize) {
         self.counts.accepted += 1;
-        let refusal = if self.draining.is_some() {
+        let refusal = if !self.drain.is_off() {
             Some(Refusal::Draining)
         } else if self.clients.len() >= self.shared.clients_per_group {
             Some(Refusal::GroupFull {

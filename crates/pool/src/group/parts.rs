@@ -46,7 +46,7 @@ impl<N: Net> Group<N> {
             settings: &self.settings,
             shared: &self.shared,
             index: self.index,
-            drains: self.draining.is_some(),
+            drains: self.drain.is_ending(),
             address_at: self.server_status.address_at,
             now: self.net.now(),
             accounts: None,
@@ -226,7 +226,7 @@ impl<N: Net> Group<N> {
         Some(Alone {
             view,
             server,
-            is_on: self.settings.defer_begin && self.draining.is_none() && !warned,
+            is_on: self.settings.defer_begin && self.drain.is_off() && !warned,
         })
     }
 

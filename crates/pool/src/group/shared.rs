@@ -44,6 +44,7 @@ use reactor::handover::Peer;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES, SSL};
 use wire::packet::HEADER_LEN;
@@ -369,6 +370,8 @@ impl Shared {
 /// A message to a group, from the main thread or another group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
+    /// Take no new clients, and close those that hold nothing one after another, over so long.
+    CloseInTurns(Duration),
     /// Take no new clients, let running statements and transactions finish, then end.
     Drain,
     /// Write down every client, and why it is pinned.

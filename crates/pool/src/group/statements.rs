@@ -235,7 +235,7 @@ impl<N: Net> Group<N> {
             }
             return self.begin(key, backend, message);
         }
-        if self.draining.is_some() {
+        if self.drain.is_ending() {
             self.refuse_and_leave(key, &Refusal::Draining);
             return Handled::Used;
         }

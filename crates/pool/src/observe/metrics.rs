@@ -165,7 +165,7 @@ impl Sample<'_> {
     /// Why the pool should not be sent clients, if so.
     pub(crate) fn unready(&self) -> Option<String> {
         if self.draining {
-            return Some("draining: the pool takes no new clients".into());
+            return Some("draining: new clients belong elsewhere".into());
         }
         let Some(pool) = &self.pool else {
             return Some("starting: the server has not answered yet".into());

@@ -212,7 +212,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         }
         if events.iter().any(|event| event.token.kind() == MAILBOX) {
             for order in mailbox.take() {
-                if order == Order::Drain {
+                if matches!(order, Order::Drain | Order::CloseInTurns(_)) {
                     group.net_mut().stop_listening();
                 }
                 upgrade.order(&mut group, &order);

@@ -96,6 +96,8 @@ pub(crate) struct World {
     faults: (u64, u64),
     frost: bool,
     drain_at: Option<u64>,
+    /// So many steps before, clients begin to leave in turns; 0: they leave at once.
+    leaving: u64,
     /// The step at which the password is changed, and the settings as they are written.
     rotate_at: Option<u64>,
     text: String,
@@ -189,6 +191,11 @@ impl World {
         };
         // Steps count from 1: a drain at step 0 would never begin.
         let drain_at = random.chance(250).then(|| random.below(8000).max(1));
+        let leaving = if random.chance(500) {
+            random.below(2000)
+        } else {
+            0
+        };
         let frost = random.chance(500);
         // Not drawn, so that the worlds of the seeds stay what they were.
         let rotate_at = (seed % 5 == 3).then_some(1 + seed * 37 % ROTATED_MAX);
@@ -207,6 +214,7 @@ impl World {
             faults,
             frost,
             drain_at,
+            leaving,
             rotate_at,
             text,
             dials_until: Time(0),
@@ -567,6 +575,14 @@ impl World {
         let now = self.now();
         if self.dials_until <= now {
             self.wires().dials = Dials::Stand;
+        }
+        if self.drain_at == Some(self.steps + self.leaving) {
+            self.note(|| "clients leave in turns".into());
+            let over = Duration::from_millis(self.random.below(3000));
+            self.crew.order(&Order::CloseInTurns(over));
+            for client in &mut self.clients {
+                client.drained = true;
+            }
         }
         if self.drain_at == Some(self.steps) {
             self.note(|| "drain".into());

@@ -132,9 +132,7 @@ impl<N: Net> Group<N> {
         if !self.line.is_empty() {
             self.tasks.add(Task::Pipeline(backend_id));
         }
-        if self.draining.is_some() {
-            (self.clients).leave_if_idle(owner, self.departures.has(owner));
-        }
+        self.close_if_drained(owner);
         self.tasks.add(Task::Read(owner));
     }
 

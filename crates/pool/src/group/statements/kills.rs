@@ -127,9 +127,7 @@ impl<N: Net> Group<N> {
         }
         self.answers().killed(killer, end);
         self.tasks.add(Task::Read(killer));
-        if self.draining.is_some() {
-            (self.clients).leave_if_idle(killer, self.departures.has(killer));
-        }
+        self.close_if_drained(killer);
     }
 
     /// Ends a client of this group, or its statement. `None`: the server must be asked first.

@@ -92,7 +92,7 @@ impl<N: Net> Group<N> {
             server: &self.shared.server,
             now: self.net.now(),
         };
-        let is_served = self.draining.is_none();
+        let is_served = !self.drain.is_ending();
         let last_backend = || last.find().filter(|_| is_served);
         Some(judge(Judging {
             alone,
