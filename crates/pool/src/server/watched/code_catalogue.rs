@@ -10,6 +10,7 @@ use crate::observe::log::{Event, note};
 use session::statement::NOT_JUDGED;
 use session::stored_code::{Besides, Names, Object, resolve};
 use sql::classify::stored::{Definition, fold_bare};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,6 +35,9 @@ pub(crate) struct State {
     pub(crate) names: Arc<Names>,
     /// Objects that the last look found.
     found: Vec<Object>,
+    /// Those that the look before found and the last one did not, while a definition was under way:
+    /// MariaDB does not show the triggers of a table just while it is renamed.
+    before: Vec<Object>,
     besides: Besides,
     /// Definitions of statements through the pool that are under way.
     coming: Vec<Defining>,
@@ -154,7 +158,8 @@ impl CodeCatalogue {
     /// Recomputes the names. The version is stored before the lock is given up.
     fn publish(&self, state: &mut State) {
         let coming = state.coming.iter().flat_map(|one| &one.objects);
-        let objects: Vec<&Object> = state.found.iter().chain(coming).collect();
+        let found = state.found.iter().chain(&state.before);
+        let objects: Vec<&Object> = found.chain(coming).collect();
         let mut names = match state.too_much {
             None => resolve(&objects),
             Some(_) => Names::all(),
@@ -242,7 +247,8 @@ impl CodeCatalogue {
         let mut state = self.lock();
         let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);
         state.coming.retain(later);
-        (state.found, state.besides) = (Vec::new(), Besides::default());
+        (state.found, state.before) = Default::default();
+        state.besides = Besides::default();
         // The next look may find less.
         if state.too_much.replace(number).is_none() {
             say_too_much(why);
@@ -267,7 +273,11 @@ impl CodeCatalogue {
             note(Event::CodeUnseen, format_args!("{unseen}"));
         }
         state.unseen = unseen;
-        (state.found, state.besides) = (found, besides);
+        let titles: BTreeSet<&str> = found.iter().map(|one| &*one.title).collect();
+        let overlaps = !state.coming.is_empty();
+        let mut before = std::mem::take(&mut state.found);
+        before.retain(|one| overlaps && !titles.contains(&*one.title));
+        (state.found, state.before, state.besides) = (found, before, besides);
         self.publish(&mut state);
     }
 }
@@ -332,7 +342,6 @@ mod tests {
     use super::*;
     use sql::classify::stored::{Defined, body, fold};
     use sql::lex::LexMode;
-    use std::collections::BTreeSet;
 
     fn trigger(n: usize) -> Vec<Object> {
         let scanned = body(b"SET NEW.a = 1", LexMode::default(), &BTreeSet::new());
@@ -375,6 +384,39 @@ mod tests {
         catalogue.looked(late, Default::default(), String::new());
         assert!(!reaches(&catalogue));
         assert_eq!(catalogue.lock().coming.len(), 0);
+    }
+
+    #[test]
+    fn what_a_look_beside_a_definition_has_not_found_stays_until_the_next() {
+        let catalogue = CodeCatalogue::empty();
+        let scanned = body(b"DO GET_LOCK('l', 1)", LexMode::default(), &BTreeSet::new());
+        let takes = |table: &[u8]| Object {
+            kind: Defined::Trigger,
+            schema: fold(b"shop"),
+            name: fold(table),
+            title: "trigger shop.tr".into(),
+            scanned: scanned.clone(),
+        };
+        let look = catalogue.looks();
+        catalogue.looked(
+            look,
+            (vec![takes(b"orders")], Besides::default()),
+            String::new(),
+        );
+        assert!(reaches(&catalogue));
+        // While a table is renamed, the server shows its trigger nowhere.
+        let look = catalogue.looks();
+        let number = catalogue.defines(trigger(0));
+        catalogue.looked(look, Default::default(), String::new());
+        assert!(reaches(&catalogue));
+        catalogue.is_defined(number);
+        let look = catalogue.looks();
+        catalogue.looked(
+            look,
+            (vec![takes(b"sold")], Besides::default()),
+            String::new(),
+        );
+        assert!(!reaches(&catalogue));
     }
 
     #[test]
