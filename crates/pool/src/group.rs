@@ -56,8 +56,8 @@ use crate::group::shared::{Order, Shared};
 use crate::group::tasks::{Task, Tasks};
 use crate::group::tokens::{BACKEND, BackendId, CLIENT, ClientId, KILL_CONNECTION, LISTENER};
 use crate::limits::addresses::CountedAddress;
-use crate::limits::memory::MemoryTold;
-use crate::limits::retained::Kept;
+use crate::limits::memory::ReportedMemory;
+use crate::limits::retained::Retained;
 use crate::limits::slow_readers::SlowReaders;
 use crate::limits::spool::Spool;
 use crate::observe::figures::Figures;
@@ -107,10 +107,10 @@ pub struct Group<N: Net> {
     has_slot: bool,
     sessions: Interner,
     /// Bytes that are kept for clients.
-    kept: Kept,
+    retained: Retained,
     /// Bytes kept for clients, as all groups know them; the client that holds most is not looked
     /// for before the moment.
-    memory_told: MemoryTold,
+    reported_memory: ReportedMemory,
     /// Schemas that a pool is known to have been let into.
     schemas: Schemas,
     /// Clients that wait in queues.
@@ -200,8 +200,8 @@ impl<N: Net> Group<N> {
             backend_pools: BackendPools::default(),
             has_slot: false,
             sessions: Interner::default(),
-            kept: Kept::default(),
-            memory_told: MemoryTold::default(),
+            retained: Retained::default(),
+            reported_memory: ReportedMemory::default(),
             schemas: Schemas::default(),
             line: Line::default(),
             running: Running::default(),
@@ -356,8 +356,8 @@ impl<N: Net> Group<N> {
         self.room().publish();
         let held = self.survey().held_for_clients();
         if self
-            .memory_told
-            .tell(&self.shared.memory, held, self.net.now())
+            .reported_memory
+            .report(&self.shared.memory, held, self.net.now())
         {
             self.close_who_holds_most();
         }
@@ -396,7 +396,7 @@ impl<N: Net> Group<N> {
             .min((self.shared.upstream).down_at(now, self.settings.server_down_fail))
             .min((self.arrivals).next(self.shared.login_gap(&self.settings, self.net.now())))
             .min(self.inputs.next_look(self.net.now()))
-            .min(self.memory_told.next_look(&self.shared.memory))
+            .min(self.reported_memory.next_look(&self.shared.memory))
             .min(self.bulk.next(self.inputs.has_line()));
         if waits {
             next = next.min(self.matching().next_for_waiting());

@@ -35,7 +35,7 @@ pub struct Joined {
 
 /// Form in which prefix commands go in front of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Front {
+pub enum Prefix {
     /// Nothing, or its failure is no matter: the command may follow, and runs.
     CannotFail,
     /// Can fail, and is waited for.

@@ -268,7 +268,7 @@ impl<N: Net> Group<N> {
             }
         };
         if let Some(backend) = self.backends.get_mut(backend_id) {
-            backend.count_kept(&self.kept.in_transit);
+            backend.count_kept(&self.retained.in_transit);
             if backend.is_read_in_vain(self.net.now()) {
                 self.abandon(backend_id, None);
             }

@@ -25,7 +25,7 @@ use crate::group::tasks::Task;
 use crate::group::tokens::{BackendId, ClientId};
 use crate::scheduler::priority::Priority;
 use reactor::Net;
-use session::send_mode::Front;
+use session::send_mode::Prefix;
 use session::state::Session;
 
 impl<N: Net> Group<N> {
@@ -264,7 +264,7 @@ impl<N: Net> Group<N> {
                 return self.clients.close_later(waiting.client);
             };
             let len = input.command_len();
-            self.send_statement(waiting.client, place, &input[..len], &Front::CannotFail);
+            self.send_statement(waiting.client, place, &input[..len], &Prefix::CannotFail);
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
             };

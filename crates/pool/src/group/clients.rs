@@ -412,7 +412,7 @@ impl<N: Net> Group<N> {
         let Some(mut client) = self.clients.remove(key) else {
             return;
         };
-        self.kept.tls_bytes -= client.transport.tls_bytes();
+        self.retained.tls_bytes -= client.transport.tls_bytes();
         // What another process may go on with is dropped without a word: a record that is sealed
         // here would have the nonce of one that is sealed there.
         if client.state() != ClientState::Moving {
@@ -422,7 +422,7 @@ impl<N: Net> Group<N> {
             self.slow_readers.drop_rest(output.rest, &self.shared);
         }
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
-        self.kept.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
+        self.retained.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
         if client.is_known() {
             let user = &self.settings.users[client.user as usize].usage;
             user.clients.fetch_sub(1, Ordering::Relaxed);

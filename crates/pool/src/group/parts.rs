@@ -81,10 +81,10 @@ impl<N: Net> Group<N> {
             context: Context {
                 server: &self.shared.server,
                 sessions: &mut self.sessions,
-                variables: &self.kept.variables,
-                statements: &self.kept.statements,
-                warnings: &self.kept.warnings,
-                long_data: &mut self.kept.long_data,
+                variables: &self.retained.variables,
+                statements: &self.retained.statements,
+                warnings: &self.retained.warnings,
+                long_data: &mut self.retained.long_data,
                 schemas: &mut self.schemas,
                 gtids: &mut self.gtids,
                 counts: &mut self.counts,
@@ -110,7 +110,7 @@ impl<N: Net> Group<N> {
             counts: &mut self.counts,
             inputs: &mut self.inputs,
             lent: &mut self.lent,
-            tls_bytes: &mut self.kept.tls_bytes,
+            tls_bytes: &mut self.retained.tls_bytes,
             handshakes_left: &mut self.handshakes_left,
         }
     }
@@ -122,7 +122,7 @@ impl<N: Net> Group<N> {
             net: &mut self.net,
             shared: &self.shared,
             clients: &mut self.clients,
-            outputs: &self.kept.outputs,
+            outputs: &self.retained.outputs,
             slow_readers: &mut self.slow_readers,
             packing: &mut self.lent.packing,
             bulk: &mut self.bulk,
@@ -137,7 +137,7 @@ impl<N: Net> Group<N> {
                 net: &mut self.net,
                 shared: &self.shared,
                 clients: &mut self.clients,
-                outputs: &self.kept.outputs,
+                outputs: &self.retained.outputs,
                 slow_readers: &mut self.slow_readers,
                 packing: &mut self.lent.packing,
                 bulk: &mut self.bulk,
@@ -149,7 +149,7 @@ impl<N: Net> Group<N> {
             logs: &mut self.statement_logs,
             counts: &mut self.counts,
             log: &mut self.log,
-            long_data: &mut self.kept.long_data,
+            long_data: &mut self.retained.long_data,
             lent: &mut self.lent.out,
         }
     }
@@ -190,7 +190,7 @@ impl<N: Net> Group<N> {
             running: &mut self.running,
             dirty: &mut self.dirty,
             bulk: &mut self.bulk,
-            in_transit: &self.kept.in_transit,
+            in_transit: &self.retained.in_transit,
             current_input: &self.current_input,
             copied_max: self.shared.text_here_max,
         }
@@ -245,7 +245,7 @@ impl<N: Net> Group<N> {
             server: &self.shared.server,
             definitions: &mut self.definitions,
             sessions: &mut self.sessions,
-            kept: &mut self.kept,
+            retained: &mut self.retained,
             share: self.shared.prepared_of_backend(&self.settings),
         })
     }
@@ -261,7 +261,7 @@ impl<N: Net> Group<N> {
             backends: &self.backends,
             pools: &self.backend_pools,
             slow: &mut self.slow_readers,
-            outputs: &self.kept.outputs,
+            outputs: &self.retained.outputs,
             bulk: &mut self.bulk,
             counts: &mut self.counts,
         }
@@ -347,7 +347,7 @@ impl<N: Net> Group<N> {
             line: &self.line,
             inputs: &self.inputs,
             slow_readers: &self.slow_readers,
-            kept: &self.kept,
+            retained: &self.retained,
             definitions: &self.definitions,
             sessions: &self.sessions,
             gtids: &self.gtids,

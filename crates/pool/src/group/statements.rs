@@ -26,7 +26,7 @@ use crate::statements::own_ok::OwnOk;
 use reactor::Net;
 use session::plan::statement_without_text;
 use session::read_back::Properties;
-use session::send_mode::Front;
+use session::send_mode::Prefix;
 use session::statement::{Code, Statement};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -246,7 +246,7 @@ impl<N: Net> Group<N> {
             && let Some(backend) = self.matching().place_to_pipeline(key, message)
             && !self.matching().is_ahead()
         {
-            self.send_statement(key, backend, message, &Front::CannotFail);
+            self.send_statement(key, backend, message, &Prefix::CannotFail);
             return Handled::Used;
         }
         self.wait_in_lane(key, message.len())
@@ -286,13 +286,13 @@ impl<N: Net> Group<N> {
         out.clear();
         let text_here_max = self.shared.text_here_max;
         let pair = self.pair(key, backend_id);
-        let front = pair.map(|mut pair| pair.put_front(message, text_here_max, &mut out));
-        let result = match front {
+        let prefix = pair.map(|mut pair| pair.put_prefix(message, text_here_max, &mut out));
+        let result = match prefix {
             None => Handled::Used,
-            Some(Front::Waited) => self.send_restore(key, backend_id, &out),
-            Some(front) => {
+            Some(Prefix::Waited) => self.send_restore(key, backend_id, &out),
+            Some(prefix) => {
                 self.backend_writer().send(backend_id, &out);
-                self.send_statement(key, backend_id, message, &front);
+                self.send_statement(key, backend_id, message, &prefix);
                 Handled::Used
             }
         };
@@ -328,16 +328,16 @@ impl<N: Net> Group<N> {
         Handled::Kept
     }
 
-    /// Sends a statement to a backend, behind whatever is in flight there and, in `front`, what
+    /// Sends a statement to a backend, behind whatever is in flight there and, in `prefix`, what
     /// brings the backend into the client's session.
     pub(crate) fn send_statement(
         &mut self,
         key: ClientId,
         backend_id: BackendId,
         message: &[u8],
-        front: &Front,
+        prefix: &Prefix,
     ) {
-        let runs = *front == Front::CannotFail;
+        let runs = *prefix == Prefix::CannotFail;
         let Some((mut command, waited)) = self.note_sent((key, backend_id), message, runs) else {
             return;
         };
@@ -349,7 +349,7 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        if let Front::Joined(joined) = front {
+        if let Prefix::Joined(joined) = prefix {
             backend.expect_joined(key, joined);
             command.reply = command.reply.behind();
         }
@@ -365,8 +365,8 @@ impl<N: Net> Group<N> {
         if runs && client.modifying.is_some() {
             client.note_modified(Some(backend), (command.sent, &mut self.counts));
         }
-        match front {
-            Front::Joined(joined) => {
+        match prefix {
+            Prefix::Joined(joined) => {
                 backend.put_joined(message, joined);
                 self.backend_writer().send(backend_id, b"");
             }

@@ -42,16 +42,16 @@ pub(crate) struct ClientMemory {
 /// The groups' knowledge of the bytes that one of them keeps, and the time of the next look for the
 /// client that holds most.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryTold {
-    told: usize,
+pub(crate) struct ReportedMemory {
+    reported: usize,
     look_at: Time,
 }
 
-impl MemoryTold {
+impl ReportedMemory {
     /// Tells the others that a group keeps so much now. `true` where all memory is in use, and the
     /// client that holds most is to be looked for.
-    pub(crate) fn tell(&mut self, memory: &ClientMemory, held: usize, now: Time) -> bool {
-        let before = std::mem::replace(&mut self.told, held);
+    pub(crate) fn report(&mut self, memory: &ClientMemory, held: usize, now: Time) -> bool {
+        let before = std::mem::replace(&mut self.reported, held);
         if before != held {
             memory.change(before, held);
         }
@@ -231,21 +231,21 @@ mod tests {
     #[test]
     fn others_are_told_of_changes_and_who_holds_most_is_looked_for_now_and_then() {
         let memory = ClientMemory::new(Some(8 << 20), 1);
-        let mut told = MemoryTold::default();
-        assert!(!told.tell(&memory, 5, Time(1)));
+        let mut reported = ReportedMemory::default();
+        assert!(!reported.report(&memory, 5, Time(1)));
         assert_eq!(
-            (memory.used.load(Relaxed), told.next_look(&memory)),
+            (memory.used.load(Relaxed), reported.next_look(&memory)),
             (5, Time::NEVER)
         );
         let much = memory.max() + 1;
-        assert!(told.tell(&memory, much, Time(2)));
+        assert!(reported.report(&memory, much, Time(2)));
         assert!(
-            !told.tell(&memory, much, Time(3)),
+            !reported.report(&memory, much, Time(3)),
             "it has just been looked for"
         );
-        assert_eq!(told.next_look(&memory), Time(2) + LOOK_EVERY);
-        assert!(told.tell(&memory, much, Time(2) + LOOK_EVERY));
-        assert!(!told.tell(&memory, 0, Time(4) + LOOK_EVERY));
+        assert_eq!(reported.next_look(&memory), Time(2) + LOOK_EVERY);
+        assert!(reported.report(&memory, much, Time(2) + LOOK_EVERY));
+        assert!(!reported.report(&memory, 0, Time(4) + LOOK_EVERY));
         assert_eq!(memory.used.load(Relaxed), 0);
     }
 }

@@ -18,7 +18,7 @@ const LONG_DATA_MAX: usize = 256 << 20;
 
 /// Bytes that are kept for the clients of a group.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct Retained {
     /// Bytes of their user variables.
     pub(crate) variables: Meter,
     /// Bytes of the conditions that are kept for them.
@@ -35,7 +35,7 @@ pub(crate) struct Kept {
     pub(crate) tls_bytes: usize,
 }
 
-impl Kept {
+impl Retained {
     /// All of it.
     pub(crate) fn bytes(&self) -> usize {
         let meters = [
@@ -99,23 +99,23 @@ mod tests {
 
     #[test]
     fn the_sum_leaves_nothing_out() {
-        let mut kept = Kept::default();
+        let mut retained = Retained::default();
         let mut charges: [Charge; 5] = Default::default();
         let meters = [
-            &kept.variables,
-            &kept.warnings,
-            &kept.statements,
-            &kept.outputs,
-            &kept.in_transit,
+            &retained.variables,
+            &retained.warnings,
+            &retained.statements,
+            &retained.outputs,
+            &retained.in_transit,
         ];
         for (at, (charge, meter)) in charges.iter_mut().zip(meters).enumerate() {
             charge.set(meter, 1 << at);
         }
-        (kept.long_data, kept.tls_bytes) = (1 << 5, 1 << 6);
-        assert_eq!(kept.bytes(), (1 << 7) - 1);
+        (retained.long_data, retained.tls_bytes) = (1 << 5, 1 << 6);
+        assert_eq!(retained.bytes(), (1 << 7) - 1);
         drop(charges);
         assert_eq!(
-            kept.bytes(),
+            retained.bytes(),
             (1 << 5) + (1 << 6),
             "charges end with their owners"
         );
@@ -124,12 +124,16 @@ mod tests {
     #[test]
     fn dropped_long_data_is_counted_no_more() {
         let mut client = Client::of_tests(Time(1), Rc::default());
-        let mut kept = Kept {
+        let mut retained = Retained {
             long_data: 7,
-            ..Kept::default()
+            ..Retained::default()
         };
-        kept.drop_long_data(Some(&mut client), 1);
-        assert_eq!(kept.bytes(), 7, "it has none: what is kept is another's");
+        retained.drop_long_data(Some(&mut client), 1);
+        assert_eq!(
+            retained.bytes(),
+            7,
+            "it has none: what is kept is another's"
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::client::clients::Clients;
 use crate::config::Settings;
 use crate::group::shared::Shared;
 use crate::group::tokens::{BackendId, ClientId};
-use crate::limits::retained::Kept;
+use crate::limits::retained::Retained;
 use crate::limits::slow_readers::SlowReaders;
 use crate::observe::figures::counts::{Census, Counts};
 use crate::observe::figures::{Figures, GroupView, Stage, Turns};
@@ -52,7 +52,7 @@ pub struct Survey<'a, N: Net> {
     pub(crate) line: &'a Line,
     pub(crate) inputs: &'a Inputs,
     pub(crate) slow_readers: &'a SlowReaders,
-    pub(crate) kept: &'a Kept,
+    pub(crate) retained: &'a Retained,
     pub(crate) definitions: &'a Definitions,
     pub(crate) sessions: &'a Interner,
     pub(crate) gtids: &'a BTreeMap<ClientId, LastGtid>,
@@ -80,7 +80,7 @@ impl<'a, N: Net> Survey<'a, N> {
         };
         census.clients = self.clients.len();
         census.waiting = self.line.len();
-        census.variables_bytes = self.kept.variables.bytes();
+        census.variables_bytes = self.retained.variables.bytes();
         census.input_bytes = self.inputs.bytes();
         census.memory_bytes = self.held_for_clients();
         (
@@ -130,7 +130,7 @@ impl<'a, N: Net> Survey<'a, N> {
 
     /// Bytes that this group keeps for its clients.
     pub fn held_for_clients(&self) -> usize {
-        self.kept.bytes()
+        self.retained.bytes()
             + self.clients.len() * size_of::<Client<N::Sock>>()
             + self.inputs.bytes()
             + self.definitions.bytes()
@@ -142,7 +142,7 @@ impl<'a, N: Net> Survey<'a, N> {
     /// Sum that is counted wrongly, for tests: one that is not that of its parts, or something that
     /// is kept for nobody.
     pub fn miscounted(&self) -> Option<String> {
-        let kept = self.kept;
+        let retained = self.retained;
         let outputs = self.clients.iter().filter_map(|(_, c)| c.output.as_ref());
         let outputs: usize = outputs
             .map(|output| match output.is_counted() {
@@ -162,15 +162,15 @@ impl<'a, N: Net> Survey<'a, N> {
                 GTID_BYTES * self.gtids.keys().filter(gone).count(),
                 0,
             ),
-            ("TLS of clients", kept.tls_bytes, tls),
-            ("outputs", kept.outputs.bytes(), outputs),
+            ("TLS of clients", retained.tls_bytes, tls),
+            ("outputs", retained.outputs.bytes(), outputs),
             (
                 "long data, at least",
-                kept.long_data.max(long),
-                kept.long_data,
+                retained.long_data.max(long),
+                retained.long_data,
             ),
-            ("statements of nobody", kept.statements.bytes(), 0),
-            ("conditions of nobody", kept.warnings.bytes(), 0),
+            ("statements of nobody", retained.statements.bytes(), 0),
+            ("conditions of nobody", retained.warnings.bytes(), 0),
             ("input of nobody", self.inputs.bytes(), 0),
         ];
         let wrong = |(what, counted, found): &(&str, usize, usize)| {

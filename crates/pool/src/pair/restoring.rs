@@ -17,7 +17,7 @@
 //!    that cannot be set is noted, and the execution answered as it was. Where its text asks for
 //!    the default schema, this is waited for: servers without the schema would say NULL.
 //! 4. USE and COM_INIT_DB need no schema restored.
-//! 5. What is left is waited for ([`Front::Waited`]): see docs/decisions/0009.
+//! 5. What is left is waited for ([`Prefix::Waited`]): see docs/decisions/0009.
 //!
 //! A client that may not send several statements must not be able to through this: its text is
 //! joined only if each semicolon in it stands between quotes for certain ([`is_one_statement`]).
@@ -36,7 +36,7 @@ use crate::server::facts::ServerFacts;
 use session::known_good::is_known_good;
 use session::reply_summary::ReplySummary;
 use session::roles::{switch, switch_cannot_fail};
-use session::send_mode::{Front, Joined, SendMode, is_one_statement};
+use session::send_mode::{Joined, Prefix, SendMode, is_one_statement};
 use session::state::{Interner, Session, can_restore, put_multi, restore, restore_as_text};
 use session::text::{Text, mentions};
 use sql::lex::Server;
@@ -117,12 +117,12 @@ impl<S> Pair<'_, S> {
     /// Writes everything that is to stand in front of the client's statement, `message`, but what
     /// is joined with it; what comes first clears the conditions of others. A text that is longer
     /// than `text_here_max` is not joined.
-    pub(crate) fn put_front(
+    pub(crate) fn put_prefix(
         &mut self,
         message: &[u8],
         text_here_max: usize,
         out: &mut Vec<u8>,
-    ) -> Front {
+    ) -> Prefix {
         // The schema is set now, by the pool or by the command itself.
         self.backend.schema = SchemaThere::Clients;
         let session = match self.client.statement.send_mode {
@@ -137,8 +137,8 @@ impl<S> Pair<'_, S> {
             self.put_clearing(out);
         }
         let begins = self.client.is_begin_deferred();
-        let front = if self.stands_in(&session) {
-            Front::CannotFail
+        let prefix = if self.stands_in(&session) {
+            Prefix::CannotFail
         } else if begins {
             // A transaction begins where its statement runs: what can fail is waited for in front.
             self.put_restore(&session, SendMode::Apart, out)
@@ -146,13 +146,13 @@ impl<S> Pair<'_, S> {
             let joined = self.join((message, text_here_max), &session, out);
             joined.map_or_else(
                 || self.put_restore(&session, self.client.statement.send_mode, out),
-                Front::Joined,
+                Prefix::Joined,
             )
         };
-        if begins && front != Front::Waited {
+        if begins && prefix != Prefix::Waited {
             self.put_deferred_begin(out);
         }
-        front
+        prefix
     }
 
     /// True if the backend stands in this session, and with its client's LAST_INSERT_ID().
@@ -183,9 +183,9 @@ impl<S> Pair<'_, S> {
         session: &Rc<Session>,
         send_mode: SendMode,
         out: &mut Vec<u8>,
-    ) -> Front {
+    ) -> Prefix {
         if self.stands_in(session) {
-            return Front::CannotFail;
+            return Prefix::CannotFail;
         }
         let (client, backend) = (&*self.client, &mut *self.backend);
         let Context { server, epoch, .. } = self.context;
@@ -194,21 +194,21 @@ impl<S> Pair<'_, S> {
         let same = Rc::ptr_eq(&backend.session, session);
         let cannot_fail = same || cannot_fail_on(&backend.session, session, epoch, backend);
         let moves = backend.session.schema_to_set(session).is_some();
-        let front = match send_mode {
-            SendMode::Anywhere => Front::Tried,
+        let prefix = match send_mode {
+            SendMode::Anywhere => Prefix::Tried,
             // If that warns, it is cleared before the statement.
-            _ if !client.statement.looks_back.is_empty() && !same => Front::Waited,
-            SendMode::OwnSchema if cannot_fail => Front::CannotFail,
-            _ if cannot_fail && !moves => Front::CannotFail,
-            _ => Front::Waited,
+            _ if !client.statement.looks_back.is_empty() && !same => Prefix::Waited,
+            SendMode::OwnSchema if cannot_fail => Prefix::CannotFail,
+            _ if cannot_fail && !moves => Prefix::CannotFail,
+            _ => Prefix::Waited,
         };
         let commands =
             backend.put_session(out, server.flavour, (&backend.session, session), insert_id);
         for i in 1..=commands {
             let last = i == commands;
-            let purpose = match front {
-                Front::Tried => Purpose::Joined(last),
-                Front::Waited => Purpose::Restore(last),
+            let purpose = match prefix {
+                Prefix::Tried => Purpose::Joined(last),
+                Prefix::Waited => Purpose::Restore(last),
                 // The schema comes last.
                 _ if last && moves => Purpose::Schema,
                 _ => Purpose::Restore(false),
@@ -217,7 +217,7 @@ impl<S> Pair<'_, S> {
         }
         if commands > 0 {
             self.context.counts.restored += 1;
-            self.context.counts.restored_in_front += u64::from(front != Front::Waited);
+            self.context.counts.restored_in_front += u64::from(prefix != Prefix::Waited);
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
         backend.insert_id = Some(client.last.insert_id);
@@ -225,8 +225,8 @@ impl<S> Pair<'_, S> {
         backend.session = session.clone();
         backend.note_role();
         match commands {
-            0 => Front::CannotFail,
-            _ => front,
+            0 => Prefix::CannotFail,
+            _ => prefix,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::group::tokens::{BackendId, ClientId};
 use crate::pair::view::ClientView;
 use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
-use session::send_mode::Front;
+use session::send_mode::Prefix;
 use session::statement::{Explanation, Statement};
 use sql::classify::Reads;
 use sql::lex::Server;
@@ -95,13 +95,13 @@ impl Parts {
     }
 
     /// Commands that are put in front of a plain statement, and how.
-    fn front(&mut self) -> (Front, String) {
+    fn prefix(&mut self) -> (Prefix, String) {
         let mut out = Vec::new();
         self.client.statement = Statement::plain(ReplyShape::Results);
-        let front = self
+        let prefix = self
             .pair()
-            .put_front(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
-        (front, String::from_utf8_lossy(&out).into_owned())
+            .put_prefix(b"\x09\0\0\0\x03SELECT 1", 1024, &mut out);
+        (prefix, String::from_utf8_lossy(&out).into_owned())
     }
 
     pub(super) fn purposes(&self) -> Vec<Purpose> {
@@ -160,7 +160,7 @@ fn a_report_that_cannot_be_read_gives_the_backend_up() {
 #[test]
 fn nothing_stands_in_front_of_a_statement_whose_backend_is_in_its_session() {
     let mut parts = Parts::new();
-    assert_eq!(parts.front(), (Front::CannotFail, String::new()));
+    assert_eq!(parts.prefix(), (Prefix::CannotFail, String::new()));
     assert_eq!(parts.purposes(), []);
 }
 
@@ -168,8 +168,8 @@ fn nothing_stands_in_front_of_a_statement_whose_backend_is_in_its_session() {
 fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
-    let (front, sent) = parts.front();
-    assert_eq!(front, Front::CannotFail);
+    let (prefix, sent) = parts.prefix();
+    assert_eq!(prefix, Prefix::CannotFail);
     assert!(sent.contains("SHOW CREATE TABLE"), "{sent}");
     assert_eq!(parts.purposes(), [Purpose::Clearing]);
     assert_eq!(parts.backend.conditions_of, None);
@@ -177,14 +177,14 @@ fn conditions_of_others_are_cleared_and_the_clients_own_stay() {
     let mut parts = Parts::new();
     parts.client.capabilities |= NO_SCHEMA;
     parts.backend.conditions_of = Some(other());
-    let (_, sent) = parts.front();
+    let (_, sent) = parts.prefix();
     assert!(sent.contains("DO IF(0,"), "{sent}");
     assert_eq!(parts.purposes(), [Purpose::Clearing]);
     // Within a transaction nobody else has been here.
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
     parts.backend.transaction.note_begin_sent();
-    assert_eq!(parts.front(), (Front::CannotFail, String::new()));
+    assert_eq!(parts.prefix(), (Prefix::CannotFail, String::new()));
 }
 
 #[test]
@@ -212,8 +212,8 @@ fn a_begin_that_was_answered_before_comes_last_in_front_of_the_statement() {
     let mut parts = Parts::new();
     parts.backend.conditions_of = Some(other());
     parts.client.pipelining = Pipelining::NotWhileBeginIsDeferred;
-    let (front, sent) = parts.front();
-    assert_eq!(front, Front::CannotFail);
+    let (prefix, sent) = parts.prefix();
+    assert_eq!(prefix, Prefix::CannotFail);
     assert!(sent.ends_with("BEGIN"), "{sent}");
     assert_eq!(parts.purposes(), [Purpose::Clearing, Purpose::Begin]);
     assert!(parts.backend.in_transaction() && !parts.client.is_begin_deferred());

@@ -14,7 +14,7 @@ use crate::backend::Backend;
 use crate::client::Client;
 use crate::errors::reasons::{Refusal, Unprepared};
 use crate::group::tokens::BackendId;
-use crate::limits::retained::Kept;
+use crate::limits::retained::Retained;
 use crate::pair::prepared::head_of;
 use crate::server::facts::ServerFacts;
 use session::found::Found;
@@ -69,7 +69,7 @@ pub(crate) struct StatementCommands<'a, S> {
     pub(crate) server: &'a ServerFacts,
     pub(crate) definitions: &'a mut Definitions,
     pub(crate) sessions: &'a mut Interner,
-    pub(crate) kept: &'a mut Kept,
+    pub(crate) retained: &'a mut Retained,
     /// Statements that a backend may have.
     pub(crate) share: usize,
 }
@@ -147,11 +147,11 @@ impl<S> StatementCommands<'_, S> {
             return Err(CommandOutcome::Malformed);
         }
         prepared.remember(id, given);
-        prepared.count(&self.kept.statements);
+        prepared.count(&self.retained.statements);
         let held = prepared.get(id).ok_or(CommandOutcome::Done)?;
         let definition = held.definition.clone();
         if held.overlong {
-            self.kept.drop_long_data(Some(&mut *self.client), id);
+            self.retained.drop_long_data(Some(&mut *self.client), id);
             let refusal = Refusal::Prepared(Unprepared::LongData);
             return Err(CommandOutcome::Refused(refusal));
         }
@@ -198,7 +198,7 @@ impl<S> StatementCommands<'_, S> {
             Ok(id) => id,
             Err(outcome) => return outcome,
         };
-        self.kept.drop_long_data(Some(&mut *self.client), id);
+        self.retained.drop_long_data(Some(&mut *self.client), id);
         if self.client.goes_to_cursor(Command::StmtReset, id) {
             return CommandOutcome::Sent(Statement::plain(Command::StmtReset.reply()), None);
         }
@@ -215,12 +215,12 @@ impl<S> StatementCommands<'_, S> {
         let client = &mut *self.client;
         let mysql = self.server.flavour.is_mysql();
         let id = statement_id(payload).and_then(|id| client.statement_meant(id, mysql))?;
-        self.kept.drop_long_data(Some(client), id);
+        self.retained.drop_long_data(Some(client), id);
         let prepared = client.prepared.as_mut()?;
         let open = prepared.cursor_of(id).cloned();
         prepared.set_cursor(id, None);
         prepared.remove(id)?;
-        prepared.count(&self.kept.statements);
+        prepared.count(&self.retained.statements);
         if prepared.is_empty() {
             client.prepared = None;
         }
@@ -277,7 +277,7 @@ mod tests {
         server: ServerFacts,
         definitions: Definitions,
         sessions: Interner,
-        kept: Kept,
+        retained: Retained,
         share: usize,
     }
 
@@ -293,7 +293,7 @@ mod tests {
                 server,
                 definitions: Definitions::default(),
                 sessions: Interner::default(),
-                kept: Kept::default(),
+                retained: Retained::default(),
                 share: 100,
             }
         }
@@ -305,7 +305,7 @@ mod tests {
                 server: &self.server,
                 definitions: &mut self.definitions,
                 sessions: &mut self.sessions,
-                kept: &mut self.kept,
+                retained: &mut self.retained,
                 share: self.share,
             }
         }

@@ -176,7 +176,7 @@ impl<N: Net> Group<N> {
         };
         let end = client.unrestored(&error, now, &mut self.sessions, &mut self.schemas);
         self.epoch += u64::from(end.may_have_run);
-        self.kept.long_data -= end.long_data;
+        self.retained.long_data -= end.long_data;
         self.answers().refuse_counted(owner, &end.refusal);
         if end.may_have_run
             && let Some(client) = self.clients.get_mut(owner)

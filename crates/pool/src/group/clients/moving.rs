@@ -64,7 +64,7 @@ impl<N: Net> Group<N> {
         let here = Here {
             peer_defaults,
             defaults: &self.defaults,
-            meters: (&self.kept.variables, &self.kept.warnings),
+            meters: (&self.retained.variables, &self.retained.warnings),
         };
         let mut arrived = record::read(bytes, here).map_err(|error| error.to_string())?;
         let read = |(sock, bytes): (N::Sock, &[u8])| {
@@ -97,7 +97,7 @@ impl<N: Net> Group<N> {
         client.place.arrival.program = self.shared.programs.number(program);
         let tls_bytes = client.transport.tls_bytes();
         let key = self.clients.insert(client);
-        self.kept.tls_bytes += tls_bytes;
+        self.retained.tls_bytes += tls_bytes;
         self.shared.clients.fetch_add(1, Relaxed);
         if self.settings.address_rules().is_any() {
             self.address_counts().count(key);
@@ -124,8 +124,8 @@ impl<N: Net> Group<N> {
             && let Some(prepared) = &mut client.prepared
         {
             prepared.last = arrived.last_prepared;
-            prepared.count(&self.kept.statements);
-            self.kept.long_data += prepared.long_len();
+            prepared.count(&self.retained.statements);
+            self.retained.long_data += prepared.long_len();
         }
         if let Some((sock, at, backend)) = backend {
             self.take_in_backend(key, (sock, at), backend, arrived.capabilities);

@@ -240,7 +240,7 @@ impl<N: Net> Group<N> {
         client.take_interruption();
         client.pipelining = Pipelining::Allowed;
         if let Some(prepared) = client.prepared.take() {
-            self.kept.long_data -= prepared.long_len();
+            self.retained.long_data -= prepared.long_len();
         }
         client.last.start_over();
         client.pending_changes = PendingChanges::default();

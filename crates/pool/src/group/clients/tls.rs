@@ -47,7 +47,7 @@ impl<N: Net> Group<N> {
         }
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
         let begun = client.transport.begin_tls(&mut self.net, tls, received);
-        self.kept.tls_bytes += client.transport.tls_bytes();
+        self.retained.tls_bytes += client.transport.tls_bytes();
         let now = self.net.now();
         let gap = self.shared.login_gap(&self.settings, now);
         self.arrivals.handshake_began(now, gap);

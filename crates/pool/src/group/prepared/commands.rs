@@ -65,7 +65,7 @@ impl<N: Net> Group<N> {
             },
             Command::StmtSendLongData => {
                 let (client, server) = (commands.client, commands.server);
-                (commands.kept).take_long_data(client, message, &payload, server);
+                (commands.retained).take_long_data(client, message, &payload, server);
                 CommandOutcome::Done
             }
             _ => {

@@ -121,7 +121,7 @@ impl<N: Net> Group<N> {
             Some(Plan::Kill(kill)) => self.on_kill(key, message, kill),
             Some(Plan::Refuse(refusal)) => {
                 if let Judged::Execution(_, id, _) = judged {
-                    self.kept.drop_long_data(self.clients.get_mut(key), id);
+                    self.retained.drop_long_data(self.clients.get_mut(key), id);
                 }
                 self.answers().refuse_counted(key, &refusal)
             }

@@ -30,7 +30,7 @@ struct Bench {
     line: Line,
     inputs: Inputs,
     slow_readers: SlowReaders,
-    kept: Kept,
+    retained: Retained,
     definitions: Definitions,
     sessions: Interner,
     gtids: BTreeMap<ClientId, LastGtid>,
@@ -61,7 +61,7 @@ impl Bench {
             pools,
             line: Line::default(),
             inputs: Inputs::default(),
-            kept: Kept::default(),
+            retained: Retained::default(),
             definitions: Definitions::default(),
             sessions: Interner::default(),
             gtids: BTreeMap::new(),
@@ -83,7 +83,7 @@ impl Bench {
             line: &self.line,
             inputs: &self.inputs,
             slow_readers: &self.slow_readers,
-            kept: &self.kept,
+            retained: &self.retained,
             definitions: &self.definitions,
             sessions: &self.sessions,
             gtids: &self.gtids,
@@ -189,7 +189,7 @@ fn the_sum_that_is_kept_for_clients_leaves_nothing_out() {
     assert_eq!(one - before, size_of::<Client<()>>());
     bench.gtids.insert(client, LastGtid::default());
     assert_eq!(bench.survey().held_for_clients() - one, GTID_BYTES);
-    bench.kept.tls_bytes = 1000;
+    bench.retained.tls_bytes = 1000;
     let all = bench.survey().held_for_clients();
     assert_eq!(all - one, GTID_BYTES + 1000);
     assert_eq!(bench.survey().census().memory_bytes, all);
@@ -199,10 +199,10 @@ fn the_sum_that_is_kept_for_clients_leaves_nothing_out() {
 fn what_is_counted_and_not_there_is_found() {
     let mut bench = Bench::new();
     assert_eq!(bench.survey().miscounted(), None);
-    bench.kept.tls_bytes = 7;
+    bench.retained.tls_bytes = 7;
     let said = bench.survey().miscounted().unwrap();
     assert_eq!(said, "TLS of clients: 7 bytes are counted, not 0");
-    bench.kept.tls_bytes = 0;
+    bench.retained.tls_bytes = 0;
     let client = bench.client();
     bench.gtids.insert(client, LastGtid::default());
     assert_eq!(bench.survey().miscounted(), None);
