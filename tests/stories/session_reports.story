@@ -409,3 +409,18 @@ for set:
     a, b: $probe
   end
 end
+
+# Of what an error has changed before a client does not hear with the SET that pins, unless that sets it.
+story a_set_that_pins_reports_no_change_of_state_of_before
+backends 2
+for before:
+- SET div_precision_increment = 6, last_insert_id = DEFAULT
+- SET time_zone = '+01:00', time_zone = 'nowhere'
+  for set:
+  - session_track_transaction_info = CHARACTERISTICS
+  - session_track_transaction_info = STATE, sql_mode = ''
+  - session_track_state_change = ON
+    a: $before ;; SET $set ;; DO 1 ;; SET time_zone = '+02:00'
+    a leaves
+  end
+end

@@ -136,11 +136,12 @@ pub fn retracked(
         own,
         pins: pinned,
     };
-    let pins = |assignment: &[Token]| {
-        let name = settings.parts(assignment).map(|(name, _)| name);
-        name.is_some_and(|name| PINNING.contains(&&*name))
+    let sets = |name: &[u8]| {
+        let mut parts = (assignments(list).into_iter()).filter_map(|a| settings.parts(a));
+        parts.any(|(assigned, _)| assigned == name)
     };
-    settings.pins |= assignments(list).into_iter().any(pins);
+    let [sets_state, sets_transactions] = PINNING.map(sets);
+    settings.pins |= sets_state || sets_transactions;
     let mut then = own.clone();
     let (mut rest, mut told): (Vec<&[u8]>, Vec<Box<[u8]>>) = (Vec::new(), Vec::new());
     let (mut listed, mut any, mut forgets) = (false, settings.pins, false);
@@ -195,8 +196,10 @@ pub fn retracked(
     }
     let mut before = Vec::new();
     if settings.pins {
-        // The backend reports what the server does.
-        (now.state, now.transactions) = (true, Transactions::Characteristics);
+        // The backend reports what the server does, but for changes of state that errors have left
+        // unreported while its switches were the pool's.
+        now.state = pinned || sets_state || own.wanted.state;
+        now.transactions = Transactions::Characteristics;
         if !pinned {
             // Its switches were the pool's: they become the client's in front of all.
             if PINNING.iter().any(|name| then.wanted.tells_of(name)) {
@@ -451,8 +454,10 @@ mod tests {
              session_track_schema=0,session_track_state_change=ON,\
              @@session.session_track_transaction_info=1";
         assert_eq!(String::from_utf8(found.sql).unwrap(), expected);
-        assert!(found.pins && found.then.wanted.schema);
+        assert!(found.pins && found.then.wanted.schema && found.now.state);
         assert_eq!(names(&found.then.wanted), "a");
+        let found = taken("SET session_track_transaction_info = 2").unwrap();
+        assert!(found.pins && !found.now.state, "it was not to hear of any");
         let (global, own) = (tracked(""), tracked("b"));
         let sql = b"SET session_track_schema = OFF";
         let found = retracked(sql, LexMode::default(), &global, &own, true).unwrap();
