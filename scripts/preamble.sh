@@ -78,8 +78,6 @@ run() {
     start_pool "clients_max = $((connections + 1000))"
     start_loads "$1" "$connections" --time "$seconds" --warmup-time 2
     end_loads
-    # The census is at most half a second old.
-    sleep 1
     take_census
     local pins
     pins=$(grep -oE '\bpins: \{[^}]*\}' <<<"$census" |

@@ -126,7 +126,7 @@ await_pool() {
     done
 }
 
-# take_census: sets `census` to the pool's line of counts; it is at most half a second old.
+# take_census: sets `census` to the pool's line of counts.
 take_census() {
     local before
     before=$(grep -c Census "$folder/pool.log") || true

@@ -452,7 +452,7 @@ impl<N: Net> Group<N> {
             Order::Spool(done) => self.unread().spooled(done),
             // The thread of the group knows of these.
             Order::Look | Order::Give(_) | Order::Keep | Order::CloseListeners => {}
-            Order::Accept | Order::Leave => {}
+            Order::Accept | Order::Leave | Order::Census => {}
         }
         self.run_tasks();
         self.close_marked();

@@ -485,7 +485,7 @@ fn attend(
     let mut draining = false;
     for signal in &mut signals {
         match signal {
-            SIGUSR1 => note(Event::Census, format_args!("{:?}", groups.sum())),
+            SIGUSR1 => note(Event::Census, format_args!("{:?}", groups.census())),
             SIGUSR2 if groups.progress.steps().is_on => note(
                 Event::Upgrade,
                 format_args!("SIGUSR2: another process takes over already"),

@@ -376,6 +376,8 @@ pub enum Order {
     Drain,
     /// Write down every client, and why it is pinned.
     Report,
+    /// Hand the census over behind this turn.
+    Census,
     /// Say something of this moment.
     Ask(Question),
     /// Replace all connections to the server, each when its client has done with it.

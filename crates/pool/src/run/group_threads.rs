@@ -25,6 +25,8 @@ use std::time::Duration;
 
 /// Interval at which a group hands its census over.
 const CENSUS_EVERY: Duration = Duration::from_millis(500);
+/// Interval at which a census that groups were asked for is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// The ways to reach the groups' threads.
 pub(crate) struct GroupThreads {
@@ -163,6 +165,17 @@ impl GroupThreads {
         self.gates.clear();
     }
 
+    /// The census of this moment, of a group that does not give it in time its last one.
+    pub(crate) fn census(&self) -> Census {
+        let asked = Time::now();
+        Order::Census.tell_all(&self.orders);
+        let is_old = |published: &Arc<Published>| published.get().at < asked;
+        while self.published.iter().any(is_old) && Time::now() < asked + CENSUS_EVERY {
+            reactor::pause(LOOK_EVERY);
+        }
+        self.sum()
+    }
+
     /// The last census of all groups.
     pub(crate) fn sum(&self) -> Census {
         let mut total = Census::default();
@@ -214,6 +227,9 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
             for order in mailbox.take() {
                 if matches!(order, Order::Drain | Order::CloseInTurns(_)) {
                     group.net_mut().stop_listening();
+                }
+                if order == Order::Census {
+                    census_at = Time(0);
                 }
                 upgrade.order(&mut group, &order);
                 group.order(order);
