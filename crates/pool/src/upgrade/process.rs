@@ -89,6 +89,8 @@ pub(crate) struct Steps {
     pub(crate) refusal: Option<String>,
     /// Groups that hand over no more, after which they change none of this.
     pub(crate) stopped: BTreeSet<usize>,
+    /// Groups that have closed their listeners, since another process accepts.
+    pub(crate) closed: BTreeSet<usize>,
     /// A group could not go on.
     pub(crate) failed: Option<String>,
     /// Because the other process has not answered.

@@ -78,6 +78,7 @@ impl Part {
             Order::CloseListeners => {
                 group.net_mut().stop_listening();
                 self.is_closed = true;
+                self.progress.steps().closed.insert(self.index);
             }
             Order::Accept => {
                 self.leaves = false;

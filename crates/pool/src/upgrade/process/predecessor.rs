@@ -12,7 +12,7 @@ use crate::group::shared::{Order, Shared};
 use crate::observe::log::{Event, note};
 use crate::upgrade::channel::{Channel, Come};
 use crate::upgrade::frames::{Frame, VERSION};
-use crate::upgrade::process::{LISTEN_EVERY, Progress, STEP_MAX};
+use crate::upgrade::process::{LISTEN_EVERY, Progress, STEP_MAX, Steps};
 use crate::upgrade::process::{RELEASE_MAX, name_of_process, take_released};
 use reactor::handover::{self, Peer};
 use reactor::{Right, Sender, Time};
@@ -115,9 +115,12 @@ impl Predecessor {
         while is_drained || !takes() {
             let now = Time::now();
             let holder = self.right.holder();
-            if !is_said && now.since(failed) >= RELEASE_MAX {
+            // Whom the kernel sends to listeners of this process nobody accepts.
+            let is_passed_on = holder.is_some_and(|holder| holder != peer.pid);
+            if !is_said && (is_passed_on || now.since(failed) >= RELEASE_MAX) {
                 is_said = true;
                 Order::CloseListeners.tell_all(&self.orders);
+                self.wait_until(|steps| steps.closed.len() == self.orders.len());
                 let refused = Frame::Refused { why: why.into() };
                 let holder = holder.unwrap_or_default();
                 let then = format!("until they end; process {holder} accepts");
@@ -165,13 +168,13 @@ impl Predecessor {
     /// Clients that have gone, once no group hands over any more: the last word of the other
     /// process may say that it has taken some.
     fn moved_in_the_end(&self) -> u64 {
+        self.wait_until(|steps| steps.stopped.len() == self.orders.len());
+        self.progress.steps().moved
+    }
+
+    fn wait_until(&self, is_so: impl Fn(&Steps) -> bool) {
         let late = Time::now() + STEP_MAX;
-        loop {
-            let steps = self.progress.steps();
-            if steps.stopped.len() == self.orders.len() || Time::now() >= late {
-                return steps.moved;
-            }
-            drop(steps);
+        while !is_so(&self.progress.steps()) && Time::now() < late {
             reactor::pause(LISTEN_EVERY);
         }
     }
