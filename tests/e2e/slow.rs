@@ -1,6 +1,6 @@
 //! Clients that do not read: what they may keep from the others, and that they miss nothing.
 
-use crate::walls::{has, is_root};
+use crate::walls::{has, is_root, small_disk};
 use crate::world::{
     HOLD, app, begin, binary, config, config_file, login, pooled, pooled_servers, says, server,
     start_pool,
@@ -49,7 +49,7 @@ fn pool_of(real: &Real, name: &str, extra: &str) -> Pool {
     start_pool(
         real,
         &format!("{name}_{kind}.toml"),
-        &format!("groups = 1\n{extra}"),
+        &format!("groups = 1\nslow_backends_percent_max = 50\n{extra}"),
     )
 }
 
@@ -218,9 +218,6 @@ fn where_the_spool_is_full_the_slowest_reader_goes() {
         .unwrap();
 }
 
-/// The rest of the line is run where this folder is a disk of its own, of a megabyte.
-const SMALL_DISK: &str = r#"mount -t tmpfs -o size=1m none "$1" && shift && exec "$@""#;
-
 #[test]
 fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
     let test = "where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all";
@@ -234,7 +231,7 @@ fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
     let folder = folder.to_str().unwrap();
     let extra = format!("groups = 1\nbackends_max = 4\nspool_folder = \"{folder}\"");
     let file = config_file(real, "slow_disk.toml", &config(&real.address(), &extra));
-    let prefix = ["unshare", "--mount", "sh", "-c", SMALL_DISK, "sh", folder];
+    let prefix = small_disk(folder);
     let arguments = ["--config", file.to_str().unwrap()];
     let pool = Pool::start_behind(&prefix, binary(), &arguments).unwrap();
     let slow = slow_clients(&pool.address, 9);

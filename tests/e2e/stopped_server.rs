@@ -1,6 +1,7 @@
 //! A server that stops without closing anything: whoever waits for it hears so, in every state.
 
 use crate::metrics::until;
+use crate::walls::{has, is_root, small_disk};
 use crate::world::{HOLD, app, direct, found, login, mysql, server, start_pool};
 use testkit::client::Client;
 use testkit::real::{Real, await_blocked, skipped};
@@ -156,5 +157,62 @@ fn answers_the_watch_alone(real: &Real) {
     });
     full.must("UNLOCK TABLES");
     assert_eq!(waits.value("SELECT COUNT(*) FROM full_disk.t"), "0");
+    assert!(!pool.said().contains("event=server-lost"), "it answers");
+}
+
+/// Who writes waits until the disk of the binary log has room, as without a pool; who reads does
+/// not, and nobody hears of an outage.
+#[test]
+fn a_full_binary_log_holds_up_those_that_write() {
+    let test = "a_full_binary_log_holds_up_those_that_write";
+    if direct() || !is_root(test) || !has(test, &["unshare", "mount"]) {
+        return;
+    }
+    let (prefix, log) = (small_disk("/mnt"), ["--log-bin=/mnt/log"]);
+    let servers = [
+        Real::start_behind(&prefix, &log),
+        Real::start_mysql_behind(&prefix, &log),
+    ];
+    for real in servers {
+        if let Some(real) = found(real, test) {
+            fills_its_log(&real);
+        }
+    }
+}
+
+fn fills_its_log(real: &Real) {
+    real.create_user("app", "app");
+    real.execute(&[
+        "CREATE DATABASE full_log",
+        "CREATE TABLE full_log.t (v LONGTEXT) ENGINE=InnoDB",
+    ]);
+    let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 1000\nserver_down_fail_ms = 500\n\
+        dial_ms_max = 500";
+    let pool = start_pool(real, "full_log.toml", settings);
+    let [mut first, mut second, mut reads] = [(); 3].map(|()| login(&pool.address, &app()));
+    let fill = format!("/proc/{}/root/mnt/fill", real.pid());
+    let filled = std::fs::write(fill, vec![0; 1 << 20]);
+    assert!(filled.is_err(), "there is room");
+    // The log has the text.
+    let write = format!("INSERT INTO full_log.t VALUES ('{}')", "x".repeat(50_000));
+    send(&mut first, &write);
+    until(|| match real.log() {
+        log if log.contains("Waiting for someone to free space") => Ok(()),
+        log => Err(log),
+    });
+    // For longer than an outage would be waited for.
+    assert_eq!(reads.value("SELECT SLEEP(2)"), "0");
+    assert_eq!(reads.value("SELECT COUNT(*) FROM full_log.t"), "0");
+    send(&mut second, &write);
+    pool.wait_for_census("backends_checked_out: 2,").unwrap();
+    let failure = reads.failure("SELECT 'a backend is waited for'");
+    assert_eq!(failure.code, 9501, "{failure}");
+    assert!(
+        failure.message.contains("has not answered a statement for"),
+        "{failure}"
+    );
+    for client in [&first, &second] {
+        assert!(!client.has_answer().unwrap());
+    }
     assert!(!pool.said().contains("event=server-lost"), "it answers");
 }

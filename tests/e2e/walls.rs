@@ -109,6 +109,12 @@ pub(crate) fn explained(line: &str) -> Vec<String> {
         .collect()
 }
 
+/// A program in front of another one, for which this folder is a disk of its own, of a megabyte.
+pub(crate) fn small_disk(folder: &str) -> [&str; 7] {
+    const MOUNT: &str = r#"mount -t tmpfs -o size=1m none "$1" && shift && exec "$@""#;
+    ["unshare", "--mount", "sh", "-c", MOUNT, "sh", folder]
+}
+
 /// A server behind `prefix`; None, said, where MariaDB is not installed.
 pub(crate) fn server_behind(test: &str, prefix: &[&str], extra: &[&str]) -> Option<Real> {
     match Real::start_behind(prefix, extra) {

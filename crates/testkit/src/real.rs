@@ -109,15 +109,7 @@ impl Real {
             .as_ref()
             .map_err(Clone::clone)?;
         let (folder, guard) = template.copy()?;
-        let server = program("mariadbd")?;
-        let program = match prefix.split_first() {
-            None => (server, Vec::new()),
-            Some((first, rest)) => {
-                let server = server.display().to_string();
-                let rest = rest.iter().map(ToString::to_string);
-                (PathBuf::from(first), rest.chain([server]).collect())
-            }
-        };
+        let program = behind(prefix, (program("mariadbd")?, Vec::new()));
         Real::in_folder(Flavour::MariaDb, program, folder, guard, extra)
     }
 
@@ -386,6 +378,16 @@ fn is_listed_as_waiting(admin: &mut Client, sql: &str) -> bool {
         let is_lock = state.starts_with("Waiting for") && state.contains("lock");
         info.contains(sql) && (is_lock || ["User lock", "User sleep"].contains(&&state[..]))
     })
+}
+
+/// The program, and the arguments that must come first, where another one starts it.
+fn behind(prefix: &[&str], (server, arguments): (PathBuf, Vec<String>)) -> (PathBuf, Vec<String>) {
+    let Some((first, rest)) = prefix.split_first() else {
+        return (server, arguments);
+    };
+    let rest = rest.iter().map(ToString::to_string);
+    let rest = rest.chain([server.display().to_string()]).chain(arguments);
+    (PathBuf::from(first), rest.collect())
 }
 
 /// The whole path of a program; servers live in sbin, which the PATH often leaves out.

@@ -6,7 +6,7 @@
 //! it is MySQL (MariaDB has a program of that name too). The older line, MySQL 8.0, is the folder
 //! that `ONRAMP_MYSQL8` names, or `target/mysql8`.
 
-use super::{Flavour, Real, Template, new_folder, program};
+use super::{Flavour, Real, Template, behind, new_folder, program};
 use crate::guard::Guard;
 use rustix::process::geteuid;
 use std::fs;
@@ -20,13 +20,17 @@ impl Real {
     /// # Errors
     /// That it is not installed, or what the server said instead of starting.
     pub fn start_mysql(extra: &[&str]) -> Result<Real, String> {
+        Real::start_mysql_behind(&[], extra)
+    }
+
+    /// A new MySQL that is started by another program, as [`Real::start_behind`].
+    ///
+    /// # Errors
+    /// As [`Real::start_mysql`].
+    pub fn start_mysql_behind(prefix: &[&str], extra: &[&str]) -> Result<Real, String> {
         static INSTALLED: OnceLock<Result<Installed, String>> = OnceLock::new();
-        Real::start_installed(
-            &INSTALLED,
-            find,
-            "--loose-innodb-redo-log-capacity=8M",
-            extra,
-        )
+        let small_log = "--loose-innodb-redo-log-capacity=8M";
+        Real::start_installed(&INSTALLED, find, small_log, (prefix, extra))
     }
 
     /// A new MySQL 8.0, of the line before; as [`Real::start_mysql`] otherwise.
@@ -35,14 +39,15 @@ impl Real {
     /// As [`Real::start_mysql`].
     pub fn start_mysql8(extra: &[&str]) -> Result<Real, String> {
         static INSTALLED: OnceLock<Result<Installed, String>> = OnceLock::new();
-        Real::start_installed(&INSTALLED, find_eight, "--innodb-log-file-size=8M", extra)
+        let small_log = "--innodb-log-file-size=8M";
+        Real::start_installed(&INSTALLED, find_eight, small_log, (&[], extra))
     }
 
     fn start_installed(
         installed: &OnceLock<Result<Installed, String>>,
         find: fn() -> Result<Program, String>,
         small_log: &str,
-        extra: &[&str],
+        (prefix, extra): (&[&str], &[&str]),
     ) -> Result<Real, String> {
         let installed = installed.get_or_init(|| {
             let program = find()?;
@@ -52,7 +57,8 @@ impl Real {
         let Installed { program, template } = installed.as_ref().map_err(Clone::clone)?;
         let (folder, guard) = template.copy()?;
         let extra = [&[small_log], extra].concat();
-        Real::in_folder(Flavour::MySql, program.clone(), folder, guard, &extra)
+        let program = behind(prefix, program.clone());
+        Real::in_folder(Flavour::MySql, program, folder, guard, &extra)
     }
 }
 
