@@ -533,3 +533,22 @@ for others:
     a: SHOW WARNINGS
   end
 end
+
+# A text that no server can parse gets the server's error, wherever the client's last statement ran.
+story what_cannot_be_parsed_asks_about_nothing
+for asks:
+- GET
+- GET CURRENT
+- GET DIAGNOSTICS
+- GET DIAGNOSTICS CONDITION 1
+- SHOW WARNINGS LIMIT
+  for before:
+  - SELECT * FROM missing
+  - SELECT 1
+    a: $before
+    b: $other
+    a: $asks => error 1064
+    b: $other
+    a: SHOW WARNINGS => or error 1235
+  end
+end

@@ -61,20 +61,31 @@ pub struct Condition<'a> {
     pub message: &'a [u8],
 }
 
+/// The tokens of a text that is read for certain, but for a semicolon at its end.
+fn tokens_of(sql: &[u8], mode: LexMode) -> Option<Vec<Token>> {
+    let mut lexer = Lexer::new(sql, mode);
+    let mut tokens: Vec<Token> = lexer.by_ref().collect();
+    tokens.pop_if(|last| last.kind == Kind::Semicolon);
+    lexer.certain().then_some(tokens)
+}
+
+/// True if no server can parse a text that asks: it ends where more has to come.
+#[must_use]
+pub fn is_cut_short(sql: &[u8], mode: LexMode) -> bool {
+    let tokens = tokens_of(sql, mode).unwrap_or_default();
+    let assigns = |token: &Token| matches!(token.kind, Kind::Punct(b'=') | Kind::Assign);
+    let mut reader = Tokens { sql, rest: &tokens };
+    if reader.word("GET") {
+        return !tokens.iter().any(assigns);
+    }
+    reader.rest = tokens.last_chunk::<1>().map_or(&[], |last| last);
+    reader.word("LIMIT") || reader.word("OFFSET")
+}
+
 /// The question that a text is, if it is one.
 #[must_use]
 pub fn question(sql: &[u8], mode: LexMode) -> Option<Question> {
-    let mut lexer = Lexer::new(sql, mode);
-    let mut tokens: Vec<Token> = lexer.by_ref().collect();
-    if !lexer.certain() {
-        return None;
-    }
-    if tokens
-        .last()
-        .is_some_and(|last| last.kind == Kind::Semicolon)
-    {
-        tokens.pop();
-    }
+    let tokens = tokens_of(sql, mode)?;
     let mut reader = Tokens { sql, rest: &tokens };
     match reader.word("GET") {
         true => reader.get(),
@@ -265,6 +276,28 @@ mod tests {
             offset,
             rows,
         })
+    }
+
+    #[test]
+    fn what_ends_where_more_has_to_come_is_cut_short() {
+        let is = |sql: &str| is_cut_short(sql.as_bytes(), LexMode::default());
+        for sql in [
+            "GET",
+            "get current;",
+            "GET DIAGNOSTICS CONDITION 1",
+            "SHOW WARNINGS LIMIT",
+        ] {
+            assert!(is(sql), "{sql}");
+        }
+        for sql in [
+            "GET DIAGNOSTICS @a = NUMBER",
+            "GET x := 1",
+            "SHOW WARNINGS LIMIT 1",
+            "",
+            "GET '",
+        ] {
+            assert!(!is(sql), "{sql}");
+        }
     }
 
     #[test]

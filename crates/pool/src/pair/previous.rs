@@ -22,7 +22,7 @@ use session::diagnostics::{Area, Diagnostics};
 use session::last_gtid::LastGtid;
 use session::plan::area_of;
 use session::prepared::Definition;
-use sql::asked::{Question, question};
+use sql::asked::{Question, is_cut_short, question};
 use sql::classify::{self, Marks, PinCause, Reads, Verb};
 use sql::lex::{LexMode, Server};
 use sql::own_id::{Values, with_values};
@@ -111,6 +111,8 @@ impl<'a, S> Before<'a, S> {
                 let text = kept.assignments(&get, rows, self.server.flavour);
                 text.map_or(Previous::Gone, Previous::Text)
             }
+            // The server's error, on any backend.
+            None if is_cut_short(sql, mode) => Previous::Same,
             None => Previous::Gone,
         }
     }
