@@ -468,7 +468,7 @@ table! {
 
             /// Share of its backends that a group leaves to [slow
             /// readers](slow-clients.md#slow-readers) while others wait.
-            slow_backends_percent_max: usize { .number("percent", 0, 100).or_number(50) }
+            slow_backends_percent_max: usize { .number("percent", 0, 100).or_number(25) }
 
             /// Time without reading after which a slow reader may be closed, when others wait and
             /// its reply cannot go to the spool.

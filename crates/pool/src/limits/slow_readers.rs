@@ -728,7 +728,7 @@ fn stuck<S>(key: ClientId, crowd: &Crowd<'_, S>) -> Option<Reader> {
 
 /// Backends of a group that slow readers may hold while others wait.
 fn slow_max(settings: &Settings, shared: &Shared, group: usize) -> usize {
-    shared.budget.share(group) * settings.slow_backends_percent_max / 100
+    (shared.budget.share(group) * settings.slow_backends_percent_max).div_ceil(100)
 }
 
 /// True if a backend is read although its client has not taken so many bytes. Behind a reply that

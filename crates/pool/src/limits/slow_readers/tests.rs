@@ -212,7 +212,7 @@ impl Bench {
 
 #[test]
 fn a_text_is_long_from_the_moment_at_which_its_reader_is_slow() {
-    let mut bench = Bench::new("backends_max = 8", 1);
+    let mut bench = Bench::new("backends_max = 16", 1);
     bench.relieve(false, Time(SLOW.0 - 1));
     assert!(!bench.readers.is_long(DIGEST));
     for _ in 0..2 {
@@ -235,7 +235,7 @@ fn a_text_is_long_from_the_moment_at_which_its_reader_is_slow() {
 
 #[test]
 fn what_is_long_counts_from_its_start_to_its_end() {
-    let mut bench = Bench::new("backends_max = 8", 3);
+    let mut bench = Bench::new("backends_max = 16", 3);
     assert!(bench.relieve(false, SLOW).is_empty());
     assert!(!bench.is_squeezed(), "three of four");
     let (owner, backend) = bench.starts();
@@ -253,7 +253,7 @@ fn what_is_long_counts_from_its_start_to_its_end() {
 
 #[test]
 fn those_beyond_the_share_are_taken_off_and_one_within_it_for_long_ones_that_wait() {
-    let mut bench = Bench::new("backends_max = 8", 6);
+    let mut bench = Bench::new("backends_max = 16", 6);
     let relief = bench.relieve(false, SLOW);
     assert!(bench.is_over());
     assert_eq!(
@@ -279,7 +279,7 @@ fn those_beyond_the_share_are_taken_off_and_one_within_it_for_long_ones_that_wai
 
 #[test]
 fn without_a_spool_all_beyond_the_share_go_when_their_time_is_over_and_nobody_within_it() {
-    let settings = "backends_max = 8\nspool_bytes_max = 0\nslow_reader_ms_max = 300";
+    let settings = "backends_max = 16\nspool_bytes_max = 0\nslow_reader_ms_max = 300";
     let mut bench = Bench::new(settings, 6);
     let end = NOW + Duration::from_millis(300);
     assert!(bench.relieve(true, Time(end.0 - 1)).is_empty());
