@@ -48,6 +48,8 @@ pub struct Seen {
     pub stalled: u64,
     /// The most bytes with which one turn answered a client that floods.
     pub flooded: usize,
+    /// Clients that would have kept a backend more than they may.
+    pub keepers_refused: u64,
     /// Connections to the server that were killed.
     pub killed: u64,
     /// Logins at the server with a password that was changed while clients were served.

@@ -49,6 +49,7 @@ fn no_client_notices_the_pool() {
         sum.secured += seen.secured;
         sum.turns += seen.turns;
         sum.killed += seen.killed;
+        sum.keepers_refused += seen.keepers_refused;
         sum.new_logins += seen.new_logins;
         sum.flooded = sum.flooded.max(seen.flooded);
         sum.lent += seen.lent;
@@ -75,6 +76,10 @@ fn no_client_notices_the_pool() {
     assert!(
         sum.spooled > 0 && sum.stalled > 0 || count < SEEDS,
         "nobody read a long reply slowly, or stopped amid a command: {sum:?}"
+    );
+    assert!(
+        sum.keepers_refused > 0 || count < SEEDS,
+        "nobody wanted to keep too many backends: {sum:?}"
     );
     assert!(sum.flooded > 0 || count < SEEDS, "nobody flooded: {sum:?}");
     assert!(

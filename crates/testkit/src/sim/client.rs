@@ -35,6 +35,9 @@ const STALLED_LEN: usize = 300_000;
 /// Most stops of a client in the middle of a reply: all of them take less than a drain.
 const STOPS_MAX: u32 = 8;
 
+/// Words of its talk about an error 9511 that is no reply to what it has asked.
+const KEEPS_TOO_MUCH: &str = "packet number 0, expected 1: [ff, 27, 25";
+
 /// Commands that a client sends at once that floods, before all others.
 pub(crate) const FLOOD: usize = 200;
 
@@ -56,6 +59,8 @@ pub(crate) struct Manners {
     pub(crate) secures: bool,
     /// Some stop amid a command.
     pub(crate) stalls: bool,
+    /// Clients may keep fewer backends than there are.
+    pub(crate) keeps_few: bool,
     /// The first one sends [`FLOOD`] commands at once that need no server.
     pub(crate) floods: bool,
     /// True if clients ask for long replies, and stop amid them.
@@ -440,8 +445,14 @@ impl SimClient {
 
     fn hear_on(&mut self, db: &Db, manners: &Manners, out: &mut Vec<u8>) {
         loop {
-            let happened = self.talk.next(out);
-            let happened = happened.unwrap_or_else(|error| self.wrong(&error));
+            let happened = match self.talk.next(out) {
+                // It is closed for what it keeps, and had asked something when it was told so.
+                Err(error) if manners.keeps_few && error.contains(KEEPS_TOO_MUCH) => {
+                    self.ends = true;
+                    return;
+                }
+                happened => happened.unwrap_or_else(|error| self.wrong(&error)),
+            };
             match happened {
                 None => return,
                 Some(Happened::In) => {
@@ -532,7 +543,7 @@ impl SimClient {
         let fair = match failure.code {
             1045 => self.guesses,
             1049 => self.belief.standing.schema.as_deref() == Some("nowhere"),
-            1043 | 1053 | 9501..=9504 | 9507 => true,
+            1043 | 1053 | 9501..=9504 | 9507 | 9511 => true,
             1153 => self.phase == Phase::Stalled,
             // The server did not take the session's state.
             1231 => text == "on purpose",
@@ -632,6 +643,15 @@ impl SimClient {
                 self.note_not_executed(asked.tag, kind, manners);
                 self.ends = true;
                 !bound
+            }
+            (9511, _) if says("nothing was executed") => {
+                self.note_not_executed(asked.tag, kind, manners);
+                manners.keeps_few && !self.belief.has_transaction_there()
+            }
+            // Behind a statement whose text did not tell that it keeps a backend.
+            (9511, _) => {
+                self.ends = true;
+                manners.keeps_few
             }
             // The connection's end took the session with it.
             (1158, _) => {

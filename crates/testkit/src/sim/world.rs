@@ -131,6 +131,11 @@ impl World {
             // One lane is one order; between two, priority decides.
             text = text.replace("\"statements\"", "\"transactions\"");
         }
+        // Not drawn, so that the worlds of the seeds stay what they were.
+        let keeps_few = seed % 6 == 2;
+        if keeps_few {
+            text.insert_str(0, "account_kept_backends_max = 1\n");
+        }
         let settings = Raw::parse(&text).and_then(Raw::check).expect("settings");
         let tame = ordered || random.chance(250);
         let pipelined = random.chance(400);
@@ -143,6 +148,7 @@ impl World {
             packs: seed.is_multiple_of(3) && !ordered && !pipelined,
             secures: seed % 4 == 1 && !ordered,
             stalls: seed.is_multiple_of(2),
+            keeps_few,
             floods: seed % 9 == 4 && seed % 4 != 1,
             readers_stop,
             kinds: if ordered { 1 } else { random.between(1, 3) },
@@ -716,6 +722,8 @@ impl World {
             "a read was executed twice that had not pipelined: {census:?}"
         );
         self.seen.spooled = census.counts.spooled;
+        let kept = census.counts.refusals.get("kept-backends");
+        self.seen.keepers_refused = kept.copied().unwrap_or_default();
         match self.disk {
             Disk::Unreadable => self.seen.unread = census.counts.slow_closed,
             Disk::Hung => self.seen.hung = census.counts.slow_closed,

@@ -109,8 +109,15 @@ impl<N: Net> Group<N> {
         self.end_with_backend(backend, owner, refusal);
     }
 
-    /// Tells a client why it is closed, and with it whatever is left on its backend.
-    pub(crate) fn end_with_backend(
+    /// Tells a client why it is closed, now and with it whatever is left on its backend.
+    fn end_with_backend(&mut self, backend: BackendId, owner: ClientId, refusal: &Refusal) {
+        self.part_with_backend(backend, owner, refusal);
+        self.clients.close_later(owner);
+    }
+
+    /// Ends whatever is left on a client's backend, and closes the client once it has taken what it
+    /// was answered, and why.
+    pub(crate) fn part_with_backend(
         &mut self,
         backend: BackendId,
         owner: ClientId,
@@ -120,7 +127,6 @@ impl<N: Net> Group<N> {
             client.begin_unasked();
         }
         self.refuse_and_leave(owner, refusal);
-        self.clients.close_later(owner);
         self.abandon(backend, Some(owner));
         self.clients.unbind(owner, &mut self.backends);
     }

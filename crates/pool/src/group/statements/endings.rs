@@ -273,7 +273,7 @@ impl<N: Net> Group<N> {
             Next::Keep => match self.keep(backend, true) {
                 None => self.resume(backend),
                 // Its text did not tell that it would keep the backend.
-                Some(refusal) => self.end_with_backend(backend, owner, &refusal),
+                Some(refusal) => self.part_with_backend(backend, owner, &refusal),
             },
             Next::Ask(out) => self.backend_writer().ask(backend, &out),
             Next::GoOn => {
