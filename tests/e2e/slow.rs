@@ -115,11 +115,11 @@ fn all_but_long_statements_have_the_reserve_beside_slow_readers() {
     }
 }
 
-/// Twenty clients that do not read, on eight backends. Few have one before their text is known to
-/// be long.
-fn twenty_long(pool: &Pool) -> Vec<Client> {
+/// Forty clients that do not read, on eight backends. Few have one before their text is known to be
+/// long; one a second has one later.
+fn forty_long(pool: &Pool) -> Vec<Client> {
     let open = |_| login(&pool.address, &app());
-    let mut slow: Vec<Client> = (0..20).map(open).collect();
+    let mut slow: Vec<Client> = (0..40).map(open).collect();
     for client in &mut slow {
         client.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
     }
@@ -139,7 +139,7 @@ fn without_a_spool_writers_do_not_wait_behind_slow_readers() {
         let pool = pool_of(real, "slow_writes", bounds);
         let mut writer = login(&pool.address, &app());
         writer.must("SELECT 1");
-        let slow = twenty_long(&pool);
+        let slow = forty_long(&pool);
         pool.wait_for_census(" slow_readers: 4,").unwrap();
         let mut write = |times| {
             for _ in 0..times {

@@ -29,29 +29,29 @@ type Bound = (&'static str, usize, Follows);
 
 const BOUNDS: &[Bound] = &[
     ("largest component of calls of a type", 5, Exactly),
-    ("methods of a type", 206, Exactly),
+    ("methods of a type", 207, Exactly),
     ("open fields of a type", 47, Exactly),
     (
         "files with `impl` of a type outside of its own",
         30,
         Exactly,
     ),
-    ("functions with tuples of parameters", 100, Exactly),
+    ("functions with tuples of parameters", 102, Exactly),
     ("subjects in more than two folders", 0, Exactly),
     ("rooms at the top of the pool", 16, Exactly),
     ("look-ups of clients and backends", 358, Exactly),
     ("signatures of the pool with a bare Key", 0, Exactly),
-    ("doc comments that open with a question word", 13, Exactly),
+    ("doc comments that open with a question word", 14, Exactly),
     (
         "doc comments that open with \"The same\" or \"That of\"",
         3,
         Exactly,
     ),
-    ("words of docs", 45_088, Loosely),
+    ("words of docs", 45_080, Loosely),
     ("rows of limits.md", 58, Exactly),
-    ("product lines", 123_335, Loosely),
-    ("product lines of pool, session and sql", 67_382, Loosely),
-    ("lines of end-to-end tests", 27_370, Loosely),
+    ("product lines", 123_381, Loosely),
+    ("product lines of pool, session and sql", 67_428, Loosely),
+    ("lines of end-to-end tests", 27_426, Loosely),
 ];
 
 /// Measures over their bounds, bounds that can go down, and bounds of nothing. A measure without a
